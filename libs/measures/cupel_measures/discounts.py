@@ -1,0 +1,43 @@
+"""Rank discounts as tables made by Python's `math`.
+
+numpy's log2, power and exp differ in the last bit with the processor's instruction set; these do not.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Floats
+
+
+@lru_cache(maxsize=4)
+def _log2_table(size: int) -> Floats:
+    return np.array([1.0, *(math.log2(1 + rank) for rank in range(1, size))])
+
+
+def log2(rank: NDArray[np.integer]) -> Floats:
+    """float64: log2(1 + rank) for each rank from 1."""
+    return _log2_table(_size(rank))[rank]
+
+
+@lru_cache(maxsize=16)
+def _power_table(base: float, size: int) -> Floats:
+    return np.array([0.0, *(math.pow(base, rank - 1) for rank in range(1, size))])
+
+
+def power(base: float, rank: NDArray[np.integer]) -> Floats:
+    """float64: base ** (rank - 1) for each rank from 1."""
+    return _power_table(base, _size(rank))[rank]
+
+
+def exponential(gains: Floats) -> Floats:
+    """float64: 2 ** gain - 1 for each gain."""
+    return np.array([math.pow(2.0, gain) - 1.0 for gain in gains])
+
+
+def _size(rank: NDArray[np.integer]) -> int:
+    """A table size that covers `rank`, rounded up so that few sizes occur."""
+    deepest = int(rank.max()) if len(rank) else 0
+    return max(1024, 1 << deepest.bit_length())

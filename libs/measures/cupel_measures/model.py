@@ -1,0 +1,185 @@
+"""The nouns of evaluation: aspects and their scales, qrels, rankings, runs, and a run joined with qrels.
+
+All are immutable values over flat numpy arrays. Topics are sorted by the bytes of their ids (for
+UTF-8 text that is Python's own order of strings); a pool is sorted by document id within its topic.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.findings import Findings
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Label = int | str
+
+# States of a (document, aspect) pair that carry no label of the scale. A label index is >= 0.
+NEGATIVE = -1  # a negative grade: lowest label, judged (spec 1.2) - yet "pooled, not judged" to Bpref and infAP
+UNJUDGED = -2  # in the pool of this aspect with a label that says "not judged"
+ABSENT = -3  # not in the pool of this aspect
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One judged dimension and its ordered scale.
+
+    `labels` run from worst to best; `lowest` are further labels read as the worst one, `unjudged`
+    those that say "not judged". `threshold` is the index of the smallest label that counts as
+    relevant. `gains` and `embedding` have one number per label, non-decreasing. `inferred` says
+    that the scale was read off a plain qrels file (0 to its highest grade).
+    """
+
+    name: str
+    labels: Sequence[Label]
+    lowest: tuple[Label, ...] = ()
+    unjudged: tuple[Label, ...] = ()
+    threshold: int = 1
+    declared_gains: tuple[float, ...] | None = None
+    declared_embedding: tuple[float, ...] | None = None
+    inferred: bool = False
+
+    @property
+    def integer(self) -> bool:
+        """Whether all labels are integers, so that gains and `rel` are the labels themselves."""
+        return isinstance(self.labels, range) or all(isinstance(label, int) for label in self.labels)
+
+    @cached_property
+    def gains(self) -> Floats:
+        """Gain per label index: declared, else the label itself (negatives 0), else its index."""
+        if self.declared_gains is not None:
+            return np.array(self.declared_gains, dtype=np.float64)
+        if self.integer and self.ascending:
+            return np.maximum(np.array(self.labels, dtype=np.float64), 0.0)
+        return np.arange(len(self.labels), dtype=np.float64)
+
+    @property
+    def ascending(self) -> bool:
+        """Whether integer labels grow with quality (a range may descend: `{range: [100, 0]}`)."""
+        return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
+
+    @cached_property
+    def embedding(self) -> tuple[float, ...]:
+        """Place of each label for distances (spec 3.1): declared, else 0, 1, 2, ..."""
+        return self.declared_embedding or tuple(range(len(self.labels)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """Many short byte strings in one: id `i` is `blob[starts[i]:starts[i + 1]]`, UTF-8."""
+
+    blob: bytes
+    starts: Ints
+
+    @classmethod
+    def of(cls, ids: Sequence[bytes]) -> "Ids":
+        """Pack `ids` in their order."""
+        starts = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum([len(one) for one in ids], out=starts[1:])
+        return cls(b"".join(ids), starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, i: int) -> str:
+        return self.blob[self.starts[i] : self.starts[i + 1]].decode()
+
+    def bytes_at(self, i: int) -> bytes:
+        return self.blob[self.starts[i] : self.starts[i + 1]]
+
+    def to_list(self) -> list[bytes]:
+        """Every id, in order."""
+        starts = self.starts.tolist()
+        return [self.blob[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """All judgments of a collection, of all aspects.
+
+    topics: T ids in byte order. offsets: int64[T + 1]; topic t's pool is documents
+    offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels:
+    int32[A, D], the label index on its aspect's scale, or NEGATIVE, UNJUDGED, ABSENT.
+    """
+
+    aspects: tuple[Aspect, ...]
+    topics: tuple[str, ...]
+    offsets: Ints
+    documents: Ids
+    labels: NDArray[np.int32]
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """Derived tables (lookup tables of readers, ideal gains of measures), keyed by who made them."""
+
+    def aspect_index(self, name: str) -> int:
+        """Index of the aspect called `name`; KeyError if there is none."""
+        for index, aspect in enumerate(self.aspects):
+            if aspect.name == name:
+                return index
+        raise KeyError(name)
+
+    @cached_property
+    def topic_of(self) -> Ints:
+        """int64[D]: the index of each pooled document's topic."""
+        return np.repeat(np.arange(len(self.topics)), np.diff(self.offsets))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Every document of a run, in order: by topic (bytes), then score descending, then id descending.
+
+    topics: T ids. offsets: int64[T + 1] into documents (n ids) and scores (float64[n]).
+    """
+
+    topics: tuple[str, ...]
+    offsets: Ints
+    documents: Ids
+    scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run as read: its tag, its ranking before any cut, its ir_metadata block and what was found."""
+
+    tag: str
+    ranking: Ranking
+    findings: Findings
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A run seen through qrels: a row per topic of the qrels (in their order, one run after another).
+
+    A row keeps only the retrieved documents that the topic's pool knows, by ascending rank; an
+    unjudged document matters only through the ranks of the others.
+
+    retrieved: int64[rows], how many documents the run has for the topic (after any depth cut).
+    offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
+    rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with
+    the same score as the hit (its tie group), itself included.
+    """
+
+    retrieved: Ints
+    offsets: Ints
+    document: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+
+    @classmethod
+    def stack(cls, parts: Sequence["Joined"]) -> "Joined":
+        """The rows of several runs, one after another."""
+        ends = np.concatenate([[0], np.cumsum([part.offsets[-1] for part in parts])])
+        offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
+        return cls(
+            np.concatenate([part.retrieved for part in parts]),
+            np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
+            np.concatenate([part.document for part in parts]),
+            np.concatenate([part.rank for part in parts]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.last for part in parts]),
+        )

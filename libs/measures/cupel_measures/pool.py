@@ -1,0 +1,113 @@
+"""One aspect's judgments over all pools, with what measures need of them once per topic.
+
+A pool may also be *derived*: its labels are then the weights that TOMA gives to label tuples.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures import discounts
+from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Floats, Ints, Qrels
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Labels of every pooled document for one aspect.
+
+    labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D],
+    what judged-only variants keep. judged_strictly: the same where a negative grade is no judgment.
+    topic_of: int64[D]. topics: T.
+    """
+
+    aspect: Aspect
+    labels: NDArray[np.int32]
+    judged: Mask
+    judged_strictly: Mask
+    topic_of: Ints
+    topics: int
+    memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, qrels: Qrels, aspect: str) -> "Pool":
+        """The pool of one aspect of `qrels`, made once; KeyError where there is no such aspect."""
+        index = qrels.aspect_index(aspect)
+        key = ("pool", aspect)
+        if key not in qrels.cache:
+            labels = qrels.labels[index]
+            qrels.cache[key] = cls(
+                qrels.aspects[index],
+                labels,
+                labels >= NEGATIVE,
+                labels >= 0,
+                qrels.topic_of,
+                len(qrels.topics),
+            )
+        found: Pool = qrels.cache[key]
+        return found
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` gives, computed at the first call with `key` and kept with the pool."""
+        if key not in self.memory:
+            self.memory[key] = make()
+        return self.memory[key]
+
+    def threshold(self, rel: int | None) -> int:
+        """The smallest label index that counts as relevant.
+
+        `rel` is a label where labels are integers, else an index; None is the aspect's threshold.
+        """
+        if rel is None:
+            return self.aspect.threshold
+        if not self.aspect.integer:
+            return rel
+        reaches = (lambda label: label >= rel) if self.aspect.ascending else (lambda label: label <= rel)
+        labels = self.aspect.labels
+        return next((i for i, label in enumerate(labels) if reaches(label)), len(labels))
+
+    def relevant(self, rel: int | None) -> Mask:
+        """bool[D]: the documents that count as relevant."""
+        threshold = self.threshold(rel)
+        mask: Mask = self.once(("relevant", threshold), lambda: self.labels >= threshold)
+        return mask
+
+    def nonrelevant(self, rel: int | None) -> Mask:
+        """bool[D]: judged non-relevant; a negative grade is not among them (trec_eval's bpref)."""
+        threshold = self.threshold(rel)
+        make = lambda: (self.labels >= 0) & (self.labels < threshold)  # noqa: E731
+        mask: Mask = self.once(("nonrelevant", threshold), make)
+        return mask
+
+    def count(self, mask: Mask) -> Ints:
+        """int64[T]: how many documents of each topic are in `mask`."""
+        return np.bincount(self.topic_of[mask], minlength=self.topics)
+
+    def recall_base(self, rel: int | None) -> Ints:
+        """int64[T]: relevant documents of each topic."""
+        base: Ints = self.once(("R", self.threshold(rel)), lambda: self.count(self.relevant(rel)))
+        return base
+
+    def gains(self, table: Floats) -> Floats:
+        """float64[D]: `table[label]`, and 0 for every document without a label of the scale."""
+        return np.concatenate([np.zeros(-ABSENT), table])[self.labels - ABSENT]
+
+    def ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
+        """float64[T]: DCG of all judged documents by decreasing gain (spec 2.1), cut at `cutoff`."""
+        key = ("ideal", table.tobytes(), cutoff)
+        ideal: Floats = self.once(key, lambda: self._ideal_dcg(table, cutoff))
+        return ideal
+
+    def _ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
+        gains = self.gains(table)
+        positive = np.flatnonzero(gains > 0)
+        best_first = positive[np.lexsort((-gains[positive], self.topic_of[positive]))]
+        topic = self.topic_of[best_first]
+        rank = np.arange(len(topic)) - np.searchsorted(topic, topic) + 1
+        seen = rank <= (cutoff or len(rank))
+        terms = gains[best_first][seen] / discounts.log2(rank[seen])
+        return np.bincount(topic[seen], weights=terms, minlength=self.topics)

@@ -1,0 +1,146 @@
+"""What a measure sees: the rows of a joined run under one aspect, and sums along them.
+
+Sums along ranks use `numpy.bincount`, which adds one value after another in the order of the
+array: the same bits in any batch, shape or order of runs. (`numpy.sum` adds pairwise and does not.)
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Floats, Ints, Joined
+from cupel_measures.pool import Mask, Pool
+from cupel_measures.profiles import Profile
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Some retrieved documents, by row, then rank. row: int64[n]. rank: int32[n], from 1.
+
+    document: int32[n], index into the pool. rows: how many rows there are.
+    """
+
+    row: Ints
+    rank: NDArray[np.int32]
+    document: NDArray[np.int32]
+    rows: int
+
+    def within(self, cutoff: int | Ints | None) -> "Hits":
+        """Those at ranks up to `cutoff`: one for all, or int64[rows]; None keeps all."""
+        if cutoff is None:
+            return self
+        limit = cutoff if isinstance(cutoff, int) else cutoff[self.row]
+        return self.only(self.rank <= limit)
+
+    def only(self, mask: Mask) -> "Hits":
+        """Those in `mask`, bool[n]."""
+        return Hits(self.row[mask], self.rank[mask], self.document[mask], self.rows)
+
+    @cached_property
+    def count(self) -> Ints:
+        """int64[n]: place of each hit among the hits of its row, from 1."""
+        starts = np.cumsum(self.number) - self.number
+        return np.arange(1, len(self.row) + 1) - starts[self.row]
+
+    @cached_property
+    def number(self) -> Ints:
+        """int64[rows]: hits of each row."""
+        return np.bincount(self.row, minlength=self.rows)
+
+    def sum(self, values: Floats) -> Floats:
+        """float64[rows]: sum of `values`, float64[n], along each row, one after another."""
+        return np.bincount(self.row, weights=values, minlength=self.rows)
+
+    def maximum(self, values: Floats) -> Floats:
+        """float64[rows]: greatest of `values`, float64[n], in each row; 0 for a row without hits."""
+        greatest = np.zeros(self.rows)
+        filled = self.number > 0
+        starts = (np.cumsum(self.number) - self.number)[filled]
+        if len(starts):
+            greatest[filled] = np.maximum.reduceat(values, starts)
+        return greatest
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of `joined` under the judgments of `pool`.
+
+    retrieved: int64[rows], documents retrieved. hits: the retrieved documents of the pool.
+    topic: int64[rows], index of each row's topic.
+    """
+
+    pool: Pool
+    profile: Profile
+    retrieved: Ints
+    hits: Hits
+    memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, joined: Joined, pool: Pool, profile: Profile) -> "Rows":
+        rows = len(joined.retrieved)
+        row = np.repeat(np.arange(rows), np.diff(joined.offsets))
+        return cls(pool, profile, joined.retrieved, Hits(row, joined.rank, joined.document, rows))
+
+    @property
+    def number(self) -> int:
+        return len(self.retrieved)
+
+    @cached_property
+    def topic(self) -> Ints:
+        return np.arange(self.number) % self.pool.topics
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` gives, computed at the first call with `key`."""
+        if key not in self.memory:
+            self.memory[key] = make()
+        return self.memory[key]
+
+    def relevant(self, rel: int | None) -> Hits:
+        """The relevant documents among the hits."""
+        key = ("relevant", self.pool.threshold(rel))
+        found: Hits = self.once(key, lambda: self.hits.only(self.pool.relevant(rel)[self.hits.document]))
+        return found
+
+    def nonrelevant(self, rel: int | None) -> Hits:
+        """The judged non-relevant documents among the hits."""
+        return self.hits.only(self.pool.nonrelevant(rel)[self.hits.document])
+
+    def judged(self) -> Hits:
+        """The judged documents among the hits; whether a negative grade is one, the profile says."""
+        return self.hits.only(self._judged_mask[self.hits.document])
+
+    @property
+    def _judged_mask(self) -> Mask:
+        return self.pool.judged if self.profile.negatives_judged else self.pool.judged_strictly
+
+    def recall_base(self, rel: int | None) -> Ints:
+        """int64[rows]: relevant documents of each row's topic."""
+        return self.pool.recall_base(rel)[self.topic]
+
+    def gains(self, table: Floats) -> tuple[Hits, Floats]:
+        """The hits of positive gain and their gains, float64; `table` has a gain per label."""
+        key = ("gains", table.tobytes())
+        found: tuple[Hits, Floats] = self.once(key, lambda: self._positive(self.pool.gains(table)))
+        return found
+
+    def _positive(self, gains: Floats) -> tuple[Hits, Floats]:
+        of_hits = gains[self.hits.document]
+        positive = of_hits > 0
+        return self.hits.only(positive), of_hits[positive]
+
+    @cached_property
+    def condensed(self) -> "Rows":
+        """The same rows after removing every document that is not judged (trec_eval's -J)."""
+        judged = self.judged()
+        hits = Hits(judged.row, judged.count.astype(np.int32), judged.document, judged.rows)
+        return Rows(self.pool, self.profile, judged.number, hits)
+
+
+def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Floats:
+    """numerator / denominator, and 0 where the denominator is 0 (spec 1.2)."""
+    bottom = np.broadcast_to(np.asarray(denominator, dtype=np.float64), np.shape(numerator))
+    return np.divide(numerator, bottom, out=np.zeros(len(numerator)), where=bottom != 0)
