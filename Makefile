@@ -1,0 +1,55 @@
+# Everything a newcomer or a builder types. `make help` lists the targets from their comments.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml))
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+# One thread per process for numpy's linear algebra: no score uses it, and idle threads only spin.
+export OPENBLAS_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench fuzz clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## install everything into .venv (needs only Python 3.11 or later)
+
+# Made again only when the lock file or a package's own declaration changes.
+$(READY): requirements.lock $(wildcard libs/*/pyproject.toml libs/*/setup.py services/*/pyproject.toml)
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Cupel needs Python 3.11 or later; name one with 'make $(MAKECMDGOALS) PYTHON=/path/to/python3'."; exit 1; }
+	@echo "setup: a virtual environment in $(VENV), with $$("$(PYTHON)" --version)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@echo "setup: the locked dependencies (about a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --prefer-binary --require-hashes --requirement requirements.lock
+	@echo "setup: Cupel's own packages"
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(patsubst %,--editable %,$(PACKAGES))
+	@touch $@
+
+demo: $(READY)  ## show it all: a service, a track, 30 runs, two leaderboards, a correction (ONCE=1 ends it)
+	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
+
+test: $(READY)  ## run the tests (about five minutes)
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(READY)  ## check formatting, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+bench: $(READY)  ## measure speed and memory against pytrec_eval, as ratios
+	@$(BIN)/python tests/bench/run.py
+
+fuzz: $(READY)  ## throw hostile bytes at the reader, under the address sanitizer (needs a C compiler)
+	@$(BIN)/python tests/bench/fuzz.py
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find libs services tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf libs/*/build services/*/build libs/*/*.egg-info services/*/*.egg-info
+	find libs -name '*.so' -delete
