@@ -1,0 +1,1 @@
+"""the supervisor of `cupel serve`, the example collection, the demonstration."""
