@@ -1,0 +1,98 @@
+"""The database: engines, transactions, migrations and pages. SQLite and PostgreSQL speak the same SQL here."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, Select, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+from uuid6 import uuid7
+
+T = TypeVar("T")
+
+LARGEST_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Some items of a list in its stable order; `next` is the cursor of the following ones, if any."""
+
+    items: tuple[T, ...]
+    next: str | None
+
+
+def new_id(prefix: str) -> str:
+    """An opaque id such as `sub_<uuid7 hex>`: sorts by time of making, can't be guessed."""
+    return f"{prefix}_{UUID(str(uuid7())).hex}"
+
+
+def connect(url: str) -> Engine:
+    """An engine for `url`. Make it after fork: connections must never be shared between processes."""
+    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver must not begin transactions of its own: _begin_sqlite does
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",  # in WAL mode NORMAL may forget the last commits when the power fails
+        "busy_timeout=30000",
+        "foreign_keys=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that reads first and writes later can fail at once with "database is locked",
+    # whatever busy_timeout says; a writer therefore takes its lock at the beginning.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that may write: committed at the end, rolled back on any error."""
+    with engine.execution_options(writes=True).begin() as connection:
+        yield connection
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that only reads: one consistent view of everything."""
+    with engine.begin() as connection:
+        yield connection
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert those of `rows` that break no unique rule; returns how many were new."""
+    if not rows:
+        return 0
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table).on_conflict_do_nothing()
+    return sum(connection.execute(statement, row).rowcount for row in map(dict, rows))
+
+
+def page(
+    connection: Connection, query: Select[Any], key: Any, make: Callable[[Any], T], *, limit: int, cursor: str | None
+) -> Page[T]:
+    """A page of `query` by descending `key` (a unique text or integer column): newest first."""
+    limit = max(1, min(limit, LARGEST_PAGE))
+    if cursor is not None:
+        query = query.where(key < key.type.python_type(cursor))
+    rows = connection.execute(query.order_by(key.desc()).limit(limit + 1)).all()
+    more = len(rows) > limit
+    following = str(getattr(rows[limit - 1], key.name)) if more else None
+    return Page(tuple(make(row) for row in rows[:limit]), following)

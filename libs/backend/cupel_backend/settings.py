@@ -1,0 +1,87 @@
+"""All settings, in one typed place: the only one that reads or writes the environment."""
+
+import os
+import sys
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MEGABYTE = 1 << 20
+
+
+class Settings(BaseSettings):
+    """Each field may be set by the variable `CUPEL_<FIELD>`; everything has a default for one machine."""
+
+    model_config = SettingsConfigDict(env_prefix="CUPEL_", frozen=True, extra="forbid")
+
+    data: Path = Field(Path("cupel-data"), description="folder of the database, blobs, broker and metrics")
+    database: str = Field("", description="SQLAlchemy URL; default: SQLite in the data folder")
+    blobs: str = Field("", description="where blobs live; default: a folder in the data folder")
+    broker: str = Field("", description="Celery broker URL; default: folders in the data folder")
+
+    workers: int = Field(2, ge=1, description="processes that work on jobs")
+    checkers: int = Field(1, ge=1, description="checking processes of a gateway, and so uploads checked at once")
+    checker_megabytes: int = Field(3072, description="memory a checking process may map")
+    checker_seconds: float = Field(120.0, description="time to check one upload, waiting for a turn included")
+    checker_turns: int = Field(100, description="uploads after which a checking process is replaced")
+
+    lease_seconds: float = Field(20.0, description="a running job that is not renewed for so long is free again")
+    renew_seconds: float = Field(5.0, description="how often a running job is renewed")
+    sweep_seconds: float = Field(5.0, description="how often expired leases and unclaimed jobs are looked for")
+    retry_seconds: float = Field(2.0, description="pause before a failed job is tried again, times its attempts")
+    turn_seconds: float = Field(5.0, description="a worker process takes jobs for so long before it yields")
+    attempts: int = Field(3, ge=1, description="claims after which a job that never finished is dead")
+
+    upload_megabytes: int = Field(512, description="largest file accepted, as sent")
+    expanded_megabytes: int = Field(2048, description="largest file accepted, decompressed")
+    open_submissions: int = Field(1000, description="unscored submissions a team may have at once")
+    upload_hours: float = Field(6.0, description="age at which a forgotten partial upload is removed")
+    key_hours: float = Field(48.0, description="how long an Idempotency-Key is remembered")
+
+    metrics_port: int = Field(0, description="port of the worker's /metrics; 0: none (the gateway shows all)")
+    polling_seconds: float = Field(0.1, description="how often the folder broker is looked at")
+
+    @cached_property
+    def database_url(self) -> str:
+        return self.database or f"sqlite:///{self.data.absolute() / 'cupel.sqlite'}"
+
+    @cached_property
+    def blobs_url(self) -> str:
+        return self.blobs or (self.data.absolute() / "blobs").as_uri()
+
+    @cached_property
+    def broker_url(self) -> str:
+        return self.broker or "filesystem://"
+
+    @cached_property
+    def broker_folder(self) -> Path:
+        """Messages of the folder broker; of no use to another one."""
+        return self.data.absolute() / "broker"
+
+    @cached_property
+    def incoming(self) -> Path:
+        """Uploads on their way in."""
+        return self.data.absolute() / "incoming"
+
+    @cached_property
+    def metrics(self) -> Path:
+        """Values of all processes that share the data folder, one file a process."""
+        return self.data.absolute() / "metrics"
+
+    def prepare(self) -> None:
+        """Make the folders, and say where metrics go: prometheus_client reads that when first imported."""
+        for folder in (self.data, self.incoming, self.metrics):
+            folder.mkdir(parents=True, exist_ok=True)
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.metrics)
+
+    def environment(self) -> dict[str, str]:
+        """The environment for a child process that runs with these settings."""
+        own = {f"CUPEL_{name.upper()}": str(value) for name, value in self.model_dump().items()}
+        return {**os.environ, **own}
+
+
+def checker_environment() -> dict[str, str]:
+    """What a checking process may know: where Python finds its packages, one thread, nothing else."""
+    return {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}

@@ -1,0 +1,192 @@
+"""The tables. Whatever a timestamp already says is not stored again as a state."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware moment, kept as UTC; SQLite itself knows no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("prefix", Text, primary_key=True),
+    Column("digest", Text, nullable=False),  # SHA-256 of the whole text: a token is random, so needs no salt
+    Column("team", Text, nullable=False, index=True),
+    Column("scope", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("used_at", Instant),
+    Column("revoked_at", Instant),
+)
+
+tracks = Table(
+    "tracks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+    Column("team", Text, nullable=False),
+    Column("aspects", JSON(none_as_null=True), nullable=False),  # as declared, in a collection file's words
+    Column("label_sets", JSON(none_as_null=True)),
+    Column("profile", Text, nullable=False),
+    Column("measures", JSON, nullable=False),  # the plan: canonical texts
+    Column("depth", Integer, nullable=False),
+    Column("current", Integer),  # number of the qrels version that the board shows
+    Column("revision", BigInteger, nullable=False),  # moves with whatever a board of the track may show
+    Column("created_at", Instant, nullable=False),
+    Column("closed_at", Instant),
+)
+
+qrels = Table(
+    "qrels",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("track_id", ForeignKey("tracks.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("blob", Text, nullable=False),
+    Column("topics", JSON, nullable=False),
+    Column("counts", JSON, nullable=False),
+    Column("findings", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("published_at", Instant),
+    Column("current_since", Instant),
+    UniqueConstraint("track_id", "number"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("team", Text, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("digest", Text, nullable=False),  # of the ranking, before any cut (compatibility.md 1.3)
+    Column("raw_digest", Text, nullable=False),  # of the bytes as sent
+    Column("raw_blob", Text, nullable=False),
+    Column("ranking_blob", Text, nullable=False),
+    Column("topics", Integer, nullable=False),
+    Column("documents", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("metadata", JSON(none_as_null=True)),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("team", "raw_digest"),
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("track_id", ForeignKey("tracks.id"), nullable=False),
+    Column("run_id", ForeignKey("runs.id"), nullable=False, index=True),
+    Column("team", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("received_at", Instant, nullable=False),  # the request began: what deadlines count
+    Column("completed_at", Instant, nullable=False),
+    Column("withdrawn_at", Instant),
+    Column("findings", JSON, nullable=False),
+    Index("ix_submissions_track_id_team_id", "track_id", "team", "id"),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("team", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request", Text, nullable=False),  # digest of what was asked
+    Column("submission_id", ForeignKey("submissions.id")),  # none while the first request is in flight
+    Column("created_at", Instant, nullable=False),
+)
+
+scores = Table(
+    "scores",
+    metadata,
+    Column("submission_id", ForeignKey("submissions.id"), primary_key=True),
+    Column("qrels_id", ForeignKey("qrels.id"), primary_key=True),
+    Column("measure", Text, primary_key=True),
+    Column("profile", Text, primary_key=True),
+    Column("scoring_version", Integer, primary_key=True),
+    Column("value", Float(53)),  # none where the aggregate is undefined
+    Column("vector", LargeBinary, nullable=False),  # little-endian float64, in the version's topic order
+    Column("missing_topics", Integer, nullable=False),
+    Column("scored_at", Instant, nullable=False),
+    Index("ix_scores_board", "qrels_id", "measure", "profile", "scoring_version", "value"),
+)
+
+OPEN = text("finished_at IS NULL AND dead_at IS NULL")
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),  # the same work exists once
+    Column("kind", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("tenant", Text, nullable=False),  # whose turn it is, by the fair rule
+    Column("track_id", ForeignKey("tracks.id")),
+    Column("submission_id", ForeignKey("submissions.id"), index=True),
+    Column("qrels_id", ForeignKey("qrels.id")),
+    Column("payload", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("ready_at", Instant, nullable=False),  # not to be tried before
+    Column("token", Integer, nullable=False),  # grows with every claim: only the last claimer may finish
+    Column("attempts", Integer, nullable=False),
+    Column("claimed_at", Instant),
+    Column("lease_until", Instant),  # set exactly while somebody works on it
+    Column("finished_at", Instant),
+    Column("dead_at", Instant),
+    Column("error", Text),
+    Index("ix_jobs_open", "queue", "tenant", "id", sqlite_where=OPEN, postgresql_where=OPEN),
+    Index("ix_jobs_qrels_open", "qrels_id", sqlite_where=OPEN, postgresql_where=OPEN),
+    Index("ix_jobs_qrels_id", "qrels_id"),
+    Index("ix_jobs_dead_at", "dead_at"),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("queue", Text, primary_key=True),
+    Column("tenant", Text, primary_key=True),
+    Column("served_at", Instant, nullable=False),
+)
