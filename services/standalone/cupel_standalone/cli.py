@@ -1,0 +1,85 @@
+"""The verbs that this package adds to the `cupel` command: `serve` and `example`."""
+
+import shutil
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+SERVICE_FAILED = 3
+
+
+@click.command()
+@click.option(
+    "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder that holds everything."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option("--workers", type=click.IntRange(1), help="Processes that score runs.")
+def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
+    """Run the whole service on this machine.
+
+    Everything is kept in one folder (./cupel-data unless you say otherwise). Ctrl-C stops the service;
+    started again on the same folder, it goes on where it was.
+
+    \b
+    Example:
+      cupel serve --data /srv/cupel --port 8080
+    """
+    # Imported here: every other verb would pay for it at its start.
+    from cupel_backend.settings import Settings
+
+    from cupel_standalone import serving, supervising
+
+    given = {"data": data, "workers": workers}
+    try:
+        settings = Settings(**{name: value for name, value in given.items() if value is not None})
+        serving.serve(
+            settings,
+            host=host,
+            port=port,
+            say=log,
+            ready=lambda url: welcome(url, serving.token_file(settings.data)),
+        )
+    except (serving.CannotServe, supervising.GaveUp, OSError, ValueError) as error:
+        fail(str(error))
+    log("cupel", "stopped")
+
+
+def log(who: str, text: str) -> None:
+    """One line of the log, on standard error."""
+    colour = {"cupel": "bright_white", "gateway": "cyan", "worker": "green", "scheduler": "magenta"}.get(who)
+    click.echo(f"{click.style(f'{who:>9}', fg=colour)} | {text}", err=True)
+
+
+def welcome(url: str, token: Path) -> None:
+    """Say where the service is and how to get in, on standard output."""
+    click.echo(f"\nCupel is ready at {click.style(url, bold=True)} (Ctrl-C stops it)")
+    if token.exists():
+        click.echo(f"The first token, an administrator's, is in {token}. To log in with it:")
+        click.echo(f"  cupel login {url} --token-file {token}\n")
+
+
+def fail(message: str) -> NoReturn:
+    """End with a message and the exit code that says that the service failed."""
+    click.echo(f"cupel serve: {message}", err=True)
+    raise SystemExit(SERVICE_FAILED)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def example(folder: Path) -> None:
+    """Copy the example collection to FOLDER: judgments of three aspects, 30 runs, a malformed one.
+
+    \b
+    Example:
+      cupel example my-example
+      cupel evaluate my-example/collection.yaml my-example/runs/*.gz -m "nDCG@10 TOMA(of=nDCG@10)"
+    """
+    if folder.exists():
+        raise click.UsageError(f"{folder} exists already: name a folder that does not")
+    with as_file(files("cupel_standalone") / "example") as source:
+        shutil.copytree(source, folder)
+    click.echo(f"The example collection is in {folder}. Try:")
+    click.echo(f'  cupel evaluate {folder}/collection.yaml {folder}/runs/*.gz -m "nDCG@10 TOMA(of=nDCG@10)"')

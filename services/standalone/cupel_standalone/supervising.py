@@ -1,0 +1,185 @@
+"""Keeping child processes alive: start them, show what they say, start them again when they die, stop them.
+
+One thread does everything: it waits for output, for a signal and for the next thing that is due. So a child
+may safely be forked at any moment, and nothing here needs a lock.
+"""
+
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import IO
+
+TICK = 0.1
+"""Seconds between two looks at the children."""
+
+STEADY = 10.0
+"""A child that lived for so many seconds was fine: its death counts as the first one."""
+
+PATIENCE = 5
+"""Deaths in quick succession after which the supervisor gives up."""
+
+GRACE = 25.0
+"""Seconds that children have to finish what they are doing, once told to stop."""
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+class GaveUp(Exception):
+    """A child died again and again; the message says which, and how."""
+
+
+def die_with_parent() -> None:
+    """Runs in a child before it becomes its program: have Linux kill it when the supervisor is gone,
+    even by `kill -9`, so that nothing goes on serving a folder that nobody looks after."""
+    if _libc is not None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@dataclass
+class Child:
+    """One kept process: how it is started, and how it has been doing."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    inherited: tuple[int, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    due: float = 0.0
+    deaths: int = 0
+    unfinished: bytes = field(default=b"", repr=False)
+
+    def start(self) -> IO[bytes]:
+        """Start the process, as leader of a group that holds its own children; its output comes from the
+        returned pipe."""
+        self.process = subprocess.Popen(
+            self.command,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+            pass_fds=self.inherited,
+            process_group=0,
+            preexec_fn=die_with_parent,
+        )
+        self.started = time.monotonic()
+        assert self.process.stdout is not None
+        os.set_blocking(self.process.stdout.fileno(), False)
+        return self.process.stdout
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        if self.alive and self.process is not None:
+            self.process.send_signal(number)
+
+    def kill_group(self) -> None:
+        """End whatever is left of the process and of the processes that it started."""
+        if self.process is not None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                return
+
+    def buried(self) -> str:
+        """Note a death: returns how it ended, and decides when it may start again."""
+        assert self.process is not None
+        self.kill_group()
+        code, lived = self.process.wait(), time.monotonic() - self.started
+        self.process = None
+        self.deaths = 1 if lived > STEADY else self.deaths + 1
+        self.due = time.monotonic() + min(0.2 * 2 ** (self.deaths - 1), 5.0)
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"{self.name} {how} after {lived:.0f} s"
+
+
+class Supervisor:
+    """Runs children until it is told to stop, one of them can't be kept alive, or `each_tick` says enough.
+
+    say: shows one line of (who, text).
+    """
+
+    def __init__(self, children: Sequence[Child], say: Callable[[str, str], None]) -> None:
+        self.children = children
+        self.say = say
+        self.stopping: float | None = None
+        self._selector = selectors.DefaultSelector()
+
+    def run(self, each_tick: Callable[[], None] = lambda: None) -> None:
+        """Start the children and keep them until SIGTERM or SIGINT; GaveUp if one dies again and again."""
+        before = {
+            number: signal.signal(number, self._asked_to_stop) for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        try:
+            while self.stopping is None:
+                self._start_what_is_due()
+                self._listen(TICK)
+                self._bury_the_dead()
+                each_tick()
+        finally:
+            self._stop()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
+        """A second signal takes the rest of the grace away."""
+        self.stopping = time.monotonic() + GRACE if self.stopping is None else 0.0
+
+    def _start_what_is_due(self) -> None:
+        for child in self.children:
+            if child.process is None and child.due <= time.monotonic():
+                self._selector.register(child.start(), selectors.EVENT_READ, child)
+
+    def _bury_the_dead(self) -> None:
+        for child in self.children:
+            if child.process is None or child.alive:
+                continue
+            pipe = child.process.stdout
+            self._hear(child, pipe)
+            how = child.buried()
+            if child.deaths >= PATIENCE:
+                raise GaveUp(f"{how}, {PATIENCE} times in a row; what it said is above")
+            self.say("cupel", f"{how}; starting it again")
+
+    def _listen(self, seconds: float) -> None:
+        """Show what the children say, for at most `seconds` of silence."""
+        for key, _ in self._selector.select(seconds):
+            self._hear(key.data, key.fileobj)  # type: ignore[arg-type]
+
+    def _hear(self, child: Child, pipe: IO[bytes] | None) -> None:
+        """Show the complete lines that have arrived; at the end of the output, forget the pipe."""
+        if pipe is None or pipe.closed:
+            return
+        while chunk := pipe.read(1 << 16):
+            *lines, child.unfinished = (child.unfinished + chunk).split(b"\n")
+            for line in lines:
+                self.say(child.name, line.decode(errors="replace").rstrip("\r"))
+        if chunk == b"" or not child.alive:
+            self._selector.unregister(pipe)
+            pipe.close()
+
+    def _stop(self) -> None:
+        """Let the children finish, then end what is left of them."""
+        deadline = self.stopping if self.stopping is not None else time.monotonic() + GRACE
+        for child in self.children:
+            child.send(signal.SIGTERM)
+        while any(child.alive for child in self.children) and time.monotonic() < deadline:
+            self._listen(TICK)
+            deadline = min(deadline, self.stopping if self.stopping is not None else deadline)
+        for child in self.children:
+            if child.alive:
+                self.say("cupel", f"{child.name} did not stop in time and is ended")
+            child.kill_group()
+        self._listen(0.0)
+        self._selector.close()
