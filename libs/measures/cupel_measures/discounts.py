@@ -19,7 +19,7 @@ def _log2_table(size: int) -> Floats:
 
 def log2(rank: NDArray[np.integer]) -> Floats:
     """float64: log2(1 + rank) for each rank from 1."""
-    return _log2_table(_size(rank))[rank]
+    return np.take(_log2_table(_size(rank)), rank)
 
 
 @lru_cache(maxsize=16)
@@ -29,7 +29,7 @@ def _power_table(base: float, size: int) -> Floats:
 
 def power(base: float, rank: NDArray[np.integer]) -> Floats:
     """float64: base ** (rank - 1) for each rank from 1."""
-    return _power_table(base, _size(rank))[rank]
+    return np.take(_power_table(base, _size(rank)), rank)
 
 
 def exponential(gains: Floats) -> Floats:

@@ -4,6 +4,7 @@ All are immutable values over flat numpy arrays. Topics are sorted by the bytes 
 UTF-8 text that is Python's own order of strings); a pool is sorted by document id within its topic.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,9 @@ Floats = NDArray[np.float64]
 Label = int | str
 
 # States of a (document, aspect) pair that carry no label of the scale. A label index is >= 0.
-NEGATIVE = -1  # a negative grade: lowest label, judged (spec 1.2) - yet "pooled, not judged" to Bpref and infAP
+NEGATIVE = (
+    -1
+)  # a negative grade: lowest label, judged (spec 1.2) - yet "pooled, not judged" to Bpref and infAP
 UNJUDGED = -2  # in the pool of this aspect with a label that says "not judged"
 ABSENT = -3  # not in the pool of this aspect
 
@@ -68,6 +71,14 @@ class Aspect:
         return self.declared_embedding or tuple(range(len(self.labels)))
 
 
+@dataclass(frozen=True)
+class LabelSet:
+    """Label tuples that can occur: `tuples` of label indices, in the order of `aspects` (spec 3.2)."""
+
+    aspects: tuple[str, ...]
+    tuples: frozenset[tuple[int, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class Ids:
     """Many short byte strings in one: id `i` is `blob[starts[i]:starts[i + 1]]`, UTF-8."""
@@ -94,7 +105,21 @@ class Ids:
     def to_list(self) -> list[bytes]:
         """Every id, in order."""
         starts = self.starts.tolist()
-        return [self.blob[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+        return [self.blob[a:b] for a, b in itertools.pairwise(starts)]
+
+
+@dataclass(frozen=True, eq=False)
+class Subtopics:
+    """Judgments by subtopic: row i says that document[i] got judgment[i] for subtopic names[subtopic[i]].
+
+    names: different ids, in byte order; the same id in two topics is two subtopics. document (index into
+    `Qrels.documents`), subtopic, judgment: int32[n], sorted by document, then subtopic.
+    """
+
+    names: tuple[str, ...]
+    document: NDArray[np.int32]
+    subtopic: NDArray[np.int32]
+    judgment: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +128,8 @@ class Qrels:
 
     topics: T ids in byte order. offsets: int64[T + 1]; topic t's pool is documents
     offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels:
-    int32[A, D], the label index on its aspect's scale, or NEGATIVE, UNJUDGED, ABSENT.
+    int32[A, D], the label index on its aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. label_sets: those
+    the collection declares, by name.
     """
 
     aspects: tuple[Aspect, ...]
@@ -111,6 +137,8 @@ class Qrels:
     offsets: Ints
     documents: Ids
     labels: NDArray[np.int32]
+    label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
+    subtopics: Subtopics | None = None
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables (lookup tables of readers, ideal gains of measures), keyed by who made them."""
 

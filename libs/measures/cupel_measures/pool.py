@@ -66,9 +66,9 @@ class Pool:
             return self.aspect.threshold
         if not self.aspect.integer:
             return rel
-        reaches = (lambda label: label >= rel) if self.aspect.ascending else (lambda label: label <= rel)
-        labels = self.aspect.labels
-        return next((i for i, label in enumerate(labels) if reaches(label)), len(labels))
+        sign = 1 if self.aspect.ascending else -1
+        labels = [int(label) * sign for label in self.aspect.labels]
+        return next((i for i, label in enumerate(labels) if label >= rel * sign), len(labels))
 
     def relevant(self, rel: int | None) -> Mask:
         """bool[D]: the documents that count as relevant."""
@@ -79,8 +79,9 @@ class Pool:
     def nonrelevant(self, rel: int | None) -> Mask:
         """bool[D]: judged non-relevant; a negative grade is not among them (trec_eval's bpref)."""
         threshold = self.threshold(rel)
-        make = lambda: (self.labels >= 0) & (self.labels < threshold)  # noqa: E731
-        mask: Mask = self.once(("nonrelevant", threshold), make)
+        mask: Mask = self.once(
+            ("nonrelevant", threshold), lambda: (self.labels >= 0) & (self.labels < threshold)
+        )
         return mask
 
     def count(self, mask: Mask) -> Ints:
@@ -110,4 +111,4 @@ class Pool:
         rank = np.arange(len(topic)) - np.searchsorted(topic, topic) + 1
         seen = rank <= (cutoff or len(rank))
         terms = gains[best_first][seen] / discounts.log2(rank[seen])
-        return np.bincount(topic[seen], weights=terms, minlength=self.topics)
+        return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)

@@ -53,7 +53,7 @@ class Hits:
 
     def sum(self, values: Floats) -> Floats:
         """float64[rows]: sum of `values`, float64[n], along each row, one after another."""
-        return np.bincount(self.row, weights=values, minlength=self.rows)
+        return np.asarray(np.bincount(self.row, weights=values, minlength=self.rows), dtype=np.float64)
 
     def maximum(self, values: Floats) -> Floats:
         """float64[rows]: greatest of `values`, float64[n], in each row; 0 for a row without hits."""

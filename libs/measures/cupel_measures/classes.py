@@ -1,0 +1,110 @@
+"""Classes of label tuples by their distance to the best one, exactly (spec 3.1-3.3).
+
+Embeddings become whole numbers over a common denominator, so equal distances are equal integers:
+squares are summed for the Euclidean distance, and no root is taken.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Aspect, LabelSet
+from cupel_measures.parameters import exact
+from cupel_measures.syntax import MeasureError
+
+Deviations = tuple[tuple[int, ...], ...]
+"""Per aspect and label index: how far the label lies from the best one, in units of its own distance."""
+
+# per distance: what one aspect contributes, and how contributions combine
+DISTANCES: dict[str, tuple[Callable[[int], int], Callable[[int, int], int]]] = {
+    "euclidean": (lambda deviation: deviation * deviation, lambda total, more: total + more),
+    "manhattan": (lambda deviation: deviation, lambda total, more: total + more),
+    "chebyshev": (lambda deviation: deviation, max),
+}
+
+
+def deviations(
+    aspects: Sequence[Aspect], embedding: Mapping[str, Sequence[Any]], distance: str
+) -> Deviations:
+    """Deviation of every label of `aspects`; `embedding` overrules their own.
+
+    Raises MeasureError where an embedding has not one number per label.
+    """
+    contribution, _ = DISTANCES[distance]
+    placed = [[exact(g) for g in embedding.get(aspect.name, aspect.embedding)] for aspect in aspects]
+    for aspect, places in zip(aspects, placed, strict=True):
+        if len(places) != len(aspect.labels):
+            raise MeasureError(
+                f"the embedding of aspect {aspect.name!r} has {len(places)} numbers; "
+                f"its scale has {len(aspect.labels)} labels"
+            )
+    unit = math.lcm(*(place.denominator for places in placed for place in places))
+    return tuple(tuple(contribution(int((places[-1] - g) * unit)) for g in places) for places in placed)
+
+
+def distance_of(labels: Sequence[int], table: Deviations, distance: str) -> int:
+    """The distance of one tuple of label indices."""
+    _, combine = DISTANCES[distance]
+    total = 0
+    for label, of_label in zip(labels, table, strict=True):
+        total = combine(total, of_label[label])
+    return total
+
+
+def all_distances(table: Deviations, distance: str) -> list[int]:
+    """Distances that occur among all label tuples, ascending; tuples of long scales are never listed."""
+    _, combine = DISTANCES[distance]
+    totals = {0}
+    for of_label in table:
+        steps = set(of_label)
+        totals = {combine(total, step) for total in totals for step in steps}
+    return sorted(totals)
+
+
+def distinct(labels: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
+    """The different columns of int32[A, D], and intp[D] that says which one each document has."""
+    tuples, inverse = np.unique(labels, axis=1, return_inverse=True)
+    return [tuple(column) for column in tuples.T.tolist()], inverse.reshape(-1)
+
+
+def declared_distances(
+    label_set: LabelSet, names: Sequence[str], table: Deviations, distance: str, seen: set[tuple[int, ...]]
+) -> list[int]:
+    """Distances of a declared label set, ascending.
+
+    Raises MeasureError where it is for other aspects, or where a judged tuple is not in it.
+    """
+    if sorted(label_set.aspects) != sorted(names):
+        raise MeasureError(f"the label set is for aspects {list(label_set.aspects)}, not for {list(names)}")
+    order = [label_set.aspects.index(name) for name in names]
+    possible = {tuple(one[place] for place in order) for one in label_set.tuples}
+    if outside := sorted(seen - possible):
+        raise MeasureError(
+            f"{len(outside)} judged label tuples are outside the declared label set, "
+            f"such as {outside[0]} (label indices of {', '.join(names)})"
+        )
+    return sorted({distance_of(one, table, distance) for one in possible})
+
+
+WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {
+    "step1": lambda m: [m - c for c in range(1, m + 1)],
+    "top_half": lambda m: [int(c <= (m + 1) // 2) for c in range(1, m + 1)],
+    "positive": lambda m: [int(c < m) for c in range(1, m + 1)],
+}
+
+
+def weights(classes: int, weighting: str | Sequence[int]) -> list[int]:
+    """Weight of each of `classes` classes, best first (spec 3.3).
+
+    Raises MeasureError with fewer than two classes, or where a list has another length.
+    """
+    if classes < 2:
+        raise MeasureError("all labels are at the same distance: at least two classes are needed")
+    if isinstance(weighting, str):
+        return WEIGHTINGS[weighting](classes)
+    if len(weighting) != classes:
+        raise MeasureError(f"the weighting has {len(weighting)} weights; there are {classes} classes")
+    return list(weighting)

@@ -1,0 +1,71 @@
+"""Scoring: measures over joined rows, per topic, and their aggregates over topics."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cupel_measures.grammar import Measure
+from cupel_measures.model import Floats, Joined, Qrels
+from cupel_measures.profiles import DEFAULT, Profile
+from cupel_measures.registry import Aggregate
+from cupel_measures.syntax import MeasureError
+from cupel_measures.view import View
+
+SCORING_VERSION = 1
+"""Goes up only when the value of some measure may change; recorded with every score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """values: float64[rows] per measure, a row per topic of the qrels, one run after another."""
+
+    topics: int
+    values: Mapping[Measure, Floats]
+
+    def of_run(self, index: int) -> "Scores":
+        """The scores of one of several stacked runs."""
+        begin = index * self.topics
+        return Scores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
+
+    def aggregates(self) -> dict[Measure, float]:
+        """Each measure over all topics of one run."""
+        return {measure: aggregate(measure, values) for measure, values in self.values.items()}
+
+
+def evaluate(
+    qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, profile: Profile = DEFAULT
+) -> Scores:
+    """Score every row of `joined`, which may hold several runs (`Joined.stack`).
+
+    Raises MeasureError where the collection can't have a measure (an aspect it lacks, say).
+    """
+    view = View(qrels, joined, profile)
+    return Scores(len(qrels.topics), {measure: _score(view, measure) for measure in measures})
+
+
+def _score(view: View, measure: Measure) -> Floats:
+    bound = measure.bound(view.qrels.aspects)
+    try:
+        return view.score(bound)
+    except MeasureError as problem:
+        raise MeasureError(f"{measure}: {problem}") from None
+
+
+def aggregate(measure: Measure, values: Floats) -> float:
+    """A measure over all topics: mean, sum or geometric mean, correctly rounded (spec 1.2.6).
+
+    values: float64[T], a value per topic of the qrels; a topic missing from the run has one too.
+    """
+    ways = {"mean": _mean, "sum": math.fsum, "geometric mean": _geometric_mean}
+    kind: Aggregate = measure.declaration.aggregate
+    return ways[kind](np.asarray(values, dtype=np.float64).tolist())
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0
+
+
+def _geometric_mean(values: list[float]) -> float:
+    return math.exp(_mean([math.log(value) for value in values])) if values else 0.0

@@ -1,0 +1,179 @@
+"""Measures that combine aspects: by their scores (CAM, MM) or by their labels (TOMA). Spec 3.1-3.5."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures import classes
+from cupel_measures.model import NEGATIVE, Aspect, Floats, LabelSet, Qrels
+from cupel_measures.parameters import (
+    AspectNames,
+    AspectWeights,
+    Either,
+    Inner,
+    Number,
+    Numbers,
+    Table,
+    Whole,
+    Word,
+)
+from cupel_measures.pool import Pool
+from cupel_measures.registry import measure
+from cupel_measures.syntax import MeasureError
+from cupel_measures.view import View
+
+if TYPE_CHECKING:
+    from cupel_measures.grammar import Measure
+
+InnerMeasure = Annotated[Any, Inner()]
+Distance = Annotated[str, Word("euclidean, manhattan or chebyshev", tuple(classes.DISTANCES))]
+ClassWeights = Annotated[
+    str | tuple[int, ...],
+    Either(
+        "step1, top_half, positive, or a non-increasing list of whole weights from the best class on",
+        (
+            Word("", tuple(classes.WEIGHTINGS)),
+            Numbers("", Whole("", 0), rising=False),
+        ),
+    ),
+]
+LabelSetName = Annotated[str, Word("cartesian, observed, or the name of a label set of the collection")]
+Embedding = Annotated[
+    tuple[Any, ...],
+    Table(
+        "an embedding by aspect, such as {correctness:[0,1.5,3]}, that never decreases",
+        value=Numbers("", Number("")),
+    ),
+]
+
+
+@measure(source="TOMA eq 5; spec 3.5", combines=True)
+def CAM(
+    view: View,
+    *,
+    of: InnerMeasure,
+    aspects: AspectNames | None = None,
+    weights: AspectWeights | None = None,
+) -> Floats:
+    """Convex aggregation: the weighted mean of the scores that `of` gives under each aspect alone.
+
+    CAM = sum of p_a s_a; p_a = 1/n unless `weights` says otherwise.
+    """
+    parts = _weighted(view, aspects, weights)
+    terms = np.stack([share * view.score(of, aspect) for aspect, share in parts])
+    total: Floats = np.cumsum(terms, axis=0)[-1]
+    return _within(of, total)
+
+
+@measure(source="TOMA eq 6; spec 3.5", combines=True)
+def MM(
+    view: View,
+    *,
+    of: InnerMeasure,
+    aspects: AspectNames | None = None,
+    weights: AspectWeights | None = None,
+) -> Floats:
+    """Multidimensional measure: the weighted harmonic mean of the scores of `of` under each aspect.
+
+    MM = (sum of p_a) / (sum of p_a / s_a), and 0 if a component of positive weight is 0.
+    """
+    parts = [(aspect, share) for aspect, share in _weighted(view, aspects, weights) if share > 0]
+    scores = np.stack([view.score(of, aspect) for aspect, _ in parts])
+    shares = np.array([share for _, share in parts])
+    inverse = np.divide(shares[:, None], scores, out=np.zeros_like(scores), where=scores > 0)
+    below = np.cumsum(inverse, axis=0)[-1]
+    positive = (scores > 0).all(axis=0)
+    mean = np.divide(np.cumsum(shares)[-1], below, out=np.zeros_like(below), where=positive)
+    return _within(of, mean)
+
+
+def _within(of: "Measure", values: Floats) -> Floats:
+    """`values`, which rounding may have lifted an ulp above the greatest value of `of`."""
+    return np.minimum(values, of.declaration.bounds[1])
+
+
+def _weighted(
+    view: View, aspects: AspectNames | None, weights: AspectWeights | None
+) -> list[tuple[str, float]]:
+    """Aspects with their weights, in the order of `aspects`."""
+    given = dict(weights or ())
+    names = aspects or tuple(given) or tuple(aspect.name for aspect in view.qrels.aspects)
+    return [(name, float(given[name]) if given else 1.0 / len(names)) for name in names]
+
+
+@measure(source="TOMA; spec 3.1-3.4", combines=True)
+def TOMA(
+    view: View,
+    *,
+    of: InnerMeasure,
+    distance: Distance = "euclidean",
+    weighting: ClassWeights | None = None,
+    label_set: LabelSetName = "cartesian",
+    embedding: Embedding | None = None,
+    aspects: AspectNames | None = None,
+) -> Floats:
+    """Total order multi-aspect measure: `of` on documents graded by their distance to the best labels.
+
+    Label tuples at equal distance from the tuple of all best labels form a class; a class has a
+    weight, and `of` (any measure of one aspect) sees the weights as grades. Weightings of class c of
+    m, best first: `step1` m - c (default for graded measures), `top_half` 1 if c <= ceil(m/2) (default
+    for binary ones), `positive` 1 if c < m, or a list. `label_set` says which tuples exist: all
+    (`cartesian`), those that occur in the judgments (`observed`), or a set that the collection names.
+    """
+    weighting = weighting or ("step1" if of.declaration.graded else "top_half")
+    names = aspects or tuple(aspect.name for aspect in view.qrels.aspects)
+    options = (names, distance, weighting, label_set, embedding)
+    pool = view.derived(f"TOMA{options!r}", lambda: _graded_pool(view, *options))
+    return view.score_in(of, pool)
+
+
+def _graded_pool(
+    view: View,
+    names: tuple[str, ...],
+    distance: str,
+    weighting: str | tuple[int, ...],
+    label_set: str,
+    embedding: tuple[Any, ...] | None,
+) -> Pool:
+    """The pool whose labels are the weights of the documents' classes."""
+    qrels = view.qrels
+    indices = [qrels.aspect_index(name) for name in names]
+    labels = qrels.labels[indices]
+    table = classes.deviations([qrels.aspects[i] for i in indices], dict(embedding or ()), distance)
+    judged = (labels >= NEGATIVE).any(axis=0)
+    tuples, which = classes.distinct(np.maximum(labels, 0))
+    places = [classes.distance_of(one, table, distance) for one in tuples]
+    seen = set(which[judged].tolist())
+    if label_set == "cartesian":
+        known = classes.all_distances(table, distance)
+    elif label_set == "observed":
+        known = sorted({places[i] for i in seen})
+    else:
+        declared = _label_set(view, label_set)
+        known = classes.declared_distances(declared, names, table, distance, {tuples[i] for i in seen})
+    weights = dict(zip(known, classes.weights(len(known), weighting), strict=True))
+    grades = tuple(sorted({0, *weights.values()}))
+    grade_of_tuple = np.array([grades.index(weights.get(place, 0)) for place in places], dtype=np.int32)
+    return _pool(qrels, Aspect("+".join(names), grades), grade_of_tuple[which], labels)
+
+
+def _label_set(view: View, name: str) -> LabelSet:
+    try:
+        return view.qrels.label_sets[name]
+    except KeyError:
+        known = ["cartesian", "observed", *view.qrels.label_sets]
+        raise MeasureError(f"there is no label set {name!r} here; there are {', '.join(known)}") from None
+
+
+def _pool(qrels: Qrels, aspect: Aspect, grades: NDArray[np.int32], labels: NDArray[np.int32]) -> Pool:
+    """The pool of a combined scale. A document without any label keeps the state that says most."""
+    labelled = (labels >= 0).any(axis=0) | ((labels >= NEGATIVE).any(axis=0) & (grades > 0))
+    return Pool(
+        aspect,
+        np.where(labelled, grades, labels.max(axis=0)),
+        np.all(labels >= NEGATIVE, axis=0),
+        np.all(labels >= 0, axis=0),
+        qrels.topic_of,
+        len(qrels.topics),
+    )

@@ -1,0 +1,236 @@
+"""Kinds of measure parameters: what text may stand for them, and what would be right.
+
+A measure's keyword-only parameters are annotated with one of the aliases at the end; parser,
+documentation and error messages read the kind from there.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any
+
+from cupel_measures.syntax import Call
+
+
+class ParameterError(ValueError):
+    """A value that a parameter can't take; the message says what was expected."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a parameter takes: `expects` in words, `read` checks and normalises a parsed value."""
+
+    expects: str
+
+    def read(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def refuse(self, value: Any) -> ParameterError:
+        return ParameterError(f"expected {self.expects}, got {shown(value)}")
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """An integer of at least `least`."""
+
+    expects: str = "a whole number from 1"
+    least: int = 1
+
+    def read(self, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < self.least:
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number of `low`..`high`, open at the ends named in `without`; a rational stays exact."""
+
+    expects: str = "a number"
+    low: float = -math.inf
+    high: float = math.inf
+    without: tuple[float, ...] = ()
+
+    def read(self, value: Any) -> float | Fraction:
+        if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+            raise self.refuse(value)
+        if not self.low <= float(value) <= self.high or value in self.without:
+            raise self.refuse(value)
+        return settled(value)
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    expects: str = "True or False"
+
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Word(Kind):
+    """A string; one of `choices` where there are any."""
+
+    expects: str = "a name"
+    choices: tuple[str, ...] = ()
+
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str) or (self.choices and value not in self.choices):
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Words(Kind):
+    """A list of different names."""
+
+    expects: str = "a list of different names, such as [relevance,credibility]"
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple) or not value or not all(isinstance(v, str) for v in value):
+            raise self.refuse(value)
+        if len(set(value)) < len(value):
+            raise self.refuse(value)
+        return tuple(value)
+
+
+@dataclass(frozen=True)
+class Either(Kind):
+    """What any of `kinds` takes, tried in order."""
+
+    kinds: tuple[Kind, ...] = ()
+
+    def read(self, value: Any) -> Any:
+        for kind in self.kinds:
+            try:
+                return kind.read(value)
+            except ParameterError:
+                continue
+        raise self.refuse(value)
+
+
+@dataclass(frozen=True)
+class Numbers(Kind):
+    """A non-empty list of numbers that goes one way: `rising` or `falling`, equal neighbours allowed."""
+
+    expects: str = "a list of numbers"
+    each: Kind = Number()
+    rising: bool = True
+
+    def read(self, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or not value:
+            raise self.refuse(value)
+        numbers = tuple(self.each.read(one) for one in value)
+        if list(numbers) != sorted(numbers, reverse=not self.rising):
+            raise self.refuse(value)
+        return numbers
+
+
+@dataclass(frozen=True)
+class Table(Kind):
+    """A dict from `key` to `value`, kept sorted by key. Hashable as a tuple of pairs."""
+
+    expects: str = "a dict"
+    key: Kind = Word()
+    value: Kind = Number()
+
+    def read(self, value: Any) -> "Pairs":
+        if not isinstance(value, Mapping) or not value:
+            raise self.refuse(value)
+        try:
+            pairs = [(self.key.read(k), self.value.read(v)) for k, v in value.items()]
+            return Pairs(sorted(pairs, key=lambda pair: pair[0]))
+        except ParameterError:
+            raise self.refuse(value) from None
+
+
+@dataclass(frozen=True)
+class Weighting(Table):
+    """A table of weights of aspects that are at least 0 and sum to 1."""
+
+    expects: str = "weights of at least 0 that sum to 1, such as {relevance:0.7,credibility:0.3}"
+    value: Kind = Number("", 0, 1)
+
+    def read(self, value: Any) -> "Pairs":
+        weights = super().read(value)
+        total = sum((exact(weight) for _, weight in weights), Fraction(0))
+        if abs(float(total - 1)) > 1e-9:
+            raise self.refuse(value)
+        return weights
+
+
+@dataclass(frozen=True)
+class Inner(Kind):
+    """A single-aspect measure, read by the grammar."""
+
+    expects: str = "a measure of one aspect that is averaged over topics, such as nDCG@10"
+
+    def read(self, value: Any) -> Any:
+        from cupel_measures.grammar import (
+            measure_within,
+        )  # the grammar reads kinds: a circle only at run time
+
+        return measure_within(value, self)
+
+
+class Pairs(tuple[tuple[Any, Any], ...]):
+    """A dict as a hashable value: pairs sorted by key."""
+
+    __slots__ = ()
+
+
+def exact(value: int | float | Fraction) -> Fraction:
+    """The number that was typed, exactly: 0.1 is one tenth."""
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+def settled(value: int | float | Fraction) -> float | Fraction:
+    """One form per number: a float where its shortest decimal text is exactly `value`, else a rational."""
+    number = float(value)
+    return number if exact(number) == exact(value) else Fraction(value)
+
+
+def shown(value: Any) -> str:
+    """A parsed value in the grammar's own text."""
+    if isinstance(value, Call):
+        return str(value)
+    if isinstance(value, Pairs | dict):
+        pairs = value.items() if isinstance(value, dict) else value
+        return "{" + ",".join(f"{shown(k)}:{shown(v)}" for k, v in pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(shown, value)) + "]"
+    if isinstance(value, str):
+        return value if _bare(value) else repr(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return (
+        str(value)
+        if isinstance(value, Fraction)
+        else repr(value)
+        if not hasattr(value, "text")
+        else value.text
+    )
+
+
+def _bare(word: str) -> bool:
+    return word.replace("-", "_").replace(".", "_").isidentifier() and word not in ("True", "False", "None")
+
+
+Cutoff = Annotated[int, Whole("a rank cutoff: a whole number from 1")]
+Rel = Annotated[int, Whole("a relevance level: a whole number from 1")]
+OneFlag = Annotated[bool, Flag()]
+Persistence = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
+Share = Annotated[float, Number("a number from 0 to 1", 0, 1)]
+Positive = Annotated[float, Number("a number above 0", 0, math.inf, (0, math.inf))]
+GainTable = Annotated[
+    Pairs,
+    Table(
+        "gains of at least 0 by label, such as {1:1,2:3}", Whole("a label", -(2**31)), Number("", 0, 1e300)
+    ),
+]
+AspectName = Annotated[str, Word("the name of an aspect")]
+AspectNames = Annotated[tuple[str, ...], Words("a list of aspects, such as [relevance,credibility]")]
+AspectWeights = Annotated[Pairs, Weighting()]

@@ -1,0 +1,221 @@
+"""Measures of one aspect that look at ranks. Each sees all rows at once (spec 2; compatibility.md 2.1)."""
+
+import itertools
+from typing import Annotated
+
+import numpy as np
+
+from cupel_measures import discounts
+from cupel_measures.model import Floats, Ints
+from cupel_measures.parameters import (
+    Cutoff,
+    Either,
+    GainTable,
+    Number,
+    Persistence,
+    Positive,
+    Rel,
+    Share,
+    Word,
+)
+from cupel_measures.registry import measure
+from cupel_measures.rows import Hits, Rows, divided
+
+DcgName = Annotated[str, Word("log2 or exp-log2", ("log2", "exp-log2"))]
+MaxGain = Annotated[
+    float | str,
+    Either("a number above 0, or scale", (Number("", 0, 1000, (0,)), Word("", ("scale",)))),
+]
+
+FLOOR = 1e-5
+"""Smallest AP in a geometric mean, as trec_eval's MIN_GEO_MEAN."""
+
+
+@measure(source="spec 2.2; trec_eval map, map_cut", aliases=("MAP",))
+def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
+    """Average precision: the mean, over all relevant documents, of the precision at their ranks.
+
+    AP@k = 1/R * sum over ranks i <= k with a relevant document of (relevant in 1..i) / i.
+    R counts every relevant judged document, also under a cutoff; a topic without any scores 0.
+    """
+    hits = rows.relevant(rel).within(cutoff)
+    return divided(hits.sum(hits.count / hits.rank), rows.recall_base(rel))
+
+
+@measure(
+    source="trec_eval gm_map",
+    aggregate="geometric mean",
+    exempt={
+        "worst is the lower bound": "AP is floored at 0.00001",
+        "no relevant documents score 0": "AP is floored at 0.00001",
+    },
+)
+def GMAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Geometric mean of AP over topics, which rewards systems that fail on no topic.
+
+    Per topic: AP, at least 0.00001. Over topics: exp of the mean of the logarithms.
+    """
+    return np.maximum(AP(rows, rel=rel), FLOOR)
+
+
+@measure(source="trec_eval P", aliases=("Precision",), at="cutoff", scale="interval")
+def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
+    """Precision: relevant documents among the first k, divided by k, however short the run is."""
+    return rows.relevant(rel).within(cutoff).number / cutoff
+
+
+@measure(source="trec_eval recall", aliases=("Recall",), scale="interval")
+def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
+    """Recall: the share of all relevant documents that stand among the first k."""
+    return divided(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
+
+
+@measure(source="trec_eval recip_rank", aliases=("MRR",))
+def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
+    """Reciprocal rank: 1 over the rank of the first relevant document, 0 if there is none (up to k)."""
+    hits = rows.relevant(rel).within(cutoff)
+    return hits.maximum(1.0 / hits.rank)
+
+
+@measure(source="trec_eval success", scale="ordinal")
+def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
+    """Success: 1 if any of the first k documents is relevant, else 0."""
+    return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
+
+
+@measure(source="spec 2.1; trec_eval ndcg, ndcg_cut", aliases=("NDCG",))
+def nDCG(
+    rows: Rows,
+    *,
+    cutoff: Cutoff | None = None,
+    dcg: DcgName = "log2",
+    gains: GainTable | None = None,
+) -> Floats:
+    """Normalised discounted cumulative gain: DCG divided by the DCG of the best possible ranking.
+
+    DCG@k = sum over i <= k of gain(i) / log2(1 + i). The ideal ranks all judged documents by gain
+    (all of them, however short the run is), cut at k if k is given; an ideal of 0 scores 0.
+    `dcg=exp-log2` takes 2^gain - 1 for the gain. `gains` replaces the gain of some labels.
+    """
+    table = gain_table(rows, gains, exponential=dcg == "exp-log2")
+    hits, gain = _credited(rows, table, cutoff)
+    ideal = rows.pool.ideal_dcg(table, cutoff)[rows.topic]
+    return divided(hits.sum(gain / discounts.log2(hits.rank)), ideal)
+
+
+def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False) -> Floats:
+    """float64[labels]: the aspect's gain per label, with those of `gains` in their place.
+
+    A label of `gains` that the scale lacks credits nothing; ValueError where it would have to.
+    """
+    table = rows.pool.aspect.gains.copy()
+    labels = list(rows.pool.aspect.labels) if rows.pool.aspect.integer else list(range(len(table)))
+    for label, gain in gains or ():
+        if label in labels:
+            table[labels.index(label)] = float(gain)
+    return discounts.exponential(table) if exponential else table
+
+
+@measure(source="trec_eval Rprec, Rprec_mult", aliases=("RPrec",), scale="neither")
+def Rprec(rows: Rows, *, multiple: Positive = 1, rel: Rel | None = None) -> Floats:
+    """R-precision: precision at rank R, the number of relevant documents of the topic.
+
+    `multiple=x` looks at int(x R + 0.9) ranks instead and divides by them.
+    """
+    base = rows.recall_base(rel)
+    depth = np.floor(float(multiple) * base + 0.9).astype(np.int64)
+    return divided(rows.relevant(rel).within(depth).number, depth)
+
+
+@measure(source="Buckley and Voorhees 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
+def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Binary preference: how rarely judged non-relevant documents stand above relevant ones.
+
+    Sum over retrieved relevant documents of 1 - min(n, R) / min(N, R), divided by R; n judged
+    non-relevant documents stand above it, N are judged in all. Documents that are not judged are
+    passed over, and so are negative grades, under every profile.
+    """
+    base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel))[rows.topic]
+    hits = rows.relevant(rel)
+    above = _above(hits, rows.nonrelevant(rel))
+    limit = base[hits.row]
+    lost = divided(np.minimum(above, limit), np.minimum(pooled[hits.row], limit))
+    return divided(hits.sum(1.0 - lost), base)
+
+
+def _above(hits: Hits, others: Hits) -> Ints:
+    """int64[n]: how many of `others` stand above each of `hits`, in the same row."""
+    width = 1 + max((int(one.rank.max()) for one in (hits, others) if len(one.rank)), default=0)
+    place = np.searchsorted(others.row * width + others.rank, hits.row * width + hits.rank)
+    return place - (np.cumsum(others.number) - others.number)[hits.row]
+
+
+@measure(source="trec_eval iprec_at_recall", at="recall")
+def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
+    """Interpolated precision: the greatest precision at any rank where recall is at least `recall`.
+
+    Level c asks for c R relevant documents, rounded half away from zero; under profile trec_eval-9
+    for int(c R + 0.9). A level above the recall that was reached scores 0.
+    """
+    needed = float(recall) * rows.recall_base(rel)
+    documents = np.floor(needed + (0.9 if rows.profile.truncated_recall else 0.5))
+    hits = rows.relevant(rel)
+    deep = hits.count >= documents[hits.row]
+    return hits.only(deep).maximum((hits.count / hits.rank)[deep])
+
+
+@measure(source="trec_eval 11pt_avg")
+def AP11(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Eleven-point average: the mean of interpolated precision at recall 0, 0.1, ..., 1."""
+    levels = np.stack([IPrec(rows, recall=level / 10, rel=rel) for level in range(11)])
+    total: Floats = np.cumsum(levels, axis=0)[-1]
+    return total / 11.0
+
+
+@measure(source="Moffat and Zobel 2008")
+def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
+    """Rank-biased precision: (1 - p) * sum over relevant documents of p^(rank - 1).
+
+    p is the chance that a reader goes on to the next document. Relevance is binary, with or
+    without a cutoff.
+    """
+    hits = rows.relevant(rel).within(cutoff)
+    return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
+
+
+@measure(source="Chapelle et al. 2009; gdeval; spec 4.1")
+def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
+    """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
+
+    ERR@k = sum over i <= k of 1/i * x_i * product over j < i of (1 - x_j), x = (2^gain - 1) / 2^max_gain.
+    `max_gain=4` is gdeval's and ir_measures' constant; `max_gain=scale` takes the gain of the best label.
+    """
+    table = rows.pool.aspect.gains
+    most = float(table.max()) if max_gain == "scale" else float(max_gain)
+    if table.max() > most:
+        raise ValueError(
+            f"ERR: max_gain={most:g} is below {table.max():g}, the highest gain of aspect "
+            f"{rows.pool.aspect.name!r}; max_gain=scale takes the scale's own"
+        )
+    hits, stops = _credited(rows, discounts.exponential(table) / 2.0**most, cutoff)
+    return hits.sum(stops * _unstopped(hits, stops) / hits.rank)
+
+
+def _credited(rows: Rows, table: Floats, cutoff: int | None) -> tuple[Hits, Floats]:
+    """The hits of positive gain up to `cutoff`, and their gains, float64."""
+    hits, gain = rows.gains(table)
+    if cutoff is None:
+        return hits, gain
+    seen = hits.rank <= cutoff
+    return hits.only(seen), gain[seen]
+
+
+def _unstopped(hits: Hits, stops: Floats) -> Floats:
+    """float64[n]: product of 1 - `stops` over the earlier hits of the same row, rank after rank."""
+    remaining = np.ones(len(stops))
+    by_place = np.argsort(hits.count, kind="stable")
+    ends = np.cumsum(np.bincount(hits.count, minlength=2))
+    for begin, end in itertools.pairwise(ends):
+        here = by_place[begin:end]
+        remaining[here] = remaining[here - 1] * (1.0 - stops[here - 1])
+    return remaining

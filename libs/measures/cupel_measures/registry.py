@@ -1,0 +1,145 @@
+"""The one registry of measures: a decorator declares each; parser, API, pages and law tests read it.
+
+A measure is a short pure function of rows whose keyword-only parameters are its grammar and whose
+docstring is its documentation. The decorator takes what can't be inferred from them.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+from cupel_measures.model import Floats
+from cupel_measures.parameters import AspectName, Kind, OneFlag, ParameterError
+
+Aggregate = Literal["mean", "sum", "geometric mean"]
+ScaleType = Literal["interval", "ordinal", "neither", "count"]
+REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a measure; `default` is REQUIRED where it must be given."""
+
+    name: str
+    kind: Kind
+    default: Any
+
+    def read(self, value: Any) -> Any:
+        """The checked value; None only where it is the default. ParameterError says what was expected."""
+        if value is None and self.default is None:
+            return None
+        try:
+            return self.kind.read(value)
+        except ParameterError as problem:
+            raise ParameterError(f"{self.name}: {problem}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """A declared measure.
+
+    compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
+    bounds: least and greatest value. combines: whether it combines aspects by an inner measure.
+    exempt: names of laws (tests/measures/test_laws.py) that it is exempt from, each with the reason.
+    """
+
+    name: str
+    compute: Callable[..., Floats]
+    parameters: Mapping[str, Parameter]
+    aliases: Mapping[str, Mapping[str, Any]]
+    at: str | None
+    bounds: tuple[float, float]
+    aggregate: Aggregate
+    scale: ScaleType
+    source: str
+    combines: bool
+    exempt: Mapping[str, str]
+
+    @property
+    def documentation(self) -> str:
+        return inspect.getdoc(self.compute) or ""
+
+    @property
+    def summary(self) -> str:
+        return self.documentation.split("\n\n")[0].replace("\n", " ")
+
+    @property
+    def graded(self) -> bool:
+        """Whether it credits gains rather than a binary relevance threshold."""
+        return "rel" not in self.parameters
+
+
+DECLARATIONS: dict[str, Declaration] = {}
+NAMES: dict[str, tuple[Declaration, Mapping[str, Any]]] = {}
+"""Every name and alias, with the parameters that the alias sets."""
+
+
+def measure(
+    *,
+    source: str,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    aliases: Mapping[str, Mapping[str, Any]] | tuple[str, ...] = (),
+    at: str | None = None,
+    aggregate: Aggregate = "mean",
+    scale: ScaleType = "neither",
+    judged_only: bool = True,
+    combines: bool = False,
+    exempt: Mapping[str, str] | None = None,
+) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
+    """Declare the decorated function as a measure under its own name.
+
+    Every single-aspect measure also takes `aspect`, and `judged_only` unless it makes no sense.
+    """
+
+    def declared(compute: Callable[..., Floats]) -> Callable[..., Floats]:
+        parameters = _parameters(compute)
+        if not combines:
+            parameters |= _common(judged_only)
+        declaration = Declaration(
+            compute.__name__,
+            compute,
+            parameters,
+            aliases if isinstance(aliases, Mapping) else {alias: {} for alias in aliases},
+            at or ("cutoff" if "cutoff" in parameters else None),
+            bounds,
+            aggregate,
+            scale,
+            source,
+            combines,
+            exempt or {},
+        )
+        DECLARATIONS[declaration.name] = declaration
+        NAMES[declaration.name] = (declaration, {})
+        NAMES.update((alias, (declaration, sets)) for alias, sets in declaration.aliases.items())
+        return compute
+
+    return declared
+
+
+def _common(judged_only: bool) -> dict[str, Parameter]:
+    kinds = {"judged_only": (OneFlag, False), "aspect": (AspectName, None)}
+    return {
+        name: Parameter(name, _kind(annotation), default)
+        for name, (annotation, default) in kinds.items()
+        if name != "judged_only" or judged_only
+    }
+
+
+def _parameters(compute: Callable[..., Floats]) -> dict[str, Parameter]:
+    hints = get_type_hints(compute, include_extras=True)
+    signature = inspect.signature(compute).parameters.values()
+    return {
+        one.name: Parameter(one.name, _kind(hints[one.name]), one.default)
+        for one in signature
+        if one.kind is one.KEYWORD_ONLY
+    }
+
+
+def _kind(hint: Any) -> Kind:
+    """The kind that an annotation carries, also inside `... | None`."""
+    for one in (hint, *getattr(hint, "__args__", ())):
+        for note in getattr(one, "__metadata__", ()):
+            if isinstance(note, Kind):
+                return note
+    raise TypeError(f"{hint} carries no kind of parameter")

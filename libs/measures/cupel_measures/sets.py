@@ -1,0 +1,107 @@
+"""Measures of one aspect that see a run as a set, and counts (trec_eval's set_* and num_*)."""
+
+import math
+
+import numpy as np
+
+from cupel_measures.model import Floats
+from cupel_measures.parameters import Cutoff, OneFlag, Positive, Rel
+from cupel_measures.registry import measure
+from cupel_measures.rows import Rows, divided
+
+COUNT = (0.0, math.inf)
+
+
+@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}}, scale="interval")
+def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Floats:
+    """Precision of the whole run: relevant retrieved / retrieved.
+
+    `relative=True` divides by the greatest number that could be relevant, min(retrieved, R).
+    """
+    retrieved = np.minimum(rows.retrieved, rows.recall_base(rel)) if relative else rows.retrieved
+    return divided(rows.relevant(rel).number, retrieved)
+
+
+@measure(source="trec_eval set_recall", judged_only=False, scale="interval")
+def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Recall of the whole run: relevant retrieved / relevant."""
+    return divided(rows.relevant(rel).number, rows.recall_base(rel))
+
+
+@measure(source="trec_eval set_F")
+def SetF(rows: Rows, *, beta: Positive = 1, rel: Rel | None = None) -> Floats:
+    """F of the whole run: (b + 1) P R / (R + b P).
+
+    beta enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is elsewhere called F with beta 2.
+    """
+    precision, recall = SetP(rows, rel=rel), SetR(rows, rel=rel)
+    b = float(beta)
+    return divided((b + 1.0) * precision * recall, recall + b * precision)
+
+
+@measure(source="trec_eval set_map")
+def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Average precision of the run as a set: SetP * SetR."""
+    return SetP(rows, rel=rel) * SetR(rows, rel=rel)
+
+
+@measure(source="trec_eval num_q", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+def NumQ(rows: Rows) -> Floats:
+    """Number of topics of the qrels: 1 per topic, summed."""
+    return np.ones(rows.number)
+
+
+@measure(source="trec_eval num_ret", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+def NumRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Number of documents retrieved, summed over topics; with `rel`, of relevant ones at that level."""
+    return (rows.retrieved if rel is None else rows.relevant(rel).number).astype(np.float64)
+
+
+@measure(source="trec_eval num_rel", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+def NumRel(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Number of relevant documents in the judgments, summed over topics."""
+    return rows.recall_base(rel).astype(np.float64)
+
+
+@measure(source="trec_eval num_rel_ret", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+def NumRelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Number of relevant documents retrieved, summed over topics."""
+    return rows.relevant(rel).number.astype(np.float64)
+
+
+@measure(
+    source="trec_eval num_nonrel_judged_ret",
+    aggregate="sum",
+    bounds=COUNT,
+    judged_only=False,
+    scale="count",
+)
+def NumNonrelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Number of judged non-relevant documents retrieved, summed over topics; negative grades left out."""
+    return rows.nonrelevant(rel).number.astype(np.float64)
+
+
+@measure(source="ir_measures Judged", judged_only=False)
+def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
+    """Share of the first k documents that are judged, of those that were retrieved.
+
+    Divides by min(k, retrieved), as ir_measures does. A negative grade is a judgment here, unless the
+    profile is one of trec_eval.
+    """
+    depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
+    return divided(rows.judged().within(cutoff).number, depth)
+
+
+@measure(
+    source="trec_eval unj",
+    judged_only=False,
+    exempt={"more relevant is better": "counts documents without judgment"},
+)
+def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
+    """Share of the first k ranks that hold a document without judgment; negative grades count as such.
+
+    Divides by k, as trec_eval's unj does, or by the number retrieved where no k is given.
+    """
+    labelled = rows.hits.only(rows.pool.labels[rows.hits.document] >= 0).within(cutoff).number
+    depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
+    return divided(depth - labelled, rows.retrieved if cutoff is None else cutoff)

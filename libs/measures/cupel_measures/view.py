@@ -1,0 +1,52 @@
+"""A joined run seen aspect by aspect: what combining measures ask for scores and labels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cupel_measures.model import Floats, Joined, Qrels
+from cupel_measures.pool import Pool
+from cupel_measures.profiles import Profile
+from cupel_measures.rows import Rows
+
+if TYPE_CHECKING:
+    from cupel_measures.grammar import Measure
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """`joined` under `qrels` and `profile`."""
+
+    qrels: Qrels
+    joined: Joined
+    profile: Profile
+    rows: dict[int, Rows] = field(default_factory=dict, repr=False)
+
+    def score(self, measure: "Measure", aspect: str | None = None) -> Floats:
+        """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
+        arguments = measure.arguments
+        if measure.declaration.combines:
+            return measure.declaration.compute(self, **arguments)
+        own = arguments["aspect"]
+        return self.score_in(measure, Pool.of(self.qrels, aspect or own or self.qrels.aspects[0].name))
+
+    def score_in(self, measure: "Measure", pool: Pool) -> Floats:
+        """float64[rows]: a single-aspect measure under the labels of `pool`."""
+        arguments = measure.arguments
+        arguments.pop("aspect")
+        rows = self._rows(pool)
+        return measure.declaration.compute(
+            rows.condensed if arguments.pop("judged_only", False) else rows, **arguments
+        )
+
+    def derived(self, key: str, make: Callable[[], Pool]) -> Pool:
+        """The pool that `make` derives from these qrels, made once for each `key`."""
+        if key not in self.qrels.cache:
+            self.qrels.cache[key] = make()
+        pool: Pool = self.qrels.cache[key]
+        return pool
+
+    def _rows(self, pool: Pool) -> Rows:
+        if id(pool) not in self.rows:
+            self.rows[id(pool)] = Rows.of(self.joined, pool, self.profile)
+        return self.rows[id(pool)]
