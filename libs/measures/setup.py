@@ -1,0 +1,16 @@
+"""The one thing pyproject.toml can't say: an extension that may fail to compile without failing the installation."""
+
+from setuptools import Extension, setup
+
+FOLDER = "cupel_measures/reading/"
+
+setup(
+    ext_modules=[
+        Extension(
+            "cupel_measures.reading._reader",
+            sources=[FOLDER + "_reader.c"],
+            depends=[FOLDER + "_reader.h"],
+            optional=True,
+        )
+    ]
+)
