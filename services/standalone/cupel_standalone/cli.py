@@ -1,13 +1,14 @@
 """The verbs that this package adds to the `cupel` command: `serve` and `example`."""
 
 import shutil
-from importlib.resources import as_file, files
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 SERVICE_FAILED = 3
+
+EXAMPLE = Path(__file__).parent / "example"
 
 
 @click.command()
@@ -32,7 +33,7 @@ def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
 
     from cupel_standalone import serving, supervising
 
-    given = {"data": data, "workers": workers}
+    given: dict[str, Any] = {"data": data, "workers": workers}
     try:
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
         serving.serve(
@@ -79,7 +80,6 @@ def example(folder: Path) -> None:
     """
     if folder.exists():
         raise click.UsageError(f"{folder} exists already: name a folder that does not")
-    with as_file(files("cupel_standalone") / "example") as source:
-        shutil.copytree(source, folder)
+    shutil.copytree(EXAMPLE, folder)
     click.echo(f"The example collection is in {folder}. Try:")
     click.echo(f'  cupel evaluate {folder}/collection.yaml {folder}/runs/*.gz -m "nDCG@10 TOMA(of=nDCG@10)"')

@@ -1,0 +1,98 @@
+"""The example collection: made by its script, and with the properties that it promises."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from cupel_measures.evaluating import evaluate
+from cupel_measures.findings import Refused
+from cupel_measures.grammar import parse
+from cupel_measures.reading.collections import Collection, read_collection
+from cupel_measures.reading.runs import join_run, read_run
+from cupel_standalone import inventing
+from cupel_standalone.cli import EXAMPLE
+
+RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
+
+
+@pytest.fixture(scope="module")
+def collection() -> Collection:
+    return read_collection(EXAMPLE / "collection.yaml")
+
+
+@pytest.fixture(scope="module")
+def corrected() -> Collection:
+    return read_collection(EXAMPLE / "collection-corrected.yaml")
+
+
+def order(collection: Collection, measure: str) -> list[str]:
+    """Names of the runs, best first."""
+    parsed = parse(measure).bound(collection.aspects)
+    values = {
+        path.stem: evaluate(collection.qrels, join_run(path, collection.qrels), [parsed])
+        .values[parsed]
+        .mean()
+        for path in RUNS
+    }
+    return sorted(values, key=lambda name: values[name], reverse=True)
+
+
+def test_the_script_makes_exactly_the_files_that_are_shipped(tmp_path: Path) -> None:
+    inventing.write(tmp_path)
+    assert contents(tmp_path) == contents(EXAMPLE)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Name -> bytes before compression, which alone may differ between versions of zlib."""
+    return {
+        str(path.relative_to(folder)): gzip.decompress(path.read_bytes())
+        if path.suffix == ".gz"
+        else path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_it_is_small_enough_to_ship() -> None:
+    assert sum(path.stat().st_size for path in EXAMPLE.rglob("*") if path.is_file()) < 2_000_000
+
+
+def test_it_has_50_topics_and_three_aspects_of_unequal_scales(collection: Collection) -> None:
+    assert len(collection.qrels.topics) == 50
+    assert [len(aspect.labels) for aspect in collection.aspects] == [4, 3, 101]
+
+
+def test_it_has_30_runs_of_10_teams(collection: Collection) -> None:
+    assert len(RUNS) == 30
+    assert len({path.stem.split("-")[0] for path in RUNS}) == 10
+
+
+def test_its_runs_are_accepted_and_have_the_oddities_of_real_ones() -> None:
+    runs = [read_run(path, name=path.stem) for path in RUNS]
+    codes = {code for run in runs for code in run.findings.totals}
+    assert any("tie" in code for code in codes), codes
+    assert any("rank" in code for code in codes), codes
+    assert any(len(run.ranking.topics) < 50 for run in runs)
+
+
+def test_many_documents_of_a_run_are_unjudged(collection: Collection) -> None:
+    judged = evaluate(collection.qrels, join_run(RUNS[0], collection.qrels), [parse("Judged@100")])
+    assert 0.2 < judged.values[parse("Judged@100")].mean() < 0.95
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "TOMA(of=nDCG@10)"])
+def test_the_correction_moves_the_board(collection: Collection, corrected: Collection, measure: str) -> None:
+    before, after = order(collection, measure), order(corrected, measure)
+    assert sum(one != other for one, other in zip(before, after, strict=True)) >= 5
+
+
+def test_the_correction_changes_the_leader(collection: Collection, corrected: Collection) -> None:
+    assert order(collection, "nDCG@10")[0] != order(corrected, "nDCG@10")[0]
+
+
+def test_the_malformed_run_is_refused_for_several_reasons_at_once() -> None:
+    with pytest.raises(Refused) as refused:
+        read_run(EXAMPLE / "aster-merged.txt")
+    findings = refused.value.findings
+    assert len({finding.code for finding in findings.errors}) >= 4
+    assert {finding.line for finding in findings.errors} >= {7, 41, 153, 302, 478}
