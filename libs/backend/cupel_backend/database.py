@@ -1,6 +1,5 @@
 """The database: engines, transactions, migrations and pages. SQLite and PostgreSQL speak the same SQL here."""
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +13,18 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, Select, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError
 from uuid6 import uuid7
 
+from cupel_backend.errors import Invalid, declare
+
 T = TypeVar("T")
+
+CURSOR_UNKNOWN = declare(
+    "cursor-unknown",
+    Invalid,
+    "the cursor is none that this list gave out",
+    "follow the `next` link of the page before, or leave the cursor out to begin anew",
+)
 
 LARGEST_PAGE = 500
 
@@ -91,8 +98,36 @@ def page(
     """A page of `query` by descending `key` (a unique text or integer column): newest first."""
     limit = max(1, min(limit, LARGEST_PAGE))
     if cursor is not None:
-        query = query.where(key < key.type.python_type(cursor))
+        query = query.where(key < _place(key, cursor))
     rows = connection.execute(query.order_by(key.desc()).limit(limit + 1)).all()
     more = len(rows) > limit
     following = str(getattr(rows[limit - 1], key.name)) if more else None
     return Page(tuple(make(row) for row in rows[:limit]), following)
+
+
+def _place(key: Any, cursor: str) -> Any:
+    try:
+        return key.type.python_type(cursor)
+    except ValueError:
+        raise CURSOR_UNKNOWN(f"{cursor!r} is not a cursor of this list") from None
+
+
+def migrate(engine: Engine) -> None:
+    """Bring the tables up to date. Several processes may call it at once: the write lock orders them."""
+    with writing(engine) as connection:
+        config = _alembic()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def migrated(engine: Engine) -> bool:
+    """Whether the tables are those of this version of the code."""
+    with reading(engine) as connection:
+        heads = MigrationContext.configure(connection).get_current_heads()
+    return set(heads) == set(ScriptDirectory.from_config(_alembic()).get_heads())
+
+
+def _alembic() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config

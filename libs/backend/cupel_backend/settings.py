@@ -32,6 +32,8 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(5.0, description="how often expired leases and unclaimed jobs are looked for")
     retry_seconds: float = Field(2.0, description="pause before a failed job is tried again, times its attempts")
     turn_seconds: float = Field(5.0, description="a worker process takes jobs for so long before it yields")
+    job_seconds: float = Field(600.0, description="longest a job may run; then its process is ended")
+    worker_megabytes: int = Field(2048, description="memory after which a worker process is replaced")
     attempts: int = Field(3, ge=1, description="claims after which a job that never finished is dead")
 
     upload_megabytes: int = Field(512, description="largest file accepted, as sent")

@@ -1,5 +1,6 @@
 """The tables. Whatever a timestamp already says is not stored again as a state."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +8,8 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
+    ColumnElement,
+    Connection,
     DateTime,
     Dialect,
     Float,
@@ -19,7 +22,9 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    and_,
     text,
+    update,
 )
 
 
@@ -183,6 +188,13 @@ jobs = Table(
     Index("ix_jobs_dead_at", "dead_at"),
 )
 
+JOB_STATES: dict[str, ColumnElement[bool]] = {
+    "queued": and_(jobs.c.finished_at.is_(None), jobs.c.dead_at.is_(None), jobs.c.lease_until.is_(None)),
+    "running": and_(jobs.c.finished_at.is_(None), jobs.c.dead_at.is_(None), jobs.c.lease_until.is_not(None)),
+    "done": jobs.c.finished_at.is_not(None),
+    "dead": jobs.c.dead_at.is_not(None),
+}
+
 turns = Table(
     "turns",
     metadata,
@@ -190,3 +202,9 @@ turns = Table(
     Column("tenant", Text, primary_key=True),
     Column("served_at", Instant, nullable=False),
 )
+
+
+def touch(connection: Connection, track_ids: Iterable[int | None]) -> None:
+    """Note that boards of these tracks may look different from now on: readers' copies are void."""
+    ids = {id for id in track_ids if id is not None}
+    connection.execute(update(tracks).where(tracks.c.id.in_(ids)).values(revision=tracks.c.revision + 1))

@@ -1,0 +1,164 @@
+"""Who may do what: a token acts for a team with one scope. Only a token's digest is kept."""
+
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from sqlalchemy import Row, select, update
+
+from cupel_backend.database import Page, page, reading, writing
+from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated, declare
+from cupel_backend.tables import tokens
+
+if TYPE_CHECKING:
+    from cupel_backend.system import System
+
+Scope = Literal["participant", "organiser", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)  # each may do all that the ones before it may
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+TOKEN = re.compile(r"cupel_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{20,100})")
+
+USE_NOTED_EVERY = timedelta(minutes=1)  # so that reading does not mean writing
+
+TOKEN_REFUSED = declare(
+    "token-refused",
+    Unauthenticated,
+    "the token is missing, unknown, expired or revoked",
+    "send `Authorization: Bearer cupel_...` with a token that is in force; an admin can issue one",
+)
+TOKEN_UNKNOWN = declare(
+    "token-unknown", NotFound, "there is no such token that you may see", "list your tokens with GET /v1/tokens"
+)
+TOKEN_FORBIDDEN = declare(
+    "token-forbidden",
+    Forbidden,
+    "tokens of other teams, and scopes above one's own, are for admins",
+    "ask an admin",
+)
+TEAM_INVALID = declare(
+    "team-invalid",
+    Invalid,
+    "the name of the team can't be used",
+    "use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first",
+)
+SCOPE_INVALID = declare("scope-invalid", Invalid, "there is no such scope", f"use one of {', '.join(SCOPES)}")
+EXPIRY_INVALID = declare("expiry-invalid", Invalid, "the expiry is not in the future", "give a later instant, in UTC")
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who is asking: the team and scope of the token, and its prefix."""
+
+    team: str
+    scope: Scope
+    prefix: str = ""
+
+    def at_least(self, scope: Scope) -> bool:
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as it may be shown: everything but its secret."""
+
+    prefix: str
+    team: str
+    scope: Scope
+    label: str
+    created_at: datetime
+    expires_at: datetime | None
+    used_at: datetime | None
+    revoked_at: datetime | None
+
+
+OPERATOR = Principal("cupel", "admin")
+"""Whoever has a shell on the machine of the service."""
+
+
+def authenticate(system: "System", text: str) -> Principal:
+    """The principal of the token `text`; raises Unauthenticated if it isn't in force."""
+    now = system.now()
+    match = TOKEN.fullmatch(text)
+    if match is None:
+        raise TOKEN_REFUSED("a token looks like cupel_XXXXXXXX_...")
+    with reading(system.engine) as connection:
+        row = connection.execute(select(tokens).where(tokens.c.prefix == match[1])).first()
+    if row is None or not hmac.compare_digest(row.digest, _digest(text)):
+        raise TOKEN_REFUSED("this token is not known here")
+    if row.revoked_at is not None:
+        raise TOKEN_REFUSED("this token was revoked")
+    if row.expires_at is not None and row.expires_at <= now:
+        raise TOKEN_REFUSED(f"this token expired at {row.expires_at:%Y-%m-%d %H:%M:%S} UTC")
+    if row.used_at is None or now - row.used_at > USE_NOTED_EVERY:
+        with writing(system.engine) as connection:
+            connection.execute(update(tokens).where(tokens.c.prefix == row.prefix).values(used_at=now))
+    return Principal(row.team, row.scope, row.prefix)
+
+
+def issue(
+    system: "System",
+    principal: Principal,
+    *,
+    team: str,
+    scope: str,
+    label: str = "",
+    expires_at: datetime | None = None,
+) -> tuple[str, Token]:
+    """Make a token; its text is returned here and never again.
+
+    Admins may issue any; others for their own team, with at most their own scope.
+    """
+    now = system.now()
+    wanted = _checked_scope(scope)
+    if not NAME.fullmatch(team):
+        raise TEAM_INVALID(f"{team!r} can't be the name of a team")
+    if expires_at is not None and expires_at <= now:
+        raise EXPIRY_INVALID(f"{expires_at.isoformat()} has passed")
+    if principal.scope != "admin" and (team != principal.team or not principal.at_least(wanted)):
+        raise TOKEN_FORBIDDEN(f"a token of {principal.team} with scope {principal.scope} may not issue this one")
+    prefix = secrets.token_hex(4)
+    text = f"cupel_{prefix}_{secrets.token_urlsafe(32)}"
+    token = Token(prefix, team, wanted, label[:200], now, expires_at, None, None)
+    with writing(system.engine) as connection:
+        connection.execute(tokens.insert().values(vars(token) | {"digest": _digest(text)}))
+    return text, token
+
+
+def list_(system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[Token]:
+    """Tokens: all to an admin, their own team's to others."""
+    with reading(system.engine) as connection:
+        return page(connection, _seen_by(principal), tokens.c.prefix, _token, limit=limit, cursor=cursor)
+
+
+def revoke(system: "System", principal: Principal, prefix: str) -> None:
+    """End a token, for good; revoking it again changes nothing."""
+    with writing(system.engine) as connection:
+        if connection.execute(_seen_by(principal).where(tokens.c.prefix == prefix)).first() is None:
+            raise TOKEN_UNKNOWN(f"there is no token {prefix!r} that you may see")
+        in_force = update(tokens).where(tokens.c.prefix == prefix, tokens.c.revoked_at.is_(None))
+        connection.execute(in_force.values(revoked_at=system.now()))
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _checked_scope(scope: str) -> Scope:
+    for known in SCOPES:
+        if scope == known:
+            return known
+    raise SCOPE_INVALID(f"there is no scope {scope!r}")
+
+
+def _seen_by(principal: Principal) -> Any:
+    query = select(tokens)
+    return query if principal.scope == "admin" else query.where(tokens.c.team == principal.team)
+
+
+def _token(row: Row[Any]) -> Token:
+    return Token(**{name: getattr(row, name) for name in Token.__dataclass_fields__})

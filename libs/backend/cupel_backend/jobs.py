@@ -1,0 +1,397 @@
+"""Jobs: queued work as rows. A row is claimed by one conditional UPDATE and held by a lease.
+
+A job is *running* while it has a lease, *done* once finished, *dead* once given up, else *queued*.
+Every claim gets a new token, and only the holder of the last one may finish: a worker that was
+thought dead and comes back is refused, so each job's results are written once.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
+
+from cupel_backend.access import Principal
+from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, declare
+from cupel_backend.tables import JOB_STATES, jobs, submissions, touch, tracks, turns
+
+if TYPE_CHECKING:
+    from cupel_backend.system import System
+
+log = logging.getLogger(__name__)
+
+State = Literal["queued", "running", "done", "dead"]
+
+IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
+
+LONGEST_ERROR = 2000
+
+JOB_UNKNOWN = declare("job-unknown", NotFound, "there is no such job that you may see", "check the id")
+JOB_STATE_UNKNOWN = declare(
+    "job-state-unknown", Invalid, "jobs have no such state", "ask for queued, running, done or dead"
+)
+JOB_NOT_DEAD = declare(
+    "job-not-dead", Conflict, "only a dead job can be revived", "wait: the job is queued, running or done"
+)
+REVIVAL_FORBIDDEN = declare(
+    "job-revival-forbidden", Forbidden, "only organisers of a track may revive its jobs", "ask an organiser"
+)
+JOB_LIST_FORBIDDEN = declare(
+    "job-list-forbidden", Forbidden, "only organisers may list jobs", "use an organiser's token"
+)
+
+
+class Lost(Exception):
+    """The claim is no longer ours: its lease ran out, and somebody else may have the job now."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as people see it."""
+
+    id: str
+    kind: str
+    queue: str
+    state: State
+    attempts: int
+    error: str | None
+    submission: str | None
+    created_at: datetime
+    claimed_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to work on a job until the lease ends; `token` proves it."""
+
+    id: str
+    kind: str
+    queue: str
+    token: int
+    attempts: int
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did: leases that had run out, jobs that died of it, queues that it rang for."""
+
+    expired: int
+    died: int
+    rung: tuple[str, ...]
+
+
+# What the queue does
+
+
+def enqueue(
+    connection: Connection,
+    *,
+    now: datetime,
+    key: str,
+    kind: str,
+    queue: str,
+    tenant: str,
+    payload: Mapping[str, Any],
+    track_id: int | None = None,
+    submission_id: str | None = None,
+    qrels_id: int | None = None,
+) -> bool:
+    """Add a job in the caller's transaction, unless one with this `key` ever was; returns whether it is new."""
+    row = {
+        "id": new_id("job"),
+        "key": key,
+        "kind": kind,
+        "queue": queue,
+        "tenant": tenant,
+        "track_id": track_id,
+        "submission_id": submission_id,
+        "qrels_id": qrels_id,
+        "payload": dict(payload),
+        "created_at": now,
+        "ready_at": now,
+        "token": 0,
+        "attempts": 0,
+    }
+    return insert_new(connection, jobs, [row]) == 1
+
+
+def claim(system: "System", queue: str) -> Claim | None:
+    """Take the next job of `queue`; None if none is ready.
+
+    The fair rule: the tenant that was served longest ago comes first, with its oldest job. So one
+    submission of a small team waits for one job of each other team, never for a whole deadline storm.
+    """
+    while True:
+        now = system.now()
+        with writing(system.engine) as connection:
+            chosen = connection.execute(_next(queue, now)).first()
+            if chosen is None:
+                return None
+            row = connection.execute(_take(chosen.id, now, system.settings.lease_seconds)).first()
+            if row is not None:
+                _serve(connection, queue, row.tenant, now)
+                return Claim(row.id, row.kind, row.queue, row.token, row.attempts, row.payload)
+
+
+def _next(queue: str, now: datetime) -> Select[Any]:
+    waiting = (
+        select(jobs.c.tenant, func.min(jobs.c.id).label("id"))
+        .where(jobs.c.queue == queue, IS_QUEUED, jobs.c.ready_at <= now)
+        .group_by(jobs.c.tenant)
+        .subquery()
+    )
+    served = and_(turns.c.queue == queue, turns.c.tenant == waiting.c.tenant)
+    never_first = turns.c.served_at.is_not(None)
+    return (
+        select(waiting.c.id)
+        .select_from(waiting.outerjoin(turns, served))
+        .order_by(never_first, turns.c.served_at, waiting.c.id)
+        .limit(1)
+    )
+
+
+def _take(id: str, now: datetime, lease_seconds: float) -> Any:
+    return (
+        update(jobs)
+        .where(jobs.c.id == id, IS_QUEUED)
+        .values(
+            token=jobs.c.token + 1,
+            attempts=jobs.c.attempts + 1,
+            claimed_at=now,
+            lease_until=now + timedelta(seconds=lease_seconds),
+        )
+        .returning(jobs)
+    )
+
+
+def _serve(connection: Connection, queue: str, tenant: str, now: datetime) -> None:
+    insert_new(connection, turns, [{"queue": queue, "tenant": tenant, "served_at": now}])
+    here = and_(turns.c.queue == queue, turns.c.tenant == tenant)
+    connection.execute(update(turns).where(here).values(served_at=now))
+
+
+def _held(claim: Claim) -> ColumnElement[bool]:
+    return and_(jobs.c.id == claim.id, jobs.c.token == claim.token, IS_RUNNING)
+
+
+def renew(system: "System", claim: Claim) -> bool:
+    """Extend the lease; False if the claim is no longer ours."""
+    until = system.now() + timedelta(seconds=system.settings.lease_seconds)
+    with writing(system.engine) as connection:
+        changed = connection.execute(update(jobs).where(_held(claim)).values(lease_until=until))
+        return changed.rowcount == 1
+
+
+def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
+    """Mark the job done, in the transaction that writes its results; raises `Lost` with a stale token."""
+    done = update(jobs).where(_held(claim)).values(finished_at=now, lease_until=None, error=None)
+    if connection.execute(done).rowcount != 1:
+        raise Lost(claim.id)
+
+
+def fail(system: "System", claim: Claim, error: str) -> bool:
+    """Give the job back after an error: to be tried again a little later, or dead after the last attempt.
+
+    Returns False, and changes nothing, if the claim is no longer ours.
+    """
+    now = system.now()
+    pause = timedelta(seconds=system.settings.retry_seconds * claim.attempts)
+    values = {"lease_until": None, "error": error[:LONGEST_ERROR], "ready_at": now + pause}
+    if claim.attempts >= system.settings.attempts:
+        values["dead_at"] = now
+    with writing(system.engine) as connection:
+        row = connection.execute(update(jobs).where(_held(claim)).values(values).returning(jobs)).first()
+        if row is not None and row.dead_at is not None:
+            touch(connection, [row.track_id])
+        return row is not None
+
+
+def sweep(system: "System") -> Swept:
+    """Free the jobs whose lease ran out (or declare them dead), and ring for all that is waiting."""
+    now = system.now()
+    worn_out = jobs.c.attempts >= system.settings.attempts
+    expired = (
+        update(jobs)
+        .where(IS_RUNNING, jobs.c.lease_until < now)
+        .values(
+            lease_until=None,
+            dead_at=case((worn_out, now), else_=None),
+            error="the worker stopped responding: its lease ran out",
+        )
+        .returning(jobs.c.track_id, jobs.c.dead_at)
+    )
+    waiting = select(jobs.c.queue, func.count()).where(IS_QUEUED, jobs.c.ready_at <= now).group_by(jobs.c.queue)
+    with writing(system.engine) as connection:
+        freed = connection.execute(expired).all()
+        dead = [row.track_id for row in freed if row.dead_at is not None]
+        touch(connection, dead)
+        counts = connection.execute(waiting).all()
+    for queue, count in counts:
+        system.bell.ring(queue, times=min(count, system.settings.workers))
+    return Swept(len(freed), len(dead), tuple(queue for queue, _ in counts))
+
+
+@contextmanager
+def holding(system: "System", claim: Claim) -> Iterator[None]:
+    """Keep the lease of `claim` alive from a thread while the caller works, for `job_seconds` at most."""
+    over = threading.Event()
+    until = monotonic() + system.settings.job_seconds
+
+    def keep() -> None:
+        while not over.wait(system.settings.renew_seconds) and monotonic() < until:
+            try:
+                if not renew(system, claim):
+                    return
+            except Exception:  # the database may be back before the lease ends
+                log.exception("could not renew %s", claim.id)
+
+    thread = threading.Thread(target=keep, name=f"lease of {claim.id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+# Working
+
+
+Handler = Callable[["System", Claim], None]
+
+
+def work(system: "System", queue: str, handlers: Mapping[str, Handler]) -> bool:
+    """Do jobs of `queue` until none is ready or the turn is over; returns whether there may be more.
+
+    A handler writes its results and calls `finish`, both in one transaction. Whatever it raises is
+    kept as the job's error.
+    """
+    end = monotonic() + system.settings.turn_seconds
+    while monotonic() < end:
+        taken = claim(system, queue)
+        if taken is None:
+            return False
+        _attempt(system, taken, handlers[taken.kind])
+    return True
+
+
+def _attempt(system: "System", claim: Claim, handler: Handler) -> None:
+    began = monotonic()
+    outcome = "done"
+    try:
+        with holding(system, claim):
+            handler(system, claim)
+    except Lost:
+        outcome = "lost"
+        log.warning("%s was given to another worker before it was finished here", claim.id)
+    except Exception as error:  # whatever went wrong is the job's error, not the worker's end
+        outcome = "failed"
+        log.exception("%s failed, attempt %d", claim.id, claim.attempts)
+        fail(system, claim, f"{type(error).__name__}: {error}")
+    system.metrics.job(queue=claim.queue, outcome=outcome, seconds=monotonic() - began)
+
+
+# What people do
+
+
+def get(system: "System", principal: Principal, id: str) -> Job:
+    """The job `id`, if it concerns the caller's team, track or the caller is admin; NotFound else."""
+    with reading(system.engine) as connection:
+        return _job(_visible(connection, principal, id))
+
+
+def list_(
+    system: "System", principal: Principal, *, state: str | None = None, limit: int = 50, cursor: str | None = None
+) -> Page[Job]:
+    """Jobs, newest first: of all tracks to an admin, of their own tracks to organisers; Forbidden to others."""
+    if not principal.at_least("organiser"):
+        raise JOB_LIST_FORBIDDEN("listing jobs needs the scope organiser")
+    query = select(jobs)
+    if state is not None:
+        if state not in JOB_STATES:
+            raise JOB_STATE_UNKNOWN(f"there is no job state {state!r}")
+        query = query.where(JOB_STATES[state])
+    if not principal.at_least("admin"):
+        query = query.where(jobs.c.track_id.in_(_own_tracks(principal)))
+    with reading(system.engine) as connection:
+        return page(connection, query, jobs.c.id, _job, limit=limit, cursor=cursor)
+
+
+def revive(system: "System", principal: Principal, id: str) -> Job:
+    """Queue a dead job again with all its attempts; organisers of its track and admins only."""
+    now = system.now()
+    with writing(system.engine) as connection:
+        row = _visible(connection, principal, id)
+        if not _may_revive(connection, principal, row):
+            raise REVIVAL_FORBIDDEN("reviving a job is for the organisers of its track")
+        again = update(jobs).where(jobs.c.id == id, JOB_STATES["dead"])
+        values = {"dead_at": None, "attempts": 0, "ready_at": now}
+        revived = connection.execute(again.values(values).returning(jobs)).first()
+        if revived is None:
+            raise JOB_NOT_DEAD(f"{id} is {state_of(row)}")
+        touch(connection, [row.track_id])
+    system.bell.ring(revived.queue)
+    return _job(revived)
+
+
+def of_submissions(connection: Connection, ids: list[str]) -> dict[str, tuple[Job, ...]]:
+    """The jobs of each submission, oldest first."""
+    rows = connection.execute(select(jobs).where(jobs.c.submission_id.in_(ids)).order_by(jobs.c.id)).all()
+    return {id: tuple(_job(row) for row in rows if row.submission_id == id) for id in ids}
+
+
+def state_of(row: Row[Any]) -> State:
+    """The state of a row of `jobs`, read off its timestamps."""
+    if row.finished_at is not None:
+        return "done"
+    if row.dead_at is not None:
+        return "dead"
+    return "queued" if row.lease_until is None else "running"
+
+
+def _job(row: Row[Any]) -> Job:
+    return Job(
+        row.id,
+        row.kind,
+        row.queue,
+        state_of(row),
+        row.attempts,
+        row.error,
+        row.submission_id,
+        row.created_at,
+        row.claimed_at,
+        row.finished_at,
+    )
+
+
+def _own_tracks(principal: Principal) -> Select[Any]:
+    return select(tracks.c.id).where(tracks.c.team == principal.team)
+
+
+def _may_revive(connection: Connection, principal: Principal, row: Row[Any]) -> bool:
+    if principal.at_least("admin"):
+        return True
+    own = _own_tracks(principal).where(tracks.c.id == row.track_id)
+    return principal.at_least("organiser") and connection.execute(own).first() is not None
+
+
+def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+    query = select(jobs).where(jobs.c.id == id)
+    if not principal.at_least("admin"):
+        own = select(submissions.c.id).where(submissions.c.team == principal.team)
+        mine = jobs.c.submission_id.in_(own)
+        if principal.at_least("organiser"):
+            mine = or_(mine, jobs.c.track_id.in_(_own_tracks(principal)))
+        query = query.where(mine)
+    row = connection.execute(query).first()
+    if row is None:
+        raise JOB_UNKNOWN(f"there is no job {id!r} that you may see")
+    return row

@@ -1,0 +1,72 @@
+"""Where the system is put together: settings in, everything wired out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from cupel_backend.blobs import Blobs, open_blobs
+from cupel_backend.checking import Checkers
+from cupel_backend.database import connect, migrate, migrated
+from cupel_backend.errors import Unavailable, declare
+from cupel_backend.metrics import Metrics
+from cupel_backend.queue import Bell
+from cupel_backend.settings import Settings
+
+NOT_READY = declare(
+    "not-ready",
+    Unavailable,
+    "the service can't work now: its database or blobs are out of reach or out of date",
+    "try again soon; operators see the log, and `cupel admin migrate`",
+)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class System:
+    """All means of the backend; the first argument of every noun's functions. One per process."""
+
+    settings: Settings
+    engine: Engine
+    blobs: Blobs
+    bell: Bell
+    metrics: Metrics
+    checkers: Checkers
+    now: Callable[[], datetime] = utc_now
+
+    def ready(self) -> None:
+        """Raise Unavailable unless the database is up to date and blobs can be stored."""
+        try:
+            if not migrated(self.engine):
+                raise NOT_READY("the tables are not up to date: run `cupel admin migrate`")
+            self.blobs.check()
+        except (SQLAlchemyError, OSError) as error:
+            raise NOT_READY(f"{type(error).__name__} while looking at the database and blobs") from error
+
+    def migrate(self) -> None:
+        """Bring the tables up to date; harmless if they are, or if another process does the same."""
+        migrate(self.engine)
+
+    def close(self) -> None:
+        """Let go of everything: connections, checking processes."""
+        self.checkers.close()
+        self.bell.close()
+        self.engine.dispose()
+
+
+def open_system(settings: Settings) -> System:
+    """Wire the system that `settings` describe. Call it after fork: connections can't be shared."""
+    settings.prepare()
+    return System(
+        settings=settings,
+        engine=connect(settings.database_url),
+        blobs=open_blobs(settings.blobs_url),
+        bell=Bell(settings),
+        metrics=Metrics(settings.metrics),
+        checkers=Checkers(settings),
+    )
