@@ -1,0 +1,385 @@
+"""Reading qrels: judgments of one aspect or several, from one file or several (compatibility.md 1.4).
+
+A file is rows of words between spaces and tabs, and is described by its columns: `topic`, `document`,
+`_` (anything) and names of aspects. A plain qrels file has `topic _ document ASPECT`, a wide one a
+column per aspect; SUBTOPICS is the layout of diversity qrels. Blank lines are skipped, and so are
+comments: lines whose first byte is `#`. LF or CRLF, with or without a byte order mark, plain or compressed.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from cupel_measures.findings import Finding, Findings, Refused, declare
+from cupel_measures.model import ABSENT, UNJUDGED, Aspect, Ids, Ints, Qrels, Subtopics
+from cupel_measures.reading.qrels_blob import pack_qrels, qrels_digest, unpack_qrels
+from cupel_measures.reading.scales import (
+    ERRORS,
+    HIGHEST_INFERRED,
+    INTEGER,
+    NOT_INTEGER,
+    WRONG,
+    Scale,
+    unscaled,
+)
+from cupel_measures.reading.streams import Limits, Source, name_of, open_plain
+
+__all__ = ["QrelsFile", "build_qrels", "pack_qrels", "qrels_digest", "read_qrels", "unpack_qrels", "unscaled"]
+
+TOPIC, SUBTOPIC, DOCUMENT, JUDGMENT, ANYTHING = "topic", "subtopic", "document", "judgment", "_"
+SUBTOPICS = (TOPIC, SUBTOPIC, DOCUMENT, JUDGMENT)
+COLUMNS = declare(
+    "qrels-columns",
+    "error",
+    "a line has not as many columns as the layout of its file",
+    "give every line those columns, or name the layout of the file in a collection file",
+)
+TWICE = declare(
+    "qrels-judged-twice",
+    "error",
+    "a document is judged twice for the same topic and aspect",
+    "keep one of the lines",
+)
+NOT_TEXT = declare(
+    "qrels-not-text",
+    "error",
+    "a line is not UTF-8 text, or has a NUL byte",
+    "save the file as UTF-8",
+)
+EMPTY = declare("qrels-empty", "error", "a qrels file has no judgments", "check that it is the right file")
+PARTLY_JUDGED = declare(
+    "qrels-partly-judged",
+    "warning",
+    "documents are judged for one aspect and not for another",
+    "nothing, where that is meant: each aspect counts its own judgments, and measures that combine labels "
+    "take the lowest label where one is missing",
+)
+TOPIC_LEFT_OUT = declare(
+    "qrels-topic-left-out",
+    "warning",
+    "topics that the topics file does not list are left out",
+    "list them in the topics file, if they belong to the collection",
+)
+NO_JUDGMENTS = declare(
+    "qrels-topic-without-judgments",
+    "warning",
+    "listed topics have no judgments: every run scores 0 on them",
+    "take them off the topics file, unless that is meant",
+)
+NO_RELEVANT = declare(
+    "qrels-topic-without-relevant",
+    "warning",
+    "topics have no relevant document: measures of relevance score 0 on them",
+    "nothing, where that is meant",
+)
+
+
+@dataclass(frozen=True)
+class QrelsFile:
+    """A file to read: the name that findings give it, where its bytes are, and its columns from the left."""
+
+    name: str
+    source: Source
+    columns: tuple[str, ...]
+
+    @classmethod
+    def plain(cls, name: str, source: Source, aspect: str) -> "QrelsFile":
+        """A four-column file of one aspect."""
+        return cls(name, source, (TOPIC, ANYTHING, DOCUMENT, aspect))
+
+
+def read_qrels(
+    source: Source,
+    *,
+    aspect: Aspect | None = None,
+    name: str | None = None,
+    findings: Findings | None = None,
+    limits: Limits | None = None,
+) -> Qrels:
+    """Read one plain four-column file; the scale of an aspect called relevance is inferred without `aspect`.
+
+    Warnings are added to `findings`. Raises Refused with every error of the file.
+    """
+    aspect = aspect or unscaled("relevance")
+    file = QrelsFile.plain(name or name_of(source) or "qrels", source, aspect.name)
+    return build_qrels([aspect], [file], findings=findings, limits=limits)
+
+
+def build_qrels(
+    aspects: Sequence[Aspect],
+    files: Sequence[QrelsFile],
+    *,
+    topics: Sequence[str] | None = None,
+    findings: Findings | None = None,
+    limits: Limits | None = None,
+) -> Qrels:
+    """Read `files` into one Qrels; several may give judgments of one aspect.
+
+    topics: the topics of the collection, those without judgments included; default: those of the files.
+    Warnings are added to `findings`. Raises Refused with every error of every file, and all warnings.
+    """
+    table = _Table.of(aspects)
+    for file in files:
+        _read(file, table, limits or Limits())
+    if not table.findings.refused:
+        _compare_topics(table, topics)
+        _count_partly_judged(table)
+    if table.findings.refused:
+        raise Refused(table.findings)
+    qrels = _qrels(table, topics)
+    _count_topics_without_relevant(qrels, table.findings)
+    if findings is not None:
+        findings.extend(table.findings)
+    return qrels
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Judgments as they are read. A (topic, document) pair has a slot; each aspect has a column of labels
+    by slot, and one that says where they came from. subtopics: (slot, subtopic) -> judgment."""
+
+    scales: tuple["Scale", ...]
+    labels: tuple["array[int]", ...]
+    origins: tuple["array[int]", ...]
+    names: tuple[str, ...]
+    files: list[str] = field(default_factory=list)
+    pools: dict[bytes, dict[bytes, int]] = field(default_factory=dict)
+    subtopics: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
+
+    @classmethod
+    def of(cls, aspects: Sequence[Aspect]) -> "_Table":
+        scales = tuple(map(Scale, aspects))
+        names = tuple(aspect.name for aspect in aspects)
+        return cls(scales, tuple(array("i") for _ in scales), tuple(array("q") for _ in scales), names)
+
+    def aspect(self, name: str) -> int:
+        return self.names.index(name)
+
+    def ordinal(self, file: QrelsFile) -> int:
+        """The number of a file that is read now."""
+        self.files.append(file.name)
+        return len(self.files) - 1
+
+    def origin(self, packed: int) -> tuple[str, int]:
+        """File and line of a label."""
+        return self.files[packed & (1 << _FILE_BITS) - 1], packed >> _FILE_BITS
+
+    def slot(self, topic: bytes, document: bytes) -> int:
+        pool = self.pools.get(topic)
+        if pool is None:
+            pool = self.pools[topic] = {}
+        slot = pool.get(document)
+        if slot is None:
+            slot = pool[document] = len(self.labels[0])
+            for labels, origins in zip(self.labels, self.origins, strict=True):
+                labels.append(ABSENT)
+                origins.append(0)
+        return slot
+
+
+_FILE_BITS = 16
+"""An origin is a line number shifted by this, and the number of a file."""
+
+
+def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[bytes]:
+    """The lines of a text file, without a byte order mark; one that is no text is reported and emptied."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    try:
+        data.decode()
+        if b"\0" not in data:
+            return lines
+    except UnicodeDecodeError:
+        pass
+    for index, line in enumerate(lines):
+        if (wrong := _no_text(line)) is not None:
+            what = f"byte 0x{line[wrong]:02x} is not UTF-8" if line[wrong] else "a NUL byte"
+            column = len(line[:wrong].decode()) + 1
+            findings.add(Finding(code, what, name, index + 1, column, sample=ascii(line[:60])[2:-1]))
+            lines[index] = b""
+    return lines
+
+
+def _no_text(line: bytes) -> int | None:
+    """Where `line` stops being text, if it does."""
+    try:
+        line.decode()
+        wrong = len(line)
+    except UnicodeDecodeError as problem:
+        wrong = problem.start
+    nul = line.find(b"\0", 0, wrong)
+    return nul if nul >= 0 else wrong if wrong < len(line) else None
+
+
+def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
+    try:
+        with open_plain(file.source, limits) as stream:
+            data = stream.read()
+    except Refused as refused:
+        for finding in refused.findings:
+            table.findings.add(replace(finding, file=finding.file or file.name))
+        return
+    lines = text_lines(data, file.name, NOT_TEXT, table.findings)
+    read = _read_subtopics if file.columns == SUBTOPICS else _read_labels
+    read(file, lines, table)
+    if not any(line.strip() and not line.startswith(b"#") for line in lines):
+        table.findings.add(Finding(EMPTY, "no judgments", file.name))
+
+
+def _rows(file: QrelsFile, lines: list[bytes], findings: Findings) -> Iterator[tuple[int, list[bytes]]]:
+    """Line number and words of every row; a row with the wrong number of columns is reported."""
+    width = len(file.columns)
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if len(words) == width and not line.startswith(b"#"):
+            yield number, words
+        elif words and not line.startswith(b"#"):
+            findings.add(_wrong_width(file, number, line, len(words), findings))
+
+
+def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings: Findings) -> Finding:
+    expected = f"{len(file.columns)} ({', '.join(file.columns)})"
+    message = f"{words} column{'s' * (words != 1)}, expected {expected}"
+    if COLUMNS not in findings.totals and words > len(file.columns) == 4:
+        message += (
+            "; where a file has a column per aspect, or subtopics, a collection file names its layout: "
+            "columns: [topic, _, document, a, b] or layout: subtopics"
+        )
+    sample = line.decode().strip()[:80]
+    return Finding(COLUMNS, message, file.name, number, 1, line.split()[0].decode(), sample)
+
+
+def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
+    topic, document = file.columns.index(TOPIC), file.columns.index(DOCUMENT)
+    ordinal = table.ordinal(file)
+    judged = [(i, table.aspect(name)) for i, name in enumerate(file.columns) if name in table.names]
+    columns = [(i, table.scales[a], table.labels[a], table.origins[a]) for i, a in judged]
+    for number, words in _rows(file, lines, table.findings):
+        slot = table.slot(words[topic], words[document])
+        for column, scale, labels, origins in columns:
+            label = scale[words[column]]
+            if label <= WRONG:
+                code, message = ERRORS[label], scale.complaint(words[column])
+            elif labels[slot] != ABSENT:
+                code, message = (
+                    TWICE,
+                    _twice(words[document], scale.aspect, table.origin(origins[slot]), file),
+                )
+            else:
+                labels[slot] = label
+                origins[slot] = number << _FILE_BITS | ordinal
+                continue
+            table.findings.add(_finding(code, message, file, number, column, lines))
+
+
+def _twice(document: bytes, aspect: Aspect, first: tuple[str, int], file: QrelsFile) -> str:
+    where = f"line {first[1]}" + (f" of {first[0]}" if first[0] != file.name else "")
+    return f"document {document.decode()} is judged for {aspect.name} already, in {where}"
+
+
+def _finding(
+    code: str, message: str, file: QrelsFile, number: int, column: int, lines: list[bytes]
+) -> Finding:
+    """A finding about word `column` of line `number`, with the character where the word begins, from 1."""
+    line = lines[number - 1]
+    begins = [match.start() for match in re.finditer(rb"\S+", line)]
+    words = line.split()
+    topic = words[file.columns.index(TOPIC)].decode()
+    place = len(line[: begins[column]].decode()) + 1
+    return Finding(code, message, file.name, number, place, topic, words[column].decode()[:80])
+
+
+def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
+    for number, (topic, subtopic, document, judgment) in _rows(file, lines, table.findings):
+        slot = table.slot(topic, document)
+        if not INTEGER.fullmatch(judgment) or abs(int(judgment)) > HIGHEST_INFERRED:
+            message = f"{judgment.decode()!r} is no judgment: an integer of at most {HIGHEST_INFERRED:,}"
+            table.findings.add(_finding(NOT_INTEGER, message, file, number, 3, lines))
+        elif (slot, subtopic) in table.subtopics:
+            message = f"document {document.decode()} is judged for subtopic {subtopic.decode()} already"
+            table.findings.add(_finding(TWICE, message, file, number, 2, lines))
+        else:
+            table.subtopics[slot, subtopic] = int(judgment)
+
+
+def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:
+    """Report how the listed topics and those of the files differ."""
+    if topics is None:
+        return
+    judged, listed = {topic.decode() for topic in table.pools}, set(topics)
+    for code, what, names in (
+        (TOPIC_LEFT_OUT, "judged but not listed, and left out", judged - listed),
+        (NO_JUDGMENTS, "listed without judgments", listed - judged),
+    ):
+        if names:
+            message = f"{_counted(len(names), 'topic')} {what}: {_some(sorted(names))}"
+            table.findings.add(Finding(code, message, sample=min(names)), len(names))
+
+
+def _count_partly_judged(table: _Table) -> None:
+    """Report, for each aspect, the pairs that are judged for another aspect and not for this one."""
+    if len(table.labels) < 2 or not table.pools:
+        return
+    judged = np.array(table.labels, dtype=np.int32) > UNJUDGED
+    some = judged.any(axis=0)
+    for scale, mine in zip(table.scales, judged, strict=True):
+        missing = int(np.count_nonzero(some & ~mine))
+        if missing:
+            pairs = "pair is" if missing == 1 else "pairs are"
+            message = (
+                f"{missing} of {some.size} (topic, document) {pairs} judged, but not for {scale.aspect.name}"
+            )
+            table.findings.add(Finding(PARTLY_JUDGED, message, sample=scale.aspect.name), missing)
+
+
+def _count_topics_without_relevant(qrels: Qrels, findings: Findings) -> None:
+    sizes = np.diff(qrels.offsets)
+    for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True):
+        relevant = np.bincount(qrels.topic_of[labels >= aspect.threshold], minlength=len(qrels.topics))
+        names = [qrels.topics[t] for t in np.flatnonzero((relevant == 0) & (sizes > 0))]
+        if names:
+            topics = _counted(len(names), "topic")
+            message = f"{topics} without a document relevant for {aspect.name}: {_some(names)}"
+            findings.add(Finding(NO_RELEVANT, message, sample=names[0]), len(names))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def _qrels(table: _Table, topics: Sequence[str] | None) -> Qrels:
+    """Sort topics, and documents within them, by their bytes."""
+    names = sorted(table.pools) if topics is None else sorted({topic.encode() for topic in topics})
+    pools = [sorted(table.pools.get(topic, {}).items()) for topic in names]
+    offsets = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum([len(pool) for pool in pools], out=offsets[1:])
+    slots = np.array([slot for pool in pools for _, slot in pool], dtype=np.int64)
+    labels = np.array(table.labels, dtype=np.int32).reshape(len(table.scales), -1)
+    return Qrels(
+        tuple(scale.settled() for scale in table.scales),
+        tuple(topic.decode() for topic in names),
+        offsets,
+        Ids.of([document for pool in pools for document, _ in pool]),
+        labels[:, slots],
+        subtopics=_subtopics(table, slots) if table.subtopics else None,
+    )
+
+
+def _subtopics(table: _Table, slots: Ints) -> Subtopics:
+    """Rows by document of the qrels, then subtopic; those of topics that are left out are dropped."""
+    place = {slot: document for document, slot in enumerate(slots.tolist())}
+    names = sorted({subtopic for _, subtopic in table.subtopics})
+    index = {name: i for i, name in enumerate(names)}
+    rows = sorted(
+        (place[slot], index[subtopic], judgment)
+        for (slot, subtopic), judgment in table.subtopics.items()
+        if slot in place
+    )
+    document, subtopic, judgment = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
+    return Subtopics(tuple(name.decode() for name in names), document, subtopic, judgment)

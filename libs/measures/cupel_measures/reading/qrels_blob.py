@@ -1,0 +1,136 @@
+"""Qrels as they are stored: named by a digest, and packed into one blob."""
+
+import hashlib
+import itertools
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from cupel_measures.model import Aspect, Ids, Ints, LabelSet, Qrels, Subtopics
+from numpy.typing import NDArray
+
+
+def qrels_digest(qrels: Qrels) -> str:
+    """SHA-256, in hex, over the canonical text of everything in `qrels` that a score may depend on.
+
+    The text is UTF-8 lines, each ended by a newline, words between tabs:
+    `cupel-qrels 1`; `aspect` and a JSON object (keys sorted, no spaces: name, labels - `[first,last]`
+    under `range` where they are neighbouring integers -, lowest, unjudged, threshold as a label index,
+    gains and embedding or null, inferred), in the order of the aspects; `label_set`, name, JSON list of
+    aspects and JSON list of sorted tuples, by name; `topic` and the id, by bytes, each followed by its
+    pool by bytes: `document`, id, a label index per aspect (-1 negative, -2 unjudged, -3 absent), and
+    after each document its subtopic judgments by bytes: `subtopic`, id, judgment.
+    """
+    digest = hashlib.sha256()
+    for line in _canonical(qrels):
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _canonical(qrels: Qrels) -> Iterator[str]:
+    yield "cupel-qrels 1"
+    for aspect in qrels.aspects:
+        yield f"aspect\t{_json(_declared(aspect))}"
+    for name, one in sorted(qrels.label_sets.items()):
+        yield f"label_set\t{name}\t{_json(one.aspects)}\t{_json(sorted(one.tuples))}"
+    documents, labels = qrels.documents.to_list(), qrels.labels.T.tolist()
+    subtopics = _subtopic_lines(qrels.subtopics)
+    for topic, begin, end in zip(qrels.topics, qrels.offsets, qrels.offsets[1:], strict=False):
+        yield f"topic\t{topic}"
+        for d in range(begin, end):
+            yield "\t".join(["document", documents[d].decode(), *map(str, labels[d])])
+            yield from subtopics.get(d, ())
+
+
+def _subtopic_lines(subtopics: Subtopics | None) -> dict[int, list[str]]:
+    lines: dict[int, list[str]] = {}
+    if subtopics is not None:
+        columns = (subtopics.document, subtopics.subtopic, subtopics.judgment)
+        for document, subtopic, judgment in zip(*(column.tolist() for column in columns), strict=True):
+            lines.setdefault(document, []).append(f"subtopic\t{subtopics.names[subtopic]}\t{judgment}")
+    return lines
+
+
+def _declared(aspect: Aspect) -> dict[str, Any]:
+    """An aspect as JSON data, one form for one meaning."""
+    labels, step = list(aspect.labels), 1 if aspect.ascending else -1
+    neighbours = aspect.integer and labels == list(range(int(labels[0]), int(labels[-1]) + step, step))
+    return {
+        "name": aspect.name,
+        "labels": {"range": [labels[0], labels[-1]]} if neighbours else labels,
+        "lowest": aspect.lowest,
+        "unjudged": aspect.unjudged,
+        "threshold": aspect.threshold,
+        "gains": aspect.declared_gains,
+        "embedding": aspect.declared_embedding,
+        "inferred": aspect.inferred,
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _aspect(declared: Mapping[str, Any]) -> Aspect:
+    """The aspect that `_declared` described."""
+    data: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in declared.items()
+    }
+    if isinstance(data["labels"], dict):
+        first, last = data["labels"]["range"]
+        data["labels"] = range(first, last + (1 if first <= last else -1), 1 if first <= last else -1)
+    gains, embedding = data.pop("gains"), data.pop("embedding")
+    return Aspect(declared_gains=gains, declared_embedding=embedding, **data)
+
+
+_MAGIC = b"cupel-qrels 1\n"
+
+
+def pack_qrels(qrels: Qrels) -> bytes:
+    """All of `qrels` as one compact blob, which `unpack_qrels` reads. The same qrels, the same blob.
+
+    Magic line, then zlib: a JSON header line, and the arrays that it lists, little-endian int32.
+    """
+    arrays = [np.diff(qrels.offsets), np.diff(qrels.documents.starts), qrels.labels.ravel()]
+    header: dict[str, Any] = {
+        "aspects": [_declared(aspect) for aspect in qrels.aspects],
+        "topics": qrels.topics,
+        "label_sets": {n: [s.aspects, sorted(s.tuples)] for n, s in qrels.label_sets.items()},
+        "subtopics": None,
+    }
+    if qrels.subtopics is not None:
+        header["subtopics"] = qrels.subtopics.names
+        arrays += [qrels.subtopics.document, qrels.subtopics.subtopic, qrels.subtopics.judgment]
+    header["lengths"] = [len(array) for array in arrays]
+    body = [_json(header).encode() + b"\n", *(array.astype("<i4").tobytes() for array in arrays)]
+    return _MAGIC + zlib.compress(b"".join([*body, qrels.documents.blob]), 6)
+
+
+def unpack_qrels(blob: bytes) -> Qrels:
+    """The qrels that `pack_qrels` packed; ValueError where `blob` is none."""
+    if not blob.startswith(_MAGIC):
+        raise ValueError("not a blob of packed qrels, or one of another version")
+    text, _, rest = zlib.decompress(blob[len(_MAGIC) :]).partition(b"\n")
+    header = json.loads(text)
+    ends = np.cumsum([0, *header["lengths"]]) * 4
+    sizes, lengths, labels, *subtopics = (
+        np.frombuffer(rest[a:b], dtype="<i4").astype(np.int32) for a, b in itertools.pairwise(ends)
+    )
+    aspects = tuple(map(_aspect, header["aspects"]))
+    return Qrels(
+        aspects,
+        tuple(header["topics"]),
+        _starts(sizes),
+        Ids(rest[ends[-1] :], _starts(lengths)),
+        labels.reshape(len(aspects), -1),
+        {n: LabelSet(tuple(a), frozenset(map(tuple, t))) for n, (a, t) in header["label_sets"].items()},
+        Subtopics(tuple(header["subtopics"]), *subtopics) if subtopics else None,
+    )
+
+
+def _starts(lengths: NDArray[np.int32]) -> Ints:
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
