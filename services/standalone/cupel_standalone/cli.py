@@ -30,7 +30,6 @@ def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
     """
     # Imported here: every other verb would pay for it at its start.
     from cupel_backend.settings import Settings
-
     from cupel_standalone import serving, supervising
 
     given: dict[str, Any] = {"data": data, "workers": workers}

@@ -5,35 +5,28 @@ stays small. Settings come from the environment.
 """
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 from cupel_backend import access
-from cupel_backend.database import connect, migrate
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system
-
 from cupel_standalone.serving import token_file
-
-ADMIN = access.Principal(team="admin", scope="admin", prefix="")
 
 
 def prepare(settings: Settings) -> None:
     """Bring the tables up to date; see to it that somebody can log in."""
-    engine = connect(settings.database_url)
-    migrate(engine)
-    engine.dispose()
-    system = open_system(settings)
-    try:
+    with closing(open_system(settings)) as system:
+        system.migrate()
         issue_first_token(system, token_file(settings.data))
-    finally:
-        system.close()
 
 
 def issue_first_token(system: System, path: Path) -> None:
-    """Write an admin token to `path`, for its owner's eyes only, unless there is one or it was put to use."""
-    if path.exists() or any(token.used_at for token in access.list_(system, ADMIN, limit=500).items):
+    """Write an admin token to `path`, for its owner's eyes only, unless it is there or one was put to use."""
+    operator = access.OPERATOR
+    if path.exists() or any(token.used_at for token in access.list_(system, operator, limit=500).items):
         return
-    text, _ = access.issue(system, ADMIN, team=ADMIN.team, scope="admin", label="first token")
+    text, _ = access.issue(system, operator, team=operator.team, scope="admin", label="first token")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text + "\n")
 

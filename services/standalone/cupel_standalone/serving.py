@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO
 
 from cupel_backend.settings import Settings
-
 from cupel_standalone.supervising import Child, Supervisor
 
 Say = Callable[[str, str], None]

@@ -1,0 +1,159 @@
+"""Every command printed in a README runs, and says what the README says it says.
+
+A ```console block holds commands (lines that begin with `$ `) and what they print. The commands of one
+document run in order in one new folder, as a reader would type them. `$ cupel serve` runs on in the
+background, as in a second terminal, on a free port that then stands for the printed one.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted(
+    path
+    for pattern in ("README.md", "libs/*/README.md", "services/*/README.md")
+    for path in ROOT.glob(pattern)
+)
+
+TESTED_ELSEWHERE = {
+    "make demo": "tests/whole/test_demo.py",
+    "make demo ONCE=1": "tests/whole/test_demo.py",
+    "make setup": ".ci/run",
+    "make check": ".ci/run",
+    "make test": ".ci/run",
+}
+"""Commands for the top folder of a checkout that are too long for here -> the file that runs them."""
+
+PRINTED_URL = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A printed command, where it stands, and the lines printed below it."""
+
+    text: str
+    line: int
+    output: tuple[str, ...]
+
+
+def commands(document: Path) -> Iterator[Command]:
+    """The commands of the console blocks of a document."""
+    text = document.read_text()
+    for block in re.finditer(r"^```console\n(.*?)^```", text, re.M | re.S):
+        first_line = text.count("\n", 0, block.start(1)) + 1
+        for part in re.finditer(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.group(1), re.M):
+            line = first_line + block.group(1).count("\n", 0, part.start())
+            yield Command(part.group(1), line, tuple(filter(None, part.group(2).splitlines())))
+
+
+class Reader:
+    """Somebody who types the commands of one document."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = PRINTED_URL
+        self.services: list[subprocess.Popen[str]] = []
+        keep = {
+            name: value for name, value in os.environ.items() if not name.startswith(("CUPEL_", "PYTEST_"))
+        }
+        self.environment = {
+            **keep,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder / ".config"),
+            "COLUMNS": "120",
+        }
+
+    def types(self, command: str) -> str:
+        """What the command prints. A command that may fail says so: `# exits with 1`."""
+        if command.startswith("cupel serve"):
+            return self._starts_a_service(command)
+        allowed = int(match.group(1)) if (match := re.search(r"# exits with (\d)", command)) else 0
+        done = subprocess.run(
+            ["bash", "-c", command.replace(PRINTED_URL, self.url)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == allowed, f"$ {command}\n{done.stdout}\nexit code {done.returncode}"
+        return done.stdout.replace(self.url, PRINTED_URL)
+
+    def _starts_a_service(self, command: str) -> str:
+        service = subprocess.Popen(
+            ["bash", "-c", f"exec {command} --port 0"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.services.append(service)
+        assert service.stdout is not None
+        for line in service.stdout:
+            if match := re.search(r"ready at (http\S+)", line):
+                self.url = match.group(1)
+                return line.replace(self.url, PRINTED_URL)
+        raise AssertionError(f"$ {command}\nended with {service.wait()} before it was ready")
+
+    def leaves(self) -> None:
+        """Stop what still runs, as Ctrl-C would."""
+        for service in self.services:
+            service.send_signal(signal.SIGINT)
+            service.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_commands_of_a_readme_run_and_say_what_it_shows(document: Path, tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    try:
+        for command in commands(document):
+            if command.text not in TESTED_ELSEWHERE:
+                said = " ".join(reader.types(command.text).split())
+                missing = [
+                    line for line in command.output if " ".join(line.split()) not in said and line != "..."
+                ]
+                assert not missing, (
+                    f"{document.name}:{command.line} $ {command.text}\nsays {said}\nnot {missing}"
+                )
+    finally:
+        reader.leaves()
+
+
+def test_every_package_has_a_readme() -> None:
+    assert len(DOCUMENTS) == 1 + len(list(ROOT.glob("libs/cupel_*"))) + len(
+        list(ROOT.glob("*/*/pyproject.toml"))
+    )
+
+
+@pytest.mark.parametrize(("command", "place"), TESTED_ELSEWHERE.items())
+def test_what_is_too_long_for_here_runs_where_this_file_says(command: str, place: str) -> None:
+    assert command.split(" ONCE")[0] in (ROOT / place).read_text()
+
+
+def test_the_first_five_minutes_are_in_the_readme() -> None:
+    printed = {command.text for command in commands(ROOT / "README.md")}
+    assert {"make demo", "make test"} <= printed
+    assert any(text.startswith("cupel evaluate") for text in printed)
+
+
+def test_every_target_that_a_readme_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
+    named = {
+        target
+        for path in DOCUMENTS
+        for target in re.findall(r"(?:`|^\$ )make ([a-z]+)", path.read_text(), re.M)
+    }
+    assert named <= targets
