@@ -108,7 +108,7 @@ def _of(call: Call) -> Measure:
     if call.name not in NAMES:
         if (meant := trec_names.meant_by(str(call))) is not None and len(meant) == 1:
             return parse(meant[0])
-        known = [*trec_names.examples(), *NAMES]
+        known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
         raise MeasureError(f"there is no measure {call.name!r}{_nearest(call.name, known)}")
     declaration, preset = NAMES[call.name]
     given = dict(call.arguments)

@@ -138,6 +138,8 @@ class Table(Kind):
     value: Kind = Number()
 
     def read(self, value: Any) -> "Pairs":
+        if isinstance(value, Pairs):  # read before
+            return value
         if not isinstance(value, Mapping) or not value:
             raise self.refuse(value)
         try:
@@ -232,5 +234,5 @@ GainTable = Annotated[
     ),
 ]
 AspectName = Annotated[str, Word("the name of an aspect")]
-AspectNames = Annotated[tuple[str, ...], Words("a list of aspects, such as [relevance,credibility]")]
+AspectNames = Annotated[tuple[str, ...], Words("a list of different aspects, such as [relevance,credibility]")]
 AspectWeights = Annotated[Pairs, Weighting()]

@@ -18,7 +18,7 @@ from cupel_measures.parameters import (
     Share,
     Word,
 )
-from cupel_measures.registry import measure
+from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, measure
 from cupel_measures.rows import Hits, Rows, divided
 
 DcgName = Annotated[str, Word("log2 or exp-log2", ("log2", "exp-log2"))]
@@ -45,10 +45,7 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 @measure(
     source="trec_eval gm_map",
     aggregate="geometric mean",
-    exempt={
-        "worst is the lower bound": "AP is floored at 0.00001",
-        "no relevant documents score 0": "AP is floored at 0.00001",
-    },
+    exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "AP is floored at 0.00001"),
 )
 def GMAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Geometric mean of AP over topics, which rewards systems that fail on no topic.
@@ -215,7 +212,7 @@ def _unstopped(hits: Hits, stops: Floats) -> Floats:
     remaining = np.ones(len(stops))
     by_place = np.argsort(hits.count, kind="stable")
     ends = np.cumsum(np.bincount(hits.count, minlength=2))
-    for begin, end in itertools.pairwise(ends):
+    for begin, end in itertools.pairwise(ends[1:]):
         here = by_place[begin:end]
         remaining[here] = remaining[here - 1] * (1.0 - stops[here - 1])
     return remaining

@@ -41,7 +41,7 @@ class Declaration:
 
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
     bounds: least and greatest value. combines: whether it combines aspects by an inner measure.
-    exempt: names of laws (tests/measures/test_laws.py) that it is exempt from, each with the reason.
+    exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     """
 
     name: str
@@ -70,9 +70,19 @@ class Declaration:
         return "rel" not in self.parameters
 
 
+LAWS = (
+    "a topic without relevant documents scores 0",
+    "an empty run scores 0",
+    "a better swap never lowers the score",
+)
+"""What holds for every measure on every run, but for the exemptions in its declaration."""
+
 DECLARATIONS: dict[str, Declaration] = {}
 NAMES: dict[str, tuple[Declaration, Mapping[str, Any]]] = {}
 """Every name and alias, with the parameters that the alias sets."""
+
+
+NOTHING_RELEVANT, EMPTY, SWAP = LAWS
 
 
 def measure(

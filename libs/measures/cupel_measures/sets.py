@@ -6,10 +6,11 @@ import numpy as np
 
 from cupel_measures.model import Floats
 from cupel_measures.parameters import Cutoff, OneFlag, Positive, Rel
-from cupel_measures.registry import measure
+from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
 from cupel_measures.rows import Rows, divided
 
 COUNT = (0.0, math.inf)
+NOT_RELEVANCE = "it is not relevance that it counts"
 
 
 @measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}}, scale="interval")
@@ -45,19 +46,40 @@ def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return SetP(rows, rel=rel) * SetR(rows, rel=rel)
 
 
-@measure(source="trec_eval num_q", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+@measure(
+    source="trec_eval num_q",
+    aggregate="sum",
+    bounds=COUNT,
+    judged_only=False,
+    scale="count",
+    exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), NOT_RELEVANCE),
+)
 def NumQ(rows: Rows) -> Floats:
     """Number of topics of the qrels: 1 per topic, summed."""
     return np.ones(rows.number)
 
 
-@measure(source="trec_eval num_ret", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+@measure(
+    source="trec_eval num_ret",
+    aggregate="sum",
+    bounds=COUNT,
+    judged_only=False,
+    scale="count",
+    exempt={NOTHING_RELEVANT: NOT_RELEVANCE},
+)
 def NumRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Number of documents retrieved, summed over topics; with `rel`, of relevant ones at that level."""
     return (rows.retrieved if rel is None else rows.relevant(rel).number).astype(np.float64)
 
 
-@measure(source="trec_eval num_rel", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+@measure(
+    source="trec_eval num_rel",
+    aggregate="sum",
+    bounds=COUNT,
+    judged_only=False,
+    scale="count",
+    exempt={EMPTY: "it counts judgments"},
+)
 def NumRel(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Number of relevant documents in the judgments, summed over topics."""
     return rows.recall_base(rel).astype(np.float64)
@@ -75,13 +97,14 @@ def NumRelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     bounds=COUNT,
     judged_only=False,
     scale="count",
+    exempt={NOTHING_RELEVANT: NOT_RELEVANCE},
 )
 def NumNonrelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Number of judged non-relevant documents retrieved, summed over topics; negative grades left out."""
     return rows.nonrelevant(rel).number.astype(np.float64)
 
 
-@measure(source="ir_measures Judged", judged_only=False)
+@measure(source="ir_measures Judged", judged_only=False, exempt={NOTHING_RELEVANT: NOT_RELEVANCE})
 def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
     """Share of the first k documents that are judged, of those that were retrieved.
 
@@ -95,7 +118,7 @@ def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
 @measure(
     source="trec_eval unj",
     judged_only=False,
-    exempt={"more relevant is better": "counts documents without judgment"},
+    exempt=dict.fromkeys((NOTHING_RELEVANT, SWAP), NOT_RELEVANCE),
 )
 def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
     """Share of the first k ranks that hold a document without judgment; negative grades count as such.

@@ -1,0 +1,50 @@
+"""The same input gives the same bits, whatever instructions the processor offers to numpy."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+TESTS = Path(__file__).parents[1]
+SCRIPT = """
+import hashlib, random
+from cupel_measures.evaluating import evaluate
+from cupel_measures.grammar import parse_many
+from making import joined_of, qrels_of, scale
+
+draw = random.Random(7)
+documents = [f"d{i}" for i in range(400)]
+judged = {scale(3, name): {str(t): {d: draw.randrange(4) for d in draw.sample(documents, 200)}
+          for t in range(20)} for name in ("relevance", "quality")}
+qrels = qrels_of(judged)
+run = {str(t): {d: draw.random() for d in draw.sample(documents, 300)} for t in range(20)}
+measures = parse_many("all_trec ERR@20 RBP(p=0.95) nDCG(dcg=exp-log2) CAM(of=nDCG) MM(of=RBP) TOMA(of=nDCG)")
+values = evaluate(qrels, joined_of(run, qrels), measures).values
+print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))
+"""
+
+
+def fingerprint(**environment: str) -> str:
+    """Digest of many scores, computed in a process of its own."""
+    path = os.pathsep.join([str(TESTS), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_scores_have_the_same_bits_without_the_processors_vector_instructions() -> None:
+    features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    dispatched = np._core._multiarray_umath.__cpu_dispatch__  # type: ignore[attr-defined]
+    available = [name for name in dispatched if features.get(name)]
+    assert fingerprint(NPY_DISABLE_CPU_FEATURES=" ".join(available)) == fingerprint()
+
+
+def test_scores_do_not_depend_on_the_hash_seed() -> None:
+    assert fingerprint(PYTHONHASHSEED="1") == fingerprint(PYTHONHASHSEED="2")

@@ -1,0 +1,172 @@
+"""What the text of a measure means, and what is said of text that means nothing."""
+
+import pytest
+
+from cupel_measures.grammar import parse, parse_many
+from cupel_measures.model import Aspect
+from cupel_measures.syntax import MeasureError
+from cupel_measures.trec_names import trec_name
+
+CANONICAL = {
+    "AP": "AP",
+    "MAP": "AP",
+    "MRR@10": "RR@10",
+    "NDCG@10": "nDCG@10",
+    "Precision@5": "P@5",
+    "AP( rel = 2 )@20": "AP(rel=2)@20",
+    "AP(cutoff=20,rel=1)": "AP(rel=1)@20",
+    "nDCG(judged_only=True)": "nDCG(judged_only=True)",
+    "nDCG(judged_only=False)": "nDCG",
+    "nDCG(dcg='exp-log2')@10": "nDCG(dcg=exp-log2)@10",
+    "nDCG(gains={2:3,0:0,1:1})@10": "nDCG(gains={0:0,1:1,2:3})@10",
+    "RBP(rel=2,p=0.90)": "RBP(p=0.9,rel=2)",
+    "RBP(p=4/5)": "RBP",
+    "RBP(p=1/3)": "RBP(p=1/3)",
+    "RBP(p=2/6)": "RBP(p=1/3)",
+    "RBP(p=5e-1)@10": "RBP(p=0.5)@10",
+    "SetF(beta=2)": "SetF(beta=2)",
+    "SetF(beta=2.0)": "SetF(beta=2)",
+    "SetF(beta=1.0)": "SetF",
+    "SetRelP": "SetP(relative=True)",
+    "SetRelP(rel=2)": "SetP(rel=2,relative=True)",
+    "IPrec@0.10": "IPrec@0.1",
+    "IPrec(recall=0)": "IPrec@0",
+    "ERR(max_gain=4)@20": "ERR@20",
+    "ERR(max_gain=scale)@20": "ERR(max_gain=scale)@20",
+    "nDCG(aspect=credibility)@10": "nDCG(aspect=credibility)@10",
+    "nDCG(aspect='how credible')@10": "nDCG(aspect='how credible')@10",
+    "CAM(of=NDCG@5,weights={b:.7,a:0.3})": "CAM(of=nDCG@5,weights={a:0.3,b:0.7})",
+    "MM( of = AP(rel=2)@5 )": "MM(of=AP(rel=2)@5)",
+    "TOMA(of=nDCG@10,distance=euclidean)": "TOMA(of=nDCG@10)",
+    "TOMA(weighting=[3,1,0],of=AP,embedding={c:[0,1.5,3]})": (
+        "TOMA(of=AP,weighting=[3,1,0],embedding={c:[0,1.5,3]})"
+    ),
+    # trec_eval's names
+    "map": "AP",
+    "map_cut_10": "AP@10",
+    "ndcg": "nDCG",
+    "ndcg_cut.10": "nDCG@10",
+    "P_10": "P@10",
+    "recall_100": "R@100",
+    "iprec_at_recall_0.20": "IPrec@0.2",
+    "11pt_avg": "AP11",
+    "set_F_0.5": "SetF(beta=0.5)",
+    "Rprec_mult_1.20": "Rprec(multiple=1.2)",
+    "TOMA(of=ndcg_cut_10)": "TOMA(of=nDCG@10)",
+}
+
+
+@pytest.mark.parametrize(("text", "canonical"), CANONICAL.items())
+def test_a_measure_prints_as_its_canonical_text_and_equals_it(text: str, canonical: str) -> None:
+    assert str(parse(text)) == canonical
+    assert parse(canonical) == parse(text)
+    assert hash(parse(canonical)) == hash(parse(text))
+
+
+REFUSED = {
+    "TOMA(of=nDCG)@10": "the cutoff stands inside, as TOMA(of=nDCG@10)",
+    "CAM(of=AP(rel=2),aspects=[a,b])@5": "as CAM(of=AP(rel=2)@5,aspects=[a,b])",
+    "P": "P needs cutoff, as in P@10",
+    "IPrec": "IPrec needs recall, as in IPrec@0.1",
+    "CAM": "CAM needs of, as in CAM(of=nDCG@10)",
+    "ndcg@10": "did you mean nDCG?",
+    "nDGC@10": "did you mean nDCG?",
+    "AP(rl=2)": "AP has no parameter 'rl'; did you mean rel?",
+    "AP(zzz=2)": "it takes cutoff, rel, judged_only, aspect",
+    "AP(rel=0)": "rel: expected a relevance level: a whole number from 1, got 0",
+    "AP(rel=1.5)": "got 1.5",
+    "AP(rel=True)": "got True",
+    "AP(rel=1,rel=2)": "rel is given twice",
+    "AP(cutoff=5)@5": "cutoff is given twice",
+    "RBP(p=1)": "a number between 0 and 1, both excluded, got 1",
+    "RBP(p=1/0)": "a rational of whole numbers, such as 1/3",
+    "AP+P": "column 3: unexpected '+'",
+    "nDCG@[5,10]": "a whole number from 1, got [5,10]",
+    "nDCG@0": "a whole number from 1, got 0",
+    "nDCG@-5": "got -5",
+    "P(5)": "expected the name of a parameter, found '5'",
+    "AP@": "expected a value, found the end",
+    "AP(": "found the end",
+    "AP)": "found ')'",
+    "nDCG(dcg=ln)@10": "expected log2 or exp-log2, got ln",
+    "nDCG(gains={})@10": "gains of at least 0 by label, such as {1:1,2:3}",
+    "nDCG(gains={1:-1})@10": "gains of at least 0 by label",
+    "SetR@3": "SetR takes nothing after @",
+    "CAM(of=CAM(of=AP))": "expected a measure of one aspect that is averaged over topics",
+    "CAM(of=GMAP)": "expected a measure of one aspect that is averaged over topics",
+    "CAM(of=NumRel)": "expected a measure of one aspect that is averaged over topics",
+    "CAM(of=AP(aspect=a))": "leave its aspect out",
+    "CAM(of=5)": "expected a measure of one aspect",
+    "CAM(of=P)": "P needs cutoff",
+    "CAM(of=AP,weights={a:.5,b:.6})": "weights of at least 0 that sum to 1",
+    "CAM(of=AP,weights={a:1.5,b:-0.5})": "weights of at least 0 that sum to 1",
+    "CAM(of=AP,aspects=[a,a])": "a list of different aspects",
+    "TOMA(of=AP,distance=cosine)": "expected euclidean, manhattan or chebyshev, got cosine",
+    "TOMA(of=AP,weighting=[1,2])": "a non-increasing list of whole weights",
+    "TOMA(of=AP,embedding={a:[1,0]})": "that never decreases",
+    "__import__('os')": "expected the name of a parameter",
+    "CAM(of=" * 40 + "AP" + ")" * 40: "nested",
+    "AP(aspect='unclosed)": 'unexpected "\'"',
+}
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED.items())
+def test_a_text_that_is_no_measure_is_refused_in_one_clear_sentence(text: str, said: str) -> None:
+    with pytest.raises(MeasureError) as problem:
+        parse(text)
+    assert said in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_a_list_splits_at_spaces_outside_brackets_and_quotes() -> None:
+    found = parse_many("nDCG@10 AP( rel = 2 )\n CAM(of=AP, weights={'a b': 0.5, c: 0.5})  nDCG@10")
+    assert [str(one) for one in found] == ["nDCG@10", "AP(rel=2)", "CAM(of=AP,weights={'a b':0.5,c:0.5})"]
+
+
+def test_trec_evals_sets_and_lists_stand_for_several_measures() -> None:
+    official = [str(one) for one in parse_many("official")]
+    assert official[:9] == ["NumQ", "NumRet", "NumRel", "NumRelRet", "AP", "GMAP", "Rprec", "Bpref", "RR"]
+    assert official[9:11] == ["IPrec@0", "IPrec@0.1"]
+    assert official[-1] == "P@1000"
+    assert [str(one) for one in parse_many("ndcg_cut.10,20")] == ["nDCG@10", "nDCG@20"]
+
+
+def test_trec_evals_names_go_back_to_what_it_prints() -> None:
+    names = (
+        "num_q map ndcg_cut_10 P_5 iprec_at_recall_0.10 11pt_avg Rprec Rprec_mult_0.20 set_relative_P set_F"
+    )
+    assert [trec_name(str(parse(name))) for name in names.split()] == names.split()
+    assert trec_name("TOMA(of=AP)") == "TOMA(of=AP)"
+
+
+class TestBinding:
+    """A measure as stored for a collection."""
+
+    aspects = tuple(Aspect(name, range(3)) for name in ("relevance", "quality"))
+
+    def test_a_combining_measure_lists_its_aspects(self) -> None:
+        bound = parse("TOMA(of=nDCG@5)").bound(self.aspects)
+        assert str(bound) == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
+        assert bound.bound((*self.aspects, Aspect("more", range(2)))) == bound
+
+    def test_weights_name_the_aspects(self) -> None:
+        bound = parse("CAM(of=AP,weights={quality:1})").bound(self.aspects)
+        assert str(bound) == "CAM(of=AP,aspects=[quality],weights={quality:1})"
+
+    def test_a_measure_of_one_aspect_stays_as_it_is(self) -> None:
+        assert str(parse("nDCG@5").bound(self.aspects)) == "nDCG@5"
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("nDCG(aspect=qualty)@5", "there is no aspect 'qualty' here; did you mean quality?"),
+            ("CAM(of=AP,aspects=[relevance,stance])", "there is no aspect 'stance' here"),
+            ("CAM(of=AP,weights={stance:1})", "there is no aspect 'stance' here"),
+            ("CAM(of=AP,aspects=[relevance],weights={quality:1})", "give each one weight"),
+            ("TOMA(of=AP,embedding={stance:[0,1]})", "there is no aspect 'stance' here"),
+        ],
+    )
+    def test_what_the_collection_lacks_is_refused(self, text: str, said: str) -> None:
+        with pytest.raises(MeasureError) as problem:
+            parse(text).bound(self.aspects)
+        assert said in str(problem.value)

@@ -1,0 +1,256 @@
+"""Laws that hold for every declared measure: a new measure is covered by being declared (spec 11)."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cupel_measures import parameters as kinds
+from cupel_measures.evaluating import evaluate
+from cupel_measures.grammar import Measure, all_declarations, parse
+from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.profiles import PROFILES
+from cupel_measures.registry import EMPTY, LAWS, NOTHING_RELEVANT, REQUIRED, SWAP, Declaration, Parameter
+from making import Scored, joined_of, qrels_of, ranked, scores_of
+
+ASPECTS = (Aspect("relevance", range(4)), Aspect("credibility", ("nc", "pc", "c")))
+TOPICS = ("1", "2", "3")
+
+
+def example(parameter: Parameter) -> Any:
+    """A value other than the default."""
+    match parameter.kind:
+        case kinds.Whole():
+            return 2
+        case kinds.Number(low=low, high=high):
+            return 0.5 if (low, high) == (0, 1) else 2.5
+        case kinds.Flag():
+            return not parameter.default
+        case kinds.Either(kinds=(_, last)):
+            return example(Parameter(parameter.name, last, None))
+        case kinds.Weighting():
+            return {"relevance": 0.7, "credibility": 0.3}
+        case kinds.Table() if parameter.name == "embedding":
+            return {"credibility": [0, 0, 2]}
+        case kinds.Table():
+            return {1: 1, 2: 5, 3: 5}
+        case kinds.Numbers():
+            return [4, 3, 2, 1, 1, 1, 0, 0, 0, 0][:10]
+        case kinds.Words():
+            return ["relevance", "credibility"]
+        case kinds.Inner():
+            return parse("nDCG@3")
+        case kinds.Word(choices=choices) if choices:
+            return choices[-1]
+        case _:
+            return {"aspect": "credibility", "label_set": "observed"}[parameter.name]
+
+
+def instances(declaration: Declaration) -> list[Measure]:
+    """The measure with its defaults, and once with each other parameter given."""
+    needed = {p.name: example(p) for p in declaration.parameters.values() if p.default is REQUIRED}
+    base = Measure(declaration, ()).having(**needed)
+    if declaration.name == "TOMA":
+        inners = [parse(text) for text in ("AP", "Bpref", "RR", "P@2", "ERR(max_gain=scale)", "RBP(rel=3)")]
+    else:
+        inners = [parse("AP"), parse("RBP@3")] if declaration.combines else []
+    varied = [base.having(of=inner) for inner in inners]
+    varied += [
+        base.having(**{p.name: example(p)})
+        for p in declaration.parameters.values()
+        if p.name != "weighting" and p.default is not REQUIRED
+    ]
+    return [base, *varied]
+
+
+ALL = [one for declaration in all_declarations() for one in instances(declaration)]
+
+documents = st.sampled_from([f"d{i}" for i in range(9)])
+grades = st.dictionaries(documents, st.integers(-2, 3), max_size=8)
+labels = st.dictionaries(documents, st.integers(0, 2), max_size=8)
+rankings = st.lists(documents, unique=True, max_size=9)
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> Qrels:
+    judged = {
+        ASPECTS[0]: {topic: draw(grades) for topic in TOPICS},
+        ASPECTS[1]: {topic: draw(labels) for topic in TOPICS},
+    }
+    return qrels_of(judged)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Scored:
+    return {
+        topic: {d: float(draw(st.integers(0, 5))) for d in draw(rankings)}
+        for topic in draw(st.sets(st.sampled_from(TOPICS)))
+    }
+
+
+def values(qrels: Qrels, run: Scored, *, profile: str = "cupel") -> dict[Measure, list[float]]:
+    chosen = PROFILES[profile]
+    found = evaluate(qrels, joined_of(run, qrels, profile=chosen), _possible(qrels), profile=chosen).values
+    return {measure: of.tolist() for measure, of in found.items()}
+
+
+def _possible(qrels: Qrels) -> list[Measure]:
+    """All but those that these judgments can't have: one class only among observed labels."""
+    seen = {tuple(column) for column in np.maximum(qrels.labels, 0).T.tolist()}
+    return [m for m in ALL if m.arguments.get("label_set") != "observed" or len(seen) > 9]
+
+
+@given(collections(), runs(), st.sampled_from(sorted(PROFILES)))
+@settings(max_examples=60, deadline=None)
+def test_every_score_is_a_number_within_the_declared_bounds(qrels: Qrels, run: Scored, profile: str) -> None:
+    for measure, of in values(qrels, run, profile=profile).items():
+        low, high = measure.declaration.bounds
+        assert all(low <= value <= high for value in of), (measure, of)
+
+
+@given(runs())
+@settings(max_examples=30, deadline=None)
+def test_a_topic_without_relevant_documents_scores_0(run: Scored) -> None:
+    qrels = qrels_of({a: {t: {"d1": 0, "d2": 0} for t in TOPICS} for a in ASPECTS})
+    for measure, of in values(qrels, run).items():
+        if NOTHING_RELEVANT not in measure.declaration.exempt:
+            assert of == [0, 0, 0], measure
+
+
+@given(collections())
+@settings(max_examples=30, deadline=None)
+def test_an_empty_run_scores_0(qrels: Qrels) -> None:
+    for measure, of in values(qrels, {}).items():
+        if EMPTY not in measure.declaration.exempt:
+            assert of == [0, 0, 0], measure
+
+
+@given(collections(), st.lists(documents, unique=True, min_size=2, max_size=9), st.data())
+@settings(max_examples=80, deadline=None)
+def test_a_better_swap_never_lowers_the_score(qrels: Qrels, order: list[str], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(order) - 2))
+    above, below = (_labels(qrels, document) for document in order[place : place + 2])
+    if not all(a <= b for a, b in zip(above, below, strict=True)):
+        return
+    swapped = [*order[:place], order[place + 1], order[place], *order[place + 2 :]]
+    before, after = (values(qrels, {"1": ranked(*one)}) for one in (order, swapped))
+    for measure in before:
+        if SWAP not in measure.declaration.exempt:
+            assert after[measure][0] >= before[measure][0] - 1e-12, measure
+
+
+def _labels(qrels: Qrels, document: str) -> list[int]:
+    begin, end = qrels.offsets[0], qrels.offsets[1]
+    places = [i for i in range(begin, end) if qrels.documents[i] == document]
+    return qrels.labels[:, places[0]].tolist() if places else [-3, -3]
+
+
+@given(collections(), st.lists(runs(), min_size=2, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_scores_are_the_same_bits_alone_and_in_any_batch(qrels: Qrels, several: list[Scored]) -> None:
+    measures = _possible(qrels)
+    joined = [joined_of(run, qrels) for run in several]
+    together = evaluate(qrels, Joined.stack(joined), measures)
+    turned = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1])
+    for place, one in enumerate(joined):
+        alone = evaluate(qrels, one, measures)
+        for measure in measures:
+            bits = alone.values[measure].tobytes()
+            assert together.of_run(place).values[measure].tobytes() == bits
+            assert turned.of_run(len(joined) - 1 - place).values[measure].tobytes() == bits
+
+
+@given(collections(), runs())
+@settings(max_examples=20, deadline=None)
+def test_measures_in_one_call_never_influence_each_other(qrels: Qrels, run: Scored) -> None:
+    together = values(qrels, run)
+    for measure in random.Random(1).sample(list(together), 12):
+        fresh = Qrels(qrels.aspects, qrels.topics, qrels.offsets, qrels.documents, qrels.labels)
+        alone = evaluate(fresh, joined_of(run, fresh), [measure]).values[measure]
+        assert alone.tolist() == together[measure]
+
+
+@given(collections(), runs())
+@settings(max_examples=30, deadline=None)
+def test_renaming_documents_in_the_same_order_changes_nothing(qrels: Qrels, run: Scored) -> None:
+    renamed = {topic: {f"x/{d}é": score for d, score in of.items()} for topic, of in run.items()}
+    ids = [b"x/" + one + "é".encode() for one in qrels.documents.to_list()]
+    other = Qrels(qrels.aspects, qrels.topics, qrels.offsets, type(qrels.documents).of(ids), qrels.labels)
+    assert values(qrels, run) == values(other, renamed)
+
+
+@pytest.mark.parametrize("measure", ALL, ids=str)
+def test_every_measure_round_trips_through_its_text(measure: Measure) -> None:
+    assert parse(measure.text) == measure
+    assert parse(measure.text).text == measure.text
+
+
+@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
+def test_every_measure_is_documented_and_its_exemptions_are_of_known_laws(declaration: Declaration) -> None:
+    assert declaration.summary.endswith((".", ":")) or len(declaration.summary) > 40
+    assert declaration.source
+    assert set(declaration.exempt) <= set(LAWS)
+    assert all(declaration.exempt.values())
+
+
+COMBINED: dict[str, Callable[[int, int], int]] = {
+    "euclidean": lambda a, b: a * a + b * b,
+    "manhattan": lambda a, b: a + b,
+    "chebyshev": max,
+}
+
+
+class TestTOMA:
+    """Laws of total order multi-aspect measures (spec 11.3 to 11.7)."""
+
+    @given(collections(), st.sampled_from(sorted(COMBINED)))
+    @settings(max_examples=60, deadline=None)
+    def test_the_ranking_by_distance_scores_1_if_anything_has_weight(
+        self, qrels: Qrels, distance: str
+    ) -> None:
+        text = "TOMA(of=nDCG)" if distance == "euclidean" else f"TOMA(of=nDCG,distance={distance})"
+        away = _distances(qrels, distance)
+        [value, *_] = scores_of(text, {"1": ranked(*sorted(away, key=away.__getitem__))}, qrels)[text]
+        credited = any(place < COMBINED[distance](3, 2) for place in away.values())
+        assert value == (1.0 if credited else 0.0)
+
+    @given(grades, rankings)
+    @settings(max_examples=40, deadline=None)
+    def test_with_one_aspect_it_is_the_measure_itself(self, judged: dict[str, int], order: list[str]) -> None:
+        qrels = qrels_of({ASPECTS[0]: {"1": judged}})
+        texts = [f"TOMA(of=nDCG,distance={name})" for name in ("euclidean", "manhattan", "chebyshev")]
+        found = scores_of(["nDCG", *texts], {"1": ranked(*order)}, qrels)
+        assert len({tuple(of) for of in found.values()}) == 1
+
+    @given(labels, labels, rankings)
+    @settings(max_examples=40, deadline=None)
+    def test_binary_aspects_make_euclidean_and_manhattan_equal(
+        self, one: dict[str, int], two: dict[str, int], order: list[str]
+    ) -> None:
+        binary = [{d: min(label, 1) for d, label in judged.items()} for judged in (one, two)]
+        qrels = qrels_of({Aspect(name, range(2)): {"1": of} for name, of in zip("ab", binary, strict=True)})
+        texts = ["TOMA(of=nDCG)", "TOMA(of=nDCG,distance=manhattan)"]
+        a, b = scores_of(texts, {"1": ranked(*order)}, qrels).values()
+        assert a == b
+
+    @given(collections(), runs())
+    @settings(max_examples=40, deadline=None)
+    def test_mm_lies_between_the_least_score_and_cam(self, qrels: Qrels, run: Scored) -> None:
+        parts = ["nDCG(aspect=relevance)", "nDCG(aspect=credibility)"]
+        found = scores_of([*parts, "MM(of=nDCG)", "CAM(of=nDCG)"], run, qrels)
+        for one, two, mm, cam in zip(*found.values(), strict=True):
+            assert min(one, two) - 1e-12 <= mm <= cam + 1e-12
+            assert cam <= max(one, two) + 1e-12
+
+
+def _distances(qrels: Qrels, distance: str) -> dict[str, int]:
+    """Distance of each document of the first topic to the best labels, (3, 2)."""
+    labels = np.maximum(qrels.labels, 0).T.tolist()
+    return {
+        qrels.documents[place]: COMBINED[distance](3 - labels[place][0], 2 - labels[place][1])
+        for place in range(qrels.offsets[1])
+    }
