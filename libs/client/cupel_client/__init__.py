@@ -1,0 +1,3 @@
+"""The `cupel` command, and a Python client of the Cupel service."""
+
+__version__ = "0.1.0"

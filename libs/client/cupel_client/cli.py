@@ -1,0 +1,104 @@
+"""The `cupel` command: its verbs, each imported only when it is used."""
+
+import difflib
+import errno
+import os
+import sys
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import NoReturn
+
+import click
+
+from cupel_client import __version__
+
+VERBS: dict[str, tuple[str, str]] = {
+    "evaluate": ("cupel_client.offline.evaluate:evaluate", "Score runs against qrels."),
+    "validate": ("cupel_client.offline.validate:validate", "Say everything that is wrong with files."),
+    "measures": ("cupel_client.offline.measures:measures", "List the measures, or explain one."),
+}
+"""Verb -> where its command is, and one line for `cupel --help`. Other packages contribute verbs through the
+entry-point group `cupel.verbs`."""
+
+NEGATIVE, USAGE, SERVICE_FAILED, INTERRUPTED = 1, 2, 3, 130
+"""Exit codes besides 0: the verdict is negative, the command is wrong, the service failed, Ctrl-C."""
+
+
+class Verbs(click.Group):
+    """A group that knows its commands by name and imports the one that is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*VERBS, *sorted(set(_contributed()) - set(VERBS))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in VERBS:
+            module, _, name = VERBS[cmd_name][0].partition(":")
+            command = getattr(import_module(module), name)
+        elif (found := _contributed().get(cmd_name)) is not None:
+            command = found.load()
+        else:
+            return None
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], names, 1)
+            hint = f" Did you mean {close[0]}?" if close else f" There are {', '.join(names)}."
+            ctx.fail(f"there is no verb {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One line per verb; those of the table above are not imported for it."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, self._short_help(ctx, name)) for name in self.list_commands(ctx)])
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        if name in VERBS:
+            return VERBS[name][1]
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(80) if command is not None else ""
+
+
+def _contributed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="cupel.verbs")}
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="cupel")
+def cli() -> None:
+    """Evaluate ranked retrieval: score runs against qrels, by relevance and by any other judged aspect.
+
+    \b
+    Example:
+      cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP"
+
+    Exit codes: 0 fine, 1 the verdict is negative (a file is refused, say), 2 wrong usage, 3 the service failed.
+    """
+
+
+def main() -> NoReturn:
+    """The console script."""
+    try:
+        code = cli.main(prog_name="cupel", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except OSError as problem:
+        code = _cannot(problem)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _cannot(problem: OSError) -> int:
+    """A reader that went away (`cupel ... | head`) is no error; any other is a file that can't be used."""
+    if problem.errno == errno.EPIPE:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    click.echo(f"cupel: {problem.strerror or problem}: {problem.filename or ''}".rstrip(": "), err=True)
+    return USAGE

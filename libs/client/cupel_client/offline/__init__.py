@@ -1,0 +1,1 @@
+"""Verbs that need no service: they call cupel_measures."""
