@@ -26,9 +26,9 @@ $(READY): requirements.lock $(wildcard libs/*/pyproject.toml libs/*/setup.py ser
 	@echo "setup: a virtual environment in $(VENV), with $$("$(PYTHON)" --version)"
 	@"$(PYTHON)" -m venv $(VENV)
 	@echo "setup: the locked dependencies (about a minute the first time)"
-	@$(BIN)/python -m pip install --quiet --prefer-binary --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --prefer-binary --require-hashes --requirement requirements.lock
 	@echo "setup: Cupel's own packages"
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(patsubst %,--editable %,$(PACKAGES))
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation $(patsubst %,--editable %,$(PACKAGES))
 	@touch $@
 
 demo: $(READY)  ## show it all: a service, a track, 30 runs, two leaderboards, a correction (ONCE=1 ends it)
