@@ -32,7 +32,10 @@ TOKEN_REFUSED = declare(
     "send `Authorization: Bearer cupel_...` with a token that is in force; an admin can issue one",
 )
 TOKEN_UNKNOWN = declare(
-    "token-unknown", NotFound, "there is no such token that you may see", "list your tokens with GET /v1/tokens"
+    "token-unknown",
+    NotFound,
+    "there is no such token that you may see",
+    "list your tokens with GET /v1/tokens",
 )
 TOKEN_FORBIDDEN = declare(
     "token-forbidden",
@@ -47,7 +50,9 @@ TEAM_INVALID = declare(
     "use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first",
 )
 SCOPE_INVALID = declare("scope-invalid", Invalid, "there is no such scope", f"use one of {', '.join(SCOPES)}")
-EXPIRY_INVALID = declare("expiry-invalid", Invalid, "the expiry is not in the future", "give a later instant, in UTC")
+EXPIRY_INVALID = declare(
+    "expiry-invalid", Invalid, "the expiry is not in the future", "give a later instant, in UTC"
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,9 @@ def issue(
     if expires_at is not None and expires_at <= now:
         raise EXPIRY_INVALID(f"{expires_at.isoformat()} has passed")
     if principal.scope != "admin" and (team != principal.team or not principal.at_least(wanted)):
-        raise TOKEN_FORBIDDEN(f"a token of {principal.team} with scope {principal.scope} may not issue this one")
+        raise TOKEN_FORBIDDEN(
+            f"a token of {principal.team} with scope {principal.scope} may not issue this one"
+        )
     prefix = secrets.token_hex(4)
     text = f"cupel_{prefix}_{secrets.token_urlsafe(32)}"
     token = Token(prefix, team, wanted, label[:200], now, expires_at, None, None)
@@ -129,7 +136,9 @@ def issue(
     return text, token
 
 
-def list_(system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[Token]:
+def list_(
+    system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
+) -> Page[Token]:
     """Tokens: all to an admin, their own team's to others."""
     with reading(system.engine) as connection:
         return page(connection, _seen_by(principal), tokens.c.prefix, _token, limit=limit, cursor=cursor)

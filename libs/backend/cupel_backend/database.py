@@ -93,7 +93,13 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
 
 
 def page(
-    connection: Connection, query: Select[Any], key: Any, make: Callable[[Any], T], *, limit: int, cursor: str | None
+    connection: Connection,
+    query: Select[Any],
+    key: Any,
+    make: Callable[[Any], T],
+    *,
+    limit: int,
+    cursor: str | None,
 ) -> Page[T]:
     """A page of `query` by descending `key` (a unique text or integer column): newest first."""
     limit = max(1, min(limit, LARGEST_PAGE))

@@ -1,15 +1,15 @@
 """What the backend refuses, as one short tree. Each code is declared once, beside the noun that raises it.
 
-    Problem
-    ├── Unauthenticated   who are you?
-    ├── Forbidden         you may not
-    ├── NotFound          there is no such thing
-    ├── Conflict          not in this state
-    ├── Stale             changed since you read it
-    ├── Invalid           the content is wrong; findings say what, where, and what would be right
-    ├── TooLarge          beyond a limit of size
-    ├── TooMany           beyond a limit of number; try again later
-    └── Unavailable       our fault, and passing
+Problem
+├── Unauthenticated   who are you?
+├── Forbidden         you may not
+├── NotFound          there is no such thing
+├── Conflict          not in this state
+├── Stale             changed since you read it
+├── Invalid           the content is wrong; findings say what, where, and what would be right
+├── TooLarge          beyond a limit of size
+├── TooMany           beyond a limit of number; try again later
+└── Unavailable       our fault, and passing
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,12 @@ class Problem(Exception):
     """A refusal for a person: a declared code, one sentence, and all findings where a file is wrong."""
 
     def __init__(
-        self, declared: "Code", detail: str, *, findings: Findings | None = None, retry_after: float | None = None
+        self,
+        declared: "Code",
+        detail: str,
+        *,
+        findings: Findings | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(detail)
         self.declared = declared

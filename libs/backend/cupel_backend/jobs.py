@@ -228,7 +228,9 @@ def sweep(system: "System") -> Swept:
         )
         .returning(jobs.c.track_id, jobs.c.dead_at)
     )
-    waiting = select(jobs.c.queue, func.count()).where(IS_QUEUED, jobs.c.ready_at <= now).group_by(jobs.c.queue)
+    waiting = (
+        select(jobs.c.queue, func.count()).where(IS_QUEUED, jobs.c.ready_at <= now).group_by(jobs.c.queue)
+    )
     with writing(system.engine) as connection:
         freed = connection.execute(expired).all()
         dead = [row.track_id for row in freed if row.dead_at is not None]
@@ -309,7 +311,12 @@ def get(system: "System", principal: Principal, id: str) -> Job:
 
 
 def list_(
-    system: "System", principal: Principal, *, state: str | None = None, limit: int = 50, cursor: str | None = None
+    system: "System",
+    principal: Principal,
+    *,
+    state: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
 ) -> Page[Job]:
     """Jobs, newest first: of all tracks to an admin, of their own tracks to organisers; Forbidden to others."""
     if not principal.at_least("organiser"):

@@ -46,9 +46,13 @@ class Metrics:
             "cupel_request_seconds", "time to answer an HTTP request", REQUEST_SECONDS, "method", "route"
         )
         self._checks = _counter("cupel_checks", "uploads checked, by verdict", "kind", "verdict")
-        self._check_seconds = _histogram("cupel_check_seconds", "time to check an upload", WORK_SECONDS, "kind")
+        self._check_seconds = _histogram(
+            "cupel_check_seconds", "time to check an upload", WORK_SECONDS, "kind"
+        )
         self._jobs = _counter("cupel_jobs", "attempts at jobs, by outcome", "queue", "outcome")
-        self._job_seconds = _histogram("cupel_job_seconds", "time of an attempt at a job", WORK_SECONDS, "queue")
+        self._job_seconds = _histogram(
+            "cupel_job_seconds", "time of an attempt at a job", WORK_SECONDS, "queue"
+        )
         self._waits = _histogram(
             "cupel_scored_seconds", "from a submission's completion to its scores", WORK_SECONDS, "queue"
         )
@@ -165,7 +169,11 @@ class _Backlog(Collector):
 
 
 def _backlog(system: "System") -> list[Metric]:
-    by_queue = [("depth", JOB_STATES["queued"]), ("running", JOB_STATES["running"]), ("dead", JOB_STATES["dead"])]
+    by_queue = [
+        ("depth", JOB_STATES["queued"]),
+        ("running", JOB_STATES["running"]),
+        ("dead", JOB_STATES["dead"]),
+    ]
     meanings = {"depth": "jobs that wait", "running": "jobs being worked on", "dead": "jobs given up"}
     families: list[Metric] = []
     with reading(system.engine) as connection:
@@ -173,10 +181,14 @@ def _backlog(system: "System") -> list[Metric]:
             counts = select(jobs.c.queue, func.count()).where(state).group_by(jobs.c.queue)
             found = {queue: float(count) for queue, count in connection.execute(counts)}
             families.append(_gauge(f"cupel_queue_{name}", meanings[name], found))
-        oldest = select(jobs.c.queue, func.min(jobs.c.ready_at)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
+        oldest = (
+            select(jobs.c.queue, func.min(jobs.c.ready_at)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
+        )
         since = {queue: (system.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
     waits = {queue: max(0.0, seconds) for queue, seconds in since.items()}
-    families.append(_gauge("cupel_queue_oldest_seconds", "how long the oldest waiting job has been ready", waits))
+    families.append(
+        _gauge("cupel_queue_oldest_seconds", "how long the oldest waiting job has been ready", waits)
+    )
     return families
 
 

@@ -22,15 +22,23 @@ class Settings(BaseSettings):
     broker: str = Field("", description="Celery broker URL; default: folders in the data folder")
 
     workers: int = Field(2, ge=1, description="processes that work on jobs")
-    checkers: int = Field(1, ge=1, description="checking processes of a gateway, and so uploads checked at once")
+    checkers: int = Field(
+        1, ge=1, description="checking processes of a gateway, and so uploads checked at once"
+    )
     checker_megabytes: int = Field(3072, description="memory a checking process may map")
     checker_seconds: float = Field(120.0, description="time to check one upload, waiting for a turn included")
     checker_turns: int = Field(100, description="uploads after which a checking process is replaced")
 
-    lease_seconds: float = Field(20.0, description="a running job that is not renewed for so long is free again")
+    lease_seconds: float = Field(
+        20.0, description="a running job that is not renewed for so long is free again"
+    )
     renew_seconds: float = Field(5.0, description="how often a running job is renewed")
-    sweep_seconds: float = Field(5.0, description="how often expired leases and unclaimed jobs are looked for")
-    retry_seconds: float = Field(2.0, description="pause before a failed job is tried again, times its attempts")
+    sweep_seconds: float = Field(
+        5.0, description="how often expired leases and unclaimed jobs are looked for"
+    )
+    retry_seconds: float = Field(
+        2.0, description="pause before a failed job is tried again, times its attempts"
+    )
     turn_seconds: float = Field(5.0, description="a worker process takes jobs for so long before it yields")
     job_seconds: float = Field(600.0, description="longest a job may run; then its process is ended")
     worker_megabytes: int = Field(2048, description="memory after which a worker process is replaced")
@@ -72,6 +80,13 @@ class Settings(BaseSettings):
         """Values of all processes that share the data folder, one file a process."""
         return self.data.absolute() / "metrics"
 
+    def limits(self) -> dict[str, int]:
+        """The limits of reading (`cupel_measures.reading.streams.Limits`) that are settings, in bytes."""
+        return {
+            "compressed": self.upload_megabytes * MEGABYTE,
+            "expanded": self.expanded_megabytes * MEGABYTE,
+        }
+
     def prepare(self) -> None:
         """Make the folders, and say where metrics go: prometheus_client reads that when first imported."""
         for folder in (self.data, self.incoming, self.metrics):
@@ -86,4 +101,8 @@ class Settings(BaseSettings):
 
 def checker_environment() -> dict[str, str]:
     """What a checking process may know: where Python finds its packages, one thread, nothing else."""
-    return {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}
+    return {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "OPENBLAS_NUM_THREADS": "1",
+        "LC_ALL": "C.UTF-8",
+    }

@@ -1,0 +1,479 @@
+"""Submissions: who handed in which run to which track, and when.
+
+A file is checked in full, in a process of its own, before anything is kept. Its bytes and its ranking
+are stored before the rows that name them; rows and jobs are one transaction; only then a bell rings.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import file_digest, sha256
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from cupel_measures.findings import Finding, Findings
+from cupel_measures.findings import declare as declare_finding
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
+
+from cupel_backend import jobs, planning, runs, tracks
+from cupel_backend.access import Principal
+from cupel_backend.checker import packed, unpacked
+from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, TooMany, declare
+from cupel_backend.jobs import Job
+from cupel_backend.runs import Run
+from cupel_backend.settings import MEGABYTE
+from cupel_backend.tables import JOB_STATES, keys, qrels, submissions, touch
+from cupel_backend.tables import jobs as job_rows
+from cupel_backend.tables import runs as run_rows
+from cupel_backend.tables import tracks as track_rows
+
+if TYPE_CHECKING:
+    from cupel_backend.system import System
+
+State = Literal["queued", "partly", "scored", "dead", "withdrawn"]
+
+LONGEST_KEY = 255
+
+SUBMISSION_UNKNOWN = declare("submission-unknown", NotFound, "there is no such submission", "check the id")
+SUBMISSION_FORBIDDEN = declare(
+    "submission-forbidden",
+    Forbidden,
+    "submissions of other teams are seen only on the board",
+    "use a token of the team, or of the track's organisers",
+)
+TRACK_CLOSED = declare(
+    "track-closed",
+    Conflict,
+    "the track takes no more submissions",
+    "ask its organisers whether it opens again",
+)
+RUN_INVALID = declare(
+    "run-invalid",
+    Invalid,
+    "the run can't be used; nothing was kept",
+    "correct what the errors say, and send it again",
+)
+UPLOAD_TOO_LARGE = declare(
+    "upload-too-large",
+    TooLarge,
+    "the file is larger than what is accepted",
+    "compress it (gzip, bzip2, zstd, zip)",
+)
+TOO_MANY_OPEN = declare(
+    "too-many-open",
+    TooMany,
+    "the team has too many submissions that wait for their scores",
+    "wait for some of them",
+)
+KEY_REUSED = declare(
+    "key-reused",
+    Invalid,
+    "the Idempotency-Key was used for another request",
+    "use a new key for each new request",
+)
+KEY_IN_FLIGHT = declare(
+    "key-in-flight",
+    Conflict,
+    "the first request with this Idempotency-Key is still being answered",
+    "repeat it later",
+)
+KEY_INVALID = declare(
+    "key-invalid", Invalid, "the Idempotency-Key can't be used", f"use 1 to {LONGEST_KEY} characters"
+)
+
+TAG_REPEATED = declare_finding(
+    "run-tag-repeated",
+    "warning",
+    "another run of the team in this track has the same tag",
+    "give each run a tag of its own, so that people can tell them apart",
+)
+CONTENT_REPEATED = declare_finding(
+    "run-content-repeated",
+    "warning",
+    "the team has handed in the same ranking to this track before",
+    "nothing, where that is meant: it counts as a submission of its own",
+)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission as its team and the track's organisers see it."""
+
+    id: str
+    track: str
+    team: str
+    run: Run
+    name: str
+    received_at: datetime
+    completed_at: datetime
+    withdrawn_at: datetime | None
+    findings: Findings
+    jobs: tuple[Job, ...]
+
+    @property
+    def state(self) -> State:
+        """scored when all jobs are done; partly when some are; dead when none is, nor will be."""
+        if self.withdrawn_at is not None:
+            return "withdrawn"
+        states = {job.state for job in self.jobs}
+        if "done" in states:
+            return "scored" if states == {"done"} else "partly"
+        return "dead" if states == {"dead"} else "queued"
+
+
+class Upload:
+    """A file on its way in: written as its bytes arrive, digested on the way."""
+
+    def __init__(self, system: "System", track: str, team: str) -> None:
+        handle, name = tempfile.mkstemp(dir=system.settings.incoming)
+        self.track = track
+        self.team = team
+        self.received_at = system.now()
+        self.path = Path(name)
+        self.size = 0
+        self._limit = system.settings.upload_megabytes * MEGABYTE
+        self._digest = sha256()
+        self._file = open(handle, "wb")  # noqa: SIM115  (closed by `discard` or `complete`)
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes; raises TooLarge past the limit."""
+        self.size += len(chunk)
+        if self.size > self._limit:
+            raise UPLOAD_TOO_LARGE(f"more than {self._limit // MEGABYTE} MB")
+        self._digest.update(chunk)
+        self._file.write(chunk)
+
+    def complete(self) -> str:
+        """No more bytes will come; returns the SHA-256 (hex) of all."""
+        self._file.close()
+        return self._digest.hexdigest()
+
+    def discard(self) -> None:
+        """Remove the file, if it is still there."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def begin(system: "System", principal: Principal, track: str, *, length: int | None = None) -> Upload:
+    """Open an upload before its body is read; the caller discards it in the end.
+
+    length: bytes announced, if any. Raises NotFound, Conflict (track-closed), TooMany, TooLarge.
+    """
+    limit = system.settings.upload_megabytes * MEGABYTE
+    if length is not None and length > limit:
+        raise UPLOAD_TOO_LARGE(f"{length} bytes were announced; at most {limit} are accepted")
+    with reading(system.engine) as connection:
+        _require_open(tracks.find(connection, track), system.now())
+        _require_room(system, connection, principal.team)
+    return Upload(system, track, principal.team)
+
+
+def receive(
+    system: "System", principal: Principal, upload: Upload, *, name: str = "", key: str | None = None
+) -> Submission:
+    """Check the whole file and keep it as a submission of the caller's team, to be scored.
+
+    name: the file's name, for people. key: an Idempotency-Key; the same request again gives the same
+    submission. Raises Invalid with all findings, and what `begin` raises.
+    """
+    digest = upload.complete()
+    name = Path(name).name[:200]
+    asked = sha256("\n".join([upload.track, name, digest]).encode()).hexdigest()
+    if key is not None:
+        earlier = _reserve(system, principal.team, key, asked)
+        if earlier is not None:
+            return get(system, principal, earlier)
+    try:
+        verdict, blobs = _checked(system, upload, name, digest)
+        id = _keep(system, principal, upload, name=name, verdict=verdict, blobs=blobs, digest=digest, key=key)
+    except BaseException:
+        if key is not None:
+            _release(system, principal.team, key)
+        raise
+    system.bell.ring(planning.QUEUE)
+    return get(system, principal, id)
+
+
+def get(system: "System", principal: Principal, id: str) -> Submission:
+    """The submission `id`, to its team, organisers of its track, and admins."""
+    with reading(system.engine) as connection:
+        row = visible(connection, principal, id)
+        return _views(connection, [row])[0]
+
+
+def list_(
+    system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
+) -> Page[Submission]:
+    """Submissions to a track, newest first: all to its organisers, their own to others."""
+    with reading(system.engine) as connection:
+        row = tracks.find(connection, track)
+        query = select(submissions).where(submissions.c.track_id == row.id)
+        if not tracks.organises(principal, row):
+            query = query.where(submissions.c.team == principal.team)
+        found = page(connection, query, submissions.c.id, lambda one: one, limit=limit, cursor=cursor)
+        return Page(tuple(_views(connection, list(found.items))), found.next)
+
+
+def withdraw(system: "System", principal: Principal, id: str) -> Submission:
+    """Take a submission off the boards; it is kept. Withdrawing it again changes nothing."""
+    with writing(system.engine) as connection:
+        row = visible(connection, principal, id)
+        active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
+        connection.execute(active.values(withdrawn_at=system.now()))
+        touch(connection, [row.track_id])
+    planning.settle(system, row.track_id)
+    return get(system, principal, id)
+
+
+def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+    """The row of a submission that the caller may see whole; else NotFound or Forbidden."""
+    row = connection.execute(select(submissions).where(submissions.c.id == id)).first()
+    if row is None:
+        raise SUBMISSION_UNKNOWN(f"there is no submission {id!r}")
+    track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
+    if row.team != principal.team and not tracks.organises(principal, track):
+        raise SUBMISSION_FORBIDDEN(f"{id} was handed in by another team")
+    return row
+
+
+def _require_open(track: Row[Any], at: datetime) -> None:
+    """What counts is the server's time when the request began."""
+    if track.closed_at is not None and track.closed_at <= at:
+        raise TRACK_CLOSED(f"the track {track.name!r} was closed at {track.closed_at:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _require_room(system: "System", connection: Connection, team: str) -> None:
+    """Failures of the system are never charged: dead jobs do not count."""
+    waiting = select(func.count(job_rows.c.submission_id.distinct())).where(
+        job_rows.c.tenant == team, or_(JOB_STATES["queued"], JOB_STATES["running"])
+    )
+    if connection.execute(waiting).scalar_one() >= system.settings.open_submissions:
+        raise TOO_MANY_OPEN(
+            f"{system.settings.open_submissions} submissions of {team} are waiting", retry_after=30
+        )
+
+
+# Idempotency: a key is reserved before the work, and gets its submission in the transaction that makes it
+
+
+def _reserve(system: "System", team: str, key: str, asked: str) -> str | None:
+    """Reserve `key` for this request; returns the submission that it made earlier, if it did.
+
+    A reservation older than any request may take belongs to one that died with its process.
+    """
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise KEY_INVALID(f"the key has {len(key)} characters")
+    now = system.now()
+    dead_before = now - timedelta(seconds=2 * system.settings.checker_seconds)
+    here = and_(keys.c.team == team, keys.c.key == key)
+    row = {"team": team, "key": key, "request": asked, "created_at": now}
+    with writing(system.engine) as connection:
+        dead = and_(here, keys.c.submission_id.is_(None), keys.c.created_at < dead_before)
+        connection.execute(delete(keys).where(dead))
+        if insert_new(connection, keys, [row]):
+            return None
+        found = connection.execute(select(keys).where(here)).one()
+    if found.request != asked:
+        raise KEY_REUSED(f"the key {key!r} was used for another file, name or track")
+    if found.submission_id is None:
+        raise KEY_IN_FLIGHT(f"the first request with the key {key!r} is not answered yet", retry_after=1)
+    return str(found.submission_id)
+
+
+def _release(system: "System", team: str, key: str) -> None:
+    with writing(system.engine) as connection:
+        unused = and_(keys.c.team == team, keys.c.key == key, keys.c.submission_id.is_(None))
+        connection.execute(delete(keys).where(unused))
+
+
+def forget_keys(system: "System") -> int:
+    """Forget Idempotency-Keys that are older than `key_hours`; returns how many."""
+    before = system.now() - timedelta(hours=system.settings.key_hours)
+    with writing(system.engine) as connection:
+        return connection.execute(delete(keys).where(keys.c.created_at < before)).rowcount
+
+
+# Checking and keeping
+
+
+@dataclass(frozen=True)
+class _Blobs:
+    raw: str
+    ranking: str
+
+
+def _checked(system: "System", upload: Upload, name: str, digest: str) -> tuple[dict[str, Any], _Blobs]:
+    """The verdict on the file, which was accepted, and where its bytes and its ranking are kept."""
+    ranking = upload.path.with_suffix(".ranking")
+    try:
+        verdict = _verdict(system, upload, name, ranking)
+        with ranking.open("rb") as file:
+            packed_digest = file_digest(file, "sha256").hexdigest()
+        raw = system.blobs.put_file(upload.path, digest)
+        return verdict, _Blobs(raw, system.blobs.put_file(ranking, packed_digest))
+    finally:
+        ranking.unlink(missing_ok=True)
+
+
+def _verdict(system: "System", upload: Upload, name: str, ranking: Path) -> dict[str, Any]:
+    request = {
+        "kind": "run",
+        "file": str(upload.path),
+        "name": name,
+        "ranking": str(ranking),
+        "limits": system.settings.limits(),
+        **_context(system, upload.track),
+    }
+    began = monotonic()
+    outcome = "ended"
+    try:
+        verdict = system.checkers.check(request)
+        outcome = "refused" if "refused" in verdict else "accepted"
+    finally:
+        system.metrics.check(kind="run", verdict=outcome, seconds=monotonic() - began)
+    if "refused" in verdict:
+        raise RUN_INVALID("the run can't be used", findings=unpacked(verdict["findings"]))
+    return verdict
+
+
+def _context(system: "System", track: str) -> dict[str, Any]:
+    """What the run is checked against: the depth, and the newest published judgments, if any."""
+    with reading(system.engine) as connection:
+        row = tracks.find(connection, track)
+        newest = planning.newest_published(row.id).scalar_subquery()
+        query = select(qrels.c.topics).where(qrels.c.track_id == row.id, qrels.c.number == newest)
+        topics = connection.execute(query).scalar()
+    return {"depth": row.depth, "topics": topics}
+
+
+def _keep(
+    system: "System",
+    principal: Principal,
+    upload: Upload,
+    *,
+    name: str,
+    verdict: Mapping[str, Any],
+    blobs: _Blobs,
+    digest: str,
+    key: str | None,
+) -> str:
+    """Write run, submission, jobs and key in one transaction; returns the submission's id."""
+    now = system.now()
+    id = new_id("sub")
+    with writing(system.engine) as connection:
+        track = tracks.find(
+            connection, upload.track, lock=True
+        )  # so that publishing sees all or none of this
+        _require_open(track, upload.received_at)
+        findings = unpacked(verdict["findings"])
+        findings.extend(_repetitions(connection, track.id, principal.team, verdict))
+        run_id = _keep_run(
+            connection, principal.team, verdict, blobs, digest=digest, size=upload.size, now=now
+        )
+        row = {
+            "id": id,
+            "track_id": track.id,
+            "run_id": run_id,
+            "team": principal.team,
+            "name": name,
+            "received_at": upload.received_at,
+            "completed_at": now,
+            "findings": packed(findings),
+        }
+        connection.execute(submissions.insert().values(row))
+        planning.request(
+            connection,
+            now=now,
+            track_id=track.id,
+            tenant=principal.team,
+            qrels_ids=planning.versions_to_score(connection, track),
+            submission_ids=[id],
+            measures=track.measures,
+        )
+        if key is not None:
+            here = and_(keys.c.team == principal.team, keys.c.key == key)
+            connection.execute(update(keys).where(here).values(submission_id=id))
+        touch(connection, [track.id])
+    return id
+
+
+def _keep_run(
+    connection: Connection,
+    team: str,
+    verdict: Mapping[str, Any],
+    blobs: _Blobs,
+    *,
+    digest: str,
+    size: int,
+    now: datetime,
+) -> str:
+    """The id of the team's run of these bytes, made if it is new."""
+    row = {name: verdict[name] for name in ("tag", "digest", "topics", "documents", "metadata")}
+    row |= {
+        "id": new_id("run"),
+        "team": team,
+        "raw_digest": digest,
+        "raw_blob": blobs.raw,
+        "ranking_blob": blobs.ranking,
+        "bytes": size,
+        "created_at": now,
+    }
+    insert_new(connection, run_rows, [row])
+    same = select(run_rows.c.id).where(run_rows.c.team == team, run_rows.c.raw_digest == digest)
+    return str(connection.execute(same).scalar_one())
+
+
+def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapping[str, Any]) -> Findings:
+    """Warnings about earlier submissions of the same team to the same track."""
+    earlier = (
+        select(submissions.c.id, run_rows.c.tag, run_rows.c.digest)
+        .join(run_rows, run_rows.c.id == submissions.c.run_id)
+        .where(
+            submissions.c.track_id == track_id,
+            submissions.c.team == team,
+            submissions.c.withdrawn_at.is_(None),
+        )
+        .order_by(submissions.c.id)
+    )
+    findings = Findings()
+    rows = connection.execute(earlier).all()
+    same = next((row for row in rows if row.digest == verdict["digest"]), None)
+    if same is not None:
+        findings.add(Finding(CONTENT_REPEATED, f"the same ranking was handed in as {same.id}"))
+    tagged = next(
+        (row for row in rows if row.tag == verdict["tag"] and row.digest != verdict["digest"]), None
+    )
+    if tagged is not None:
+        message = f"the tag {tagged.tag!r} is that of another run, handed in as {tagged.id}"
+        findings.add(Finding(TAG_REPEATED, message, sample=tagged.tag))
+    return findings
+
+
+def _views(connection: Connection, rows: list[Row[Any]]) -> list[Submission]:
+    of_jobs = jobs.of_submissions(connection, [row.id for row in rows])
+    found_runs = connection.execute(
+        select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))
+    ).all()
+    by_id = {row.id: runs.view(row) for row in found_runs}
+    of_tracks = select(track_rows.c.id, track_rows.c.name).where(
+        track_rows.c.id.in_({row.track_id for row in rows})
+    )
+    names = {row.id: row.name for row in connection.execute(of_tracks)}
+    return [
+        Submission(
+            row.id,
+            names[row.track_id],
+            row.team,
+            by_id[row.run_id],
+            row.name,
+            row.received_at,
+            row.completed_at,
+            row.withdrawn_at,
+            unpacked(row.findings),
+            of_jobs[row.id],
+        )
+        for row in rows
+    ]

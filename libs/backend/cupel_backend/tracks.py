@@ -1,0 +1,293 @@
+"""Tracks: shared tasks with their aspects, plan of measures and boards. The team that made one owns it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from cupel_measures import profiles
+from cupel_measures.findings import Refused
+from cupel_measures.grammar import parse_many
+from cupel_measures.model import Aspect
+from cupel_measures.reading.collections import aspects_from, label_sets_from
+from cupel_measures.syntax import MeasureError
+from sqlalchemy import Connection, Row, select, update
+
+from cupel_backend import planning
+from cupel_backend.access import NAME, Principal
+from cupel_backend.database import Page, insert_new, page, reading, writing
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare
+from cupel_backend.tables import tracks
+
+if TYPE_CHECKING:
+    from cupel_backend.system import System
+
+TRACK_UNKNOWN = declare(
+    "track-unknown", NotFound, "there is no such track", "list tracks with GET /v1/tracks"
+)
+TRACK_EXISTS = declare("track-exists", Conflict, "a track of this name exists", "choose another name")
+TRACK_FORBIDDEN = declare(
+    "track-forbidden",
+    Forbidden,
+    "only organisers of the team that owns the track may do this",
+    "use an organiser's token of that team",
+)
+TRACK_INVALID = declare(
+    "track-invalid", Invalid, "the description of the track can't be used", "correct what the detail says"
+)
+ASPECTS_INVALID = declare(
+    "aspects-invalid",
+    Invalid,
+    "the declared aspects can't be used",
+    "correct what the errors say, all at once",
+)
+MEASURE_INVALID = declare(
+    "measure-invalid", Invalid, "a measure can't be used here", "see GET /v1/measures for what there is"
+)
+PROFILE_UNKNOWN = declare(
+    "profile-unknown", Invalid, "there is no such profile", f"use one of {', '.join(profiles.PROFILES)}"
+)
+TRACK_CHANGED = declare(
+    "track-changed", Stale, "the track has changed since you read it", "read it again, then repeat the change"
+)
+
+MOST_MEASURES = 200
+DEEPEST = 100_000
+
+
+@dataclass(frozen=True)
+class Track:
+    """A track as people see it. `etag` names this state of it."""
+
+    name: str
+    title: str
+    team: str
+    aspects: Mapping[str, Any]
+    label_sets: Mapping[str, Any] | None
+    profile: str
+    measures: tuple[str, ...]
+    depth: int
+    current: int | None
+    publishing: int | None
+    created_at: datetime
+    closed_at: datetime | None
+
+    @property
+    def etag(self) -> str:
+        return sha256(json.dumps(asdict(self), default=str).encode()).hexdigest()[:24]
+
+
+def create(
+    system: "System",
+    principal: Principal,
+    *,
+    name: str,
+    title: str,
+    aspects: Mapping[str, Any],
+    measures: Sequence[str],
+    label_sets: Mapping[str, Any] | None = None,
+    profile: str = profiles.DEFAULT.name,
+    depth: int = 1000,
+) -> Track:
+    """Make a track, owned by the caller's team; organisers and admins only.
+
+    aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may hold
+    several). Raises Invalid with everything that is wrong, Conflict if the name is taken.
+    """
+    if not principal.at_least("organiser"):
+        raise TRACK_FORBIDDEN("making a track needs the scope organiser")
+    _check_basics(name, title, profile, depth)
+    declared = _declared(aspects, label_sets or {})
+    row = {
+        "name": name,
+        "title": title,
+        "team": principal.team,
+        "aspects": dict(aspects),
+        "label_sets": None if label_sets is None else dict(label_sets),
+        "profile": profile,
+        "measures": list(plan(measures, declared, label_sets or {})),
+        "depth": depth,
+        "revision": 0,
+        "created_at": system.now(),
+    }
+    with writing(system.engine) as connection:
+        if not insert_new(connection, tracks, [row]):
+            raise TRACK_EXISTS(f"there is a track {name!r} already")
+        return _view(connection, find(connection, name))
+
+
+def get(system: "System", principal: Principal, name: str) -> Track:
+    """The track called `name`."""
+    with reading(system.engine) as connection:
+        return _view(connection, find(connection, name))
+
+
+def list_(
+    system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
+) -> Page[Track]:
+    """All tracks, newest first."""
+    with reading(system.engine) as connection:
+        rows = page(connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor)
+        return Page(tuple(_view(connection, row) for row in rows.items), rows.next)
+
+
+def change(
+    system: "System",
+    principal: Principal,
+    name: str,
+    *,
+    changes: Mapping[str, object],
+    expected: str | None = None,
+) -> Track:
+    """Change `title`, `measures` or `closed` (true or false); what is absent stays as it is.
+
+    A longer plan queues what is missing; the scores of a measure taken out are kept, and shown on demand.
+    Raises Stale if `expected` is given and is not the track's etag.
+    """
+    now = system.now()
+    with writing(system.engine) as connection:
+        row = owned(connection, principal, name)
+        if expected is not None and _view(connection, row).etag != expected:
+            raise TRACK_CHANGED(f"the track {name!r} is not as it was when you read it")
+        values = _changed(row, changes, now)
+        connection.execute(
+            update(tracks).where(tracks.c.id == row.id).values(values | {"revision": row.revision + 1})
+        )
+        added = [text for text in values.get("measures", ()) if text not in row.measures]
+        if added:
+            planning.request(
+                connection,
+                now=now,
+                track_id=row.id,
+                tenant=f"track {row.name}",
+                qrels_ids=planning.versions_to_score(connection, row),
+                submission_ids=planning.eligible(connection, row.id),
+                measures=added,
+            )
+        track = _view(connection, find(connection, name))
+    if added:
+        system.bell.ring(planning.QUEUE, times=system.settings.workers)
+    return track
+
+
+# For the other nouns
+
+
+def find(connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
+    """The row of the track called `name`, locked against concurrent publishing if `lock`; else NotFound."""
+    query = select(tracks).where(tracks.c.name == name)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    if row is None:
+        raise TRACK_UNKNOWN(f"there is no track {name!r}")
+    return row
+
+
+def owned(connection: Connection, principal: Principal, name: str) -> Row[Any]:
+    """The row of a track that the caller may organise, locked; else NotFound or Forbidden."""
+    row = find(connection, name, lock=True)
+    if not organises(principal, row):
+        raise TRACK_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
+    return row
+
+
+def organises(principal: Principal, track: Row[Any]) -> bool:
+    """Whether the caller may see and change everything of the track."""
+    return principal.scope == "admin" or (principal.at_least("organiser") and principal.team == track.team)
+
+
+def aspects(track: Row[Any]) -> tuple[Aspect, ...]:
+    """The track's aspects, as declared when it was made."""
+    return _parsed(json.dumps(track.aspects))
+
+
+def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]) -> tuple[str, ...]:
+    """The canonical texts of measures bound to a track, each once, in order; raises Invalid."""
+    try:
+        found = [measure.bound(aspects) for text in texts for measure in parse_many(text)]
+    except MeasureError as problem:
+        raise MEASURE_INVALID(str(problem)) from None
+    if not 1 <= len(found) <= MOST_MEASURES:
+        raise MEASURE_INVALID(f"{len(found)} measures; give 1 to {MOST_MEASURES}")
+    for one in found:
+        name = one.arguments.get("label_set", "cartesian")
+        if name not in ("cartesian", "observed", *label_sets):
+            raise MEASURE_INVALID(f"{one}: the track has no label set {name!r}")
+    return tuple(dict.fromkeys(str(one) for one in found))
+
+
+def measure(text: str, track: Row[Any]) -> str:
+    """The canonical text of one measure bound to the track's aspects; raises Invalid."""
+    found = plan([text], aspects(track), track.label_sets or {})
+    if len(found) != 1:
+        raise MEASURE_INVALID(f"expected one measure, got {len(found)} in {text!r}")
+    return found[0]
+
+
+def _check_basics(name: str, title: str, profile: str, depth: int) -> None:
+    if not NAME.fullmatch(name):
+        raise TRACK_INVALID(
+            f"the name {name!r} can't be used: 1 to 64 letters, digits, dots, dashes, underscores, "
+            "a letter or digit first"
+        )
+    _check_title(title)
+    if profile not in profiles.PROFILES:
+        raise PROFILE_UNKNOWN(f"there is no profile {profile!r}")
+    if not 1 <= depth <= DEEPEST:
+        raise TRACK_INVALID(f"depth is {depth}; give 1 to {DEEPEST}")
+
+
+def _check_title(title: object) -> str:
+    if not isinstance(title, str) or not 1 <= len(title.strip()) <= 200:
+        raise TRACK_INVALID("title: give a text of 1 to 200 characters")
+    return title
+
+
+def _declared(declaration: Mapping[str, Any], label_sets: Mapping[str, Any]) -> tuple[Aspect, ...]:
+    try:
+        found = aspects_from(declaration)
+        label_sets_from(label_sets, found)
+        return found
+    except Refused as problem:
+        raise ASPECTS_INVALID("the declared aspects can't be used", findings=problem.findings) from None
+
+
+@lru_cache(maxsize=256)
+def _parsed(declaration: str) -> tuple[Aspect, ...]:
+    return aspects_from(json.loads(declaration))
+
+
+def _changed(row: Row[Any], changes: Mapping[str, object], now: datetime) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name == "title":
+            values["title"] = _check_title(value)
+        elif name == "measures" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+            values["measures"] = list(plan(value, aspects(row), row.label_sets or {}))
+        elif name == "closed" and isinstance(value, bool):
+            values["closed_at"] = (row.closed_at or now) if value else None
+        else:
+            raise TRACK_INVALID(
+                f"{name}: can't be changed to {value!r}; title, measures and closed can be changed"
+            )
+    return values
+
+
+def _view(connection: Connection, row: Row[Any]) -> Track:
+    newest = connection.execute(planning.newest_published(row.id)).scalar()
+    return Track(
+        name=row.name,
+        title=row.title,
+        team=row.team,
+        aspects=row.aspects,
+        label_sets=row.label_sets,
+        profile=row.profile,
+        measures=tuple(row.measures),
+        depth=row.depth,
+        current=row.current,
+        publishing=newest if newest != row.current else None,
+        created_at=row.created_at,
+        closed_at=row.closed_at,
+    )
