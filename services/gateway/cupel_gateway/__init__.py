@@ -1,0 +1,1 @@
+"""The HTTP door of a Cupel service: read the input, one call into the backend, shape the answer."""

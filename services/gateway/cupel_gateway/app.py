@@ -1,0 +1,75 @@
+"""The application: routes, problems and watching, put together over one System."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from cupel_backend.system import System
+from cupel_gateway import problems
+from cupel_gateway.problems import Problem
+from cupel_gateway.routes import jobs, qrels, runs, service, submissions, tokens, tracks
+from cupel_gateway.watching import Watched
+
+CHECKS_AT_ONCE = 64
+
+TITLE = "Cupel"
+ABOUT = "Evaluation of ranked retrieval as a service: tracks, qrels, runs, scores, leaderboards."
+
+
+def create_app(system: System) -> FastAPI:
+    """The service over `system`, which is closed when the application stops."""
+    app = FastAPI(
+        title=TITLE,
+        description=ABOUT,
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+        generate_unique_id_function=_operation_id,
+    )
+    app.state.system = system
+    app.state.stopping = lambda: False
+    # Uploads wait for a checking process in threads of their own: reading goes on meanwhile.
+    for router in (service.public, tokens.router, tracks.router, qrels.router, submissions.router):
+        app.include_router(router, prefix="/v1")
+    for router in (runs.router, jobs.router):
+        app.include_router(router, prefix="/v1")
+    app.include_router(service.health)
+    problems.install(app)
+    app.add_middleware(Watched, system=system)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    app.state.checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
+    yield
+    app.state.system.close()
+
+
+def _operation_id(route: APIRoute) -> str:
+    """The name of the function: stable, and unique over all routes."""
+    return route.name
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            openapi_version=app.openapi_version,
+            description=app.description,
+            routes=app.routes,
+        )
+        model = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas = schema["components"]["schemas"]
+        schemas.update(model.pop("$defs"))
+        schemas["Problem"] = model
+        app.openapi_schema = schema
+    return app.openapi_schema

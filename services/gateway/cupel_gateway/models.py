@@ -1,0 +1,375 @@
+"""What the API answers with, as typed models. Each is read off the backend's view of the same name."""
+
+from datetime import datetime
+from typing import Any, Generic, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cupel_backend import access, evaluations, jobs, leaderboards, qrels, submissions
+from cupel_backend.errors import Code
+from cupel_gateway.problems import ErrorItem, described, status_of_kind
+from cupel_measures.findings import Findings, Kind
+from cupel_measures.grammar import Measure as ParsedMeasure
+from cupel_measures.parameters import shown
+from cupel_measures.registry import REQUIRED, Declaration
+
+T = TypeVar("T")
+
+
+class View(BaseModel):
+    """A model read off attributes of the same names; nothing is ever written through it."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+
+class Problems(View):
+    """The warnings about an accepted file: at most 100 of a code; `totals` counts all."""
+
+    warnings: list[ErrorItem]
+    totals: dict[str, int]
+
+    @classmethod
+    def of(cls, findings: Findings) -> Self:
+        return cls(warnings=[described(one) for one in findings.warnings], totals=findings.totals)
+
+
+class Service(View):
+    """What this service is."""
+
+    name: Literal["cupel"] = "cupel"
+    version: str
+    scoring_version: int
+    profiles: dict[str, str]
+    limits: dict[str, int]
+    links: dict[str, str]
+
+
+class Caller(View):
+    """Whom the token acts for."""
+
+    team: str
+    scope: access.Scope
+    prefix: str
+
+
+class Token(View):
+    """A token as it may be shown."""
+
+    prefix: str
+    team: str
+    scope: access.Scope
+    label: str
+    created_at: datetime
+    expires_at: datetime | None
+    used_at: datetime | None
+    revoked_at: datetime | None
+
+
+class NewToken(Token):
+    """A token just made: `token` is shown this once."""
+
+    token: str
+
+
+class Track(View):
+    """A shared task: aspects, measures, profile, and its current qrels version."""
+
+    name: str
+    title: str
+    team: str
+    aspects: dict[str, Any]
+    label_sets: dict[str, Any] | None
+    profile: str
+    measures: list[str]
+    depth: int
+    current: int | None = Field(description="number of the current qrels version")
+    publishing: int | None = Field(description="number of the qrels version that is being published")
+    created_at: datetime
+    closed_at: datetime | None
+
+
+class Progress(View):
+    """How far publishing has come: submissions to score, scored, and given up."""
+
+    total: int
+    scored: int
+    dead: int
+
+
+class Version(View):
+    """A qrels version: all judgments of a track."""
+
+    track: str
+    number: int
+    digest: str
+    state: Literal["draft", "publishing", "current", "superseded"]
+    counts: dict[str, Any]
+    progress: Progress
+    findings: Problems
+    created_at: datetime
+    published_at: datetime | None
+    current_since: datetime | None
+
+    @classmethod
+    def of(cls, view: qrels.Version) -> Self:
+        return cls.model_validate(_attributes(cls, view) | {"findings": Problems.of(view.findings)})
+
+
+class Moved(View):
+    """A submission under two qrels versions; null where it is not scored."""
+
+    submission: str
+    team: str
+    name: str
+    tag: str
+    old_score: float | None
+    new_score: float | None
+    old_rank: int | None
+    new_rank: int | None
+
+
+class Diff(View):
+    """What moved from qrels version `base` to `number`."""
+
+    track: str
+    measure: str
+    base: int
+    number: int
+    rows: list[Moved]
+
+
+class Job(View):
+    """Queued work."""
+
+    id: str
+    kind: str
+    queue: str
+    state: jobs.State
+    attempts: int
+    error: str | None
+    submission: str | None
+    created_at: datetime
+    claimed_at: datetime | None
+    finished_at: datetime | None
+
+
+class Run(View):
+    """A ranked list per topic by one system; immutable, named by digest."""
+
+    id: str
+    team: str
+    tag: str
+    digest: str
+    raw_digest: str
+    topics: int
+    documents: int
+    bytes: int
+    metadata: dict[str, Any] | None
+
+
+class Submission(View):
+    """Who handed in which run to which track, when, and what became of it."""
+
+    id: str
+    track: str
+    team: str
+    run: Run
+    name: str
+    received_at: datetime
+    completed_at: datetime
+    withdrawn_at: datetime | None
+    state: Literal["queued", "scored", "partly", "dead", "withdrawn"]
+    findings: Problems
+    jobs: list[Job]
+    links: dict[str, str]
+
+    @classmethod
+    def of(cls, view: submissions.Submission) -> Self:
+        here = f"/v1/submissions/{view.id}"
+        links = {
+            "self": here,
+            "scores": f"{here}/scores",
+            "events": f"{here}/events",
+            "run": f"/v1/runs/{view.run.id}",
+            "file": f"/v1/runs/{view.run.id}/file",
+            "leaderboard": f"/v1/tracks/{view.track}/leaderboard",
+        }
+        return cls.model_validate(
+            _attributes(cls, view) | {"findings": Problems.of(view.findings), "links": links}
+        )
+
+
+class Score(View):
+    """A measure's value for a submission under a qrels version, over all topics."""
+
+    measure: str
+    value: float | None
+    qrels: int
+    qrels_digest: str
+    run_digest: str
+    profile: str
+    scoring_version: int
+    topics: int
+    missing_topics: int
+    scored_at: datetime
+
+
+class Scores(View):
+    """Scores of one submission."""
+
+    submission: str
+    scores: list[Score]
+
+
+class TopicScore(View):
+    """A measure's value on one topic."""
+
+    topic: str
+    value: float
+
+
+class TopicScores(View):
+    """A score and the values on each topic behind it."""
+
+    submission: str
+    score: Score
+    topics: list[TopicScore]
+
+    @classmethod
+    def of(cls, submission: str, view: evaluations.TopicScores) -> Self:
+        pairs = zip(view.topics, view.values, strict=True)
+        values = [TopicScore(topic=topic, value=value) for topic, value in pairs]
+        return cls(submission=submission, score=Score.model_validate(view.score), topics=values)
+
+
+class Row(View):
+    """A line of a leaderboard; equal scores share a rank."""
+
+    rank: int
+    submission: str
+    team: str
+    name: str
+    tag: str
+    score: float
+    received_at: datetime
+    missing_topics: int
+
+
+class Unscored(View):
+    """A submission that is not ranked, and why."""
+
+    submission: str
+    team: str
+    reason: str
+
+
+class Board(View):
+    """Submissions of a track ordered by a measure under a qrels version."""
+
+    track: str
+    measure: str
+    qrels: int | None
+    qrels_digest: str | None
+    profile: str
+    scoring_version: int
+    rows: list[Row]
+    unscored: list[Unscored]
+    next: str | None
+
+    @classmethod
+    def of(cls, view: leaderboards.Board, following: str | None) -> Self:
+        return cls.model_validate(_attributes(cls, view) | {"next": following})
+
+
+class Parameter(View):
+    """A parameter of a measure."""
+
+    name: str
+    required: bool
+    default: str | None
+
+
+class Measure(View):
+    """A declared measure."""
+
+    name: str
+    aliases: list[str]
+    parameters: list[Parameter]
+    at: str | None = Field(description="the parameter that a number after @ sets")
+    bounds: list[float | None] = Field(description="least and greatest value; null: without bound")
+    aggregate: str
+    scale: str
+    combines: bool = Field(description="whether it combines aspects by an inner measure")
+    summary: str
+    documentation: str
+    source: str
+
+    @classmethod
+    def of(cls, declared: Declaration) -> Self:
+        parameters = [
+            Parameter(
+                name=one.name,
+                required=one.default is REQUIRED,
+                default=None if one.default is REQUIRED or one.default is None else shown(one.default),
+            )
+            for one in declared.parameters.values()
+        ]
+        plain = {"aliases": list(declared.aliases), "parameters": parameters}
+        return cls.model_validate(_attributes(cls, declared) | plain | {"bounds": _finite(declared.bounds)})
+
+
+class ReadMeasure(View):
+    """A measure's text as understood: its canonical text, and the declaration behind it."""
+
+    text: str
+    declared: Measure
+
+    @classmethod
+    def of(cls, measure: ParsedMeasure) -> Self:
+        return cls(text=str(measure), declared=Measure.of(measure.declaration))
+
+
+def _attributes(model: type[BaseModel], view: object) -> dict[str, Any]:
+    return {name: getattr(view, name) for name in model.model_fields if hasattr(view, name)}
+
+
+def _finite(bounds: tuple[float, float]) -> list[float | None]:
+    """JSON has no infinity."""
+    return [bound if abs(bound) != float("inf") else None for bound in bounds]
+
+
+class ErrorKind(View):
+    """What a stable code means, and what would be right."""
+
+    code: str
+    kind: Literal["problem", "error", "warning"]
+    status: int | None = Field(description="of a problem; findings come inside one, or inside a verdict")
+    meaning: str
+    remedy: str
+
+    @classmethod
+    def of(cls, declared: Code | Kind) -> Self:
+        if isinstance(declared, Kind):
+            severity = declared.severity
+            return cls(
+                code=declared.code,
+                kind=severity,
+                status=None,
+                meaning=declared.meaning,
+                remedy=declared.remedy,
+            )
+        status = status_of_kind(declared.kind)
+        return cls(
+            code=declared.code,
+            kind="problem",
+            status=status,
+            meaning=declared.meaning,
+            remedy=declared.remedy,
+        )
+
+
+class ListOf(View, Generic[T]):
+    """A page of a list; `next` is the address of the following page."""
+
+    items: list[T]
+    next: str | None = None

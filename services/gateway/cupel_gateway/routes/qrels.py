@@ -1,0 +1,161 @@
+"""Qrels versions of a track: upload, publish, watch, compare."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+
+from cupel_backend import qrels
+from cupel_backend.access import Principal
+from cupel_backend.system import System
+from cupel_gateway import models
+from cupel_gateway.answering import paged, tagged
+from cupel_gateway.asking import LARGEST_NUMBER, Asked, Caller, IfNoneMatch, Number, Sys, Text, in_thread
+from cupel_gateway.problems import BODY_MALFORMED, FORM_INVALID, TYPE_UNSUPPORTED, refuses
+from cupel_gateway.sending import EVENTS, events
+
+router = APIRouter(prefix="/tracks/{track}/qrels", tags=["qrels"])
+
+LARGEST_MEGABYTES = 128  # judgments are held in memory; the largest public collections have 20
+MOST_FILES = 100
+
+FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["collection", "files"],
+                    "properties": {
+                        "collection": {
+                            "type": "string",
+                            "description": "a collection file (YAML or JSON): `qrels:`, maybe `topics:`",
+                        },
+                        "files": {
+                            "type": "array",
+                            "items": {"type": "string", "contentMediaType": "application/octet-stream"},
+                            "description": "the files it names, each under the same file name",
+                        },
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=models.Version,
+    openapi_extra=FORM,
+    responses=refuses(
+        "track-unknown",
+        "qrels-forbidden",
+        "qrels-invalid",
+        "qrels-file-name",
+        "form-invalid",
+        "body-malformed",
+        "content-type-unsupported",
+        "check-ended",
+        "checkers-busy",
+    ),
+)
+async def upload_qrels(
+    request: Request, response: Response, track: Text, system: Sys, caller: Caller
+) -> Response:
+    """Check judgments and keep them as the track's next version, a draft. Needs its organiser."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise TYPE_UNSUPPORTED(
+            "send multipart/form-data: a part `collection`, and a part `files` for each file"
+        )
+    request.scope["cupel.body"].limit = min(system.settings.upload_megabytes, LARGEST_MEGABYTES) << 20
+    try:
+        form = request.form(max_files=MOST_FILES + 1, max_fields=MOST_FILES, max_part_size=1 << 20)
+        async with form as parts:
+            version = await _uploaded(system, caller, track, parts)
+    except MultiPartException as problem:
+        raise BODY_MALFORMED(f"the form can't be read: {problem.message}") from None
+    body = models.Version.of(version)
+    headers = {"Location": f"/v1/tracks/{track}/qrels/{version.number}"}
+    return Response(body.model_dump_json(), 201, headers, "application/json")
+
+
+async def _uploaded(system: System, caller: Principal, track: str, parts: FormData) -> qrels.Version:
+    collection = await _content(parts.get("collection"), "collection")
+    files: dict[str, bytes] = {}
+    for part in parts.getlist("files"):
+        name = part.filename or "" if isinstance(part, UploadFile) else ""
+        if name in files:
+            raise FORM_INVALID(f"two parts `files` have the file name {name!r}")
+        files[name] = await _content(part, "files")
+    return await in_thread(partial(qrels.upload, system, caller, track, collection=collection, files=files))
+
+
+async def _content(part: UploadFile | str | None, name: str) -> bytes:
+    if part is None:
+        raise FORM_INVALID(f"the form has no part `{name}`")
+    return part.encode() if isinstance(part, str) else await part.read()
+
+
+@router.get("", responses=refuses("track-unknown", "cursor-unknown"))
+def list_qrels(
+    request: Request, response: Response, track: Text, system: Sys, caller: Caller, window: Asked
+) -> models.ListOf[models.Version]:
+    """The track's versions, newest first; drafts are shown to its organisers only."""
+    page = qrels.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
+    return paged(request, response, page, models.Version.of)
+
+
+@router.get("/{number}", response_model=models.Version, responses=refuses("track-unknown", "qrels-unknown"))
+def show_qrels(
+    track: Text, number: Number, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
+) -> Response:
+    """A version: what it holds, its state, and how far its publishing has come."""
+    return tagged(models.Version.of(qrels.get(system, caller, track, number)), if_none_match)
+
+
+@router.post(
+    "/{number}/publish",
+    status_code=202,
+    responses=refuses("track-unknown", "qrels-unknown", "track-forbidden", "qrels-older"),
+)
+def publish_qrels(
+    track: Text, number: Number, response: Response, system: Sys, caller: Caller
+) -> models.Version:
+    """Rescore every submission under this version, then switch the board. Repeating it changes nothing."""
+    version = qrels.publish(system, caller, track, number)
+    response.headers["Location"] = f"/v1/tracks/{track}/qrels/{number}"
+    return models.Version.of(version)
+
+
+@router.get("/{number}/events", responses=refuses("track-unknown", "qrels-unknown") | EVENTS)
+async def watch_qrels(request: Request, track: Text, number: Number, system: Sys, caller: Caller) -> Response:
+    """Progress of publishing as server-sent events, until the version is current or superseded."""
+
+    def look() -> models.Version:
+        return models.Version.of(qrels.get(system, caller, track, number))
+
+    return await events(request, look, lambda version: version.state in {"current", "superseded"})
+
+
+@router.get(
+    "/{number}/diff",
+    response_model=models.Diff,
+    responses=refuses("track-unknown", "qrels-unknown", "measure-invalid"),
+)
+def compare_qrels(
+    track: Text,
+    number: Number,
+    system: Sys,
+    caller: Caller,
+    base: Annotated[int, Query(alias="from", ge=1, le=LARGEST_NUMBER, description="the earlier version")],
+    measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """What moved between two versions by a measure: old and new score and rank of each submission."""
+    diff = qrels.diff(system, caller, track, number, base=base, measure=measure)
+    return tagged(models.Diff.model_validate(diff), if_none_match)
