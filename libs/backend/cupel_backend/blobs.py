@@ -6,6 +6,7 @@ not. Storing the same content again, also at the same time, changes nothing.
 
 import hashlib
 import os
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +17,14 @@ from urllib.parse import unquote, urlsplit
 class Blobs(Protocol):
     """The seam to the object store."""
 
+    def __hash__(self) -> int:
+        """Stores are told apart by identity: what was read from one may be cached."""
+
     def put(self, content: bytes) -> str:
         """Store `content` durably and return its key."""
 
     def put_file(self, path: Path, digest: str) -> str:
-        """Store the file at `path`, whose SHA-256 is `digest` (hex), durably; returns its key. The file may go."""
+        """Store the file at `path`, whose SHA-256 is `digest` (hex), durably; its key. The file may go."""
 
     def get(self, key: str) -> bytes:
         """The whole content; KeyError if there is no such blob."""
@@ -44,7 +48,7 @@ def open_blobs(url: str) -> Blobs:
 
 
 class DirectoryBlobs:
-    """Blobs as files in a folder, written to a temporary name, synced, then renamed: all there or not at all."""
+    """Blobs as files in a folder: written to a temporary name, synced, then renamed; whole or not there."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -103,12 +107,12 @@ class DirectoryBlobs:
 
 
 def remove_older(folder: Path, before: float) -> int:
-    """Remove the files of `folder` last changed before the time `before` (seconds); returns how many."""
+    """Remove what in `folder` was last changed before the time `before` (seconds); returns how much."""
     removed = 0
     for path in folder.glob("*"):
         with suppress(FileNotFoundError):
             if path.stat().st_mtime < before:
-                path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
                 removed += 1
     return removed
 

@@ -10,12 +10,9 @@ import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from cupel_measures.findings import Finding, Findings, Refused
-from cupel_measures.reading.qrels import pack_qrels, qrels_digest, unpack_qrels
-from cupel_measures.reading.streams import Limits
 
 Verdict = dict[str, Any]
 

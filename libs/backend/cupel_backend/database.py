@@ -1,4 +1,4 @@
-"""The database: engines, transactions, migrations and pages. SQLite and PostgreSQL speak the same SQL here."""
+"""The database: engines, transactions, migrations and pages, in SQL that SQLite and PostgreSQL share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -11,11 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cupel_measures import evaluating, profiles
-from cupel_measures.evaluating import SCORING_VERSION, aggregate
-from cupel_measures.grammar import Measure, parse
-from cupel_measures.model import Floats, Joined, Qrels
-from cupel_measures.reading.qrels import unpack_qrels
 from cupel_measures.reading.runs import join, unpack
 from sqlalchemy import Connection, Row, Select, and_, select
 
@@ -30,6 +25,11 @@ from cupel_backend.tables import runs, touch
 from cupel_backend.tables import scores as score_rows
 from cupel_backend.tables import submissions as submission_rows
 from cupel_backend.tables import tracks as track_rows
+from cupel_measures import evaluating, profiles
+from cupel_measures.evaluating import SCORING_VERSION, aggregate
+from cupel_measures.grammar import Measure, parse
+from cupel_measures.model import Floats, Joined, Qrels
+from cupel_measures.reading.qrels import unpack_qrels
 
 if TYPE_CHECKING:
     from cupel_backend.system import System

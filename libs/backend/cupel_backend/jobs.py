@@ -104,7 +104,7 @@ def enqueue(
     submission_id: str | None = None,
     qrels_id: int | None = None,
 ) -> bool:
-    """Add a job in the caller's transaction, unless one with this `key` ever was; returns whether it is new."""
+    """Add a job in the caller's transaction, unless one with this `key` ever was; whether it is new."""
     row = {
         "id": new_id("job"),
         "key": key,
@@ -318,7 +318,7 @@ def list_(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[Job]:
-    """Jobs, newest first: of all tracks to an admin, of their own tracks to organisers; Forbidden to others."""
+    """Jobs, newest first: all to an admin, of their own tracks to organisers; Forbidden to others."""
     if not principal.at_least("organiser"):
         raise JOB_LIST_FORBIDDEN("listing jobs needs the scope organiser")
     query = select(jobs)
@@ -394,7 +394,7 @@ def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(jobs).where(jobs.c.id == id)
     if not principal.at_least("admin"):
         own = select(submissions.c.id).where(submissions.c.team == principal.team)
-        mine = jobs.c.submission_id.in_(own)
+        mine: ColumnElement[bool] = jobs.c.submission_id.in_(own)
         if principal.at_least("organiser"):
             mine = or_(mine, jobs.c.track_id.in_(_own_tracks(principal)))
         query = query.where(mine)

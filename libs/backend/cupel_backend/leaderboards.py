@@ -6,7 +6,6 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from cupel_measures.evaluating import SCORING_VERSION
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
 from cupel_backend import tracks
@@ -14,6 +13,7 @@ from cupel_backend.access import Principal
 from cupel_backend.database import CURSOR_UNKNOWN, reading
 from cupel_backend.evaluations import published
 from cupel_backend.tables import JOB_STATES, jobs, runs, scores, submissions
+from cupel_measures.evaluating import SCORING_VERSION
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -75,7 +75,7 @@ def board(
     cursor: str | None = None,
     known: str | None = None,
 ) -> Board | None:
-    """The board by `measure` (default: the plan's first) under a published version (default: the current one).
+    """The board by `measure` (default: the plan's first) under a version (default: the current one).
 
     known: an etag; if it still holds, None is returned. Raises NotFound for an unknown track or version,
     Invalid for a measure that the track can't have.
@@ -107,7 +107,7 @@ def board(
 
 
 def rows(system: "System", track: str, *, measure: str, qrels: int) -> tuple[str, dict[str, Row]]:
-    """The canonical text of `measure`, and every ranked row under a published version by submission, in order."""
+    """The canonical text of `measure`, and every ranked row under a version, by submission, in order."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.measure(measure, row)

@@ -39,7 +39,7 @@ class Metrics:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Values are kept in the folder that the environment names when their class is made (see Settings.prepare).
+        # Values go to the folder that the environment names when they are made (see Settings.prepare).
         values.ValueClass = values.MultiProcessValue()
         self._requests = _counter("cupel_requests", "HTTP requests answered", "method", "route", "status")
         self._request_seconds = _histogram(
@@ -65,7 +65,7 @@ class Metrics:
         self._request_seconds.labels(method, route).observe(seconds)
 
     def check(self, *, kind: str, verdict: str, seconds: float) -> None:
-        """Count a checked upload: a run or qrels, and whether it was accepted, refused or killed its checker."""
+        """Count a checked upload, a run or qrels: accepted, refused, or ended its checker."""
         self._checks.labels(kind, verdict).inc()
         self._check_seconds.labels(kind).observe(seconds)
 

@@ -10,13 +10,13 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from cupel_measures.evaluating import SCORING_VERSION
 from sqlalchemy import Connection, Row, Select, and_, exists, func, or_, select, update
 
 from cupel_backend import jobs
 from cupel_backend.database import reading, writing
 from cupel_backend.tables import JOB_STATES, qrels, submissions, tracks
 from cupel_backend.tables import jobs as job_rows
+from cupel_measures.evaluating import SCORING_VERSION
 
 if TYPE_CHECKING:
     from cupel_backend.system import System

@@ -16,7 +16,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from cupel_measures.findings import Findings
 from sqlalchemy import Connection, Row, func, select, update
 
 from cupel_backend import leaderboards, planning, tracks
@@ -27,6 +26,7 @@ from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, declare
 from cupel_backend.planning import Progress
 from cupel_backend.tables import qrels
 from cupel_backend.tables import tracks as track_rows
+from cupel_measures.findings import Findings
 
 if TYPE_CHECKING:
     from cupel_backend.system import System

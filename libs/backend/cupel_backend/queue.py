@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from celery import Celery, signals
-from kombu import Queue
-from kombu.transport import TRANSPORT_ALIASES, filesystem
+from kombu.entity import Queue
 
 from cupel_backend.settings import Settings
 
@@ -53,7 +52,7 @@ def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str
     app = _app(settings)
     _make_folders(settings)
 
-    @app.task(name=RING, ignore_result=True)
+    @app.task(name=RING, ignore_result=True)  # type: ignore[untyped-decorator]
     def ring(queue: str) -> None:
         if answer(queue):
             ring.apply_async([queue], queue=queue, retry=False)

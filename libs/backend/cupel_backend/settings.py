@@ -94,9 +94,12 @@ class Settings(BaseSettings):
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.metrics)
 
     def environment(self) -> dict[str, str]:
-        """The environment for a child process that runs with these settings."""
+        """The environment for a child process that runs with these settings.
+
+        One thread for BLAS: its idle ones would only spin, and no score depends on it.
+        """
         own = {f"CUPEL_{name.upper()}": str(value) for name, value in self.model_dump().items()}
-        return {**os.environ, **own}
+        return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
 
 
 def checker_environment() -> dict[str, str]:

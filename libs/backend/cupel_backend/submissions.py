@@ -13,8 +13,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from cupel_measures.findings import Finding, Findings
-from cupel_measures.findings import declare as declare_finding
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 
 from cupel_backend import jobs, planning, runs, tracks
@@ -29,6 +27,8 @@ from cupel_backend.tables import JOB_STATES, keys, qrels, submissions, touch
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import runs as run_rows
 from cupel_backend.tables import tracks as track_rows
+from cupel_measures.findings import Finding, Findings
+from cupel_measures.findings import declare as declare_finding
 
 if TYPE_CHECKING:
     from cupel_backend.system import System

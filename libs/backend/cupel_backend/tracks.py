@@ -8,12 +8,6 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from cupel_measures import profiles
-from cupel_measures.findings import Refused
-from cupel_measures.grammar import parse_many
-from cupel_measures.model import Aspect
-from cupel_measures.reading.collections import aspects_from, label_sets_from
-from cupel_measures.syntax import MeasureError
 from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend import planning
@@ -21,6 +15,12 @@ from cupel_backend.access import NAME, Principal
 from cupel_backend.database import Page, insert_new, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare
 from cupel_backend.tables import tracks
+from cupel_measures import profiles
+from cupel_measures.findings import Refused
+from cupel_measures.grammar import parse_many
+from cupel_measures.model import Aspect
+from cupel_measures.reading.collections import aspects_from, label_sets_from
+from cupel_measures.syntax import MeasureError
 
 if TYPE_CHECKING:
     from cupel_backend.system import System

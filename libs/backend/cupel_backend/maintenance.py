@@ -1,0 +1,24 @@
+"""What has to happen again and again: the scheduler's tick."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from cupel_backend import jobs, planning, submissions
+from cupel_backend.blobs import remove_older
+
+if TYPE_CHECKING:
+    from cupel_backend.system import System
+
+
+def tick(system: "System") -> None:
+    """Free jobs whose worker died, ring for what waits, switch boards that are due, tidy what was left behind.
+
+    Each step is safe to repeat, to skip, and to do in two processes at once.
+    """
+    swept = jobs.sweep(system)
+    system.metrics.swept(expired=swept.expired, died=swept.died)
+    planning.settle_all(system)
+    submissions.forget_keys(system)
+    before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()
+    remove_older(system.settings.incoming, before)
+    system.blobs.tidy(before)

@@ -1,0 +1,96 @@
+"""The processes that do the queued work: `python -m cupel_worker worker | scheduler | metrics`."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from functools import cache
+
+from cupel_backend import jobs, maintenance, metrics, queue
+from cupel_backend.evaluations import HANDLERS
+from cupel_backend.settings import Settings
+from cupel_backend.system import System, open_system
+
+log = logging.getLogger("cupel_worker")
+
+
+@cache
+def system() -> System:
+    """The system of this process, opened when first needed: in a worker that is after its fork."""
+    return open_system(Settings())
+
+
+def worker() -> int:
+    """Work on jobs in a pool of processes until SIGTERM, which lets running jobs end first."""
+    settings = Settings()
+    endpoint = None
+    if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
+        endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
+    try:
+        return queue.work(settings, begin=_begin, answer=_answer)
+    finally:
+        if endpoint is not None:
+            endpoint.terminate()
+            endpoint.wait()
+
+
+def _begin() -> None:
+    system()
+
+
+def _answer(name: str) -> bool:
+    return jobs.work(system(), name, HANDLERS)
+
+
+def scheduler() -> int:
+    """Sweep every few seconds until SIGTERM or SIGINT. Two at once do no harm."""
+    stop = _stopping()
+    own = system()
+    while not stop.is_set():
+        try:
+            maintenance.tick(own)
+        except Exception:  # the database may be away for a while; the next tick is soon
+            log.exception("the sweep failed")
+        stop.wait(own.settings.sweep_seconds)
+    own.close()
+    return 0
+
+
+def serve_metrics() -> int:
+    """Answer Prometheus for the processes that share the data folder, as long as the worker lives."""
+    stop, parent = _stopping(), os.getppid()
+    settings = Settings()
+    settings.prepare()
+    metrics.serve(settings.metrics, settings.metrics_port, system)
+    while os.getppid() == parent and not stop.wait(1):
+        pass
+    return 0
+
+
+def _stopping() -> threading.Event:
+    """An event that is set by SIGTERM or SIGINT."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+ROLES = {"worker": worker, "scheduler": scheduler, "metrics": serve_metrics}
+
+
+def main() -> int:
+    """Run the role that the command line names; 2 if it names none."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if len(sys.argv) != 2 or sys.argv[1] not in ROLES:
+        print(f"usage: python -m cupel_worker {'|'.join(ROLES)}", file=sys.stderr)
+        return 2
+    with suppress(KeyboardInterrupt):
+        return ROLES[sys.argv[1]]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
