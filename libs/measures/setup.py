@@ -1,4 +1,4 @@
-"""The one thing pyproject.toml can't say: an extension that may fail to compile without failing the installation."""
+"""What pyproject.toml cannot say: an extension that may fail to compile without failing the installation."""
 
 from setuptools import Extension, setup
 

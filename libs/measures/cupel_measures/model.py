@@ -170,12 +170,16 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run as read: its tag, its ranking before any cut, its ir_metadata block and what was found."""
+    """A run as read: its tag, its ranking before any cut, its ir_metadata block and what was found.
+
+    reordered: the topics that the rank column would order otherwise.
+    """
 
     tag: str
     ranking: Ranking
     findings: Findings
     metadata: Mapping[str, Any] | None = None
+    reordered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

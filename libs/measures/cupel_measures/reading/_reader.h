@@ -1,0 +1,180 @@
+/* Reading a run and joining it with qrels: the part that touches hostile bytes. No Python in here, so that
+ * tests/fuzz can run it alone under the address sanitizer.
+ *
+ * The text is read a block at a time and worked on a topic at a time, because memory latency is what costs:
+ * a topic's documents are looked up together at its end, prefetching ahead. Anything that is not plainly
+ * right makes the reader decline; the careful reader in Python then says what is wrong, or reads the file.
+ *
+ * The file that includes this one first defines _GNU_SOURCE (strtod_l).
+ */
+#ifndef CUPEL_READER_H
+#define CUPEL_READER_H
+
+#include "_text.h"
+#include "_topic.h"
+
+typedef struct {
+    size_t line, lines, topics, depth;
+} Limits;
+
+typedef struct {
+    const Index *index;
+    Topic topic;
+    Joined joined;
+    Limits limits;
+    int single_precision, open; /* open: a topic has been begun */
+    int64_t depth;
+    size_t lines, topics, common;
+    size_t scanned;                  /* bytes of the buffer that have been read already */
+    size_t name_start, name_length;  /* of the open topic, from the start of its text */
+    uint8_t *strange;                /* names of topics that the qrels don't have, one after another */
+    size_t strange_length, strange_room;
+    struct Strange {
+        uint64_t hash;
+        size_t start, length;
+    } *strange_slots;
+    size_t strange_count, strange_size;
+} Reader;
+
+static void reader_close(Reader *reader) {
+    topic_close(&reader->topic);
+    joined_close(&reader->joined);
+    free(reader->strange);
+    free(reader->strange_slots);
+    memset(reader, 0, sizeof *reader);
+}
+
+static enum Status reader_open(Reader *reader, const Index *index, Limits limits, int single_precision,
+                               int64_t depth) {
+    memset(reader, 0, sizeof *reader);
+    reader->index = index;
+    reader->limits = limits;
+    reader->single_precision = single_precision;
+    reader->depth = depth;
+    return joined_open(&reader->joined, index->topics);
+}
+
+static void place_strange(struct Strange *slots, size_t size, struct Strange name) {
+    size_t at = name.hash & (size - 1);
+    while (slots[at].length)
+        at = (at + 1) & (size - 1);
+    slots[at] = name;
+}
+
+static enum Status grow_strange(Reader *reader) {
+    size_t size = reader->strange_size ? reader->strange_size * 2 : 64;
+    struct Strange *slots = calloc(size, sizeof *slots);
+    if (!slots)
+        return NO_MEMORY;
+    for (size_t i = 0; i < reader->strange_size; i++)
+        if (reader->strange_slots[i].length)
+            place_strange(slots, size, reader->strange_slots[i]);
+    free(reader->strange_slots);
+    reader->strange_slots = slots;
+    reader->strange_size = size;
+    return READING;
+}
+
+/* Remember the name of a topic that the qrels don't have; DECLINED where it was seen before. */
+static enum Status add_strange(Reader *reader, uint64_t hash, const uint8_t *name, size_t length) {
+    if (2 * reader->strange_count >= reader->strange_size && grow_strange(reader))
+        return NO_MEMORY;
+    for (size_t at = hash & (reader->strange_size - 1);; at = (at + 1) & (reader->strange_size - 1)) {
+        struct Strange *slot = reader->strange_slots + at;
+        if (!slot->length)
+            break;
+        if (slot->hash == hash && slot->length == length && !memcmp(reader->strange + slot->start, name, length))
+            return DECLINED;
+    }
+    if (!grow((void **)&reader->strange, &reader->strange_room, reader->strange_length + length, 1))
+        return NO_MEMORY;
+    memcpy(reader->strange + reader->strange_length, name, length);
+    place_strange(reader->strange_slots, reader->strange_size,
+                  (struct Strange){hash, reader->strange_length, length});
+    reader->strange_length += length;
+    reader->strange_count++;
+    return READING;
+}
+
+/* The open topic's text is complete: check it, join it, close it. A topic that comes back is declined. */
+static enum Status end_topic(Reader *reader, const uint8_t *text) {
+    const uint8_t *name = text + reader->name_start;
+    uint64_t hash = hash_of(name, reader->name_length, reader->index->seed);
+    int64_t row = row_of(reader->index, hash, name, reader->name_length);
+    enum Status status;
+    if (++reader->topics > reader->limits.topics || (row != FREE && reader->joined.retrieved[row] != FREE))
+        return DECLINED;
+    if ((status = find_duplicates(&reader->topic, text)))
+        return status;
+    if (row == FREE)
+        status = add_strange(reader, hash, name, reader->name_length);
+    else {
+        status = join_topic(&reader->topic, &reader->joined, reader->index, row, text, reader->depth);
+        reader->common++;
+    }
+    topic_clear(&reader->topic);
+    reader->open = 0;
+    return status;
+}
+
+static inline enum Status add_line(Reader *reader, const Fields *fields, const uint8_t *text) {
+    double score, rank;
+    const uint8_t *document = fields->start[2];
+    size_t length = (size_t)(fields->end[2] - document);
+    if (!number(fields->start[4], (size_t)(fields->end[4] - fields->start[4]), &score) ||
+        !number(fields->start[3], (size_t)(fields->end[3] - fields->start[3]), &rank))
+        return DECLINED;
+    if (reader->topic.count >= reader->limits.depth || (size_t)(document - text) + length > UINT32_MAX)
+        return DECLINED;
+    if (!topic_room(&reader->topic))
+        return NO_MEMORY;
+    if (reader->single_precision)
+        score = (double)(float)score;
+    topic_add(&reader->topic, hash_of(document, length, reader->index->seed), score, (size_t)(document - text),
+              length);
+    return READING;
+}
+
+/* Read the lines of buffer[0:*filled], which has PADDING bytes more, and move what is still needed (the open
+ * topic's text and an unfinished line) to its front: *filled becomes the length of that. The last block ends
+ * with a newline, and ends the last topic. */
+static enum Status reader_feed(Reader *reader, uint8_t *buffer, size_t *filled, int last) {
+    const uint8_t *line = buffer + reader->scanned, *end = buffer + *filled, *text = buffer;
+    enum Status status = READING;
+    Fields fields;
+    while (line < end) {
+        enum LineKind kind = fast_line(line, end, &fields) ? DATA : slow_line(line, end, &fields);
+        size_t length = (size_t)((kind == UNFINISHED ? end : fields.next - 1) - line);
+        if (kind == WRONG || length > reader->limits.line)
+            return DECLINED;
+        if (kind == UNFINISHED)
+            break;
+        if (++reader->lines > reader->limits.lines)
+            return DECLINED;
+        if (kind == DATA) {
+            size_t name = (size_t)(fields.end[0] - fields.start[0]);
+            if (reader->open && (name != reader->name_length ||
+                                 memcmp(fields.start[0], text + reader->name_start, name)) &&
+                (status = end_topic(reader, text)))
+                return status;
+            if (!reader->open) {
+                text = line;
+                reader->name_start = (size_t)(fields.start[0] - text);
+                reader->name_length = name;
+                reader->open = 1;
+            }
+            if ((status = add_line(reader, &fields, text)))
+                return status;
+        }
+        line = fields.next;
+    }
+    if (last && reader->open && (status = end_topic(reader, text)))
+        return status;
+    const uint8_t *keep = reader->open ? text : line;
+    *filled = (size_t)(end - keep);
+    reader->scanned = (size_t)(line - keep);
+    memmove(buffer, keep, *filled);
+    return last && !reader->common ? DECLINED : READING;
+}
+
+#endif

@@ -1,0 +1,242 @@
+/* The documents of one topic: duplicates, lookup in the pool, order, and the hits that come of it. */
+#ifndef CUPEL_TOPIC_H
+#define CUPEL_TOPIC_H
+
+#include "_index.h"
+
+#define AHEAD 24 /* how many documents ahead memory is prefetched */
+
+typedef struct {
+    uint64_t hash;
+    double score;
+    uint32_t start, length; /* the document's id, from the start of the topic's text */
+} Line;
+
+typedef struct {
+    int32_t document, rank, first, last;
+} Hit;
+
+typedef struct {
+    double score;
+    const uint8_t *id;
+    uint32_t length, line;
+} Entry;
+
+typedef struct {
+    int32_t line, document;
+    uint64_t slot;
+} Candidate;
+
+/* The documents of one topic, and room to work on them; all arrays have `room` entries. */
+typedef struct {
+    Line *lines;
+    Entry *entries;
+    Candidate *candidates;
+    int32_t *hit; /* of each line: its document in the pool, or FREE */
+    size_t count, room;
+    int rising, equal; /* whether a score went up, or two in a row were equal */
+    uint32_t *seen;    /* open addressing over lines, for duplicates */
+    size_t seen_room;
+} Topic;
+
+/* What joining gives. The hits of row r are hits[row_start[r]] and the row_count[r] - 1 after it. */
+typedef struct {
+    Hit *hits;
+    size_t count, room;
+    int64_t *row_start, *row_count, *retrieved; /* retrieved is FREE until the topic was seen */
+} Joined;
+
+static void topic_close(Topic *topic) {
+    free(topic->lines);
+    free(topic->entries);
+    free(topic->candidates);
+    free(topic->hit);
+    free(topic->seen);
+}
+
+/* Make room for one line more. */
+static int topic_room(Topic *topic) {
+    size_t lines = topic->room, entries = topic->room, candidates = topic->room, hit = topic->room;
+    size_t wanted = topic->count + 1;
+    if (wanted <= topic->room)
+        return 1;
+    if (!grow((void **)&topic->lines, &lines, wanted, sizeof(Line)) ||
+        !grow((void **)&topic->entries, &entries, wanted, sizeof(Entry)) ||
+        !grow((void **)&topic->candidates, &candidates, wanted, sizeof(Candidate)) ||
+        !grow((void **)&topic->hit, &hit, wanted, sizeof(int32_t)))
+        return 0;
+    topic->room = lines;
+    return 1;
+}
+
+static inline void topic_add(Topic *topic, uint64_t hash, double score, size_t start, size_t length) {
+    if (topic->count) {
+        double above = topic->lines[topic->count - 1].score;
+        topic->rising |= score > above;
+        topic->equal |= score == above;
+    }
+    topic->lines[topic->count++] = (Line){hash, score, (uint32_t)start, (uint32_t)length};
+}
+
+static void topic_clear(Topic *topic) {
+    topic->count = 0;
+    topic->rising = topic->equal = 0;
+}
+
+static enum Status find_duplicates(Topic *topic, const uint8_t *text) {
+    size_t size = table_size((int64_t)topic->count), mask = size - 1;
+    if (!grow((void **)&topic->seen, &topic->seen_room, size, sizeof *topic->seen))
+        return NO_MEMORY;
+    memset(topic->seen, 0xFF, size * sizeof *topic->seen);
+    for (size_t i = 0; i < topic->count; i++) {
+        const Line *line = topic->lines + i;
+        size_t at = line->hash & mask;
+        for (; topic->seen[at] != UINT32_MAX; at = (at + 1) & mask) {
+            const Line *other = topic->lines + topic->seen[at];
+            if (other->hash == line->hash && other->length == line->length &&
+                !memcmp(text + other->start, text + line->start, line->length))
+                return DECLINED;
+        }
+        topic->seen[at] = (uint32_t)i;
+    }
+    return READING;
+}
+
+/* Find the topic's documents in the pool of `row`: first all slots, then the ids of what may be hits, so that
+ * many memory accesses are under way at once. Leaves the hits in topic->candidates; returns their number. */
+static size_t look_up(Topic *topic, const Index *index, int64_t row, const uint8_t *text) {
+    const Slot *slots = index->slots + index->first_slot[row];
+    uint64_t mask = (uint64_t)(index->first_slot[row + 1] - index->first_slot[row]) - 1;
+    size_t found = 0, hits = 0;
+    for (size_t i = 0; i < topic->count; i++) {
+        if (i + AHEAD < topic->count)
+            __builtin_prefetch(slots + (topic->lines[i + AHEAD].hash & mask));
+        uint64_t hash = topic->lines[i].hash, at = hash & mask;
+        while (slots[at].document != FREE && slots[at].tag != (uint32_t)(hash >> 32))
+            at = (at + 1) & mask;
+        if (slots[at].document != FREE) {
+            __builtin_prefetch(index->starts + slots[at].document);
+            topic->candidates[found++] = (Candidate){(int32_t)i, slots[at].document, at};
+        }
+    }
+    for (size_t c = 0; c < found; c++) {
+        if (c + AHEAD < found)
+            __builtin_prefetch(index->blob + index->starts[topic->candidates[c + AHEAD].document]);
+        Candidate candidate = topic->candidates[c];
+        const Line *line = topic->lines + candidate.line;
+        const uint8_t *id = text + line->start;
+        uint64_t at = candidate.slot;
+        while (slots[at].document != FREE &&
+               !same(id, line->length, index->blob, index->starts + slots[at].document))
+            at = (at + 1) & mask;
+        if (slots[at].document != FREE) {
+            candidate.document = slots[at].document;
+            topic->candidates[hits++] = candidate;
+        }
+    }
+    return hits;
+}
+
+static int id_descending(const void *a, const void *b) {
+    const Entry *x = a, *y = b;
+    int order = memcmp(y->id, x->id, x->length < y->length ? x->length : y->length);
+    return order ? order : (x->length < y->length) - (x->length > y->length);
+}
+
+static int score_descending(const void *a, const void *b) {
+    const Entry *x = a, *y = b;
+    return x->score > y->score ? -1 : x->score < y->score ? 1 : id_descending(a, b);
+}
+
+static void fill_entries(Topic *topic, const uint8_t *text, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++) {
+        const Line *line = topic->lines + i;
+        topic->entries[i] = (Entry){line->score, text + line->start, line->length, (uint32_t)i};
+    }
+}
+
+/* Give out the hits among entries[from:to], which share a score and are in order. */
+static void emit_group(const Topic *topic, Joined *joined, size_t from, size_t to, size_t depth) {
+    size_t last = to < depth ? to : depth;
+    for (size_t i = from; i < last; i++) {
+        int32_t document = topic->hit[topic->entries[i].line];
+        if (document != FREE)
+            joined->hits[joined->count++] = (Hit){document, (int32_t)i + 1, (int32_t)from + 1, (int32_t)last};
+    }
+}
+
+/* Scores fall or stay: only groups of equal scores that hold a hit need sorting. */
+static void emit_falling(Topic *topic, Joined *joined, const uint8_t *text, size_t hits, size_t depth) {
+    size_t done = 0; /* positions below have been dealt with */
+    for (size_t h = 0; h < hits; h++) {
+        size_t from = (size_t)topic->candidates[h].line, to = from + 1;
+        double score = topic->lines[from].score;
+        if (from < done)
+            continue;
+        while (from > done && topic->lines[from - 1].score == score)
+            from--;
+        while (to < topic->count && topic->lines[to].score == score)
+            to++;
+        fill_entries(topic, text, from, to);
+        if (to - from > 1)
+            qsort(topic->entries + from, to - from, sizeof(Entry), id_descending);
+        emit_group(topic, joined, from, to, depth);
+        done = to;
+    }
+}
+
+static void emit_sorted(Topic *topic, Joined *joined, const uint8_t *text, size_t depth) {
+    fill_entries(topic, text, 0, topic->count);
+    qsort(topic->entries, topic->count, sizeof(Entry), score_descending);
+    for (size_t from = 0, to; from < topic->count; from = to) {
+        for (to = from + 1; to < topic->count && topic->entries[to].score == topic->entries[from].score;)
+            to++;
+        emit_group(topic, joined, from, to, depth);
+    }
+}
+
+/* Join the topic's documents, whose ids are in `text`, with the pool of `row`. */
+static enum Status join_topic(Topic *topic, Joined *joined, const Index *index, int64_t row,
+                              const uint8_t *text, int64_t cut) {
+    size_t depth = cut < 0 ? SIZE_MAX : (size_t)cut;
+    size_t hits = look_up(topic, index, row, text);
+    if (!grow((void **)&joined->hits, &joined->room, joined->count + hits, sizeof(Hit)))
+        return NO_MEMORY;
+    joined->row_start[row] = (int64_t)joined->count;
+    joined->retrieved[row] = (int64_t)(topic->count < depth ? topic->count : depth);
+    if (topic->rising || topic->equal) {
+        memset(topic->hit, 0xFF, topic->count * sizeof *topic->hit);
+        for (size_t h = 0; h < hits; h++)
+            topic->hit[topic->candidates[h].line] = topic->candidates[h].document;
+        if (topic->rising)
+            emit_sorted(topic, joined, text, depth);
+        else
+            emit_falling(topic, joined, text, hits, depth);
+    } else
+        for (size_t h = 0; h < hits && (size_t)topic->candidates[h].line < depth; h++) {
+            int32_t rank = topic->candidates[h].line + 1;
+            joined->hits[joined->count++] = (Hit){topic->candidates[h].document, rank, rank, rank};
+        }
+    joined->row_count[row] = (int64_t)joined->count - joined->row_start[row];
+    return READING;
+}
+
+static void joined_close(Joined *joined) {
+    free(joined->hits);
+    free(joined->row_start);
+    free(joined->row_count);
+    free(joined->retrieved);
+}
+
+static enum Status joined_open(Joined *joined, int64_t rows) {
+    size_t bytes = ((size_t)rows + 1) * sizeof(int64_t);
+    joined->row_start = calloc(1, bytes);
+    joined->row_count = calloc(1, bytes);
+    joined->retrieved = malloc(bytes);
+    if (!joined->row_start || !joined->row_count || !joined->retrieved)
+        return NO_MEMORY;
+    memset(joined->retrieved, 0xFF, bytes); /* all FREE */
+    return READING;
+}
+
+#endif

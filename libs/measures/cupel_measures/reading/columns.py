@@ -1,0 +1,150 @@
+"""From a block of text to the columns of its lines, in numpy: where each of the six fields begins and ends.
+
+Nearly every line of every run has six fields and single separators between them; a block of such lines
+costs one search for white space. Any other block is taken apart in general, still without a loop over lines.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Ints
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+PADDING = b"\0" * 8
+TAB, NEWLINE, SPACE, HASH = b"\t\n #"
+TOPIC, SECOND, DOCUMENT, RANK, SCORE, TAG = range(6)
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """Bytes that columns point into. `words[i]` is the eight bytes from i on, as a little-endian number."""
+
+    data: bytes
+    words: Words
+
+    @classmethod
+    def of(cls, *parts: bytes) -> "Text":
+        """The parts one after another, padded so that a word can begin at every byte."""
+        data = b"".join([*parts, PADDING])
+        return cls(data, np.ndarray((len(data) - 7,), "<u8", data, 0, (1,)))
+
+    def __len__(self) -> int:
+        return len(self.data) - len(PADDING)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The lines of a block that have six fields or more; further words belong to the sixth, the tag.
+
+    starts, ends: six int64[n] each, places in the block. line: int64[n], which line of the block it is.
+    short: indices of lines with one to five fields. comments: indices of lines that begin with `#`.
+    breaks: int64[lines], the place of each line's newline.
+    """
+
+    starts: Sequence[Ints]
+    ends: Sequence[Ints]
+    line: Ints
+    short: Ints
+    comments: Ints
+    breaks: Ints
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def rows(self, chosen: Ints | slice) -> "Columns":
+        """The same with the chosen rows only."""
+        starts, ends = [s[chosen] for s in self.starts], [e[chosen] for e in self.ends]
+        return Columns(starts, ends, self.line[chosen], self.short, self.comments, self.breaks)
+
+
+def columns_of(text: Text) -> Columns:
+    """Take apart `text`, whole lines without NUL that end with a newline."""
+    data = np.frombuffer(text.data, np.uint8, len(text))
+    return _regular(data) or _general(data)
+
+
+def _regular(data: Bytes) -> Columns | None:
+    """The columns where every line has six fields, single separators and nothing at its edges; or None."""
+    white = np.flatnonzero(data <= SPACE)
+    if not white.size or white.size % 6:
+        return None
+    kinds = data[white].reshape(-1, 6)
+    inner = kinds[:, :5]
+    if (kinds[:, 5] != NEWLINE).any() or not ((inner == SPACE) | (inner == TAB)).all():
+        return None
+    starts = np.empty_like(white)
+    starts[0] = 0
+    np.add(white[:-1], 1, out=starts[1:])
+    if (starts == white).any():
+        return None
+    edges = white.reshape(-1, 6)
+    begins = starts.reshape(-1, 6)
+    if (data[begins[:, 0]] == HASH).any():
+        return None
+    none = np.zeros(0, np.int64)
+    return Columns(list(begins.T), list(edges.T), np.arange(len(edges)), none, none, edges[:, 5])
+
+
+def _general(data: Bytes) -> Columns:
+    white = ((data - np.uint8(TAB)) < 5) | (data == SPACE)
+    padded = np.concatenate([[True], white])
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
+    starts, ends = edges[0::2], edges[1::2]
+    breaks = np.flatnonzero(data == NEWLINE)
+    first = np.zeros(len(breaks) + 1, np.int64)
+    first[1:] = np.searchsorted(starts, breaks)
+    count = np.diff(first)
+    begins = np.concatenate([[0], breaks[:-1] + 1]) if breaks.size else breaks
+    comment = data[begins] == HASH
+    good = np.flatnonzero((count >= 6) & ~comment)
+    at = first[good]
+    short = np.flatnonzero((count > 0) & (count < 6) & ~comment)
+    return Columns(
+        [starts[at + field] for field in range(6)],
+        [*(ends[at + field] for field in range(5)), ends[at + count[good] - 1]],
+        good,
+        short,
+        np.flatnonzero(comment),
+        breaks,
+    )
+
+
+MASKS: Words = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
+"""MASKS[n] keeps the first n bytes of a word."""
+
+
+def word(text: Text, start: Ints, length: Ints, index: int) -> Words:
+    """Word `index` of each field, with zeros after its end. Fields that end before it give 0 bytes of it."""
+    left = np.clip(length - 8 * index, 0, 8)
+    at = start if index == 0 else np.minimum(start + 8 * index, len(text))
+    return text.words[at] & MASKS[left]
+
+
+def changes(text: Text, start: Ints, length: Ints) -> Ints:
+    """int64[k]: the rows whose field differs from that of the row before, row 0 included."""
+    if not start.size:
+        return np.zeros(0, np.int64)
+    differs = np.empty(start.size, bool)
+    differs[0] = True
+    np.not_equal(length[1:], length[:-1], out=differs[1:])
+    for index in range(-(-int(length.max()) // 8)):
+        alike = np.flatnonzero(~differs & (length > 8 * index)) if index else slice(None)
+        words = word(text, start[alike], length[alike], index)
+        if index == 0:
+            differs[1:] |= words[1:] != words[:-1]
+        else:
+            before = alike - 1  # type: ignore[operator]
+            differs[alike] |= words != word(text, start[before], length[before], index)
+    return np.flatnonzero(differs)
+
+
+def ids_at(text: Text, start: Ints, length: Ints) -> list[bytes]:
+    """The fields as byte strings: for a few rows."""
+    data = text.data
+    return [data[a : a + n] for a, n in zip(start.tolist(), length.tolist(), strict=True)]

@@ -1,0 +1,95 @@
+"""Findings about the topics of a run beside those of a track, with a hint where ids are written otherwise."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from cupel_measures.findings import Finding, Findings, declare
+from cupel_measures.model import Run
+
+TRIED = 50
+"""From so many topics affixes are guessed."""
+
+NONE_IN_COMMON = declare(
+    "run-topics-none",
+    "error",
+    "the run has no topic in common with the track",
+    "check that the run is for this track, and write the topics' ids as the track does",
+)
+MISSING = declare(
+    "run-topics-missing",
+    "warning",
+    "topics of the track are missing from the run",
+    "nothing, if nothing was retrieved: a missing topic counts as an empty ranking",
+)
+EXTRA = declare(
+    "run-topics-extra",
+    "warning",
+    "topics of the run are not in the track",
+    "nothing: they are ignored",
+)
+
+
+def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = None) -> Findings:
+    """What is to be said of a run's topics beside those of its track (or its qrels).
+
+    An error where none is in common; warnings where some are missing from the run or not in the track.
+    """
+    findings = Findings()
+    theirs, ours = run.ranking.topics, set(qrels_topics)
+    if ours.isdisjoint(theirs):
+        message = f"none of the run's topics ({_some(theirs)}) is in the track ({_some(qrels_topics)})"
+        hint = _hint(theirs, ours)
+        message += f"; {hint}" if hint else ""
+        findings.add(Finding(NONE_IN_COMMON, message, file, sample=_some(theirs)))
+        return findings
+    missing = sorted(ours.difference(theirs))
+    if missing:
+        message = f"{len(missing):,} of {len(ours):,} topics are missing from the run: {_some(missing)}"
+        findings.add(Finding(MISSING, message, file, topic=missing[0], sample=_some(missing)), len(missing))
+    extra = [topic for topic in theirs if topic not in ours]
+    if extra:
+        message = f"{len(extra):,} topics of the run are not in the track and are ignored: {_some(extra)}"
+        findings.add(Finding(EXTRA, message, file, topic=extra[0], sample=_some(extra)), len(extra))
+    return findings
+
+
+def _some(topics: Sequence[str]) -> str:
+    return ", ".join(topics[:3]) + (", ..." if len(topics) > 3 else "")
+
+
+def _hint(theirs: Iterable[str], ours: Collection[str]) -> str | None:
+    """What would make the run's topics those of the track, where that is an affix or leading zeros."""
+    run, track = list(theirs), set(ours)
+    plain = {_plain(topic): topic for topic in track}
+    for topic in run:
+        if _plain(topic) in plain:
+            return f"ids differ in leading zeros: {topic!r} in the run, {plain[_plain(topic)]!r} in the track"
+    for first, second, where in ((run, track, "the run"), (sorted(track), set(run), "the track")):
+        for kind, cuts in (("prefix", _tails), ("suffix", _heads)):
+            affix = _affix(first, second, cuts)
+            if affix:
+                return f"ids differ by a {kind}: {affix!r} is in those of {where} only"
+    return None
+
+
+def _plain(topic: str) -> str:
+    """An id without zeros before its last number: q007 is q7."""
+    digits = len(topic) - len(topic.rstrip("0123456789"))
+    return topic[: len(topic) - digits] + (topic[len(topic) - digits :].lstrip("0") or "0" * bool(digits))
+
+
+def _tails(topic: str) -> Iterable[tuple[str, str]]:
+    """(what is cut off, what is left), cutting from the front."""
+    return ((topic[:i], topic[i:]) for i in range(1, len(topic)))
+
+
+def _heads(topic: str) -> Iterable[tuple[str, str]]:
+    return ((topic[i:], topic[:i]) for i in range(1, len(topic)))
+
+
+def _affix(
+    longer: Sequence[str], shorter: Collection[str], cuts: Callable[[str], Iterable[tuple[str, str]]]
+) -> str | None:
+    """What most of the first of `longer` have beyond an id of `shorter`."""
+    found = Counter(cut for topic in longer[:TRIED] for cut, left in cuts(topic[:200]) if left in shorter)
+    return found.most_common(1)[0][0] if found else None
