@@ -49,7 +49,7 @@ fuzz: $(READY)  ## throw hostile bytes at the reader, under the address sanitize
 	@$(BIN)/python tests/bench/fuzz.py
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .demo .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find libs services tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf libs/*/build services/*/build libs/*/*.egg-info services/*/*.egg-info
 	find libs -name '*.so' -delete

@@ -81,7 +81,7 @@ def test_many_documents_of_a_run_are_unjudged(collection: Collection) -> None:
     assert 0.2 < judged.values[parse("Judged@100")].mean() < 0.95
 
 
-@pytest.mark.parametrize("measure", ["nDCG@10", "TOMA(of=nDCG@10)"])
+@pytest.mark.parametrize("measure", ["nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])"])
 def test_the_correction_moves_the_board(collection: Collection, corrected: Collection, measure: str) -> None:
     before, after = order(collection, measure), order(corrected, measure)
     assert sum(one != other for one, other in zip(before, after, strict=True)) >= 5

@@ -75,10 +75,10 @@ def example(folder: Path) -> None:
     \b
     Example:
       cupel example my-example
-      cupel evaluate my-example/collection.yaml my-example/runs/*.gz -m "nDCG@10 TOMA(of=nDCG@10)"
+      cupel evaluate my-example/collection.yaml my-example/runs/*.gz -m "nDCG@10 CAM(of=nDCG@10)"
     """
     if folder.exists():
         raise click.UsageError(f"{folder} exists already: name a folder that does not")
     shutil.copytree(EXAMPLE, folder)
     click.echo(f"The example collection is in {folder}. Try:")
-    click.echo(f'  cupel evaluate {folder}/collection.yaml {folder}/runs/*.gz -m "nDCG@10 TOMA(of=nDCG@10)"')
+    click.echo(f'  cupel evaluate {folder}/collection.yaml {folder}/runs/*.gz -m "nDCG@10 CAM(of=nDCG@10)"')

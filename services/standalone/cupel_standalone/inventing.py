@@ -36,7 +36,14 @@ SUBJECTS = (
 )  # fmt: skip
 QUESTIONS = ("what helps with {}", "is it worth worrying about {}")
 
-PLAN = ("nDCG@10", "AP", "P@10", "nDCG(aspect=credibility)@10", "CAM(of=nDCG@10)", "TOMA(of=nDCG@10)")
+PLAN = (
+    "nDCG@10",
+    "AP",
+    "P@10",
+    "nDCG(aspect=credibility)@10",
+    "CAM(of=nDCG@10)",
+    "TOMA(of=nDCG@10,aspects=[relevance,credibility])",
+)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def serve(settings: Settings, *, host: str, port: int, say: Say, ready: Callable
     port: 0 takes a free one. say: shows a line of the log, (who, text). ready: called once with the URL, when
     the service answers. Raises CannotServe, or GaveUp when a child can't be kept alive.
     """
+    os.umask(0o077)  # judgments may be secret: the data folder is its owner's alone
     settings.prepare()
     with only_server(settings.data) as claim, listening(host, port) as listener:
         url = url_of(listener)

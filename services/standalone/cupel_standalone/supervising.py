@@ -25,7 +25,7 @@ STEADY = 10.0
 PATIENCE = 5
 """Deaths in quick succession after which the supervisor gives up."""
 
-GRACE = 25.0
+GRACE = 30.0
 """Seconds that children have to finish what they are doing, once told to stop."""
 
 PR_SET_PDEATHSIG = 1
