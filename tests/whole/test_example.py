@@ -4,12 +4,12 @@ import gzip
 from pathlib import Path
 
 import pytest
-from cupel_measures.reading.collections import Collection, read_collection
-from cupel_measures.reading.runs import join_run, read_run
 
 from cupel_measures.evaluating import evaluate
 from cupel_measures.findings import Refused
 from cupel_measures.grammar import parse
+from cupel_measures.reading.collections import Collection, read_collection
+from cupel_measures.reading.runs import join_run, read_run
 from cupel_standalone import inventing
 from cupel_standalone.cli import EXAMPLE
 
