@@ -8,13 +8,24 @@ Run by `checking.Checkers`; knows neither settings nor database.
 import json
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cupel_measures.findings import Finding, Findings, Refused
+from cupel_measures.model import NEGATIVE
+from cupel_measures.reading.collections import parse_collection
+from cupel_measures.reading.qrels import pack_qrels, qrels_digest
+from cupel_measures.reading.runs import check_against, digest, pack, profile_effects, read_run
+from cupel_measures.reading.streams import Limits
 
 Verdict = dict[str, Any]
+
+LISTED = 20
+"""So many topics are named of those that a profile would order otherwise."""
 
 
 def main() -> None:
@@ -40,11 +51,54 @@ def _verdict(request: Mapping[str, Any]) -> Verdict:
 
 
 def _check_run(request: Mapping[str, Any]) -> Verdict:
-    raise NotImplementedError
+    """The verdict on a run; its packed ranking goes to the path `ranking`."""
+    limits = Limits(**request["limits"])
+    run = read_run(Path(request["file"]), name=request["name"], limits=limits, depth=request["depth"])
+    if request["topics"] is not None:
+        run.findings.extend(check_against(run, request["topics"], file=request["name"]))
+    if run.findings.refused:
+        raise Refused(run.findings)
+    Path(request["ranking"]).write_bytes(pack(run))
+    effects = profile_effects(run, depth=request["depth"])
+    return {
+        "tag": run.tag,
+        "digest": digest(run.ranking),
+        "topics": len(run.ranking.topics),
+        "documents": len(run.ranking.documents),
+        "metadata": run.metadata and dict(run.metadata),
+        "effects": {"precision": _some(effects.precision), "ranks": _some(effects.ranks)},
+        "findings": packed(run.findings),
+    }
+
+
+def _some(topics: Sequence[str]) -> dict[str, Any]:
+    return {"count": len(topics), "topics": list(topics[:LISTED])}
 
 
 def _check_qrels(request: Mapping[str, Any]) -> Verdict:
-    raise NotImplementedError
+    """The verdict on judgments; the packed qrels go to `packed` in the folder."""
+    folder = Path(request["folder"])
+    collection = parse_collection(
+        (folder / "collection").read_bytes(),
+        {name: Path(path).read_bytes() for name, path in request["files"].items()},
+        declared=request["declared"],
+        limits=Limits(**request["limits"]),
+    )
+    qrels = collection.qrels
+    (folder / "packed").write_bytes(pack_qrels(qrels))
+    return {
+        "digest": qrels_digest(qrels),
+        "topics": list(qrels.topics),
+        "counts": {
+            "topics": len(qrels.topics),
+            "documents": len(qrels.documents),
+            "judgments": {
+                aspect.name: int(np.count_nonzero(labels >= NEGATIVE))
+                for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True)
+            },
+        },
+        "findings": packed(collection.findings),
+    }
 
 
 def packed(findings: Findings) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cupel_measures.reading.runs import join, unpack
 from sqlalchemy import Connection, Row, Select, and_, select
 
 from cupel_backend import jobs, planning, submissions, tracks
@@ -30,6 +29,7 @@ from cupel_measures.evaluating import SCORING_VERSION, aggregate
 from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Floats, Joined, Qrels
 from cupel_measures.reading.qrels import unpack_qrels
+from cupel_measures.reading.runs import join, unpack
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -195,8 +195,7 @@ def evaluate(system: "System", claim: Claim) -> None:
         insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
         touch(connection, [work.track.id])
-    if rows:
-        system.metrics.scored(queue=claim.queue, waited=now - work.submission.completed_at)
+    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
     planning.settle(system, work.track.id)
 
 

@@ -76,6 +76,7 @@ class Claim:
     queue: str
     token: int
     attempts: int
+    created_at: datetime
     payload: Mapping[str, Any]
 
 
@@ -138,7 +139,9 @@ def claim(system: "System", queue: str) -> Claim | None:
             row = connection.execute(_take(chosen.id, now, system.settings.lease_seconds)).first()
             if row is not None:
                 _serve(connection, queue, row.tenant, now)
-                return Claim(row.id, row.kind, row.queue, row.token, row.attempts, row.payload)
+                return Claim(
+                    row.id, row.kind, row.queue, row.token, row.attempts, row.created_at, row.payload
+                )
 
 
 def _next(queue: str, now: datetime) -> Select[Any]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def tick(system: "System") -> None:
-    """Free jobs whose worker died, ring for what waits, switch boards that are due, tidy what was left behind.
+    """Free jobs whose worker died, ring for what waits, switch boards that are due, tidy up.
 
     Each step is safe to repeat, to skip, and to do in two processes at once.
     """

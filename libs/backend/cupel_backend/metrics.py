@@ -54,7 +54,7 @@ class Metrics:
             "cupel_job_seconds", "time of an attempt at a job", WORK_SECONDS, "queue"
         )
         self._waits = _histogram(
-            "cupel_scored_seconds", "from a submission's completion to its scores", WORK_SECONDS, "queue"
+            "cupel_job_wait_seconds", "from the queueing of a job to its results", WORK_SECONDS, "queue"
         )
         self._sweeps = _counter("cupel_sweeps", "sweeps by the scheduler")
         self._swept = _counter("cupel_swept", "jobs that a sweep freed or gave up", "outcome")
@@ -74,13 +74,13 @@ class Metrics:
         self._jobs.labels(queue, outcome).inc()
         self._job_seconds.labels(queue).observe(seconds)
 
-    def scored(self, *, queue: str, waited: timedelta) -> None:
-        """Note how long a submission waited for its scores."""
+    def finished(self, *, queue: str, waited: timedelta) -> None:
+        """Note how long after its queueing a job had results."""
         self._waits.labels(queue).observe(waited.total_seconds())
 
     def swept(self, *, expired: int, died: int) -> None:
         """Count a sweep, and what it did to jobs."""
-        self._sweeps.labels().inc()
+        self._sweeps.inc()
         self._swept.labels("freed").inc(expired - died)
         self._swept.labels("died").inc(died)
 

@@ -111,6 +111,9 @@ class Submission:
     completed_at: datetime
     withdrawn_at: datetime | None
     findings: Findings
+    effects: Mapping[str, Any]
+    """`precision` and `ranks`: count and first `topics` that would be ordered otherwise with scores in
+    single precision, or by the rank column."""
     jobs: tuple[Job, ...]
 
     @property
@@ -382,6 +385,7 @@ def _keep(
             "received_at": upload.received_at,
             "completed_at": now,
             "findings": packed(findings),
+            "effects": verdict["effects"],
         }
         connection.execute(submissions.insert().values(row))
         planning.request(
@@ -473,6 +477,7 @@ def _views(connection: Connection, rows: list[Row[Any]]) -> list[Submission]:
             row.completed_at,
             row.withdrawn_at,
             unpacked(row.findings),
+            row.effects,
             of_jobs[row.id],
         )
         for row in rows
