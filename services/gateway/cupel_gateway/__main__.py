@@ -40,7 +40,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m cupel_gateway", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--fd", type=int, help="a listening socket that the parent process holds open")
+    parser.add_argument("--fd", type=int, help="a listening socket that the parent process hands down")
     return parser.parse_args()
 
 

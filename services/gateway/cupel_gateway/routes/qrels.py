@@ -54,9 +54,9 @@ FORM = {
     openapi_extra=FORM,
     responses=refuses(
         "track-unknown",
+        "track-forbidden",
         "qrels-forbidden",
         "qrels-invalid",
-        "qrels-file-name",
         "form-invalid",
         "body-malformed",
         "content-type-unsupported",
@@ -145,7 +145,7 @@ async def watch_qrels(request: Request, track: Text, number: Number, system: Sys
 @router.get(
     "/{number}/diff",
     response_model=models.Diff,
-    responses=refuses("track-unknown", "qrels-unknown", "measure-invalid"),
+    responses=refuses("track-unknown", "qrels-not-published", "measure-invalid"),
 )
 def compare_qrels(
     track: Text,

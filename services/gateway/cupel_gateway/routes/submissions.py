@@ -44,6 +44,12 @@ RAW = {
     openapi_extra=RAW,
     responses=refuses(
         "track-unknown",
+        "track-closed",
+        "run-invalid",
+        "upload-too-large",
+        "too-many-open",
+        "key-reused",
+        "key-in-flight",
         "content-type-unsupported",
         "check-ended",
         "checkers-busy",
@@ -96,7 +102,9 @@ def list_submissions(
 
 
 @router.get(
-    "/submissions/{submission}", response_model=models.Submission, responses=refuses("submission-unknown")
+    "/submissions/{submission}",
+    response_model=models.Submission,
+    responses=refuses("submission-unknown", "submission-forbidden"),
 )
 def show_submission(
     submission: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
@@ -105,13 +113,16 @@ def show_submission(
     return tagged(models.Submission.of(submissions.get(system, caller, submission)), if_none_match)
 
 
-@router.delete("/submissions/{submission}", responses=refuses("submission-unknown"))
+@router.delete("/submissions/{submission}", responses=refuses("submission-unknown", "submission-forbidden"))
 def withdraw_submission(submission: Text, system: Sys, caller: Caller) -> models.Submission:
     """Take a submission off the boards. It is kept, as withdrawn."""
     return models.Submission.of(submissions.withdraw(system, caller, submission))
 
 
-@router.get("/submissions/{submission}/events", responses=refuses("submission-unknown") | EVENTS)
+@router.get(
+    "/submissions/{submission}/events",
+    responses=refuses("submission-unknown", "submission-forbidden") | EVENTS,
+)
 async def watch_submission(request: Request, submission: Text, system: Sys, caller: Caller) -> Response:
     """The submission as server-sent events, until nothing is left to score."""
 
@@ -125,7 +136,7 @@ async def watch_submission(request: Request, submission: Text, system: Sys, call
     "/submissions/{submission}/scores",
     response_model=models.Scores,
     tags=["scores"],
-    responses=refuses("submission-unknown", "qrels-unknown", "measure-invalid"),
+    responses=refuses("submission-unknown", "submission-forbidden", "qrels-not-published", "measure-invalid"),
 )
 def show_scores(
     submission: Text,
@@ -145,7 +156,13 @@ def show_scores(
     "/submissions/{submission}/scores/topics",
     response_model=models.TopicScores,
     tags=["scores"],
-    responses=refuses("submission-unknown", "qrels-unknown", "measure-invalid"),
+    responses=refuses(
+        "submission-unknown",
+        "submission-forbidden",
+        "qrels-not-published",
+        "score-unknown",
+        "measure-invalid",
+    ),
 )
 def show_topic_scores(
     submission: Text,

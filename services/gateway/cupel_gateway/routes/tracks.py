@@ -106,7 +106,7 @@ def change_track(
     "/{track}/leaderboard",
     response_model=models.Board,
     tags=["leaderboards"],
-    responses=refuses("track-unknown", "measure-invalid", "cursor-unknown"),
+    responses=refuses("track-unknown", "qrels-not-published", "measure-invalid", "cursor-unknown"),
 )
 def show_leaderboard(
     request: Request,

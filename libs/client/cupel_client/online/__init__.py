@@ -1,0 +1,1 @@
+"""Verbs that speak to a service, through the SDK."""

@@ -1,0 +1,79 @@
+"""What online verbs print: the same values as tables for people and as json, jsonl and csv for programs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Protocol
+
+import click
+
+from cupel_client.output import console, write_csv, write_json, write_jsonl
+
+
+class Bar(Protocol):
+    """A bar of progress; `set` says how much is done, of how much."""
+
+    def set(self, done: float, total: float, text: str | None = None) -> None: ...
+
+
+def rows(form: str, columns: Sequence[str], values: Sequence[Mapping[str, Any]]) -> None:
+    """Print `values` as json, jsonl or csv."""
+    if form == "json":
+        write_json(list(values))
+    elif form == "jsonl":
+        write_jsonl(values)
+    else:
+        write_csv(columns, values)
+
+
+def fields(values: Mapping[str, str]) -> None:
+    """One line per field, names aligned."""
+    width = max(map(len, values))
+    for name, value in values.items():
+        click.echo(f"{click.style(name.ljust(width), bold=True)}  {value}")
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON has it: instants as RFC 3339 text, tuples as lists."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    return value
+
+
+def when(instant: datetime) -> str:
+    """An instant for people, in UTC as everything here."""
+    return f"{instant:%Y-%m-%d %H:%M}"
+
+
+def decimal(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def change(old: float | None, new: float | None) -> str:
+    """The signed difference, where there is one."""
+    return "" if old is None or new is None else f"{new - old:+.4f}"
+
+
+def each(values: Iterable[object]) -> list[str]:
+    return [str(value) for value in values]
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Bar]:
+    """A bar on standard error while something lasts; nothing where that is no terminal."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    screen = console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
+        task = bars.add_task(text, total=None)
+
+        class Shown:
+            def set(self, done: float, total: float, text: str | None = None) -> None:
+                bars.update(task, completed=done, total=total, description=text)
+
+        yield Shown()
