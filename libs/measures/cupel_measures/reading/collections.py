@@ -142,11 +142,12 @@ class _Files:
         return cls(files.get, lambda: files)
 
 
-def read_collection(path: Path, *, limits: Limits | None = None) -> Collection:
+def read_collection(path: Path | str, *, limits: Limits | None = None) -> Collection:
     """Read a collection file and the files that it names, relative to its folder.
 
     Raises Refused with everything that is wrong with any of them; OSError where `path` can't be read.
     """
+    path = Path(path)
     with open_plain(path, limits) as stream:
         text = _text(stream.read(), path.name)
     return _collection(documents.parse(text, path.name), _Files.in_folder(path.parent), limits)

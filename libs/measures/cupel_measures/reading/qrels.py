@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import ABSENT, UNJUDGED, Aspect, Ids, Ints, Qrels, Subtopics
 from cupel_measures.reading.qrels_blob import pack_qrels, qrels_digest, unpack_qrels
@@ -186,6 +187,9 @@ _FILE_BITS = 16
 
 def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[bytes]:
     """The lines of a text file, without a byte order mark; one that is no text is reported and emptied."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        findings.add(Finding(code, "the file is UTF-16", name, 1, 1))
+        return []
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     try:
         data.decode()
@@ -221,10 +225,12 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         for finding in refused.findings:
             table.findings.add(replace(finding, file=finding.file or file.name))
         return
+    found = sum(table.findings.totals.values())
     lines = text_lines(data, file.name, NOT_TEXT, table.findings)
     read = _read_subtopics if file.columns == SUBTOPICS else _read_labels
     read(file, lines, table)
-    if not any(line.strip() and not line.startswith(b"#") for line in lines):
+    fine = found == sum(table.findings.totals.values())
+    if fine and not any(line.strip() and not line.startswith(b"#") for line in lines):
         table.findings.add(Finding(EMPTY, "no judgments", file.name))
 
 
@@ -240,15 +246,18 @@ def _rows(file: QrelsFile, lines: list[bytes], findings: Findings) -> Iterator[t
 
 
 def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings: Findings) -> Finding:
-    expected = f"{len(file.columns)} ({', '.join(file.columns)})"
+    expected = f"{len(file.columns)} ({' '.join(file.columns)})"
     message = f"{words} column{'s' * (words != 1)}, expected {expected}"
     if COLUMNS not in findings.totals and words > len(file.columns) == 4:
         message += (
             "; where a file has a column per aspect, or subtopics, a collection file names its layout: "
             "columns: [topic, _, document, a, b] or layout: subtopics"
         )
-    sample = line.decode().strip()[:80]
-    return Finding(COLUMNS, message, file.name, number, 1, line.split()[0].decode(), sample)
+    width = len(file.columns)
+    begins = [match.start() for match in re.finditer(rb"\S+", line)] + [len(line.rstrip())]
+    column = len(line[: begins[min(words, width)]].decode()) + 1
+    topic, sample = line.split()[0].decode()[:80], line.decode().strip()[:80]
+    return Finding(COLUMNS, message, file.name, number, column, topic, sample)
 
 
 def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
@@ -265,7 +274,7 @@ def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
             elif labels[slot] != ABSENT:
                 code, message = (
                     TWICE,
-                    _twice(words[document], scale.aspect, table.origin(origins[slot]), file),
+                    _twice(words, file, scale.aspect, table.origin(origins[slot])),
                 )
             else:
                 labels[slot] = label
@@ -274,9 +283,13 @@ def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
             table.findings.add(_finding(code, message, file, number, column, lines))
 
 
-def _twice(document: bytes, aspect: Aspect, first: tuple[str, int], file: QrelsFile) -> str:
+def _twice(words: list[bytes], file: QrelsFile, aspect: Aspect, first: tuple[str, int]) -> str:
+    document = words[file.columns.index(DOCUMENT)].decode()
     where = f"line {first[1]}" + (f" of {first[0]}" if first[0] != file.name else "")
-    return f"document {document.decode()} is judged for {aspect.name} already, in {where}"
+    message = f"document {document} is judged for {aspect.name} already, in {where}"
+    if file.columns[1] == ANYTHING and words[1] not in (b"0", b"Q0"):
+        message += f"; where column 2 ({words[1].decode()}) is a subtopic, say layout: subtopics"
+    return message
 
 
 def _finding(

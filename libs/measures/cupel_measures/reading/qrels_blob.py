@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from cupel_measures.model import Aspect, Ids, Ints, LabelSet, Qrels, Subtopics
 from numpy.typing import NDArray
+
+from cupel_measures.model import Aspect, Ids, Ints, LabelSet, Qrels, Subtopics
 
 
 def qrels_digest(qrels: Qrels) -> str:

@@ -1,0 +1,133 @@
+"""`cupel evaluate`: score runs against qrels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from cupel_client.cli import NEGATIVE
+from cupel_client.offline import reports, verdicts
+from cupel_client.offline.names import names_of
+from cupel_client.offline.processes import each
+from cupel_client.offline.scoring import Job, score
+from cupel_client.output import format_option
+from cupel_measures.findings import Refused
+from cupel_measures.grammar import parse_many
+from cupel_measures.profiles import PROFILES
+from cupel_measures.reading.collections import Collection, collection_for
+from cupel_measures.syntax import MeasureError
+
+
+class AspectFile(click.ParamType[tuple[str, Path]]):
+    """NAME=FILE."""
+
+    name = "NAME=FILE"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Path]:
+        name, separator, file = value.partition("=")
+        if not separator or not name or not file:
+            self.fail(f"expected NAME=FILE, as in relevance=qrels.txt, got {value!r}", param, ctx)
+        if not Path(file).is_file():
+            self.fail(f"there is no file {file!r}", param, ctx)
+        return name, Path(file)
+
+
+@click.command()
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "-m", "--measures", "texts", multiple=True, metavar="MEASURES", help="Measures, between blanks."
+)
+@click.option("--per-topic", is_flag=True, help="Print every topic's value too.")
+@click.option("--profile", type=click.Choice(list(PROFILES)), help="Rules of order and reading.")
+@click.option(
+    "--aspect", "aspects", multiple=True, type=AspectFile(), help="A plain qrels file of an aspect."
+)
+@click.option("--depth", type=click.IntRange(1), help="Cut rankings at this many documents first.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes to use (default: all cores).")
+@format_option("trec_eval")
+def evaluate(
+    files: tuple[Path, ...],
+    texts: tuple[str, ...],
+    per_topic: bool,
+    profile: str | None,
+    aspects: tuple[tuple[str, Path], ...],
+    depth: int | None,
+    jobs: int | None,
+    form: str,
+) -> None:
+    """Score runs against qrels: QRELS RUN [RUN ...]
+
+    QRELS is a qrels file or a collection file; with --aspect it is left out, and all FILES are runs.
+    Topics that a run lacks count with the value of an empty ranking. A run that can't be read is
+    refused with everything that is wrong with it; the others are scored, and the exit code is 1.
+
+    \b
+    Examples:
+      cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP(rel=2)"
+      cupel evaluate collection.yaml runs/*.gz -m "TOMA(of=nDCG@10) CAM(of=nDCG@10)"
+      cupel evaluate --aspect relevance=rel.txt --aspect quality=q.txt run.txt --format jsonl --per-topic
+    """
+    qrels, runs = (None, files) if aspects else (files[0], files[1:])
+    if not runs:
+        raise click.UsageError("there is no run to score: QRELS comes first, then the runs")
+    names = names_of(runs)
+    collection = read(qrels, aspects)
+    if profile is not None:
+        collection = replace(collection, profile=PROFILES[profile])
+    job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
+    official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
+    report = reports.Report(collection, job, dict(zip(names, scored, strict=True)), per_topic, official)
+    reports.PRINTERS[form](report)
+    _tell(report)
+    if report.refused:
+        raise click.exceptions.Exit(NEGATIVE)
+
+
+def read(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> Collection:
+    """The collection that the command line names; ends the command where it can't be had."""
+    if len(dict(aspects)) < len(aspects):
+        raise click.UsageError("--aspect gives two files for one aspect: name them in a collection file")
+    try:
+        return collection_for(qrels, dict(aspects))
+    except Refused as refused:
+        verdicts.say(refused.findings, file=str(qrels or ""))
+        raise click.exceptions.Exit(NEGATIVE) from None
+
+
+def _job(collection: Collection, words: str, depth: int | None, *, story: bool) -> Job:
+    """The job for the measures in `words`, or else for those of the plan, or else for some usual ones."""
+    try:
+        wanted = parse_many(words or " ".join(collection.measures) or _usual(collection))
+        job = Job(collection.qrels, tuple(map(str, wanted)), collection.profile.name, depth, story)
+        job.check()
+    except MeasureError as problem:
+        raise click.UsageError(str(problem)) from None
+    return job
+
+
+def _usual(collection: Collection) -> str:
+    """Measures for who names none."""
+    others = [aspect.name for aspect in collection.aspects[1:]]
+    if not others:
+        return "nDCG@10 AP P@10 RR Judged@10"
+    each = " ".join(f"nDCG(aspect={name!r})@10" for name in others)
+    return f"nDCG@10 {each} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
+
+
+def _tell(report: reports.Report) -> None:
+    """Say on standard error what was refused and why, and in short what is worth knowing."""
+    for name, one in report.refused.items():
+        verdicts.say(one.findings, file=str(one.path))
+        click.echo(f"{name} is refused, and not scored.", err=True)
+    for line in verdicts.summary({name: one.findings for name, one in report.scored.items()}):
+        click.echo(line, err=True)
+    verdicts.say(report.collection.findings, file="", at_most=3)
+    for line in report.remarks():
+        click.echo(line, err=True)

@@ -1,0 +1,78 @@
+"""Scoring a run: it is read, joined with the qrels, and measured."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cupel_measures import profiles
+from cupel_measures.evaluating import aggregate, evaluate
+from cupel_measures.findings import Findings, Refused
+from cupel_measures.grammar import Measure, parse
+from cupel_measures.model import Floats, Joined, Qrels, Run
+from cupel_measures.reading.runs import check_against, digest, join, join_run, read_run
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
+    longer. measures are texts, and profile a name: the job may be sent to other processes."""
+
+    qrels: Qrels
+    measures: tuple[str, ...]
+    profile: str
+    depth: int | None = None
+    story: bool = False
+
+    @cached_property
+    def parsed(self) -> tuple[Measure, ...]:
+        return tuple(map(parse, self.measures))
+
+    def check(self) -> None:
+        """Score an empty run: MeasureError where these qrels can't have a measure."""
+        topics = len(self.qrels.topics)
+        nothing = np.zeros(0, dtype=np.int32)
+        empty = Joined(np.zeros(topics, dtype=np.int64), np.zeros(topics + 1, dtype=np.int64), *[nothing] * 4)
+        evaluate(self.qrels, empty, self.parsed, profile=profiles.find(self.profile))
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A run that was scored, or refused: then `values` is None and `findings` says why.
+
+    values: float64[T] per measure of the job; means: what each is over all topics. missing: topics of
+    the qrels that the run lacks.
+    """
+
+    path: Path
+    findings: Findings
+    values: tuple[Floats, ...] | None = None
+    means: tuple[float, ...] = ()
+    missing: int = 0
+    tag: str | None = None
+    digest: str | None = None
+
+
+def score(path: Path, job: Job) -> Scored:
+    """Read and score one run. OSError where the file can't be read."""
+    profile = profiles.find(job.profile)
+    run: Run | None = None
+    try:
+        if job.story:
+            run = read_run(path, depth=job.depth)
+            run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
+            if run.findings.refused:
+                return Scored(path, run.findings)
+            joined = join(run.ranking, job.qrels, profile=profile, depth=job.depth)
+        else:
+            joined = join_run(path, job.qrels, profile=profile, depth=job.depth)
+    except Refused as refused:
+        return Scored(path, refused.findings)
+    scores = evaluate(job.qrels, joined, job.parsed, profile=profile)
+    values = tuple(scores.values[measure] for measure in job.parsed)
+    means = tuple(map(aggregate, job.parsed, values))
+    missing = int(np.count_nonzero(joined.retrieved == 0))
+    if run is None:
+        return Scored(path, Findings(), values, means, missing)
+    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking))

@@ -1,0 +1,74 @@
+"""Tables that stay readable: columns that don't fit side by side go below, under the same keys."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cupel_client.output import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Column = tuple[str, Sequence[str]]
+"""A heading, which may have several lines, and a cell per row."""
+
+
+def show_blocks(
+    key_names: Sequence[str],
+    keys: Sequence[Sequence[str]],
+    columns: Sequence[Column],
+    *,
+    title: str | None = None,
+    caption: str | None = None,
+    last_apart: bool = False,
+) -> None:
+    """Print rows with their keys at the left and numbers at the right, in as many blocks as the width asks.
+
+    last_apart: a line stands above the last row, which sums the others up.
+    """
+    screen = console()
+    width = screen.width - sum(_width(name, [key[i] for key in keys]) for i, name in enumerate(key_names))
+    blocks = _blocks(columns, width)
+    for number, block in enumerate(blocks):
+        table = _table(key_names, keys, block, last_apart)
+        table.title = title if number == 0 else None
+        table.caption = caption if number == len(blocks) - 1 else None
+        screen.print(table)
+
+
+def _width(heading: str, cells: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, [*heading.split("\n"), *cells]), default=0) + 2
+
+
+def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    """Columns in their order, as many in each block as fit, at least one."""
+    blocks: list[list[Column]] = [[]]
+    left = width
+    for column in columns:
+        needed = _width(*column)
+        if blocks[-1] and needed > left:
+            blocks.append([])
+            left = width
+        blocks[-1].append(column)
+        left -= needed
+    return blocks
+
+
+def _table(
+    key_names: Sequence[str], keys: Sequence[Sequence[str]], columns: Sequence[Column], last_apart: bool
+) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    for name in key_names:
+        table.add_column(Text(name), overflow="fold", vertical="bottom")
+    for heading, _ in columns:
+        table.add_column(Text(heading), justify="right", no_wrap=True)
+    for index, key in enumerate(keys):
+        apart = last_apart and index == len(keys) - 2
+        cells = [Text(cell) for cell in (*key, *(cells[index] for _, cells in columns))]
+        table.add_row(*cells, end_section=apart)
+    return table

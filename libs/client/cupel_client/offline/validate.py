@@ -1,0 +1,217 @@
+"""`cupel validate`: say everything that is wrong with files, and what is worth knowing about them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from cupel_client.cli import NEGATIVE
+from cupel_client.offline import verdicts
+from cupel_client.offline.processes import each
+from cupel_client.output import format_option, write_csv, write_json, write_jsonl
+from cupel_measures.findings import Findings, Refused
+from cupel_measures.model import Qrels
+from cupel_measures.reading.collections import Collection, collection_for, is_collection
+from cupel_measures.reading.qrels import qrels_digest
+from cupel_measures.reading.runs import check_against, check_judged, digest, profile_effects, read_run
+from cupel_measures.reading.streams import open_plain
+
+Kind = Literal["run", "qrels", "collection"]
+COLUMNS = ("file", "kind", "verdict", "severity", "code", "line", "column", "topic", "message", "sample")
+LISTED = 10
+"""Findings of a kind that a table lists without --all."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file, what it was read as, what was found, and facts about it where it could be read."""
+
+    path: Path
+    kind: Kind
+    findings: Findings
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        return "refused" if self.findings.refused else "accepted"
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "file": str(self.path),
+            "kind": self.kind,
+            "verdict": self.verdict,
+            **self.facts,
+            "findings": [verdicts.as_data(finding) for finding in self.findings],
+            "totals": self.findings.totals,
+        }
+
+
+@click.command()
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "-q",
+    "--qrels",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Qrels or collection file whose topics the runs should have; all FILES are runs then.",
+)
+@click.option("--depth", type=click.IntRange(1), help="Depth at which the track cuts rankings.")
+@click.option("--all", "everything", is_flag=True, help=f"List more than {LISTED} findings of a kind.")
+@format_option()
+def validate(
+    files: tuple[Path, ...], qrels: Path | None, depth: int | None, everything: bool, form: str
+) -> None:
+    """Say everything that is wrong with runs, qrels or collection files, and what is worth knowing.
+
+    A file is a collection by its ending (.yaml, .yml, .json), qrels if its first line has four columns,
+    else a run. Runs are checked beside the topics of the qrels, if any are given. The exit code is 1 if
+    a file is refused.
+
+    \b
+    Examples:
+      cupel validate run.txt.gz
+      cupel validate collection.yaml runs/*.gz
+      cupel validate --qrels qrels.txt run.txt --format json
+    """
+    kinds = [_kind(path, qrels is not None) for path in files]
+    judged, beside = _judgments(
+        [path for path, kind in zip(files, kinds, strict=True) if kind != "run"], qrels
+    )
+    runs = [path for path, kind in zip(files, kinds, strict=True) if kind == "run"]
+    checked = [*judged, *each(partial(check_run, qrels=beside, depth=depth), runs, doing="checking")]
+    _PRINTERS[form](checked, everything)
+    if any(one.findings.refused for one in checked):
+        raise click.exceptions.Exit(NEGATIVE)
+
+
+def _kind(path: Path, only_runs: bool) -> Kind:
+    if is_collection(path):
+        return "collection"
+    if only_runs:
+        return "run"
+    try:
+        with open_plain(path) as stream:
+            begin = stream.read(1 << 16)
+    except Refused:
+        return "run"
+    rows = (line.split() for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line[:1] != b"#")
+    return "qrels" if len(next(filter(None, rows), [])) == 4 else "run"
+
+
+def _judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
+    """Check qrels and collection files; the first that can be read is what runs are checked beside."""
+    checked: list[Checked] = []
+    beside: Qrels | None = None
+    for path in paths:
+        kind: Kind = "collection" if is_collection(path) else "qrels"
+        try:
+            collection = collection_for(path)
+        except Refused as refused:
+            checked.append(Checked(path, kind, refused.findings))
+        else:
+            checked.append(Checked(path, kind, collection.findings, _facts(collection)))
+            beside = beside or collection.qrels
+    return checked, beside
+
+
+def _facts(collection: Collection) -> dict[str, Any]:
+    qrels = collection.qrels
+    aspects = {}
+    for aspect in qrels.aspects:
+        shown = [str(label) for label in aspect.labels]
+        scale = ", ".join(shown) if len(shown) <= 10 else f"{shown[0]} to {shown[-1]}"
+        aspects[aspect.name] = scale + (" (inferred)" if aspect.inferred else "")
+    topics, documents = len(qrels.topics), len(qrels.documents)
+    return {"topics": topics, "documents": documents, "aspects": aspects, "digest": qrels_digest(qrels)}
+
+
+def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
+    """Check a run, beside `qrels` where there are any."""
+    try:
+        run = read_run(path, depth=depth)
+    except Refused as refused:
+        return Checked(path, "run", refused.findings)
+    findings = run.findings
+    if qrels is not None:
+        findings.extend(check_against(run, qrels.topics, file=path.name))
+        if not findings.refused:
+            findings.extend(check_judged(run, qrels))
+    effects = profile_effects(run, depth=depth)
+    facts = {
+        "topics": len(run.ranking.topics),
+        "documents": len(run.ranking.documents),
+        "tag": run.tag,
+        "digest": digest(run.ranking),
+        "profile_effects": {"single_precision": list(effects.precision), "rank_column": list(effects.ranks)},
+    }
+    return Checked(path, "run", findings, facts)
+
+
+def _print_table(checked: Sequence[Checked], everything: bool) -> None:
+    for one in checked:
+        _print_file(one, None if everything else LISTED)
+    verdict = Counter(one.verdict for one in checked)
+    warned = sum(bool(one.findings.warnings) and not one.findings.refused for one in checked)
+    parts = [f"{verdict['accepted']} accepted" + (f" ({warned} with warnings)" if warned else "")]
+    parts += [f"{verdict['refused']} refused"] if verdict["refused"] else []
+    click.echo(f"{len(checked)} file{'s' * (len(checked) != 1)}: {', '.join(parts)}")
+
+
+def _print_file(one: Checked, at_most: int | None) -> None:
+    colour = "red" if one.findings.refused else "green"
+    click.echo(f"{click.style(str(one.path), bold=True)}: {one.kind}, {click.style(one.verdict, fg=colour)}")
+    for line in _told(one):
+        click.echo(f"  {line}")
+    for line in verdicts.lines_of(one.findings, file=str(one.path), at_most=at_most):
+        click.echo(f"  {verdicts.coloured(line)}")
+    for line in verdicts.remedies(one.findings):
+        click.echo(click.style(f"  -> {line}", dim=True))
+    click.echo()
+
+
+def _told(one: Checked) -> Iterator[str]:
+    """Facts in words."""
+    if not one.facts:
+        return
+    topics, documents = one.facts["topics"], one.facts["documents"]
+    tag = f", tag {one.facts['tag']}" if one.kind == "run" else ""
+    yield f"{topics:,} topics, {documents:,} documents{tag}, digest {one.facts['digest'][:12]}"
+    for name, scale in one.facts.get("aspects", {}).items():
+        yield f"{name}: {scale}"
+    effects = one.facts.get("profile_effects", {})
+    for key, said in (
+        ("single_precision", "differ in single precision (profile trec_eval-9)"),
+        ("rank_column", "would differ by the rank column, which every profile ignores"),
+    ):
+        if ids := effects.get(key):
+            some = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
+            yield f"rankings of {len(ids)} topic{'s' * (len(ids) != 1)} {said}: {some}"
+
+
+def _print_json(checked: Sequence[Checked], everything: bool) -> None:
+    write_json([one.data() for one in checked])
+
+
+def _print_jsonl(checked: Sequence[Checked], everything: bool) -> None:
+    write_jsonl(one.data() for one in checked)
+
+
+def _print_csv(checked: Sequence[Checked], everything: bool) -> None:
+    write_csv(COLUMNS, (row for one in checked for row in _rows(one)))
+
+
+def _rows(one: Checked) -> Iterator[dict[str, Any]]:
+    """A row per finding; one without any, for a file without any."""
+    same = {"file": str(one.path), "kind": one.kind, "verdict": one.verdict}
+    for finding in one.findings:
+        yield verdicts.as_data(finding) | same
+    if not one.findings.listed:
+        yield same
+
+
+_PRINTERS = {"table": _print_table, "json": _print_json, "jsonl": _print_jsonl, "csv": _print_csv}

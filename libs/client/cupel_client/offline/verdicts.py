@@ -1,0 +1,76 @@
+"""Findings as they are told to people, on standard error or in a report."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+import click
+
+from cupel_measures.findings import KINDS, Finding, Findings
+
+
+def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> Iterable[str]:
+    """Errors, then warnings, one a line; those of a code beyond `at_most`, or unlisted, are only counted.
+
+    file: how the file was named on the command line; findings about other files name them.
+    """
+    for severity in ("error", "warning"):
+        for code in [code for code in findings.totals if KINDS[code].severity == severity]:
+            listed = [finding for finding in findings if finding.code == code]
+            for finding in listed[:at_most]:
+                yield line_of(finding, file)
+            # a finding about several things (12 topics, say) is listed once and counted 12 times
+            more = findings.totals[code] - len(listed[:at_most])
+            if more > 0 and len(listed) > 1:
+                yield f"{file or 'qrels'}: {severity} {code}: and {more:,} more like these"
+
+
+def line_of(finding: Finding, file: str) -> str:
+    """`FILE:LINE:COLUMN: severity code: message`, the file as the user named it."""
+    named = file if finding.file in (None, PurePath(file).name) else finding.file
+    places = (named or None, finding.line, finding.column)
+    where = ":".join(str(place) for place in places if place is not None)
+    return f"{where}: {finding.severity} {finding.code}: {finding.message}".removeprefix(": ")
+
+
+def is_warning(code: str) -> bool:
+    return KINDS[code].severity == "warning"
+
+
+def remedies(findings: Findings) -> Iterable[str]:
+    """What would be right, once per kind of finding."""
+    for code in findings.totals:
+        yield f"{code}: {KINDS[code].remedy}"
+
+
+def as_data(finding: Finding) -> dict[str, Any]:
+    """A finding as in the API's problems."""
+    keys = ("line", "column", "topic", "code", "message", "sample", "file")
+    return {"severity": finding.severity, **{key: getattr(finding, key) for key in keys}}
+
+
+def say(findings: Findings, *, file: str, at_most: int | None = None) -> None:
+    """Print findings to standard error."""
+    for line in lines_of(findings, file=file, at_most=at_most):
+        click.echo(coloured(line), err=True)
+
+
+def coloured(line: str) -> str:
+    """A line of `lines_of` with its severity in colour, which click leaves out where no terminal is."""
+    for word, colour in (("error", "red"), ("warning", "yellow")):
+        head, found, rest = line.partition(f"{word} ")
+        if found and (not head or head.endswith(": ")):
+            return f"{head}{click.style(word, fg=colour, bold=True)} {rest}"
+    return line
+
+
+def summary(warnings: Mapping[str, Findings]) -> Iterable[str]:
+    """One line per kind of warning over several runs: how many runs have it, and what it means."""
+    having: dict[str, list[str]] = {}
+    for name, findings in warnings.items():
+        for code in findings.totals:
+            if is_warning(code):
+                having.setdefault(code, []).append(name)
+    for code, names in having.items():
+        runs = names[0] if len(names) == 1 else f"{len(names)} runs"
+        yield f"{runs}: warning {code}: {KINDS[code].meaning}"
