@@ -1,0 +1,156 @@
+"""The embedded service under load: accept latency, submit-to-scored, and idle memory.
+
+python tests/bench/service.py [--quick]
+
+A track of 50 topics with two aspects and 8 measures; runs of 50 x 1,000 documents, gzipped, at two
+a second; then as many as it takes at once. Prints a table; nothing here is asserted.
+"""
+
+import argparse
+import gzip
+import os
+import random
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+
+from cupel_client.sdk import Client
+from cupel_standalone.demo import service
+from cupel_standalone.serving import token_file
+
+MEASURES = ["nDCG", "nDCG@10", "AP", "P@10", "RR", "Bpref", "CAM(of=nDCG@10)", "TOMA(of=nDCG@10)"]
+ASPECTS = {"relevance": {"labels": [0, 1, 2, 3]}, "credibility": {"labels": [0, 1, 2]}}
+TOPICS, DEPTH, POOL, DOCUMENTS = 50, 1000, 400, 20_000
+
+
+def qrels(draw: random.Random) -> dict[str, bytes]:
+    """A plain qrels file per aspect, by file name."""
+    pools = [draw.sample(range(DOCUMENTS), POOL) for _ in range(TOPICS)]
+    return {
+        f"{aspect}.txt": "".join(
+            f"{topic} 0 doc-{document:06d} {draw.choice(scale['labels'])}\n"
+            for topic, pool in enumerate(pools, 1)
+            for document in pool
+        ).encode()
+        for aspect, scale in ASPECTS.items()
+    }
+
+
+def run(draw: random.Random, tag: str) -> bytes:
+    lines = (
+        f"{topic} Q0 doc-{document:06d} {rank} {1000 - rank + draw.random():.4f} {tag}\n"
+        for topic in range(1, TOPICS + 1)
+        for rank, document in enumerate(draw.sample(range(DOCUMENTS), DEPTH), 1)
+    )
+    return gzip.compress("".join(lines).encode(), 1)
+
+
+def prepare(client: Client) -> None:
+    client.create_track("bench", title="Bench", aspects=ASPECTS, measures=MEASURES)
+    files = qrels(random.Random(1))
+    listed = "".join(f"  - {{file: {name}, aspect: {name.removesuffix('.txt')}}}\n" for name in files)
+    number = client.upload_qrels("bench", f"qrels:\n{listed}".encode(), files).number
+    client.publish_qrels("bench", number)
+    *_, last = client.watch_qrels("bench", number)
+    assert last.state == "current", last
+
+
+def hand_in(client: Client, body: bytes, name: str) -> tuple[str, float]:
+    """Id of the submission, and seconds until it was accepted with its verdict."""
+    began = time.perf_counter()
+    submission = client.submit("bench", body, name=name)
+    return submission.id, time.perf_counter() - began
+
+
+def until_scored(client: Client, ids: list[str], seconds: float = 300) -> list[float]:
+    """Seconds from receipt to the last score of each submission, by the service's own clock."""
+    end = time.monotonic() + seconds
+    waiting, found = list(ids), []
+    while waiting and time.monotonic() < end:
+        states = {id: client.submission(id) for id in waiting}
+        for submission in states.values():
+            if submission.state == "scored":
+                finished = max(job.finished_at for job in submission.jobs if job.finished_at)
+                found.append((_instant(finished) - _instant(submission.received_at)).total_seconds())
+        waiting = [id for id in waiting if states[id].state != "scored"]
+        time.sleep(0.2)
+    assert not waiting, f"{len(waiting)} were never scored"
+    return found
+
+
+def _instant(text: datetime | str) -> datetime:
+    return text if isinstance(text, datetime) else datetime.fromisoformat(text)
+
+
+def steady(client: Client, bodies: list[bytes], a_second: float) -> tuple[list[float], list[float]]:
+    """Accept and submit-to-scored seconds of runs sent at a steady pace."""
+    with ThreadPoolExecutor(8) as pool:
+        futures = []
+        for number, body in enumerate(bodies):
+            futures.append(pool.submit(hand_in, client, body, f"steady-{number}"))
+            time.sleep(1 / a_second)
+        accepted = [future.result() for future in futures]
+    return [seconds for _, seconds in accepted], until_scored(client, [id for id, _ in accepted])
+
+
+def burst(client: Client, bodies: list[bytes]) -> tuple[list[float], float]:
+    """Accept seconds of runs sent by 8 at once, and seconds until all are scored."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(8) as pool:
+        accepted = list(
+            pool.map(lambda pair: hand_in(client, pair[1], f"burst-{pair[0]}"), enumerate(bodies))
+        )
+    until_scored(client, [id for id, _ in accepted])
+    return [seconds for _, seconds in accepted], time.perf_counter() - began
+
+
+def memory() -> tuple[float, int]:
+    """MB that the service's processes have to themselves (shared pages counted by share), and how many."""
+    children = psutil.Process(os.getpid()).children(recursive=True)
+    return sum(child.memory_full_info().pss for child in children) / 2**20, len(children)
+
+
+def quantile(values: list[float], share: float) -> float:
+    return statistics.quantiles(values, n=100)[round(share * 100) - 1] if len(values) > 1 else values[0]
+
+
+def told(name: str, values: list[float]) -> str:
+    middle, late = quantile(values, 0.5), quantile(values, 0.95)
+    return f"{name:34} p50 {middle:6.3f} s   p95 {late:6.3f} s   n {len(values)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a few seconds of load only")
+    count = 10 if parser.parse_args().quick else 60
+    draw = random.Random(2)
+    bodies = [run(draw, f"run{number}") for number in range(count)]
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as url:
+        token = token_file(Path(folder)).read_text().strip()
+        with Client(url, token) as client:
+            measure(client, bodies)
+
+
+def measure(client: Client, bodies: list[bytes]) -> None:
+    prepare(client)
+    time.sleep(5)
+    megabytes, processes = memory()
+    print(f"{'idle memory':34} {megabytes:.0f} MB in {processes} processes")
+    accept, scored = steady(client, bodies, 2)
+    print(told("accept, 2 a second", accept))
+    print(told("submit to scored, 2 a second", scored))
+    accept, seconds = burst(client, bodies)
+    print(told("accept, 8 at once", accept))
+    print(f"{'accepted and scored, 8 at once':34} {len(bodies) / seconds:.1f} runs a second")
+    print(f"{'memory afterwards':34} {memory()[0]:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
