@@ -39,9 +39,9 @@ RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
 @click.option("--once", is_flag=True, help="End when everything was shown.")
 def main(once: bool) -> None:
     """Show Cupel from a run file to a leaderboard, and what a correction of the judgments moves."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
     began = time.monotonic()
-    console.print("\n[bold]Cupel, from a run file to a leaderboard[/bold]")
+    console.print("\nCupel, from a run file to a leaderboard", style="bold")
     with tempfile.TemporaryDirectory(prefix="cupel-demo-") as folder, ExitStack() as stack:
         url = stack.enter_context(service(Path(folder)))
         token = token_file(Path(folder)).read_text().strip()
@@ -87,6 +87,10 @@ def service(folder: Path) -> Iterator[str]:
         )
         try:
             yield url_from(process, folder / "service.log")
+        except ServiceError as error:
+            raise click.ClickException(
+                f"{error}\n\nThe service said:\n{end_of(folder / 'service.log')}"
+            ) from error
         finally:
             process.terminate()
             process.communicate()
@@ -97,11 +101,16 @@ def url_from(process: subprocess.Popen[str], log: Path) -> str:
     for line in process.stdout:
         if match := re.search(r"ready at (\S+)", line):
             return match.group(1)
-    raise click.ClickException(f"the service did not start:\n{log.read_text()}")
+    raise click.ClickException(f"the service did not start:\n{end_of(log)}")
+
+
+def end_of(log: Path) -> str:
+    return "\n".join(log.read_text().splitlines()[-40:])
 
 
 def say(console: Console, title: str, text: str) -> None:
-    console.print(f"\n[bold cyan]{title}[/bold cyan]\n{text}")
+    console.print(f"\n{title}", style="bold cyan")
+    console.print(text)
 
 
 def create_track(organiser: Client) -> tuple[Track, Version]:
@@ -179,15 +188,23 @@ def compare_offline(console: Console, organiser: Client, submissions: dict[str, 
 
 
 def show_board(console: Console, board: Board) -> None:
-    title = f"\n[bold]Leaderboard by {board.measure}[/bold], judgments version {board.qrels}"
-    table = Table(title=title, title_justify="left", title_style="", box=None, padding=(0, 2, 0, 0))
-    for name, justify in (("", "right"), ("team", "left"), ("run", "left"), ("score", "right"), ("", "left")):
-        table.add_column(name, justify=justify, header_style="dim")  # type: ignore[arg-type]
+    console.print(f"\nLeaderboard by {board.measure}, judgments version {board.qrels}", style="bold")
+    table = listing("rank>", "team", "run", "score>", "")
     for row in board.rows[:SHOWN]:
         missing = f"{row.missing_topics} topics missing" if row.missing_topics else ""
         table.add_row(str(row.rank), row.team, row.tag, f"{row.score:.4f}", missing)
     console.print(table)
-    console.print(f"[dim]and {len(board.rows) - SHOWN} more[/dim]")
+    console.print(f"and {len(board.rows) - SHOWN} more", style="dim")
+
+
+def listing(*columns: str) -> Table:
+    """A table without lines; columns whose name ends in `>` are aligned to the right."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(
+            name.rstrip(">"), justify="right" if name.endswith(">") else "left", header_style="dim"
+        )
+    return table
 
 
 def show_malformed(console: Console, organiser: Client) -> None:
@@ -197,11 +214,12 @@ def show_malformed(console: Console, organiser: Client) -> None:
     try:
         organiser.submit(TRACK, path)
     except ServiceError as refusal:
-        console.print(f"[red]refused[/red]  {refusal}")
-        for error in refusal.errors:
-            console.print(f"  line {error.line}: {error.message}", markup=False)
-            console.print(f"    [dim]{error.remedy}[/dim]")
-        console.print("Nothing was stored.")
+        console.print(f"refused: {refusal}", style="red")
+        for error in sorted(refusal.errors, key=lambda error: error.line or 0):
+            console.print(f"  line {error.line}: {error.message}")
+            console.print(f"    {error.remedy}", style="dim")
+        held = len(list(organiser.submissions(TRACK)))
+        console.print(f"Nothing was stored: the track has {held} submissions, as before.")
     else:
         raise click.ClickException(f"{path.name} should have been refused")
 
@@ -219,12 +237,9 @@ def tell_correction(console: Console, version: Version) -> None:
 def show_moves(console: Console, diff: Diff) -> None:
     """Which runs changed places, from the top of the new board."""
     moved = [row for row in diff.rows if row.old_rank != row.new_rank]
-    title = (
-        f"\n[bold]What moved by {diff.measure}[/bold]: {len(moved)} of {len(diff.rows)} runs changed places"
-    )
-    table = Table(title=title, title_justify="left", title_style="", box=None, padding=(0, 2, 0, 0))
-    for name in ("now", "before", "", "run", "score", "before"):
-        table.add_column(name, justify="left" if name in ("", "run") else "right", header_style="dim")
+    title = f"\nWhat moved by {diff.measure}: {len(moved)} of {len(diff.rows)} runs changed places"
+    console.print(title, style="bold")
+    table = listing("rank>", "before>", "", "run", "score>", "before>")
     for row in moved[:SHOWN]:
         up = (row.new_rank or 0) < (row.old_rank or 0)
         arrow = Text("▲", "green") if up else Text("▼", "red")
@@ -233,7 +248,7 @@ def show_moves(console: Console, diff: Diff) -> None:
         )
     console.print(table)
     if len(moved) > SHOWN:
-        console.print(f"[dim]and {len(moved) - SHOWN} more[/dim]")
+        console.print(f"and {len(moved) - SHOWN} more", style="dim")
 
 
 def shown(score: float | None) -> str:
@@ -254,7 +269,7 @@ def stay(console: Console, url: str, folder: Path, seconds: float) -> None:
         f"{cupel} submit {TRACK} {EXAMPLE / 'runs' / 'aster-bm25.gz'}",
     )
     for command in commands:
-        console.print(f"  {command}", soft_wrap=True, markup=False)
+        console.print(f"  {command}", soft_wrap=True)
     try:
         while True:
             time.sleep(3600)
