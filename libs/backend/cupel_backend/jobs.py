@@ -139,9 +139,7 @@ def claim(system: "System", queue: str) -> Claim | None:
             row = connection.execute(_take(chosen.id, now, system.settings.lease_seconds)).first()
             if row is not None:
                 _serve(connection, queue, row.tenant, now)
-                return Claim(
-                    row.id, row.kind, row.queue, row.token, row.attempts, row.created_at, row.payload
-                )
+                return _claim(row)
 
 
 def _next(queue: str, now: datetime) -> Select[Any]:
@@ -173,6 +171,10 @@ def _take(id: str, now: datetime, lease_seconds: float) -> Any:
         )
         .returning(jobs)
     )
+
+
+def _claim(row: Row[Any]) -> Claim:
+    return Claim(row.id, row.kind, row.queue, row.token, row.attempts, row.created_at, row.payload)
 
 
 def _serve(connection: Connection, queue: str, tenant: str, now: datetime) -> None:
@@ -301,7 +303,9 @@ def _attempt(system: "System", claim: Claim, handler: Handler) -> None:
         outcome = "failed"
         log.exception("%s failed, attempt %d", claim.id, claim.attempts)
         fail(system, claim, f"{type(error).__name__}: {error}")
-    system.metrics.job(queue=claim.queue, outcome=outcome, seconds=monotonic() - began)
+    seconds = monotonic() - began
+    log.info("%s %s in %.3f s, attempt %d", claim.id, outcome, seconds, claim.attempts)
+    system.metrics.job(queue=claim.queue, outcome=outcome, seconds=seconds)
 
 
 # What people do

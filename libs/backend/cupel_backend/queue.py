@@ -5,11 +5,15 @@ no harm, for the scheduler rings again for whatever nobody claimed.
 """
 
 import logging
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from celery import Celery, signals
+from celery.platforms import SecurityWarning
 from kombu.entity import Queue
+from kombu.transport import TRANSPORT_ALIASES, filesystem
 
 from cupel_backend.settings import Settings
 
@@ -19,18 +23,44 @@ QUEUES = ("score", "audit", "notify")
 
 RING = "cupel.ring"
 
+FOLDER = "folder"
+"""Scheme of the broker URL that means a folder of this machine."""
+
+
+class FolderChannel(filesystem.Channel):
+    """kombu's folder of messages, which may be deleted at any time: nothing of value is in it."""
+
+    @property
+    def data_folder_in(self) -> str:
+        folder: str = self.transport_options["data_folder_in"]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return folder
+
+    data_folder_out = data_folder_in
+
+    def _lookup(self, exchange: str, routing_key: str, default: str | None = None) -> list[str]:
+        # kombu would look in another file, which may have gone: a routing key is a queue's name here
+        return [routing_key]
+
+
+class FolderTransport(filesystem.Transport):
+    """Celery over a folder."""
+
+    Channel = FolderChannel
+
+
+TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
+
 
 class Bell:
     """Rings for work. Never raises: what was accepted is accepted, whatever the broker does."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
         self._app = _app(settings)
 
     def ring(self, queue: str, *, times: int = 1) -> bool:
         """Say that `queue` has work for up to `times` workers; False if the broker can't be reached."""
         try:
-            _make_folders(self._settings)
             for _ in range(times):
                 self._app.send_task(RING, args=[queue], queue=queue, retry=False, ignore_result=True)
         except Exception as error:  # every broker library raises its own
@@ -50,7 +80,6 @@ def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str
     to stop never has to wait for a long queue.
     """
     app = _app(settings)
-    _make_folders(settings)
 
     @app.task(name=RING, ignore_result=True)  # type: ignore[untyped-decorator]
     def ring(queue: str) -> None:
@@ -60,12 +89,18 @@ def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str
     def on_process_init(**_: Any) -> None:
         begin()
 
+    def keep_logging(**_: Any) -> None:
+        """Being connected keeps Celery from setting up logging its own way."""
+
     signals.worker_process_init.connect(on_process_init, weak=False)
+    signals.setup_logging.connect(keep_logging, weak=False)
+    logging.getLogger("celery").setLevel(logging.WARNING)  # a line for each ring says nothing
+    warnings.simplefilter("ignore", SecurityWarning)  # root is no danger where messages are JSON
     worker = app.Worker(
         pool="prefork",
         concurrency=settings.workers,
         queues=list(QUEUES),
-        loglevel="INFO",
+        quiet=True,
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,
@@ -98,7 +133,7 @@ def _app(settings: Settings) -> Celery:
 
 
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    if not settings.broker_url.startswith("filesystem:"):
+    if not settings.broker_url.startswith(f"{FOLDER}:"):
         return {}
     folder = settings.broker_folder
     return {
@@ -108,9 +143,3 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
         "processed_folder": str(folder / "taken"),
         "polling_interval": settings.polling_seconds,
     }
-
-
-def _make_folders(settings: Settings) -> None:
-    if settings.broker_url.startswith("filesystem:"):
-        for name in ("messages", "control"):
-            (settings.broker_folder / name).mkdir(parents=True, exist_ok=True)

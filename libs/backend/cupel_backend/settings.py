@@ -63,7 +63,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def broker_url(self) -> str:
-        return self.broker or "filesystem://"
+        return self.broker or "folder://localhost"
 
     @cached_property
     def broker_folder(self) -> Path:
