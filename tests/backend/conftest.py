@@ -1,60 +1,15 @@
-"""A real system in a folder of its own, and builders of tiny tracks, judgments and runs."""
+"""A real system in a folder of the test's own."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cupel_backend import evaluations, jobs, qrels, submissions, tracks
-from cupel_backend.access import Principal
+from backend.cast import Clock
 from cupel_backend.settings import Settings
-from cupel_backend.submissions import Submission
 from cupel_backend.system import System, open_system
-
-ADMIN = Principal("house", "admin")
-ORGANISER = Principal("organisers", "organiser")
-ALICE = Principal("alice", "participant")
-BOB = Principal("bob", "participant")
-STRANGER = Principal("strangers", "organiser")
-
-ASPECTS = {"relevance": {"labels": [0, 1, 2]}, "credibility": {"labels": ["low", "high"]}}
-COLLECTION = b"""
-qrels:
-  - {file: relevance.txt, aspect: relevance}
-  - {file: credibility.txt, aspect: credibility}
-"""
-RELEVANCE = b"t1 0 a 2\nt1 0 b 1\nt1 0 c 0\nt2 0 a 0\nt2 0 b 2\n"
-CREDIBILITY = b"t1 0 a high\nt1 0 b low\nt1 0 c low\nt2 0 a low\nt2 0 b high\n"
-CORRECTED = b"t1 0 a 0\nt1 0 b 1\nt1 0 c 2\nt2 0 a 2\nt2 0 b 0\n"
-
-GOOD = [("t1", "abc"), ("t2", "bac")]
-POOR = [("t1", "cba"), ("t2", "acb")]
-
-
-def run_file(rankings: list[tuple[str, str]] = GOOD, tag: str = "run") -> bytes:
-    """A run that ranks one-letter documents: [("t1", "abc")]."""
-    lines = [
-        f"{topic} Q0 {document} {rank} {10 - rank} {tag}"
-        for topic, documents in rankings
-        for rank, document in enumerate(documents, 1)
-    ]
-    return ("\n".join(lines) + "\n").encode()
-
-
-@dataclass
-class Clock:
-    """A clock that moves when told to."""
-
-    now: datetime = datetime(2030, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def forward(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
 
 
 @pytest.fixture
@@ -81,53 +36,3 @@ def open_at(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., System]]:
 @pytest.fixture
 def system(open_at: Callable[..., System]) -> System:
     return open_at()
-
-
-def make_track(system: System, name: str = "track", **changes: Any) -> tracks.Track:
-    given: dict[str, Any] = {"title": "A track", "aspects": ASPECTS, "measures": ["nDCG@2", "AP", "P@1"]}
-    return tracks.create(system, ORGANISER, name=name, **{**given, **changes})
-
-
-def upload_qrels(system: System, track: str = "track", relevance: bytes = RELEVANCE) -> qrels.Version:
-    files = {"relevance.txt": relevance, "credibility.txt": CREDIBILITY}
-    return qrels.upload(system, ORGANISER, track, collection=COLLECTION, files=files)
-
-
-def publish_qrels(system: System, track: str = "track", relevance: bytes = RELEVANCE) -> qrels.Version:
-    number = upload_qrels(system, track, relevance).number
-    return qrels.publish(system, ORGANISER, track, number)
-
-
-def submit(
-    system: System,
-    principal: Principal = ALICE,
-    content: bytes = run_file(),
-    *,
-    track: str = "track",
-    name: str = "run.txt",
-    key: str | None = None,
-) -> Submission:
-    upload = submissions.begin(system, principal, track)
-    try:
-        upload.write(content)
-        return submissions.receive(system, principal, upload, name=name, key=key)
-    finally:
-        upload.discard()
-
-
-def work_off(system: System) -> int:
-    """Do every job that is ready, in this process; returns how many attempts that took."""
-    attempts = 0
-    while (claim := jobs.claim(system, "score")) is not None:
-        attempts += 1
-        try:
-            evaluations.evaluate(system, claim)
-        except Exception as error:
-            jobs.fail(system, claim, str(error))
-    return attempts
-
-
-@pytest.fixture
-def cast() -> dict[str, Principal]:
-    """Who takes part: the organisers of the track, two teams, and people who should see little."""
-    return {"admin": ADMIN, "organiser": ORGANISER, "alice": ALICE, "bob": BOB, "stranger": STRANGER}

@@ -1,0 +1,317 @@
+"""Jobs: claimed once, held by a lease, finished by the last holder only."""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import text
+
+from backend.cast import ADMIN, ALICE, ORGANISER, STRANGER, Clock, make_track, publish_qrels, submit, work_off
+from cupel_backend import jobs
+from cupel_backend.database import writing
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.jobs import Claim, Lost
+from cupel_backend.settings import Settings
+from cupel_backend.system import System, open_system
+
+
+def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
+    with writing(system.engine) as connection:
+        return jobs.enqueue(
+            connection,
+            now=system.now(),
+            key=key,
+            kind="test",
+            queue=queue,
+            tenant=tenant,
+            payload={"key": key},
+        )
+
+
+def take(system: System) -> Claim:
+    claim = jobs.claim(system, "score")
+    assert claim is not None
+    return claim
+
+
+def finish(system: System, claim: Claim) -> None:
+    with writing(system.engine) as connection:
+        jobs.finish(connection, claim, now=system.now())
+
+
+def finish_with_a_result(system: System, claim: Claim) -> None:
+    with writing(system.engine) as connection:
+        connection.execute(text("INSERT INTO turns VALUES ('result', 'x', '2030-01-01 00:00:00')"))
+        jobs.finish(connection, claim, now=system.now())
+
+
+def states(system: System) -> list[str]:
+    return [job.state for job in jobs.list_(system, ADMIN).items]
+
+
+def test_the_same_work_is_queued_once(system: System) -> None:
+    assert [add(system, "a"), add(system, "a")] == [True, False]
+    finish(system, take(system))
+    assert not add(system, "a")
+    assert states(system) == ["done"]
+
+
+def test_a_job_is_claimed_once_and_gets_a_new_token_each_time(system: System, clock: Clock) -> None:
+    add(system, "a")
+    first = take(system)
+    assert jobs.claim(system, "score") is None
+    clock.forward(21)
+    jobs.sweep(system)
+    assert take(system).token > first.token
+
+
+def test_a_queue_knows_nothing_of_another(system: System) -> None:
+    add(system, "a", queue="audit")
+    assert jobs.claim(system, "score") is None
+    assert jobs.claim(system, "audit") is not None
+
+
+def test_a_renewed_lease_survives_the_sweep(system: System, clock: Clock) -> None:
+    add(system, "a")
+    claim = take(system)
+    for _ in range(5):
+        clock.forward(15)
+        assert jobs.renew(system, claim)
+        assert jobs.sweep(system).expired == 0
+    finish(system, claim)
+    assert states(system) == ["done"]
+
+
+def test_a_stale_token_can_neither_renew_nor_finish_nor_fail(system: System, clock: Clock) -> None:
+    add(system, "a")
+    stale = take(system)
+    clock.forward(21)
+    jobs.sweep(system)
+    current = take(system)
+    assert not jobs.renew(system, stale)
+    assert not jobs.fail(system, stale, "too late")
+    with pytest.raises(Lost):
+        finish(system, stale)
+    finish(system, current)
+    assert states(system) == ["done"]
+
+
+def test_results_written_with_a_stale_token_are_rolled_back(system: System, clock: Clock) -> None:
+    add(system, "a")
+    stale = take(system)
+    clock.forward(21)
+    jobs.sweep(system)
+    with pytest.raises(Lost):
+        finish_with_a_result(system, stale)
+    with writing(system.engine) as connection:
+        assert connection.execute(text("SELECT count(*) FROM turns WHERE queue = 'result'")).scalar() == 0
+
+
+def test_a_failed_job_is_tried_again_after_a_pause_and_dies_with_its_error(
+    system: System, clock: Clock
+) -> None:
+    add(system, "a")
+    for attempt in (1, 2, 3):
+        claim = take(system)
+        assert claim.attempts == attempt
+        assert jobs.fail(system, claim, f"error {attempt}")
+        assert jobs.claim(system, "score") is None
+        clock.forward(10)
+    assert jobs.claim(system, "score") is None
+    [job] = jobs.list_(system, ADMIN, state="dead").items
+    assert (job.attempts, job.error) == (3, "error 3")
+
+
+def test_a_job_whose_workers_vanish_three_times_dies_and_says_why(system: System, clock: Clock) -> None:
+    add(system, "a")
+    for expected in (0, 0, 1):
+        take(system)
+        clock.forward(21)
+        assert jobs.sweep(system).died == expected
+    [job] = jobs.list_(system, ADMIN, state="dead").items
+    assert job.error is not None
+    assert "stopped responding" in job.error
+
+
+def test_a_dead_job_is_revived_by_a_person_with_all_its_attempts(system: System, clock: Clock) -> None:
+    add(system, "a")
+    for _ in range(3):
+        jobs.fail(system, take(system), "no")
+        clock.forward(10)
+    [job] = jobs.list_(system, ADMIN, state="dead").items
+    assert jobs.revive(system, ADMIN, job.id).state == "queued"
+    assert take(system).attempts == 1
+    with pytest.raises(Conflict, match="running"):
+        jobs.revive(system, ADMIN, job.id)
+
+
+def test_tenants_take_turns_however_much_one_of_them_queued(system: System, clock: Clock) -> None:
+    for number in range(6):
+        add(system, f"storm {number}", tenant="big")
+    for number in range(2):
+        add(system, f"small {number}", tenant="small")
+    served = []
+    for _ in range(8):
+        claim = take(system)
+        served.append(claim.payload["key"].split()[0])
+        finish(system, claim)
+        clock.forward(1)
+    assert served == ["storm", "small", "storm", "small", "storm", "storm", "storm", "storm"]
+
+
+def test_the_sweep_rings_for_what_waits_and_only_for_that(system: System) -> None:
+    assert jobs.sweep(system).rung == ()
+    add(system, "a")
+    assert jobs.sweep(system).rung == ("score",)
+    take(system)
+    assert jobs.sweep(system).rung == ()
+
+
+def test_a_handler_that_raises_fails_its_job_and_the_next_one_is_done(system: System) -> None:
+    add(system, "bad")
+    add(system, "good")
+
+    def handle(system: System, claim: Claim) -> None:
+        if claim.payload["key"] == "bad":
+            raise RuntimeError("broken input")
+        finish(system, claim)
+
+    assert not jobs.work(system, "score", {"test": handle})
+    failed = next(job for job in jobs.list_(system, ADMIN).items if job.error)
+    assert failed.error == "RuntimeError: broken input"
+    assert sorted(states(system)) == ["done", "queued"]
+
+
+def test_a_turn_ends_although_there_is_more_to_do(open_at: Any) -> None:
+    system = open_at(turn_seconds=0)
+    add(system, "a")
+    assert jobs.work(system, "score", {})
+    assert states(system) == ["queued"]
+
+
+def test_jobs_are_seen_by_whom_they_concern(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    [job] = submit(system, ALICE).jobs
+    for principal in (ALICE, ORGANISER, ADMIN):
+        assert jobs.get(system, principal, job.id).id == job.id
+    with pytest.raises(NotFound):
+        jobs.get(system, STRANGER, job.id)
+    with pytest.raises(Forbidden):
+        jobs.list_(system, ALICE)
+    assert jobs.list_(system, STRANGER).items == ()
+    assert len(jobs.list_(system, ORGANISER).items) == 1
+
+
+def test_a_participant_can_not_revive_a_job(system: System, clock: Clock) -> None:
+    make_track(system)
+    publish_qrels(system)
+    [job] = submit(system, ALICE).jobs
+    for _ in range(3):
+        jobs.fail(system, take(system), "no")
+        clock.forward(10)
+    with pytest.raises(Forbidden):
+        jobs.revive(system, ALICE, job.id)
+    assert jobs.revive(system, ORGANISER, job.id).state == "queued"
+    assert work_off(system) == 1
+
+
+def test_an_unknown_state_is_refused_by_name(system: System) -> None:
+    with pytest.raises(Invalid, match="'lost'"):
+        jobs.list_(system, ADMIN, state="lost")
+
+
+class Interleavings(RuleBasedStateMachine):
+    """Two careless workers, a clock and a sweeper in any order. Each job's result is written at most once,
+    by the holder of its last token, and no job is ever lost: it is waiting, held, done or dead."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.clock = Clock()
+        self.system = replace(open_system(Settings(data=Path(mkdtemp(dir=self.base)))), now=self.clock)
+        self.system.migrate()
+        self.claims: list[Claim] = []
+        self.written: list[str] = []
+        self.added: set[str] = set()
+
+    base: Path
+
+    def teardown(self) -> None:
+        if hasattr(self, "system"):
+            self.system.close()
+
+    @rule(key=st.sampled_from("abcd"), tenant=st.sampled_from(["alice", "bob"]))
+    def enqueue(self, key: str, tenant: str) -> None:
+        assert add(self.system, key, tenant=tenant) == (key not in self.added)
+        self.added.add(key)
+
+    @rule()
+    def claim(self) -> None:
+        claim = jobs.claim(self.system, "score")
+        if claim is not None:
+            held = [c for c in self.claims if c.id == claim.id]
+            assert all(c.token < claim.token for c in held)
+            assert claim.payload["key"] not in self.written
+            self.claims.append(claim)
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
+    def finish(self, data: st.DataObject) -> None:
+        claim = data.draw(st.sampled_from(self.claims))
+        newest = max(c.token for c in self.claims if c.id == claim.id)
+        try:
+            finish(self.system, claim)
+        except Lost:
+            return
+        assert claim.token == newest
+        self.written.append(claim.payload["key"])
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
+    def renew(self, data: st.DataObject) -> None:
+        claim = data.draw(st.sampled_from(self.claims))
+        newest = max(c.token for c in self.claims if c.id == claim.id)
+        assert not jobs.renew(self.system, claim) or claim.token == newest
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
+    def fail(self, data: st.DataObject) -> None:
+        claim = data.draw(st.sampled_from(self.claims))
+        newest = max(c.token for c in self.claims if c.id == claim.id)
+        assert not jobs.fail(self.system, claim, "no") or claim.token == newest
+
+    @rule(seconds=st.sampled_from([1, 7, 30]))
+    def wait(self, seconds: int) -> None:
+        self.clock.forward(seconds)
+
+    @rule()
+    def sweep(self) -> None:
+        jobs.sweep(self.system)
+
+    @rule()
+    def revive(self) -> None:
+        for job in jobs.list_(self.system, ADMIN, state="dead").items:
+            jobs.revive(self.system, ADMIN, job.id)
+
+    @invariant()
+    def each_result_is_written_once_and_nothing_is_lost(self) -> None:
+        if not hasattr(self, "system"):
+            return
+        found = jobs.list_(self.system, ADMIN).items
+        assert len(self.written) == len(set(self.written))
+        assert len(found) == len(self.added)
+        assert sum(job.state == "done" for job in found) == len(self.written)
+        assert all(job.attempts <= 3 for job in found)
+
+
+def test_any_interleaving_writes_each_result_once(tmp_path: Path) -> None:
+    machine = type("Machine", (Interleavings,), {"base": tmp_path})
+    machine.TestCase.settings = settings(
+        max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    machine.TestCase().runTest()
