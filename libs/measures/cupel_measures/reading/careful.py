@@ -83,19 +83,38 @@ def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> Rows:
 
 
 def _blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
-    """Blocks of whole lines; only one that has no end within the line limit lacks its newline."""
-    start = stream.read(len(BOM))
-    kept = b"" if start == BOM else start
-    while chunk := stream.read(BLOCK):
-        data = kept + chunk
-        cut = data.rfind(b"\n") + 1
+    """Blocks of whole lines; only one that has no end within the line limit lacks its newline.
+
+    Raises Refused where the stream does, once it has given all whole lines before that.
+    """
+    kept, first, broken = b"", True, None
+    while broken is None:
+        chunk, broken = _chunk(stream)
+        if not chunk:
+            break
+        data = kept + (chunk.removeprefix(BOM) if first else chunk)
+        first, cut = False, data.rfind(b"\n") + 1
         if len(data) - cut > limits.line:
             cut = len(data)
         kept = data[cut:]
         if cut:
             yield data[:cut]
+    if broken:
+        raise broken
     if kept:
         yield kept
+
+
+def _chunk(stream: BinaryIO) -> tuple[bytes, Refused | None]:
+    """About BLOCK bytes, fewer at the end; and why there can be no more, where the stream is damaged."""
+    pieces, size = [], 0
+    try:
+        while size < BLOCK and (piece := stream.read1(BLOCK - size)):  # type: ignore[attr-defined]
+            pieces.append(piece)
+            size += len(piece)
+    except Refused as refused:
+        return b"".join(pieces), refused
+    return b"".join(pieces), None
 
 
 @dataclass

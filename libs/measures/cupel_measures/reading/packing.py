@@ -27,7 +27,7 @@ def pack(run: Run) -> bytes:
         topics,
         ids.blob,
     )
-    return head + zstandard.ZstdCompressor(level=3).compress(b"".join(columns))
+    return head + zstandard.ZstdCompressor(level=3, write_checksum=True).compress(b"".join(columns))
 
 
 def unpack(blob: bytes) -> Ranking:
@@ -44,13 +44,15 @@ def unpack(blob: bytes) -> Ranking:
         data = zstandard.ZstdDecompressor().decompress(blob[_HEAD.size :], max_output_size=sum(sizes))
     except zstandard.ZstdError as error:
         raise ValueError(f"a packed ranking is damaged: {error}") from error
+    if len(data) != sum(sizes):
+        raise ValueError("a packed ranking is damaged: it is not as large as it says")
     cuts = np.cumsum((0, *sizes)).tolist()
     offsets = np.frombuffer(data, "<i8", topics + 1, cuts[0])
     starts = np.zeros(documents + 1, np.int64)
     np.cumsum(np.frombuffer(data, "<u4", documents, cuts[1]), out=starts[1:])
     scores = np.frombuffer(data, "<f8", documents, cuts[2])
     names = tuple(data[cuts[3] : cuts[4]].decode().split("\n")) if topics else ()
-    if len(data) != cuts[5] or starts[-1] != id_bytes or offsets[-1] != documents or len(names) != topics:
+    if starts[-1] != id_bytes or offsets[-1] != documents or len(names) != topics:
         raise ValueError("a packed ranking is damaged: its columns do not fit")
     return Ranking(names, offsets, Ids(data[cuts[4] : cuts[5]], starts), scores)
 

@@ -173,11 +173,10 @@ class _Order:
                 self.findings.add(finding, self.tied if code == TIES else tally.topics)
 
     def _tie_message(self) -> str:
-        places = [f"rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items())]
-        topics = _topics(self.tallies[TIES].topics)
-        return (
-            f"{self.tied:,} lines in {topics} share a score with another; ties cross {' and '.join(places)}"
-        )
+        places = [f"cross rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items()) if n]
+        where = " and ".join(places) or f"cross no cutoff at {' or '.join(map(str, sorted(self.crossing)))}"
+        having = _topics(self.tallies[TIES].topics)
+        return f"{self.tied:,} lines in {having} share a score with another line; ties {where}"
 
 
 def rank_rows(rows: Rows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:

@@ -211,12 +211,20 @@ class _Plain(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
-            got = self._plain.readinto(buffer) or 0  # type: ignore[union-attr]
+            got = self._piece(buffer)
         except self._damage as error:
             self._corrupt(error)
         self._count += got
         self._check()
         return got
+
+    def _piece(self, buffer: memoryview) -> int:
+        """Fill some of `buffer` with what one step gives, so that damage after it costs nothing before it."""
+        if not hasattr(self._plain, "read1"):
+            return self._plain.readinto(buffer) or 0  # type: ignore[union-attr]
+        data = self._plain.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
     def _check(self) -> None:
         limits, sent = self._limits, max(self._raw.count, 1)

@@ -44,11 +44,11 @@ def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = N
         return findings
     missing = sorted(ours.difference(theirs))
     if missing:
-        message = f"{len(missing):,} of {len(ours):,} topics are missing from the run: {_some(missing)}"
+        message = f"the run lacks {len(missing):,} of {len(ours):,} topics: {_some(missing)}"
         findings.add(Finding(MISSING, message, file, topic=missing[0], sample=_some(missing)), len(missing))
     extra = [topic for topic in theirs if topic not in ours]
     if extra:
-        message = f"{len(extra):,} topics of the run are not in the track and are ignored: {_some(extra)}"
+        message = f"the track lacks {len(extra):,} of the run's {len(theirs):,} topics: {_some(extra)}"
         findings.add(Finding(EXTRA, message, file, topic=extra[0], sample=_some(extra)), len(extra))
     return findings
 

@@ -1,0 +1,58 @@
+"""A stored ranking comes back as it was; its digest names its content alone."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from cupel_measures.reading.runs import digest, pack, read_run, unpack
+
+RUN = "2 Q0 b 1 1e-3 t\n2 Q0 \u00e9 1 1e-3 t\n10 Q0 a 1 3 t\n10 Q0 c 1 -0.0 t\n".encode()
+LINES = "10\ta\t3.0\n10\tc\t-0.0\n2\t\u00e9\t0.001\n2\tb\t0.001\n"
+
+
+def test_a_digest_is_that_of_the_ordered_lines() -> None:
+    assert digest(read_run(RUN).ranking) == hashlib.sha256(LINES.encode()).hexdigest()
+
+
+def test_a_digest_ignores_tag_ranks_layout_and_the_order_of_lines() -> None:
+    other = b"# x\n" + b"\r\n".join(
+        reversed(RUN.replace(b" t\n", b"\tu v\n").replace(b" 1 ", b"  9 ").splitlines())
+    )
+    assert digest(read_run(other).ranking) == digest(read_run(RUN).ranking)
+
+
+def test_a_digest_depends_on_every_document_and_score() -> None:
+    changed = [
+        RUN.replace(b"c", b"d"),
+        RUN.replace(b"1e-3 t", b"2e-3 t", 1),
+        RUN.replace(b"10 Q0 a", b"11 Q0 a"),
+    ]
+    assert len({digest(read_run(text).ranking) for text in (RUN, *changed)}) == 4
+
+
+def test_a_packed_ranking_comes_back() -> None:
+    run = read_run(RUN)
+    ranking = unpack(pack(run))
+    assert ranking.topics == run.ranking.topics
+    assert ranking.documents.to_list() == run.ranking.documents.to_list()
+    assert np.array_equal(ranking.scores, run.ranking.scores)
+    assert ranking.offsets.tolist() == run.ranking.offsets.tolist()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda blob: b"",
+        lambda blob: b"rubbish!" * 10,
+        lambda blob: blob[:30],
+        lambda blob: blob[:-3],
+        lambda blob: blob[:8] + b"\xff" * 8 + blob[16:],
+        lambda blob: blob[:8] + b"\x01" + blob[9:],
+        lambda blob: blob[:50] + b"\xff" * 8 + blob[58:],
+    ],
+    ids=["nothing", "rubbish", "the head only", "cut short", "absurd sizes", "wrong sizes", "damaged"],
+)
+def test_a_damaged_blob_is_a_value_error(damage: object) -> None:
+    with pytest.raises(ValueError, match="packed ranking"):
+        unpack(damage(pack(read_run(RUN))))  # type: ignore[operator]

@@ -1,0 +1,299 @@
+"""What the careful reader says of a run: every error and warning (compatibility.md 1.3), where, how many."""
+
+import pytest
+
+from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
+from cupel_measures.model import Run
+from cupel_measures.reading.qrels import read_qrels
+from cupel_measures.reading.runs import (
+    Limits,
+    check_against,
+    check_judged,
+    join_run,
+    profile_effects,
+    read_run,
+)
+
+
+def refused(text: bytes, **settings: int) -> Findings:
+    with pytest.raises(Refused) as caught:
+        read_run(text, name="mytag.txt", limits=Limits(**settings))
+    return caught.value.findings
+
+
+def only(findings: Findings) -> Finding:
+    assert len(findings) == 1, [str(finding) for finding in findings]
+    return next(iter(findings))
+
+
+def run_of(*lines: str, name: str | None = None, depth: int | None = None) -> Run:
+    """A run of lines `topic document rank score`."""
+    words = [line.split() for line in lines]
+    text = "".join(f"{topic} Q0 {document} {rank} {score} mytag\n" for topic, document, rank, score in words)
+    return read_run(text.encode(), name=name, depth=depth)
+
+
+def codes(findings: Findings) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def where(finding: Finding) -> tuple[int | None, int | None, str | None, str | None]:
+    return finding.line, finding.column, finding.topic, finding.sample
+
+
+GOOD = b"7 Q0 a 1 2.5 mytag\n7 Q0 b 2 1.5 mytag\n"
+
+
+def test_a_clean_run_has_no_findings() -> None:
+    run = read_run(GOOD, name="mytag.txt.gz", depth=2)
+    assert not list(run.findings)
+    assert run.tag == "mytag"
+    assert run.ranking.topics == ("7",)
+    assert run.ranking.documents.to_list() == [b"a", b"b"]
+
+
+def test_too_few_columns_are_reported_with_line_column_topic_and_sample() -> None:
+    finding = only(refused(GOOD + b"\n8 Q0 c 1 2.5\r\n"))
+    assert (finding.code, finding.file) == ("run-columns", "mytag.txt")
+    assert where(finding) == (4, 13, "8", "8 Q0 c 1 2.5")
+    assert "5 columns where six are wanted" in finding.message
+
+
+def test_a_score_and_a_rank_that_are_no_numbers_are_both_reported() -> None:
+    findings = refused(GOOD + b"7\tQ0\tc\t3rd\t1,5\tmytag\n")
+    assert sorted(codes(findings)) == ["run-rank", "run-score"]
+    score, rank = sorted(findings, key=lambda finding: finding.code, reverse=True)
+    assert where(score) == (3, 12, "7", "1,5")
+    assert where(rank) == (3, 8, "7", "3rd")
+
+
+def test_columns_are_counted_in_characters() -> None:
+    finding = only(refused("7 Q0 \u00e9\u00e9\u6f22 1 x mytag\n".encode()))
+    assert where(finding) == (1, 12, "7", "x")
+
+
+def test_a_duplicate_names_both_lines() -> None:
+    finding = only(refused(GOOD + b"8 Q0 a 1 2 mytag\n7 Q0 a 3 1 mytag\n"))
+    assert finding.code == "run-duplicate"
+    assert where(finding) == (4, 6, "7", "a")
+    assert "first on line 1" in finding.message
+
+
+def test_a_line_that_is_not_text_is_reported_and_others_too() -> None:
+    findings = refused(b"7 Q0 \xff 1 1 mytag\n7 Q0 a 1 x mytag\n7 Q0 b\x00 1 1 mytag\n")
+    assert codes(findings) == ["run-not-text", "run-not-text", "run-score"]
+    first, second, score = findings
+    assert (first.line, first.column) == (1, 6)
+    assert (second.line, second.column) == (3, 7)
+    assert "NUL" in second.message
+    assert score.line == 2
+
+
+def test_utf_16_is_called_by_its_name() -> None:
+    assert "UTF-16" in only(refused(GOOD.decode().encode("utf-16"))).message
+
+
+def test_all_errors_are_counted_and_a_hundred_of_each_kind_listed() -> None:
+    findings = refused(b"".join(f"7 Q0 d{i} 1 x mytag\n7 short\n".encode() for i in range(250)))
+    assert findings.totals == {"run-score": 250, "run-columns": 250}
+    assert codes(findings).count("run-score") == LISTED_PER_CODE == codes(findings).count("run-columns")
+    assert [finding.line for finding in findings if finding.code == "run-score"][:3] == [1, 3, 5]
+
+
+def test_line_numbers_go_on_from_block_to_block() -> None:
+    lines = [f"{topic} Q0 document-{i} 1 {1 / (i + 1)} mytag\n" for topic in range(40) for i in range(1000)]
+    lines[30_000] = "30 Q0 x 1 y mytag\n"
+    lines[39_999] = lines[39_998]
+    score, duplicate = refused("".join(lines).encode())
+    assert (score.code, score.line, score.topic) == ("run-score", 30_001, "30")
+    assert (duplicate.code, duplicate.line, duplicate.sample) == ("run-duplicate", 40_000, "document-998")
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "line"), [("line", 17, 1), ("lines", 1, 2), ("topics", 0, 1), ("depth", 1, 2)]
+)
+def test_a_limit_that_is_reached_is_named_and_ends_the_reading(limit: str, value: int, line: int) -> None:
+    finding = only(
+        refused(GOOD + b"junk\n" * 3, **{limit: value})
+        if limit in ("line", "lines")
+        else refused(GOOD, **{limit: value})
+    )
+    assert (finding.code, finding.line) == (f"limit-{limit}", line)
+    assert f"`{limit}`" in finding.message
+
+
+def test_a_line_without_an_end_is_not_read_into_memory() -> None:
+    assert only(refused(b"x" * 30_000_000, line=1000)).code == "limit-line"
+
+
+# ---------------------------------------------------------------------------------------- warnings
+
+
+def warned(run: Run, code: str) -> tuple[Finding, int]:
+    found = [finding for finding in run.findings if finding.code == code]
+    assert len(found) == 1, codes(run.findings)
+    assert found[0].severity == "warning"
+    return found[0], run.findings.totals[code]
+
+
+def test_more_documents_than_the_depth_are_reported_and_kept() -> None:
+    run = run_of("1 a 1 3", "2 a 1 3", "2 b 2 2", "2 c 3 1", depth=2)
+    finding, topics = warned(run, "run-depth")
+    assert (topics, finding.topic, finding.line) == (1, "2", 2)
+    assert len(run.ranking.documents) == 4
+
+
+def test_ranks_that_contradict_scores() -> None:
+    run = run_of("1 a 2 3", "1 b 1 2", "1 c 3 1", "2 a 1 3", "2 b 2 2")
+    finding, topics = warned(run, "run-ranks-contradict")
+    assert (topics, finding.topic) == (1, "1")
+
+
+def test_ranks_within_a_tie_contradict_nothing() -> None:
+    run = run_of("1 a 1 2", "1 b 2 2", "1 c 3 1")
+    assert codes(run.findings) == ["run-ties"]
+
+
+def test_all_ranks_equal() -> None:
+    finding, topics = warned(run_of("1 a 0 3", "1 b 0 2", "2 a 0 1", "2 b 0 0.5"), "run-ranks-equal")
+    assert (topics, finding.topic) == (2, "1")
+
+
+def test_ranks_that_begin_at_zero() -> None:
+    assert codes(run_of("1 a 0 3", "1 b 1 2").findings) == ["run-ranks-zero"]
+
+
+def test_scores_that_rise_with_the_rank_may_be_upside_down() -> None:
+    run = run_of("1 a 1 0.1", "1 b 2 0.2", "1 c 3 0.3")
+    finding, _ = warned(run, "run-upside-down")
+    assert "upside down" in finding.message
+    assert codes(run.findings) == ["run-upside-down"]
+
+
+def test_ties_are_counted_by_line_topic_and_cutoff() -> None:
+    lines = [f"1 a{i} {i} {20 - i}" for i in range(1, 10)] + ["1 b 10 1", "1 c 11 1", "2 a 1 1", "2 b 2 1"]
+    finding, lines_tied = warned(run_of(*lines, depth=1), "run-ties")
+    assert lines_tied == 4
+    assert "4 lines in 2 topics" in finding.message
+    assert "cross rank 1 in 1 topic and cross rank 10 in 1 topic" in finding.message
+
+
+@pytest.mark.parametrize(
+    "name", ["mytag", "mytag.txt", "mytag.run.gz", "folder/mytag.dat.zst", "input.mytag.gz"]
+)
+def test_a_tag_that_is_the_files_name_is_fine(name: str) -> None:
+    assert not list(read_run(GOOD, name=name).findings)
+
+
+def test_a_tag_that_is_not_the_files_name() -> None:
+    finding, _ = warned(read_run(GOOD, name="other.txt"), "run-tag")
+    assert finding.sample == "mytag"
+
+
+def test_a_second_column_that_is_not_q0() -> None:
+    finding, lines = warned(read_run(GOOD.replace(b"Q0 b", b"0 b")), "run-second-column")
+    assert (lines, *where(finding)) == (1, 2, 3, None, "0")
+
+
+# ------------------------------------------------------------------------------------ beside the track
+
+
+def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
+    run = run_of("1 a 1 1", "9 a 1 1")
+    findings = check_against(run, ["1", "2", "3"], file="r")
+    assert findings.totals == {"run-topics-missing": 2, "run-topics-extra": 1}
+    assert not findings.refused
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "hint"),
+    [
+        (["qtest.1", "qtest.2"], ["1", "2"], "prefix: 'qtest.' is in those of the run only"),
+        (["1", "2"], ["qtest.1", "qtest.2"], "prefix: 'qtest.' is in those of the track only"),
+        (["1-en", "2-en"], ["1", "2"], "suffix: '-en' is in those of the run only"),
+        (["007", "010"], ["7", "10"], "leading zeros: '007' in the run, '7' in the track"),
+        (["mb1", "mb2"], ["mb01", "mb02"], "leading zeros: 'mb1' in the run, 'mb01' in the track"),
+    ],
+)
+def test_no_topic_in_common_comes_with_a_hint(theirs: list[str], ours: list[str], hint: str) -> None:
+    findings = check_against(run_of(*(f"{topic} a 1 1" for topic in theirs)), ours)
+    assert findings.refused
+    assert hint in only(findings).message
+
+
+def test_no_topic_in_common_without_a_reason_has_no_hint() -> None:
+    finding = only(check_against(run_of("x a 1 1"), ["y"]))
+    assert (finding.code, "differ" in finding.message) == ("run-topics-none", False)
+
+
+def test_joining_reports_what_reading_and_topics_find() -> None:
+    with pytest.raises(Refused) as caught:
+        join_run(GOOD.replace(b"2.5", b"1.5"), read_qrels(b"8 0 a 1\n"))
+    assert set(caught.value.findings.totals) == {"run-ties", "run-topics-none"}
+
+
+def test_few_judged_documents_at_the_top() -> None:
+    run = run_of("1 a 1 3", "1 b 2 2", "1 c 3 1")
+    assert codes(check_judged(run, read_qrels(b"1 0 a 1\n"))) == ["run-few-judged"]
+    assert not list(check_judged(run, read_qrels(b"1 0 a 1\n1 0 c 0\n")))
+
+
+# ------------------------------------------------------------------------------------------- profiles
+
+
+def test_topics_that_single_precision_orders_otherwise() -> None:
+    run = run_of(
+        "1 a 1 0.100000001", "1 b 2 0.1", "2 b 1 0.100000001", "2 a 2 0.1", "3 a 1 2e-305", "3 b 2 1e-305"
+    )
+    assert profile_effects(run).precision == ("1", "3")
+
+
+def test_a_difference_below_the_depth_is_none() -> None:
+    run = run_of("1 z 1 9", "1 a 2 0.100000001", "1 b 3 0.1")
+    assert profile_effects(run, depth=1).precision == ()
+    assert profile_effects(run, depth=2).precision == ("1",)
+
+
+def test_topics_that_the_rank_column_orders_otherwise() -> None:
+    run = run_of("1 a 1 2", "1 b 2 1", "2 a 2 2", "2 b 1 1", "3 a 1 1", "3 b 2 1", "4 a 0 1", "4 b 0 1")
+    assert profile_effects(run).ranks == ("2", "3")
+
+
+# ------------------------------------------------------------------------------------------- metadata
+
+BLOCK = b"""# ir_metadata.start
+# platform:
+#   cpu: {cores: 8}
+# version: 1.10
+# tags: [a, b]
+# ir_metadata.end
+"""
+
+
+def test_metadata_in_comments_is_kept_as_text() -> None:
+    run = read_run(b"# hello\n" + BLOCK + GOOD)
+    assert run.metadata == {"platform": {"cpu": {"cores": "8"}}, "version": "1.10", "tags": ["a", "b"]}
+    assert read_run(GOOD).metadata is None
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"# ir_metadata.start\n# a: 1\n",
+        b"# ir_metadata.start\n# a: [\n# ir_metadata.end\n",
+        b"# ir_metadata.start\n# just words\n# ir_metadata.end\n",
+        b"# ir_metadata.start\n# a: &x [1]\n# b: [*x, *x]\n# ir_metadata.end\n",
+        b"# ir_metadata.start\n# a: " + b"[" * 5000 + b"\n# ir_metadata.end\n",
+    ],
+    ids=["no end", "no YAML", "no mapping", "aliases", "too deep"],
+)
+def test_metadata_that_cannot_be_read_is_a_warning(block: bytes) -> None:
+    run = read_run(block + GOOD)
+    assert run.metadata is None
+    assert codes(run.findings) == ["run-metadata"]
+
+
+def test_every_finding_tells_what_would_be_right() -> None:
+    kinds = [kind for code, kind in KINDS.items() if code.startswith(("run-", "file-", "limit-"))]
+    assert len(kinds) > 25
+    assert all(kind.remedy and kind.meaning for kind in kinds)
