@@ -1,7 +1,7 @@
 """The database: engines, transactions, migrations and pages, in SQL that SQLite and PostgreSQL share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -112,10 +112,11 @@ def page(
 
 
 def _place(key: Any, cursor: str) -> Any:
-    try:
-        return key.type.python_type(cursor)
-    except ValueError:
-        raise CURSOR_UNKNOWN(f"{cursor!r} is not a cursor of this list") from None
+    with suppress(ValueError):
+        place = key.type.python_type(cursor)
+        if not isinstance(place, int) or abs(place) < 2**63:  # else no database could compare it
+            return place
+    raise CURSOR_UNKNOWN(f"{cursor!r} is not a cursor of this list")
 
 
 def migrate(engine: Engine) -> None:

@@ -351,7 +351,7 @@ class Client:
 
     @contextmanager
     def _streaming(self, path: str, *, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
-        timeout = httpx.Timeout(self._http.timeout, read=QUIET_SECONDS)
+        timeout = httpx.Timeout(self._http.timeout.connect, read=QUIET_SECONDS)
         with self._http.stream("GET", path, headers=dict(headers or {}), timeout=timeout) as answer:
             if not answer.is_success:
                 answer.read()

@@ -1,11 +1,13 @@
 """What a request brings: the service, the caller, and the parameters that many routes share."""
 
+import json
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import anyio.to_thread
 from fastapi import Depends, Header, Path, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from cupel_backend import access
 from cupel_backend.access import Principal
@@ -55,6 +57,21 @@ Key = Annotated[
     ),
 ]
 IfNoneMatch = Annotated[str | None, Header(max_length=2000)]
+
+
+class Wanted(BaseModel):
+    """A JSON body: fields that are not known are refused, and so is text that no encoding can hold."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _encodable(cls, body: Any) -> Any:
+        try:
+            json.dumps(body, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half of a surrogate pair, which is no text") from None
+        return body
 
 
 class Window:

@@ -68,7 +68,7 @@ async def upload_qrels(
     request: Request, response: Response, track: Text, system: Sys, caller: Caller
 ) -> Response:
     """Check judgments and keep them as the track's next version, a draft. Needs its organiser."""
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise TYPE_UNSUPPORTED(
             "send multipart/form-data: a part `collection`, and a part `files` for each file"
         )

@@ -66,7 +66,7 @@ async def submit_run(
     key: Key = None,
 ) -> Response:
     """Hand in a run. The answer holds the verdict on the file; scoring follows, see `links.events`."""
-    if request.headers.get("content-type", "").startswith(NOT_A_RUN):
+    if request.headers.get("content-type", "").lower().startswith(NOT_A_RUN):
         raise TYPE_UNSUPPORTED("send the file itself as the body, for example `curl --data-binary @run.gz`")
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None
     upload = await in_thread(partial(submissions.begin, system, caller, track, length=length))

@@ -3,21 +3,19 @@
 from datetime import datetime
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from cupel_backend import access
 from cupel_gateway import models
 from cupel_gateway.answering import paged
-from cupel_gateway.asking import Asked, Caller, Sys, Text
+from cupel_gateway.asking import Asked, Caller, Sys, Text, Wanted
 from cupel_gateway.problems import refuses
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 
-class TokenWanted(BaseModel):
+class TokenWanted(Wanted):
     """A token to make."""
-
-    model_config = ConfigDict(extra="forbid")
 
     team: str = Field(max_length=200, examples=["aster"])
     scope: str = Field(max_length=200, examples=["participant"])

@@ -3,12 +3,12 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from cupel_backend import leaderboards, tracks
 from cupel_gateway import models
 from cupel_gateway.answering import next_address, paged, tagged, unchanged
-from cupel_gateway.asking import Asked, Caller, IfNoneMatch, MeasureText, QrelsNumber, Sys, Text
+from cupel_gateway.asking import Asked, Caller, IfNoneMatch, MeasureText, QrelsNumber, Sys, Text, Wanted
 from cupel_gateway.problems import refuses
 
 router = APIRouter(prefix="/tracks", tags=["tracks"])
@@ -16,10 +16,8 @@ router = APIRouter(prefix="/tracks", tags=["tracks"])
 Texts = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=1000)]
 
 
-class TrackWanted(BaseModel):
+class TrackWanted(Wanted):
     """A track to make. Aspects and label sets are written as in a collection file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(max_length=200, examples=["health-2026"])
     title: str = Field(max_length=1000, examples=["Health answers 2026"])
@@ -32,13 +30,11 @@ class TrackWanted(BaseModel):
     depth: int = Field(1000, ge=1, description="rankings are cut here")
 
 
-class TrackChange(BaseModel):
+class TrackChange(Wanted):
     """A merge patch (RFC 7396): what is absent stays as it is."""
 
-    model_config = ConfigDict(extra="forbid")
-
     title: str = Field("", max_length=1000)
-    measures: Texts = []
+    measures: Texts = Field([])
     closed: bool = False
 
 

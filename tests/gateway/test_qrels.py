@@ -1,0 +1,149 @@
+"""Judgments over HTTP: upload, publish, and what moved."""
+
+import pytest
+
+from gateway_service import COLLECTION, CORRECTED, CREDIBILITY, RELEVANCE, run_file
+
+
+def test_judgments_become_a_draft_and_then_the_board(service) -> None:
+    track = service.track()
+    answer = service.upload(track)
+    assert answer.status_code == 201
+    draft = answer.json()
+    assert (draft["number"], draft["state"]) == (1, "draft")
+    assert draft["counts"]
+    assert service.get("participant", f"/v1/tracks/{track}/leaderboard")["qrels"] is None
+    published = service.ask("organiser", "POST", answer.headers["location"] + "/publish")
+    assert published.status_code == 202
+    assert published.headers["location"] == answer.headers["location"]
+    service.work()
+    assert service.get("participant", answer.headers["location"])["state"] == "current"
+    assert service.get("participant", f"/v1/tracks/{track}/leaderboard")["qrels"] == 1
+
+
+def test_a_correction_rescores_everything_and_says_what_moved(service, track: str) -> None:
+    service.submitted(track, run_file(("t1", "abc"), ("t2", "bac")), name="old-favourite")
+    service.submitted(
+        track, run_file(("t1", "cba"), ("t2", "abc")), who="other participant", name="late-winner"
+    )
+    service.work()
+    assert service.publish(track, relevance=CORRECTED) == 2
+    moved = service.get("participant", f"/v1/tracks/{track}/qrels/2/diff?from=1&measure=nDCG@10")
+    rows = {row["name"]: row for row in moved["rows"]}
+    assert (rows["old-favourite"]["old_rank"], rows["old-favourite"]["new_rank"]) == (1, 2)
+    assert (rows["late-winner"]["old_rank"], rows["late-winner"]["new_rank"]) == (2, 1)
+    assert rows["late-winner"]["new_score"] > rows["late-winner"]["old_score"]
+    assert (
+        service.get("participant", f"/v1/tracks/{track}/leaderboard?qrels=1")["rows"][0]["name"]
+        == "old-favourite"
+    )
+    assert service.get("participant", f"/v1/tracks/{track}/leaderboard")["rows"][0]["name"] == "late-winner"
+    assert service.get("participant", f"/v1/tracks/{track}/qrels/1")["state"] == "superseded"
+
+
+def test_publishing_twice_changes_nothing_and_going_back_is_refused(service, track: str) -> None:
+    older = service.upload(track).json()["number"]
+    service.publish(track, relevance=CORRECTED)
+    again = service.ask("organiser", "POST", f"/v1/tracks/{track}/qrels/{older + 1}/publish")
+    assert (again.status_code, again.json()["state"]) == (202, "current")
+    back = service.ask("organiser", "POST", f"/v1/tracks/{track}/qrels/{older}/publish")
+    assert (back.status_code, back.json()["code"]) == (409, "qrels-older")
+
+
+def test_every_error_of_every_file_is_told_with_its_line(service) -> None:
+    track = service.track()
+    answer = service.upload(track, relevance=b"t1 0 a 7\nt1 0 b\nt1 0 c 1\nt1 0 c 2\n")
+    assert answer.status_code == 422
+    problem = answer.json()
+    assert problem["code"] == "qrels-invalid"
+    assert {(one["file"], one["line"]) for one in problem["errors"]} >= {
+        ("qrels/relevance.txt", 1),
+        ("qrels/relevance.txt", 2),
+        ("qrels/relevance.txt", 4),
+    }
+    assert service.get("organiser", f"/v1/tracks/{track}/qrels")["items"] == []
+
+
+def part(name: str, file: str, content: bytes) -> tuple[str, tuple[str, bytes]]:
+    return name, (file, content)
+
+
+GOOD = [part("files", "qrels/relevance.txt", RELEVANCE), part("files", "qrels/credibility.txt", CREDIBILITY)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "code"),
+    [
+        (GOOD, "form-invalid"),
+        ([part("collection", "c", COLLECTION)], "qrels-invalid"),
+        ([part("collection", "c", COLLECTION), GOOD[0], GOOD[0]], "form-invalid"),
+        (
+            [part("collection", "c", b"qrels: [{file: ../../../etc/passwd, aspect: relevance}]"), *GOOD],
+            "qrels-invalid",
+        ),
+        (
+            [part("collection", "c", b"qrels: [{file: /etc/passwd, aspect: relevance}]"), *GOOD],
+            "qrels-invalid",
+        ),
+        ([part("collection", "c", b"{not: [yaml"), *GOOD], "qrels-invalid"),
+        ([part("collection", "c", b"\xff\xfe\x00"), *GOOD], "qrels-invalid"),
+        ([part("collection", "c", b""), *GOOD], "qrels-invalid"),
+        ([part("collection", "c", b"a: &a [*a]\nqrels: *a"), *GOOD], "qrels-invalid"),
+        ([part("collection", "c", b"!!python/object/apply:os.system ['true']"), *GOOD], "qrels-invalid"),
+        ([part("collection", "c", b"[" * 5000), *GOOD], "qrels-invalid"),
+    ],
+)
+def test_a_form_that_can_not_be_used_is_refused(service, parts, code: str) -> None:
+    answer = service.upload(service.track(), parts=parts)
+    assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil.txt", "/etc/cron.d/evil", "日本語 🧪.txt", 'qu"ote.txt', "a" * 300]
+)
+def test_any_name_of_a_part_is_only_a_name(service, tmp_path, name: str) -> None:
+    import json
+
+    text = json.dumps({"qrels": [{"file": name, "aspect": "relevance"}]}).encode()
+    parts = [part("collection", "c.json", text), part("files", name, RELEVANCE)]
+    answer = service.upload(service.track(), parts=parts)
+    assert answer.status_code in (201, 422), answer.text
+    root = service.system.settings.data
+    assert not list(root.rglob("*evil*"))
+    assert not list(root.parent.glob("evil*"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "status"),
+    [
+        ("application/json", b"{}", 415),
+        ("multipart/form-data", b"x", 400),
+        ("multipart/form-data; boundary=x", b"nonsense", 400),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: nothing\r\n\r\n--x--", 400),
+        ("multipart/form-data; boundary=x", b"", 422),
+    ],
+)
+def test_a_body_that_is_no_form_is_refused(service, kind: str, content: bytes, status: int) -> None:
+    answer = service.ask(
+        "organiser",
+        "POST",
+        f"/v1/tracks/{service.track()}/qrels",
+        content=content,
+        headers={"Content-Type": kind},
+    )
+    assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "2147483648", "9" * 100, "x", "%C2%B2"])
+def test_a_number_that_can_not_be_is_refused(service, track: str, number: str) -> None:
+    answer = service.ask("organiser", "GET", f"/v1/tracks/{track}/qrels/{number}")
+    assert (answer.status_code, answer.json()["code"]) == (422, "request-invalid")
+
+
+def test_a_version_that_is_not_there_is_not_found(service, track: str) -> None:
+    for path in ("qrels/77", "qrels/77/events"):
+        answer = service.ask("organiser", "GET", f"/v1/tracks/{track}/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "qrels-unknown")
+    for path in ("leaderboard?qrels=77", "qrels/1/diff?from=77&measure=AP"):
+        answer = service.ask("organiser", "GET", f"/v1/tracks/{track}/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "qrels-not-published")
