@@ -38,7 +38,11 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
 
 @click.command()
 @click.argument(
-    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="QRELS RUN...",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option(
     "-m", "--measures", "texts", multiple=True, metavar="MEASURES", help="Measures, between blanks."
@@ -61,11 +65,13 @@ def evaluate(
     jobs: int | None,
     form: str,
 ) -> None:
-    """Score runs against qrels: QRELS RUN [RUN ...]
+    """Score runs against qrels.
 
-    QRELS is a qrels file or a collection file; with --aspect it is left out, and all FILES are runs.
-    Topics that a run lacks count with the value of an empty ranking. A run that can't be read is
-    refused with everything that is wrong with it; the others are scored, and the exit code is 1.
+    QRELS is a qrels file or a collection file; with --aspect it is left out, and all files are runs.
+    Without -m the measures are those of the collection, or some usual ones. Topics that a run lacks
+    count with the value of an empty ranking. A run that can't be read is refused with everything that
+    is wrong with it; the others are scored, and the exit code is 1. `cupel validate` tells what else is
+    worth knowing about a run.
 
     \b
     Examples:

@@ -222,9 +222,20 @@ def _shown(measure: Measure, value: float) -> str:
 
 
 def _heading(measure: Measure) -> str:
-    """A measure's text, broken where a narrow column may break it."""
+    """A measure's text; a long one is broken before its brackets, between parameters, and before @."""
     text = str(measure)
-    return text if len(text) <= 16 else text.replace("(", "\n(", 1).replace(",", ",\n ").replace(")@", ")\n@")
+    if len(text) <= 16:
+        return text
+    head, bracket, rest = text.partition("(")
+    inside, closing, after = rest.rpartition(")")
+    lines, depth = [bracket], 0
+    for character in inside:
+        depth += (character in "([{") - (character in ")]}")
+        lines[-1] += character
+        if character == "," and not depth:
+            lines.append("")
+    lines[-1] += closing
+    return "\n".join([head, *lines, *([after] if after else [])])
 
 
 def _caption(report: Report) -> str:

@@ -8,6 +8,9 @@ from cupel_client.output import console
 if TYPE_CHECKING:
     from rich.table import Table
 
+BETWEEN = 3
+"""Blanks between two columns."""
+
 Column = tuple[str, Sequence[str]]
 """A heading, which may have several lines, and a cell per row."""
 
@@ -27,18 +30,18 @@ def show_blocks(
     """
     screen = console()
     width = screen.width - sum(_width(name, [key[i] for key in keys]) for i, name in enumerate(key_names))
-    blocks = _blocks(columns, width)
-    for number, block in enumerate(blocks):
-        table = _table(key_names, keys, block, last_apart)
-        table.title = title if number == 0 else None
-        table.caption = caption if number == len(blocks) - 1 else None
-        screen.print(table)
+    if title is not None:
+        screen.print(title, style="bold", soft_wrap=True)
+    for block in _blocks(columns, width):
+        screen.print(_table(key_names, keys, block, last_apart))
+    if caption is not None:
+        screen.print(caption, style="dim", soft_wrap=True)
 
 
 def _width(heading: str, cells: Sequence[str]) -> int:
     from rich.cells import cell_len
 
-    return max(map(cell_len, [*heading.split("\n"), *cells]), default=0) + 2
+    return max(map(cell_len, [*heading.split("\n"), *cells]), default=0) + BETWEEN
 
 
 def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
@@ -62,7 +65,7 @@ def _table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in key_names:
         table.add_column(Text(name), overflow="fold", vertical="bottom")
     for heading, _ in columns:

@@ -78,11 +78,9 @@ def validate(
       cupel validate collection.yaml runs/*.gz
       cupel validate --qrels qrels.txt run.txt --format json
     """
-    kinds = [_kind(path, qrels is not None) for path in files]
-    judged, beside = _judgments(
-        [path for path, kind in zip(files, kinds, strict=True) if kind != "run"], qrels
-    )
-    runs = [path for path, kind in zip(files, kinds, strict=True) if kind == "run"]
+    runs = [path for path in files if _kind(path, qrels is not None) == "run"]
+    others = [path for path in files if path not in runs]
+    judged, beside = _judgments(others if qrels is None else [qrels, *others])
     checked = [*judged, *each(partial(check_run, qrels=beside, depth=depth), runs, doing="checking")]
     _PRINTERS[form](checked, everything)
     if any(one.findings.refused for one in checked):
@@ -167,7 +165,7 @@ def _print_file(one: Checked, at_most: int | None) -> None:
     click.echo(f"{click.style(str(one.path), bold=True)}: {one.kind}, {click.style(one.verdict, fg=colour)}")
     for line in _told(one):
         click.echo(f"  {line}")
-    for line in verdicts.lines_of(one.findings, file=str(one.path), at_most=at_most):
+    for line in verdicts.lines_of(one.findings, file=one.path.name, at_most=at_most):
         click.echo(f"  {verdicts.coloured(line)}")
     for line in verdicts.remedies(one.findings):
         click.echo(click.style(f"  -> {line}", dim=True))

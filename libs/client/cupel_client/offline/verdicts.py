@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cupel_measures.findings import KINDS, Finding, Findings
+from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings
 
 
 def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> Iterable[str]:
@@ -19,9 +19,10 @@ def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> It
             listed = [finding for finding in findings if finding.code == code]
             for finding in listed[:at_most]:
                 yield line_of(finding, file)
-            # a finding about several things (12 topics, say) is listed once and counted 12 times
-            more = findings.totals[code] - len(listed[:at_most])
-            if more > 0 and len(listed) > 1:
+            # one finding may be about several things (12 topics, say), which its code's total counts
+            full = len(listed) >= LISTED_PER_CODE
+            more = (findings.totals[code] if full else len(listed)) - len(listed[:at_most])
+            if more > 0:
                 yield f"{file or 'qrels'}: {severity} {code}: and {more:,} more like these"
 
 
