@@ -1,0 +1,173 @@
+"""Real runs with real defects: each is accepted with the right warning; every reader gives the same rows.
+
+The defects are those that the notes beside the shared data list.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from cupel_measures.findings import Refused
+from cupel_measures.model import Joined, Run
+from cupel_measures.profiles import PROFILES
+from cupel_measures.reading import joining
+from cupel_measures.reading.qrels import read_qrels
+from cupel_measures.reading.runs import check_against, digest, join, join_run, profile_effects, read_run
+from cupel_measures.reading.streams import open_plain
+
+IN_2014, IN_2015, TOUCHE, WEB, OWN = (
+    "clef-ehealth-2014-task3",
+    "clef-ehealth-2015-task2",
+    "touche22-task2",
+    "trec-web-diversity",
+    "trec-eval-tests",
+)
+QRELS = {
+    IN_2014: "qrels/qrels.clef2014.test.graded.txt.gz",
+    IN_2015: "qrels/qrels.eng.clef2015.qtest.graded.txt.gz",
+    TOUCHE: "qrels/touche-task2-2022-relevance.qrels",
+    WEB: "2012/qrels.adhoc.txt.gz",
+    OWN: "qrels.test",
+}
+RUNS = [
+    *((IN_2014, "runs/*"), (IN_2015, "runs/*"), (TOUCHE, "runs/*/*/*"), (WEB, "2012/runs/**/*.gz")),
+    (OWN, "results.t[er]*"),
+]
+
+
+def read(shared: Path, collection: str, run: str) -> Run:
+    return read_run(shared / "data" / collection / run, depth=1000)
+
+
+def totals(shared: Path, collection: str, run: str) -> dict[str, int]:
+    """How often each kind of finding was met, apart from those that are in almost every run."""
+    found = read(shared, collection, run).findings.totals
+    return {code: total for code, total in found.items() if code not in ("run-tag", "run-ties")}
+
+
+def values(joined: Joined) -> list[bytes]:
+    parts = (joined.retrieved, joined.offsets, joined.document, joined.rank, joined.first, joined.last)
+    return [part.tobytes() for part in parts]
+
+
+@pytest.mark.parametrize(("collection", "pattern"), RUNS)
+def test_every_reader_gives_the_same_rows(
+    shared: Path, collection: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shared / "data" / collection
+    qrels, implementations = read_qrels(folder / QRELS[collection]), {joining.extension, None}
+    runs = sorted(folder.glob(pattern))
+    assert runs
+    for path in runs:
+        with open_plain(path) as stream:
+            text = stream.read()
+        ranking = read_run(text).ranking
+        for profile in (PROFILES["cupel"], PROFILES["trec_eval-9"]):
+            results = []
+            for implementation in implementations:
+                monkeypatch.setattr(joining, "extension", implementation)
+                results.append(values(join_run(text, qrels, profile=profile, depth=1000)))
+                results.append(values(join(ranking, qrels, profile=profile, depth=1000)))
+            assert all(result == results[0] for result in results), path.name
+
+
+@pytest.mark.parametrize(
+    ("collection", "run", "expected"),
+    [
+        (IN_2015, "runs/ECNU_EN_Run.3.dat.gz", {"run-ranks-zero": 66}),
+        (IN_2015, "runs/FDUSGInfo_EN_Run.3.dat.gz", {}),
+        (IN_2015, "runs/TeamHCMUS_EN_Run.1.dat.gz", {"run-ranks-zero": 66}),
+        (IN_2015, "runs/KISTI_EN_RUN.1.dat.gz", {"run-ranks-equal": 66}),
+        (IN_2015, "runs/KUCS_EN_Run.3.dat.gz", {"run-ranks-contradict": 66}),
+        (IN_2015, "runs/ECNU_EN_Run.8.dat.gz", {"run-ranks-contradict": 7, "run-ranks-zero": 66}),
+        (IN_2015, "runs/ECNU_EN_Run.10.dat.gz", {"run-ranks-contradict": 1, "run-ranks-zero": 66}),
+        (IN_2015, "runs/UBML_EN_Run.7.dat.gz", {"run-ranks-zero": 66}),
+        (IN_2014, "runs/KISTI_EN_Run.1.dat.gz", {"run-ranks-equal": 50}),
+        (IN_2014, "runs/CUNI_EN_RUN.1.dat.gz", {"run-ranks-zero": 50}),
+        (IN_2014, "runs/DEMIR_EN_Run.1.dat.gz", {"run-ranks-zero": 50}),
+        (IN_2014, "runs/YORKU_EN_Run.6.txt.gz", {}),
+        (IN_2014, "runs/UHU_EN_Run.1.dat.gz", {"run-second-column": 50_000}),
+        (TOUCHE, "runs/Grimjack/output/run1.txt.gz", {"run-second-column": 5000}),
+        (TOUCHE, "runs/Asuna/output/run1.txt.gz", {"run-second-column": 2956}),
+        (WEB, "2012/runs/ql/results-catb-filtered.txt.gz", {}),
+        (WEB, "2010/runs/wt2010.txt.gz", {}),
+        (OWN, "results.test", {}),
+    ],
+)
+def test_a_known_defect_is_accepted_with_its_warning(
+    shared: Path, collection: str, run: str, expected: dict[str, int]
+) -> None:
+    assert totals(shared, collection, run) == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "tag"),
+    [
+        ("Katana/output/run1.txt.gz", '"Colbert fine tune on touche data"'),
+        ("Katana/output/run2.txt.gz", '"Colbert trained by me"'),
+        ("Katana/output/run3.txt.gz", '"Colbert edinburg"'),
+    ],
+)
+def test_a_tag_may_have_spaces_and_quotes(shared: Path, run: str, tag: str) -> None:
+    assert read(shared, TOUCHE, f"runs/{run}").tag == tag
+
+
+def test_words_after_the_tag_belong_to_it(shared: Path) -> None:
+    run = read(shared, OWN, "results.trunc")
+    assert run.tag.startswith("STANDARD ")
+    qrels = read_qrels(shared / "data" / OWN / "qrels.test")
+    assert check_against(run, qrels.topics).totals == {"run-topics-missing": 1}
+
+
+def test_a_document_id_may_contain_a_hash(shared: Path) -> None:
+    run = read(shared, OWN, "results.comment.test.gz")
+    assert any(b"#" in document for document in run.ranking.documents.to_list())
+    qrels = read_qrels(shared / "data" / OWN / "qrels.comment.test.gz")
+    assert check_against(run, qrels.topics).totals == {"run-topics-extra": 270}
+
+
+@pytest.mark.parametrize("run", ["COMPL_EN_Run.1", "RePaLi_EN_Run.1", "SNUMEDINFO_CZ_Run.1"])
+def test_a_missing_topic_is_a_warning(shared: Path, run: str) -> None:
+    qrels = read_qrels(shared / "data" / IN_2014 / QRELS[IN_2014])
+    assert check_against(read(shared, IN_2014, f"runs/{run}.dat.gz"), qrels.topics).totals == {
+        "run-topics-missing": 1
+    }
+
+
+def test_a_topic_that_is_not_judged_is_a_warning(shared: Path) -> None:
+    qrels = read_qrels(shared / "data" / IN_2015 / QRELS[IN_2015])
+    run = read(shared, IN_2015, "runs/FDUSGInfo_EN_Run.1.dat.gz")
+    assert check_against(run, qrels.topics).totals == {"run-topics-extra": 1}
+
+
+def test_the_same_lists_under_two_names_have_one_digest(shared: Path) -> None:
+    def of(collection: str, run: str) -> str:
+        return digest(read(shared, collection, run).ranking)
+
+    assert of(IN_2015, "runs/FDUSGInfo_EN_Run.6.dat.gz") == of(IN_2015, "runs/FDUSGInfo_EN_Run.7.dat.gz")
+    assert of(IN_2015, "runs/LIMSI_EN_run.4.dat.gz") == of(IN_2015, "runs/LIMSI_EN_run.5.dat.gz")
+    assert of(IN_2015, "runs/LIMSI_EN_run.1.dat.gz") != of(IN_2015, "runs/LIMSI_EN_run.5.dat.gz")
+
+
+def test_topics_named_otherwise_are_refused_with_a_hint(shared: Path) -> None:
+    qrels = read_qrels(shared / "data" / IN_2015 / "qrels/qrels.eng.clef2015.test.graded.txt.gz")
+    with pytest.raises(Refused, match=r"prefix: 'qtest\.' is in those of the run only"):
+        join_run(shared / "data" / IN_2015 / "runs/KUCS_EN_Run.2.dat.gz", qrels)
+
+
+def test_a_file_that_is_no_run_is_refused(shared: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        read(shared, IN_2015, QRELS[IN_2015])
+    assert refused.value.findings.totals == {"run-columns": 8713}
+    with pytest.raises(Refused):
+        read(shared, TOUCHE, "topics/topics-task2.xml.gz")
+
+
+def test_scores_below_single_precision_change_every_topic(shared: Path) -> None:
+    assert len(profile_effects(read(shared, IN_2014, "runs/YORKU_EN_Run.6.txt.gz")).precision) == 50
+    assert profile_effects(read(shared, IN_2014, "runs/COMPL_EN_Run.1.dat.gz")).precision == ()
+
+
+def test_topics_that_ranks_order_otherwise_are_told(shared: Path) -> None:
+    assert len(profile_effects(read(shared, IN_2015, "runs/KUCS_EN_Run.3.dat.gz")).ranks) == 66
+    assert profile_effects(read(shared, IN_2015, "runs/KISTI_EN_RUN.1.dat.gz")).ranks == ()
