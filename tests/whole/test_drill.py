@@ -1,0 +1,115 @@
+"""Everything is killed while runs are being scored: each is scored exactly once all the same, to the bit."""
+
+import math
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cupel_client.replies import Submission
+from cupel_client.sdk import Client
+from cupel_measures.evaluating import aggregate
+from cupel_measures.grammar import parse
+from processes import Serve, Service, until
+from real_runs import Load, clef, example
+
+HURRIED = {
+    "lease_seconds": 2,
+    "renew_seconds": 0.5,
+    "sweep_seconds": 0.5,
+    "retry_seconds": 0.2,
+    "attempts": 9,
+}
+"""Settings that make a lost job known in two seconds, and let one job meet every disaster below."""
+
+BY_TOPIC = ("AP", "nDCG@10", "Bpref")
+
+HandedIn = dict[Path, Submission]
+
+
+@pytest.fixture
+def loads(request: pytest.FixtureRequest) -> list[Load]:
+    """The 54 CLEF runs where they are to be had, else the 30 of the example."""
+    try:
+        return clef(request.getfixturevalue("shared"))
+    except pytest.skip.Exception:
+        return [example()]
+
+
+def test_whatever_is_killed_every_run_is_scored_exactly_once_and_as_offline(
+    serve: Serve, loads: list[Load]
+) -> None:
+    service = serve(**HURRIED)
+    with service.client() as client:
+        handed_in = [hand_in(client, load, load.runs[:-1]) for load in loads]
+        disasters(service, client, loads, handed_in)
+    total = sum(map(len, handed_in))
+    assert scored(service.data) < total, "all was scored before the last disaster: nothing was shown"
+    service = serve(**HURRIED)
+    with service.client() as client:
+        for load, submissions in zip(loads, handed_in, strict=True):
+            assert_all_scored(client, load, submissions)
+            assert_scored_as_offline(client, load, submissions)
+    expected = sum(len(load.bound) * len(load.runs) for load in loads)
+    assert list(query(service.data, "select count(*) from scores")) == [(expected,)]
+
+
+def hand_in(client: Client, load: Load, runs: list[Path]) -> HandedIn:
+    """Create the track with its judgments, not yet published, and submit `runs`."""
+    load.upload(client)
+    return {path: client.submit(load.track, path) for path in runs}
+
+
+def disasters(service: Service, client: Client, loads: list[Load], handed_in: list[HandedIn]) -> None:
+    """Publish, and while everything is being scored kill a pool process, the worker and, at the end, all;
+    delete the broker's folder, and hand in one more run then."""
+    for load in loads:
+        client.publish_qrels(load.track, 1)
+    until(lambda: scored(service.data) >= 2)
+    service.pool()[0].kill()
+    until(lambda: scored(service.data) >= 6)
+    service.child("worker").kill()
+    shutil.rmtree(service.data / "broker")
+    for load, submissions in zip(loads, handed_in, strict=True):
+        submissions[load.runs[-1]] = client.submit(load.track, load.runs[-1])
+    until(lambda: scored(service.data) >= 10)
+    service.kill()
+
+
+def scored(data: Path) -> int:
+    """How many submissions have scores."""
+    ((count,),) = query(data, "select count(distinct submission_id) from scores")
+    return int(count)
+
+
+def query(data: Path, text: str) -> Iterator[tuple[int, ...]]:
+    """Rows straight from the database: what no door of the service could embellish."""
+    connection = sqlite3.connect(f"file:{data / 'cupel.sqlite'}?mode=ro", uri=True, timeout=30)
+    try:
+        yield from connection.execute(text).fetchall()
+    finally:
+        connection.close()
+
+
+def assert_all_scored(client: Client, load: Load, submissions: HandedIn) -> None:
+    *_, version = client.watch_qrels(load.track, 1)
+    assert (version.state, version.progress.dead) == ("current", 0)
+    assert version.progress.scored == len(submissions) == len(load.runs)
+    for submission in submissions.values():
+        assert [job.state for job in client.submission(submission.id).jobs] == ["done"]
+
+
+def assert_scored_as_offline(client: Client, load: Load, submissions: HandedIn) -> None:
+    for path, submission in submissions.items():
+        own = load.offline(path).values
+        for measure, score in zip(load.bound, client.scores(submission.id), strict=True):
+            value = aggregate(measure, own[measure])
+            assert score.measure == str(measure)
+            assert score.value == (value if math.isfinite(value) else None), (path.name, measure)
+        for text in BY_TOPIC:
+            told = client.topic_scores(submission.id, text).topics
+            assert [one.topic for one in told] == list(load.collection.qrels.topics)
+            measure = parse(text).bound(load.collection.aspects)
+            assert [one.value for one in told] == own[measure].tolist(), (path.name, measure)
