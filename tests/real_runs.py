@@ -1,5 +1,6 @@
 """Collections with their runs, as the tests of the whole hand them in and score them offline."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,11 +35,11 @@ class Load:
 
     @property
     def text(self) -> str:
-        """The collection file: one qrels file per aspect, in the order of the aspects."""
+        """The collection file, as JSON: one qrels file per aspect, in the order of the aspects."""
         listed = [
             {"file": name, "aspect": aspect} for name, aspect in zip(self.files, self.aspects, strict=True)
         ]
-        return yaml.safe_dump({"aspects": dict(self.aspects), "qrels": listed}, sort_keys=False)
+        return json.dumps({"aspects": self.aspects, "qrels": listed})
 
     @cached_property
     def content(self) -> dict[str, bytes]:

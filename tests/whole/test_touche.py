@@ -75,8 +75,3 @@ def test_a_board_says_under_which_judgments_and_rules_it_was_made(board: dict[st
     one = board["TOMA(of=nDCG@5)"]
     assert one.measure == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
     assert (one.qrels, one.profile) == (1, "cupel")
-
-
-def test_the_two_ways_to_combine_aspects_do_not_order_the_runs_alike(board: dict[str, Board]) -> None:
-    toma, cam = ([row.name for row in board[text].rows] for text in MEASURES[:2])
-    assert toma != cam
