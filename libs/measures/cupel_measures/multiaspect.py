@@ -48,7 +48,7 @@ Embedding = Annotated[
 ]
 
 
-@measure(source="TOMA eq 5; spec 3.5", combines=True)
+@measure(source="Maistro et al., CIKM 2021, eq. 5", combines=True)
 def CAM(
     view: View,
     *,
@@ -66,7 +66,7 @@ def CAM(
     return _within(of, total)
 
 
-@measure(source="TOMA eq 6; spec 3.5", combines=True)
+@measure(source="Palotti et al., CIKM 2018; Maistro et al., CIKM 2021, eq. 6", combines=True)
 def MM(
     view: View,
     *,
@@ -102,7 +102,7 @@ def _weighted(
     return [(name, float(given[name]) if given else 1.0 / len(names)) for name in names]
 
 
-@measure(source="TOMA; spec 3.1-3.4", combines=True)
+@measure(source="Maistro et al., CIKM 2021, section 3", combines=True)
 def TOMA(
     view: View,
     *,

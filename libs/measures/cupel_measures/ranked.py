@@ -31,7 +31,7 @@ FLOOR = 1e-5
 """Smallest AP in a geometric mean, as trec_eval's MIN_GEO_MEAN."""
 
 
-@measure(source="spec 2.2; trec_eval map, map_cut", aliases=("MAP",))
+@measure(source="Buckley and Voorhees 2000; trec_eval map, map_cut", aliases=("MAP",))
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision at their ranks.
 
@@ -43,7 +43,7 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 
 
 @measure(
-    source="trec_eval gm_map",
+    source="Robertson, CIKM 2006; trec_eval gm_map",
     aggregate="geometric mean",
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "AP is floored at 0.00001"),
 )
@@ -80,7 +80,7 @@ def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
 
 
-@measure(source="spec 2.1; trec_eval ndcg, ndcg_cut", aliases=("NDCG",))
+@measure(source="Jarvelin and Kekalainen 2002; trec_eval ndcg, ndcg_cut", aliases=("NDCG",))
 def nDCG(
     rows: Rows,
     *,
@@ -124,7 +124,7 @@ def Rprec(rows: Rows, *, multiple: Positive = 1, rel: Rel | None = None) -> Floa
     return divided(rows.relevant(rel).within(depth).number, depth)
 
 
-@measure(source="Buckley and Voorhees 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
+@measure(source="Buckley and Voorhees, SIGIR 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
 def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Binary preference: how rarely judged non-relevant documents stand above relevant ones.
 
@@ -169,7 +169,7 @@ def AP11(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return total / 11.0
 
 
-@measure(source="Moffat and Zobel 2008")
+@measure(source="Moffat and Zobel, TOIS 2008")
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Rank-biased precision: (1 - p) * sum over relevant documents of p^(rank - 1).
 
@@ -180,7 +180,7 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
     return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
 
 
-@measure(source="Chapelle et al. 2009; gdeval; spec 4.1")
+@measure(source="Chapelle et al., CIKM 2009; gdeval")
 def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
     """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
 
