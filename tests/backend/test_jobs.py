@@ -286,11 +286,8 @@ class Interleavings(RuleBasedStateMachine):
         assert not jobs.fail(self.system, claim, "no") or claim.token == newest
 
     @rule(seconds=st.sampled_from([1, 7, 30]))
-    def wait(self, seconds: int) -> None:
+    def wait_and_sweep(self, seconds: int) -> None:
         self.clock.forward(seconds)
-
-    @rule()
-    def sweep(self) -> None:
         jobs.sweep(self.system)
 
     @rule()
@@ -312,6 +309,6 @@ class Interleavings(RuleBasedStateMachine):
 def test_any_interleaving_writes_each_result_once(tmp_path: Path) -> None:
     machine = type("Machine", (Interleavings,), {"base": tmp_path})
     machine.TestCase.settings = settings(
-        max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=50, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
     )
     machine.TestCase().runTest()

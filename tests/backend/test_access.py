@@ -1,0 +1,110 @@
+"""Tokens: issued once, kept as digests, refused when they should be."""
+
+from datetime import timedelta
+
+import pytest
+
+from backend.cast import ADMIN, ALICE, BOB, ORGANISER, Clock
+from cupel_backend import access
+from cupel_backend.access import Principal
+from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated
+from cupel_backend.system import System
+
+
+def test_a_token_tells_team_and_scope_of_its_holder(system: System) -> None:
+    text, token = access.issue(system, ADMIN, team="alice", scope="participant", label="laptop")
+    assert access.authenticate(system, text) == Principal("alice", "participant", token.prefix)
+    assert text.startswith(f"cupel_{token.prefix}_")
+
+
+def test_the_secret_is_nowhere_in_the_data_folder(system: System) -> None:
+    text, _ = access.issue(system, ADMIN, team="alice", scope="participant")
+    secret = text.split("_", 2)[2].encode()
+    files = [path for path in system.settings.data.rglob("*") if path.is_file()]
+    assert files
+    assert not any(secret in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("text", ["", "cupel_", "cupel_00000000_" + "a" * 43, "x" * 5000, "cupel_é_1"])
+def test_what_is_no_token_is_refused(system: System, text: str) -> None:
+    with pytest.raises(Unauthenticated):
+        access.authenticate(system, text)
+
+
+def test_a_wrong_secret_behind_a_right_prefix_is_refused(system: System) -> None:
+    text, _ = access.issue(system, ADMIN, team="alice", scope="participant")
+    with pytest.raises(Unauthenticated):
+        access.authenticate(system, text[:-1] + ("a" if text[-1] != "a" else "b"))
+
+
+def test_a_token_ends_when_it_expires(system: System, clock: Clock) -> None:
+    expiry = clock() + timedelta(hours=1)
+    text, _ = access.issue(system, ADMIN, team="alice", scope="participant", expires_at=expiry)
+    access.authenticate(system, text)
+    clock.forward(3600)
+    with pytest.raises(Unauthenticated, match="expired"):
+        access.authenticate(system, text)
+
+
+def test_a_token_that_would_be_expired_already_is_not_issued(system: System, clock: Clock) -> None:
+    with pytest.raises(Invalid, match="passed"):
+        access.issue(system, ADMIN, team="alice", scope="participant", expires_at=clock())
+
+
+def test_a_revoked_token_is_refused_for_good(system: System) -> None:
+    text, token = access.issue(system, ADMIN, team="alice", scope="participant")
+    for _ in range(2):
+        access.revoke(system, ALICE, token.prefix)
+    with pytest.raises(Unauthenticated, match="revoked"):
+        access.authenticate(system, text)
+
+
+def test_the_last_use_is_noted(system: System, clock: Clock) -> None:
+    text, _ = access.issue(system, ADMIN, team="alice", scope="participant")
+    assert [token.used_at for token in access.list_(system, ALICE).items] == [None]
+    access.authenticate(system, text)
+    assert [token.used_at for token in access.list_(system, ALICE).items] == [clock()]
+
+
+def test_teams_see_and_revoke_their_own_tokens_only(system: System) -> None:
+    _, token = access.issue(system, ADMIN, team="alice", scope="participant")
+    assert access.list_(system, BOB).items == ()
+    with pytest.raises(NotFound):
+        access.revoke(system, BOB, token.prefix)
+    assert [one.prefix for one in access.list_(system, ADMIN).items] == [token.prefix]
+
+
+@pytest.mark.parametrize(
+    ("principal", "team", "scope"),
+    [
+        (ALICE, "bob", "participant"),
+        (ALICE, "alice", "organiser"),
+        (ORGANISER, "organisers", "admin"),
+        (ORGANISER, "alice", "participant"),
+    ],
+)
+def test_nobody_but_an_admin_reaches_beyond_team_and_scope(
+    system: System, principal: Principal, team: str, scope: str
+) -> None:
+    with pytest.raises(Forbidden):
+        access.issue(system, principal, team=team, scope=scope)
+
+
+def test_a_team_may_issue_tokens_for_itself(system: System) -> None:
+    text, _ = access.issue(system, ORGANISER, team="organisers", scope="participant")
+    assert access.authenticate(system, text).scope == "participant"
+
+
+@pytest.mark.parametrize("team", ["", "a b", "-x", "x" * 65, "é"])
+def test_a_team_needs_a_plain_name(system: System, team: str) -> None:
+    with pytest.raises(Invalid):
+        access.issue(system, ADMIN, team=team, scope="participant")
+
+
+def test_tokens_are_listed_page_by_page(system: System) -> None:
+    for _ in range(5):
+        access.issue(system, ADMIN, team="alice", scope="participant")
+    first = access.list_(system, ALICE, limit=3)
+    rest = access.list_(system, ALICE, limit=3, cursor=first.next)
+    assert (len(first.items), len(rest.items), rest.next) == (3, 2, None)
+    assert not {one.prefix for one in first.items} & {one.prefix for one in rest.items}
