@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
 from cupel_backend import access, jobs, planning
 from cupel_backend.evaluations import HANDLERS
@@ -58,6 +59,7 @@ class Service:
     """A running gateway, and its system behind it."""
 
     system: System
+    app: FastAPI
     url: str
     tokens: dict[str, str] = field(default_factory=dict)
     problems: set[tuple[str, str]] = field(default_factory=set)
@@ -161,8 +163,8 @@ class Service:
 
 
 @contextmanager
-def serving(system: System, **watching: float) -> Iterator[str]:
-    """Serve `system` from a thread; gives the URL."""
+def serving(system: System, **watching: float) -> Iterator[tuple[FastAPI, str]]:
+    """Serve `system` from a thread; gives the application and its URL."""
     app = create_app(system)
     for middleware in app.user_middleware:
         if middleware.cls is Watched:
@@ -174,7 +176,7 @@ def serving(system: System, **watching: float) -> Iterator[str]:
     while not server.started:
         assert thread.is_alive(), "the gateway did not start"
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
+    yield app, f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join()
 
@@ -184,7 +186,7 @@ def running(data: Path, *, watching: dict[str, float] | None = None, **settings:
     """A service with its data in a folder."""
     system = open_system(Settings(data=data, **settings))
     system.migrate()
-    with serving(system, **(watching or {})) as url:
-        service = Service(system, url)
+    with serving(system, **(watching or {})) as (app, url):
+        service = Service(system, app, url)
         yield service
         service.http.close()

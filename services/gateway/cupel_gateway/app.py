@@ -34,12 +34,9 @@ def create_app(system: System) -> FastAPI:
     )
     app.state.system = system
     app.state.stopping = lambda: False
-    # Uploads wait for a checking process in threads of their own: reading goes on meanwhile.
-    for router in (service.public, tokens.router, tracks.router, qrels.router, submissions.router):
-        app.include_router(router, prefix="/v1")
-    for router in (runs.router, jobs.router):
-        app.include_router(router, prefix="/v1")
-    app.include_router(service.health)
+    nouns = (tokens.router, tracks.router, qrels.router, submissions.router, runs.router, jobs.router)
+    for router in (service.public, *nouns, service.health):
+        app.include_router(router)
     problems.install(app)
     app.add_middleware(Watched, system=system)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
@@ -48,6 +45,7 @@ def create_app(system: System) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    # Uploads wait for a checking process in threads of their own: reading goes on meanwhile.
     app.state.checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
     yield
     app.state.system.close()

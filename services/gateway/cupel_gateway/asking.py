@@ -68,7 +68,8 @@ class Wanted(BaseModel):
     @classmethod
     def _encodable(cls, body: Any) -> Any:
         try:
-            json.dumps(body, ensure_ascii=False).encode()
+            if isinstance(body, dict):
+                json.dumps(body, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("it holds half of a surrogate pair, which is no text") from None
         return body

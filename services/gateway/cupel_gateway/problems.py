@@ -236,7 +236,10 @@ async def _of_http(request: Request, problem: Exception) -> JSONResponse:
     if isinstance(problem, Interrupted):
         return answer(request, problem.problem)
     code = OF_HTTP.get(problem.status_code, INTERNAL_ERROR)
-    response = answer(request, code(f"{request.method} {request.url.path}: {code.meaning}"))
+    about = (
+        problem.detail if code is BODY_MALFORMED else f"{request.method} {request.url.path}: {code.meaning}"
+    )
+    response = answer(request, code(about))
     response.headers.update(problem.headers or {})
     return response
 
@@ -264,6 +267,9 @@ def _of_field(one: Mapping[str, Any]) -> ErrorItem:
     field = ".".join(str(part) for part in one["loc"])
     return ErrorItem(code=code.code, message=one["msg"], remedy=code.remedy, field=field, sample=sample)
 
+
+JSON_BODY = ("body-malformed", "content-type-unsupported")
+"""What a route that reads a JSON body may answer with too."""
 
 EVERYWHERE = (
     "internal-error",

@@ -90,10 +90,10 @@ class Watched:
         except ClientDisconnect:
             return CLIENT_GONE, None
         except Exception as problem:
+            log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
             if not status:
                 about = INTERNAL_ERROR("an unexpected error, which has been logged under this request_id")
                 await answer(request, about)(request.scope, receive, noted)
-            log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
             return status, type(problem).__name__
         return status or CLIENT_GONE, None
 

@@ -9,7 +9,7 @@ from cupel_gateway.asking import Asked, Caller, IfNoneMatch, Sys, Text
 from cupel_gateway.problems import refuses
 from cupel_gateway.sending import EVENTS, events
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 
 @router.get("", responses=refuses("job-list-forbidden", "job-state-unknown", "cursor-unknown"))

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException
 
 from cupel_backend import qrels
 from cupel_backend.access import Principal
@@ -13,10 +12,10 @@ from cupel_backend.system import System
 from cupel_gateway import models
 from cupel_gateway.answering import paged, tagged
 from cupel_gateway.asking import LARGEST_NUMBER, Asked, Caller, IfNoneMatch, Number, Sys, Text, in_thread
-from cupel_gateway.problems import BODY_MALFORMED, FORM_INVALID, TYPE_UNSUPPORTED, refuses
+from cupel_gateway.problems import FORM_INVALID, TYPE_UNSUPPORTED, refuses
 from cupel_gateway.sending import EVENTS, events
 
-router = APIRouter(prefix="/tracks/{track}/qrels", tags=["qrels"])
+router = APIRouter(prefix="/v1/tracks/{track}/qrels", tags=["qrels"])
 
 LARGEST_MEGABYTES = 128  # judgments are held in memory; the largest public collections have 20
 MOST_FILES = 100
@@ -73,12 +72,9 @@ async def upload_qrels(
             "send multipart/form-data: a part `collection`, and a part `files` for each file"
         )
     request.scope["cupel.body"].limit = min(system.settings.upload_megabytes, LARGEST_MEGABYTES) << 20
-    try:
-        form = request.form(max_files=MOST_FILES + 1, max_fields=MOST_FILES, max_part_size=1 << 20)
-        async with form as parts:
-            version = await _uploaded(system, caller, track, parts)
-    except MultiPartException as problem:
-        raise BODY_MALFORMED(f"the form can't be read: {problem.message}") from None
+    form = request.form(max_files=MOST_FILES + 1, max_fields=MOST_FILES, max_part_size=1 << 20)
+    async with form as parts:
+        version = await _uploaded(system, caller, track, parts)
     body = models.Version.of(version)
     headers = {"Location": f"/v1/tracks/{track}/qrels/{version.number}"}
     return Response(body.model_dump_json(), 201, headers, "application/json")

@@ -12,7 +12,7 @@ from cupel_gateway.answering import matches, tagged
 from cupel_gateway.asking import Caller, IfNoneMatch, Sys, Text
 from cupel_gateway.problems import refuses
 
-router = APIRouter(prefix="/runs", tags=["runs"])
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 BLOCK = 1 << 18
 

@@ -17,7 +17,7 @@ from cupel_measures.profiles import PROFILES
 from cupel_measures.registry import DECLARATIONS
 from cupel_measures.syntax import MeasureError
 
-public = APIRouter(tags=["service"])
+public = APIRouter(prefix="/v1", tags=["service"])
 health = APIRouter(tags=["health"])
 
 

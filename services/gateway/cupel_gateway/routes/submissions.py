@@ -23,7 +23,7 @@ from cupel_gateway.asking import (
 from cupel_gateway.problems import TYPE_UNSUPPORTED, refuses
 from cupel_gateway.sending import EVENTS, events
 
-router = APIRouter(tags=["submissions"])
+router = APIRouter(prefix="/v1", tags=["submissions"])
 
 BLOCK = 1 << 18  # bytes gathered before they are written: a thread's turn costs more than a small write
 NOT_A_RUN = ("multipart/", "application/json")
@@ -71,7 +71,7 @@ async def submit_run(
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None
     upload = await in_thread(partial(submissions.begin, system, caller, track, length=length))
     try:
-        await _receive(request, upload, limit=(system.settings.upload_megabytes << 20) + BLOCK)
+        await _receive(request, upload, limit=(system.settings.upload_megabytes << 20) + 4 * BLOCK)
         call = partial(submissions.receive, system, caller, upload, name=name, key=key)
         submission = await in_thread(call, request.app.state.checks)
     finally:

@@ -9,9 +9,9 @@ from cupel_backend import access
 from cupel_gateway import models
 from cupel_gateway.answering import paged
 from cupel_gateway.asking import Asked, Caller, Sys, Text, Wanted
-from cupel_gateway.problems import refuses
+from cupel_gateway.problems import JSON_BODY, refuses
 
-router = APIRouter(prefix="/tokens", tags=["tokens"])
+router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
 
 class TokenWanted(Wanted):
@@ -26,7 +26,7 @@ class TokenWanted(Wanted):
 @router.post(
     "",
     status_code=201,
-    responses=refuses("token-forbidden", "team-invalid", "scope-invalid", "expiry-invalid"),
+    responses=refuses("token-forbidden", "team-invalid", "scope-invalid", "expiry-invalid", *JSON_BODY),
 )
 def issue_token(wanted: TokenWanted, response: Response, system: Sys, caller: Caller) -> models.NewToken:
     """Make a token. Its text is in this answer and nowhere else."""

@@ -9,9 +9,9 @@ from cupel_backend import leaderboards, tracks
 from cupel_gateway import models
 from cupel_gateway.answering import next_address, paged, tagged, unchanged
 from cupel_gateway.asking import Asked, Caller, IfNoneMatch, MeasureText, QrelsNumber, Sys, Text, Wanted
-from cupel_gateway.problems import refuses
+from cupel_gateway.problems import JSON_BODY, refuses
 
-router = APIRouter(prefix="/tracks", tags=["tracks"])
+router = APIRouter(prefix="/v1/tracks", tags=["tracks"])
 
 Texts = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=1000)]
 
@@ -48,6 +48,7 @@ class TrackChange(Wanted):
         "aspects-invalid",
         "measure-invalid",
         "profile-unknown",
+        *JSON_BODY,
     ),
 )
 def create_track(wanted: TrackWanted, response: Response, system: Sys, caller: Caller) -> models.Track:
@@ -77,7 +78,7 @@ def show_track(track: Text, system: Sys, caller: Caller, if_none_match: IfNoneMa
 @router.patch(
     "/{track}",
     responses=refuses(
-        "track-unknown", "track-forbidden", "track-invalid", "measure-invalid", "track-changed"
+        "track-unknown", "track-forbidden", "track-invalid", "measure-invalid", "track-changed", *JSON_BODY
     ),
 )
 def change_track(

@@ -1,0 +1,122 @@
+"""The description of the API, and the routes that say how the service is."""
+
+import json
+import logging
+
+import pytest
+from openapi_spec_validator import validate
+from openapi_spec_validator.validation import OpenAPIV31SpecValidator
+
+from cupel_backend.errors import CODES
+from cupel_gateway.watching import OneLine
+
+UNUSED_OVER_HTTP = {
+    "path-unknown",  # of no operation: the address is unknown
+    "method-not-allowed",
+    "field-missing",  # inside request-invalid
+    "field-unknown",
+    "field-invalid",
+    "key-invalid",  # the gateway's own rule for keys is stricter
+    "job-state-unknown",
+}
+
+
+def operations(service) -> list[tuple[str, str, dict]]:
+    return [
+        (path, method, operation)
+        for path, methods in service.openapi["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_the_description_is_valid_openapi_3_1(service) -> None:
+    assert service.openapi["openapi"].startswith("3.1")
+    validate(service.openapi, cls=OpenAPIV31SpecValidator)
+
+
+def test_operations_have_names_of_their_own_a_summary_and_a_tag(service) -> None:
+    names = [operation["operationId"] for _, _, operation in operations(service)]
+    assert len(set(names)) == len(names)
+    assert all(operation["description"] and operation["tags"] for _, _, operation in operations(service))
+
+
+def test_every_listed_problem_has_an_example_that_fits_its_schema(service) -> None:
+    from jsonschema import Draft202012Validator
+
+    schemas = service.openapi["components"]["schemas"]
+    root = {"$ref": "#/components/schemas/Problem", "components": {"schemas": schemas}}
+    validator = Draft202012Validator(root)
+    listed = 0
+    for _, _, operation in operations(service):
+        for status, response in operation["responses"].items():
+            if int(status) < 400:
+                continue
+            for code, example in response["content"]["application/problem+json"]["examples"].items():
+                validator.validate(example["value"])
+                assert (example["value"]["status"], example["value"]["code"]) == (int(status), code)
+                listed += 1
+    assert listed > 100
+
+
+def test_every_code_of_the_service_is_listed_for_some_operation(service) -> None:
+    listed = {
+        code
+        for _, _, operation in operations(service)
+        for status, response in operation["responses"].items()
+        if int(status) >= 400
+        for code in response["content"]["application/problem+json"]["examples"]
+    }
+    assert CODES.keys() - listed <= UNUSED_OVER_HTTP
+
+
+def test_every_operation_but_the_public_ones_wants_a_token(service) -> None:
+    open_ones = {one["operationId"] for _, _, one in operations(service) if "security" not in one}
+    assert open_ones == {
+        "show_service", "list_errors", "list_measures", "read_measure", "healthz", "readyz", "metrics",
+    }  # fmt: skip
+
+
+def test_uploads_describe_their_bodies(service) -> None:
+    paths = service.openapi["paths"]
+    assert (
+        "application/octet-stream"
+        in paths["/v1/tracks/{track}/submissions"]["post"]["requestBody"]["content"]
+    )
+    assert "multipart/form-data" in paths["/v1/tracks/{track}/qrels"]["post"]["requestBody"]["content"]
+
+
+def test_measures_are_listed_and_explained(service) -> None:
+    listed = {one["name"]: one for one in service.get("stranger", "/v1/measures")["items"]}
+    assert {"AP", "nDCG", "TOMA"} <= listed.keys()
+    assert listed["nDCG"]["at"] == "cutoff"
+    read = service.get("stranger", "/v1/measures/RBP(p=1%2F3)@10")
+    assert read["text"] == "RBP(p=1/3)@10"
+    assert service.get("stranger", "/v1/measures/ndcg_cut_10")["text"] == "nDCG@10"
+
+
+@pytest.mark.parametrize("text", ["nDGC@10", "P", "AP(", "x" * 5000, "%00", "%F0%9F%A7%AA"])
+def test_a_text_that_is_no_measure_is_explained(service, text: str) -> None:
+    answer = service.http.get(f"/v1/measures/{text}")
+    assert answer.status_code == 422
+    assert answer.json()["code"] in {"measure-invalid", "request-invalid"}
+
+
+def test_the_service_tells_its_limits_before_anything_is_sent(service) -> None:
+    told = service.get("stranger", "/v1")
+    assert told["limits"]["upload_bytes"] == service.system.settings.upload_megabytes << 20
+    assert "trec_eval-9" in told["profiles"]
+
+
+def test_a_log_line_is_one_line_of_json_that_says_who_asked_for_what(service, caplog) -> None:
+    with caplog.at_level(logging.INFO, logger="cupel.gateway"):
+        answer = service.ask("participant", "GET", "/v1/tracks/none\u2028here")
+        service.get("participant", "/v1/me")  # by then the first is in the log
+    line = OneLine().format(
+        next(
+            one for one in caplog.records if getattr(one, "request_id", "") == answer.headers["x-request-id"]
+        )
+    )
+    assert "\n" not in line
+    said = json.loads(line)
+    assert (said["route"], said["status"], said["team"]) == ("/v1/tracks/{track}", 404, "alice")
+    assert service.tokens["participant"] not in line
