@@ -1,8 +1,6 @@
 """The `cupel` command: its verbs, each imported only when it is used."""
 
 import difflib
-import errno
-import os
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -16,9 +14,24 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate:evaluate", "Score runs against qrels."),
     "validate": ("cupel_client.offline.validate:validate", "Say everything that is wrong with files."),
     "measures": ("cupel_client.offline.measures:measures", "List the measures, or explain one."),
+    "login": ("cupel_client.online.login:login", "Keep a token for a service."),
+    "track": ("cupel_client.online.tracks:track", "Make, list, show and change tracks."),
+    "qrels": ("cupel_client.online.qrels:qrels", "Upload judgments, publish them, see what moved."),
+    "submit": ("cupel_client.online.submissions:submit", "Hand in runs."),
+    "watch": ("cupel_client.online.submissions:watch", "Follow what is being scored."),
+    "runs": ("cupel_client.online.submissions:list_runs", "List what was handed in."),
+    "scores": ("cupel_client.online.boards:scores", "Print the scores of a submission."),
+    "leaderboard": ("cupel_client.online.boards:leaderboard", "Print the leaderboard of a track."),
 }
 """Verb -> where its command is, and one line for `cupel --help`. Other packages contribute verbs through the
 entry-point group `cupel.verbs`."""
+
+CONTRIBUTED = {
+    "serve": "Run the whole service on this machine.",
+    "example": "Copy the example collection to a folder.",
+    "admin": "Look after a service from its own machine.",
+}
+"""One line each for verbs that our own packages contribute, so that `cupel --help` need not import them."""
 
 NEGATIVE, USAGE, SERVICE_FAILED, INTERRUPTED = 1, 2, 3, 130
 """Exit codes besides 0: the verdict is negative, the command is wrong, the service failed, Ctrl-C."""
@@ -31,14 +44,12 @@ class Verbs(click.Group):
         return [*VERBS, *sorted(set(_contributed()) - set(VERBS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command: click.Command | None = None
         if cmd_name in VERBS:
             module, _, name = VERBS[cmd_name][0].partition(":")
             command = getattr(import_module(module), name)
         elif (found := _contributed().get(cmd_name)) is not None:
             command = found.load()
-        else:
-            return None
-        assert isinstance(command, click.Command)
         return command
 
     def resolve_command(
@@ -59,6 +70,8 @@ class Verbs(click.Group):
     def _short_help(self, ctx: click.Context, name: str) -> str:
         if name in VERBS:
             return VERBS[name][1]
+        if name in CONTRIBUTED:
+            return CONTRIBUTED[name]
         command = self.get_command(ctx, name)
         return command.get_short_help_str(80) if command is not None else ""
 
@@ -76,7 +89,8 @@ def cli() -> None:
     Example:
       cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP"
 
-    Exit codes: 0 fine, 1 the verdict is negative (a file is refused, say), 2 wrong usage, 3 the service failed.
+    Exit codes: 0 fine; 1 the verdict is negative (a file is refused, say); 2 wrong usage; 3 the service
+    failed.
     """
 
 
@@ -90,15 +104,9 @@ def main() -> NoReturn:
         code = problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
+    except BrokenPipeError:
+        code = NEGATIVE  # as click ends where a reader went away (`cupel ... | head`)
     except OSError as problem:
-        code = _cannot(problem)
+        click.echo(f"cupel: {problem.strerror or problem}: {problem.filename or ''}".rstrip(": "), err=True)
+        code = USAGE
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _cannot(problem: OSError) -> int:
-    """A reader that went away (`cupel ... | head`) is no error; any other is a file that can't be used."""
-    if problem.errno == errno.EPIPE:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    click.echo(f"cupel: {problem.strerror or problem}: {problem.filename or ''}".rstrip(": "), err=True)
-    return USAGE

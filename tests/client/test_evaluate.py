@@ -1,0 +1,394 @@
+"""`cupel evaluate`, through the command line."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cupel_client.cli import cli
+from cupel_measures.evaluating import evaluate
+from cupel_measures.grammar import parse
+from cupel_measures.reading.qrels import qrels_digest, read_qrels
+from cupel_measures.reading.runs import digest, join_run, read_run
+
+QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 0\n2 0 a 1\n2 0 d 0\n3 0 e 0\n"
+GOOD = "1 Q0 a 1 9 good\n1 Q0 b 2 8 good\n2 Q0 a 1 1 good\n"
+POOR = "1 Q0 c 1 9 poor\n1 Q0 b 2 8 poor\n2 Q0 d 1 2 poor\n2 Q0 a 2 1 poor\n"
+BAD = "1 Q0 a 1 9 bad\n1 Q0 b x 8 bad\n1 Q0 a 3 7 bad\n2 Q0 d 1\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, the current one, with qrels and runs in it."""
+    for name, text in (("qrels.txt", QRELS), ("good.txt", GOOD), ("poor.txt", POOR), ("bad.txt", BAD)):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "quality.txt").write_text("1 0 a 0\n1 0 b 3\n2 0 a 1\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cupel(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["evaluate", *arguments], catch_exceptions=False)
+
+
+def values(result: Result) -> dict[tuple[str, str, str], float]:
+    """(run, measure, topic) -> value, of jsonl output."""
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert all(list(row) == ["run", "measure", "topic", "value"] for row in rows)
+    return {(row["run"], row["measure"], row["topic"]): row["value"] for row in rows}
+
+
+@pytest.mark.usefixtures("folder")
+def test_runs_stand_in_a_table_best_first() -> None:
+    result = cupel("qrels.txt", "poor.txt", "good.txt", "-m", "nDCG@10 P@5")
+    lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    assert result.exit_code == 0
+    assert lines[0] == ["run", "nDCG@10", "P@5"]
+    assert lines[2] == ["1", "good.txt", "0.6667", "0.2000"]
+    assert lines[3][:2] == ["2", "poor.txt"]
+    assert "3 topics, profile cupel, scale of relevance inferred" in result.stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_equal_scores_share_a_rank(folder: Path) -> None:
+    (folder / "twin.txt").write_text(GOOD)
+    result = cupel("qrels.txt", "poor.txt", "good.txt", "twin.txt", "-m", "AP")
+    ranks = [line.split()[0] for line in result.stdout.splitlines() if ".txt" in line]
+    assert ranks == ["1", "1", "3"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_jsonl_has_every_digit_and_all_over_topics() -> None:
+    found = values(cupel("qrels.txt", "poor.txt", "-m", "nDCG", "--per-topic", "--format", "jsonl"))
+    qrels = read_qrels(Path("qrels.txt"))
+    measure = parse("nDCG")
+    expected = evaluate(qrels, join_run(Path("poor.txt"), qrels), [measure])
+    assert [found["poor.txt", "nDCG", topic] for topic in qrels.topics] == expected.values[measure].tolist()
+    assert found["poor.txt", "nDCG", "all"] == expected.aggregates()[measure]
+    assert len(found) == 4
+
+
+@pytest.mark.usefixtures("folder")
+def test_csv_is_the_same_long_form() -> None:
+    arguments = ("qrels.txt", "good.txt", "poor.txt", "-m", "AP RR", "--per-topic", "--format")
+    rows = list(csv.DictReader(io.StringIO(cupel(*arguments, "csv").stdout)))
+    found = {(row["run"], row["measure"], row["topic"]): float(row["value"]) for row in rows}
+    assert found == values(cupel(*arguments, "jsonl"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_tells_the_whole_story() -> None:
+    result = cupel("qrels.txt", "good.txt", "bad.txt", "-m", "AP NumRel", "--format", "json", "--per-topic")
+    story = json.loads(result.stdout)
+    qrels = read_qrels(Path("qrels.txt"))
+    assert (story["profile"], story["depth"], story["scoring_version"]) == ("cupel", None, 1)
+    assert story["cupel"]
+    assert story["qrels"]["digest"] == qrels_digest(qrels)
+    assert (story["qrels"]["topics"], story["qrels"]["documents"]) == (3, 6)
+    (aspect,) = story["qrels"]["aspects"]
+    assert (aspect["scale"], aspect["labels"], aspect["topics_without_relevant"]) == (
+        "inferred",
+        {"range": [0, 2]},
+        1,
+    )
+    assert story["measures"][1] == {"measure": "NumRel", "aggregate": "sum", "scale": "count"}
+    (run,) = story["runs"]
+    assert run["digest"] == digest(read_run(Path("good.txt")).ranking)
+    assert (run["run"], run["tag"], run["topics"]) == ("good.txt", "good", {"scored": 2, "missing": 1})
+    assert run["scores"] == {"AP": 2 / 3, "NumRel": 3.0}
+    assert run["topic_scores"]["AP"] == {"1": 1.0, "2": 1.0, "3": 0.0}
+    assert "run-topics-missing" in run["warnings"]
+    (bad,) = story["refused"]
+    assert sorted(error["line"] for error in bad["errors"]) == [2, 3, 4]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_refused_run_is_told_with_every_error_and_the_others_are_scored() -> None:
+    result = cupel("qrels.txt", "bad.txt", "good.txt", "-m", "AP", "--format", "jsonl")
+    assert result.exit_code == 1
+    assert list(values(result)) == [("good.txt", "AP", "all")]
+    for place in ("bad.txt:2:8: error run-rank", "bad.txt:3:6: error run-dup", "bad.txt:4:9: error run-col"):
+        assert place in result.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_of_other_topics_is_refused_with_a_hint(folder: Path) -> None:
+    (folder / "other.txt").write_text(GOOD.replace("1 Q0", "q1 Q0").replace("2 Q0", "q2 Q0"))
+    for form in ("table", "json"):
+        result = cupel("qrels.txt", "other.txt", "--format", form)
+        assert result.exit_code == 1
+        assert "run-topics-none" in result.stderr
+        assert "prefix: 'q'" in result.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_trec_evals_format_has_its_names_and_widths() -> None:
+    result = cupel("qrels.txt", "good.txt", "-m", "num_ret map P_5 TOMA(of=nDCG)", "--format", "trec_eval")
+    assert (
+        result.stdout
+        == (
+            "num_ret               \tall\t3\n"
+            "map                   \tall\t0.6667\n"
+            "P_5                   \tall\t0.2000\n"
+            "TOMA(of=nDCG,aspects=[relevance])\tall\t0.6667\n"
+        )
+        or "TOMA(of=nDCG)         \tall\t0.6667\n" in result.stdout
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_trec_evals_format_names_the_run_where_there_are_several_or_for_official() -> None:
+    several = cupel("qrels.txt", "good.txt", "poor.txt", "-m", "map", "--format", "trec_eval").stdout
+    assert [line.split()[0] for line in several.splitlines()] == ["runid", "map", "runid", "map"]
+    assert "runid                 \tall\tgood\n" in several
+    assert cupel("qrels.txt", "good.txt", "-m", "official", "--format", "trec_eval").stdout.startswith(
+        "runid"
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_per_topic_tables_have_a_row_per_topic() -> None:
+    one = cupel("qrels.txt", "good.txt", "-m", "AP NumRet", "--per-topic").stdout
+    rows = [line.split() for line in one.splitlines()]
+    for row in (
+        ["topic", "AP", "NumRet"],
+        ["1", "1.0000", "2"],
+        ["3", "0.0000", "0"],
+        ["all", "0.6667", "3"],
+    ):
+        assert row in rows
+    two = cupel("qrels.txt", "good.txt", "poor.txt", "-m", "AP", "--per-topic").stdout
+    assert ["topic", "good.txt", "poor.txt"] in [line.split() for line in two.splitlines()]
+
+
+@pytest.mark.usefixtures("folder")
+def test_columns_that_do_not_fit_go_below() -> None:
+    measures = " ".join(f"nDCG(gains={{1:{k}}})@{k}" for k in range(1, 30))
+    stdout = cupel("qrels.txt", "good.txt", "-m", measures).stdout
+    assert max(map(len, stdout.splitlines())) <= 160
+    assert sum("good.txt" in line for line in stdout.splitlines()) > 1
+    assert stdout.count("@29") == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_plain_files_by_aspect_stand_for_a_collection() -> None:
+    aspects = ("--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt")
+    found = values(cupel(*aspects, "good.txt", "-m", "P@1 P(aspect=quality)@1", "--format", "jsonl"))
+    assert found == {
+        ("good.txt", "P@1", "all"): 2 / 3,
+        ("good.txt", "P(aspect=quality)@1", "all"): 1 / 3,
+    }
+
+
+def test_a_collection_brings_its_plan_and_profile(folder: Path) -> None:
+    (folder / "c.yaml").write_text(
+        "aspects: {relevance: {labels: [0, 1, 2]}, quality: {labels: [0, 1, 2, 3]}}\n"
+        "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}]\n"
+        "profile: trec_eval-9\nmeasures: [CAM(of=nDCG@5), nDCG(aspect=quality)@5]\n"
+    )
+    planned = json.loads(cupel("c.yaml", "good.txt", "--format", "json").stdout)
+    assert planned["profile"] == "trec_eval-9"
+    assert list(planned["runs"][0]["scores"]) == ["CAM(of=nDCG@5)", "nDCG(aspect=quality)@5"]
+    other = json.loads(
+        cupel("c.yaml", "good.txt", "--format", "json", "-m", "AP", "--profile", "cupel").stdout
+    )
+    assert (other["profile"], list(other["runs"][0]["scores"])) == ("cupel", ["AP"])
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_measures_some_usual_ones_are_computed() -> None:
+    plain = values(cupel("qrels.txt", "good.txt", "--format", "jsonl"))
+    assert {measure for _, measure, _ in plain} == {"nDCG@10", "AP", "P@10", "RR", "Judged@10"}
+    aspects = ("--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt")
+    several = values(cupel(*aspects, "good.txt", "--format", "jsonl"))
+    assert "nDCG(aspect=quality)@10" in {measure for _, measure, _ in several}
+
+
+@pytest.mark.usefixtures("folder")
+def test_depth_cuts_rankings_first() -> None:
+    found = values(cupel("qrels.txt", "poor.txt", "-m", "NumRet RR", "--depth", "1", "--format", "jsonl"))
+    assert found == {("poor.txt", "NumRet", "all"): 2.0, ("poor.txt", "RR", "all"): 0.0}
+
+
+def test_the_profile_decides_whether_nearly_equal_scores_tie(folder: Path) -> None:
+    (folder / "close.txt").write_text("1 Q0 a 1 0.100000001 t\n1 Q0 c 2 0.1 t\n")
+    for profile, expected in (("cupel", 1.0), ("trec_eval-10", 1.0), ("trec_eval-9", 0.5)):
+        arguments = ("-m", "RR", "--profile", profile, "--per-topic", "--format", "jsonl")
+        assert values(cupel("qrels.txt", "close.txt", *arguments))["close.txt", "RR", "1"] == expected
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_compressed_run_is_named_without_its_ending(folder: Path) -> None:
+    (folder / "good.run.gz").write_bytes(gzip.compress(GOOD.encode()))
+    found = values(cupel("qrels.txt", "good.run.gz", "-m", "AP", "--format", "jsonl"))
+    assert list(found) == [("good.run", "AP", "all")]
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path) -> None:
+    for team in ("ants", "bees"):
+        (folder / team).mkdir()
+        (folder / team / "run1.txt").write_text(GOOD)
+    arguments = ("qrels.txt", "ants/run1.txt", "bees/run1.txt", "good.txt", "-m", "AP", "--format", "jsonl")
+    assert {run for run, _, _ in values(cupel(*arguments))} == {"ants/run1.txt", "bees/run1.txt", "good.txt"}
+
+
+def test_many_runs_are_scored_alike_by_any_number_of_processes(folder: Path) -> None:
+    names = [f"run{i}.txt" for i in range(7)]
+    for i, name in enumerate(names):
+        (folder / name).write_text(POOR if i % 2 else GOOD)
+    (folder / "run3.txt").write_text(BAD)
+    arguments = ("qrels.txt", *names, "-m", "nDCG AP", "--per-topic", "--format", "jsonl")
+    one, two = (cupel(*arguments, "--jobs", jobs) for jobs in ("1", "2"))
+    assert one.stdout == two.stdout == cupel(*arguments).stdout
+    assert one.exit_code == two.exit_code == 1
+    assert list(dict.fromkeys(run for run, _, _ in values(two))) == [n for n in names if n != "run3.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["qrels.txt"], "no run to score"),
+        (["qrels.txt", "missing.txt"], "missing.txt"),
+        (["missing.txt", "good.txt"], "missing.txt"),
+        (["qrels.txt", "good.txt", "good.txt"], "given twice"),
+        (["qrels.txt", "good.txt", "-m", "nDGC@10"], "did you mean nDCG?"),
+        (["qrels.txt", "good.txt", "-m", "P"], "P@10"),
+        (["qrels.txt", "good.txt", "-m", "nDCG(aspect=quality)@10"], "no aspect 'quality'"),
+        (["qrels.txt", "good.txt", "-m", "TOMA(of=nDCG)@10"], "TOMA(of=nDCG@10)"),
+        (["qrels.txt", "good.txt", "--profile", "trec_eval"], "trec_eval-9"),
+        (["qrels.txt", "good.txt", "--format", "xml"], "jsonl"),
+        (["qrels.txt", "good.txt", "--depth", "0"], "depth"),
+        (["--aspect", "quality", "good.txt"], "NAME=FILE"),
+        (["--aspect", "quality=missing.txt", "good.txt"], "missing.txt"),
+        (["--aspect", "a=qrels.txt", "--aspect", "a=quality.txt", "good.txt"], "two files for one aspect"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_wrong_usage_ends_with_2_and_says_what_would_be_right(arguments: list[str], says: str) -> None:
+    result = cupel(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert says in result.stderr
+
+
+def test_wrong_qrels_end_with_1_and_every_error(folder: Path) -> None:
+    (folder / "wrong.txt").write_text("1 0 a x\n1 0 b\n")
+    result = cupel("wrong.txt", "good.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "wrong.txt:1:7: error qrels-grade-not-integer" in result.stderr
+    assert "wrong.txt:2:6: error qrels-columns" in result.stderr
+
+
+def test_wrong_collections_end_with_1_and_every_error(folder: Path) -> None:
+    (folder / "c.yaml").write_text("aspects: {a: {labels: [0]}}\nqrels: [{fil: qrels.txt}]\n")
+    result = cupel("c.yaml", "good.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "c.yaml:1: error aspect-labels" in result.stderr
+    assert "c.yaml:2: error document-unknown-key" in result.stderr
+
+
+def test_markup_in_names_is_printed_as_it_is(folder: Path) -> None:
+    (folder / "[red]run[b].txt").write_text(GOOD)
+    assert "[red]run[b].txt" in cupel("qrels.txt", "[red]run[b].txt", "-m", "AP").stdout
+
+
+def test_the_command_ends_quietly_when_its_reader_goes_away(folder: Path, root: Path) -> None:
+    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
+    command = [sys.executable, "-c", "from cupel_client.cli import main; main()", "evaluate"]
+    with subprocess.Popen(
+        [*command, "qrels.txt", "good.txt", "--per-topic", "--format", "jsonl", "-m", "all_trec"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+# --- real collections --------------------------------------------------------------------------------------
+
+
+def test_trec_evals_own_official_output_is_matched_byte_for_byte(shared: Path) -> None:
+    folder = shared / "data/trec-eval-tests"
+    runs = [str(folder / name) for name in ("qrels.test", "results.test")]
+    result = cupel(*runs, "-m", "official", "--format", "trec_eval", "--profile", "trec_eval-10")
+    assert result.stdout == (folder / "out.test").read_text()
+
+
+def test_trec_evals_values_per_topic_are_matched_line_for_line(shared: Path) -> None:
+    folder = shared / "data/trec-eval-tests"
+    for run, more, expected in (
+        ("results.test", [], "out.test.aq"),
+        ("results.trunc", [], "out.test.aqc"),
+        ("results.trunc", ["--depth", "100"], "out.test.aqcM"),
+    ):
+        options = ["-m", "all_trec", "--per-topic", "--format", "trec_eval", "--profile", "trec_eval-10"]
+        result = cupel(str(folder / "qrels.test"), str(folder / run), *options, *more)
+        ours = [line for line in result.stdout.splitlines() if not line.startswith("runid")]
+        theirs = (folder / expected).read_text().splitlines()
+        assert len(ours) > 250
+        assert not set(ours) - set(theirs)
+
+
+@pytest.fixture
+def official(shared: Path) -> Callable[[str], dict[tuple[str, str], str]]:
+    """(run, measure) -> the value of the organisers, for all topics, as printed."""
+
+    def read(collection: str) -> dict[tuple[str, str], str]:
+        with (shared / "data" / collection / "official/means.csv").open() as file:
+            return {
+                (row["run_file"], row["measure"]): row["value"]
+                for row in csv.DictReader(file)
+                if row["topic"] == "all" and row["produced_by"].startswith("trec_eval")
+            }
+
+    return read
+
+
+def test_clef_2014_official_means_are_matched(
+    shared: Path, official: Callable[[str], dict[tuple[str, str], str]]
+) -> None:
+    folder = shared / "data/clef-ehealth-2014-task3"
+    runs = sorted(map(str, (folder / "runs").iterdir()))
+    options = ["-m", "map P_10 bpref recip_rank Rprec", "--profile", "trec_eval-9", "--depth", "1000"]
+    qrels = str(folder / "qrels/qrels.clef2014.test.bin.txt.gz")
+    names = {"AP": "map", "P@10": "P_10", "Bpref": "bpref", "RR": "recip_rank", "Rprec": "Rprec"}
+    expected = official("clef-ehealth-2014-task3")
+    found = values(cupel(qrels, *runs, *options, "--format", "jsonl"))
+    assert len(found) == 150
+    wrong = {
+        (run, measure): value
+        for (run, measure, _), value in found.items()
+        if f"{value:.4f}" != expected[run, names[measure]]
+    }
+    assert not wrong
+
+
+def test_touche_board_by_toma_and_cam(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "data/touche22-task2"
+    names = {aspect: f"touche-task2-2022-{aspect}.qrels" for aspect in ("relevance", "quality")}
+    for name in names.values():
+        (tmp_path / name).write_bytes((folder / "qrels" / name).read_bytes())
+    files = [{"file": name, "aspect": aspect} for aspect, name in names.items()]
+    aspects = {aspect: {"labels": [0, 1, 2]} for aspect in names}
+    (tmp_path / "touche.json").write_text(json.dumps({"aspects": aspects, "qrels": files}))
+    runs = sorted(map(str, folder.glob("runs/*/output/*.gz")))
+    measures = ("-m", "TOMA(of=nDCG@5) CAM(of=nDCG@5) nDCG@5 nDCG(aspect=quality)@5")
+    found = values(cupel(str(tmp_path / "touche.json"), *runs, *measures, "--format", "jsonl"))
+    assert len({run for run, _, _ in found}) == len(runs) == 21
+    for (run, measure, _), value in found.items():
+        if measure.startswith("CAM"):
+            parts = [found[run, one, "all"] for one in ("nDCG@5", "nDCG(aspect=quality)@5")]
+            assert value == pytest.approx(sum(parts) / 2, abs=1e-12)
+    board = cupel(str(tmp_path / "touche.json"), *runs, *measures).stdout
+    assert "Captain-Levi/output/run5.txt" in board

@@ -1,0 +1,182 @@
+"""`cupel validate`, through the command line."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cupel_client.cli import cli
+from cupel_measures.findings import KINDS
+from cupel_measures.reading.runs import digest, read_run
+
+QRELS = "1 0 a 2\n1 0 b 1\n2 0 a 1\n"
+GOOD = "1 Q0 a 1 9 good\n1 Q0 b 2 8 good\n2 Q0 a 1 1 good\n"
+ODD = "1 FIRST a 1 8 other\n1 FIRST b 2 9 other\n7 FIRST a 1 1 other\n"
+BAD = "1 Q0 a 1 x bad\n1 Q0 b 2\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, the current one, with qrels, a collection and runs in it."""
+    collection = "aspects: {relevance: {labels: [0, 1, 2]}}\nqrels: [{file: qrels.txt}]\n"
+    texts = {"c.yaml": collection, "qrels.txt": QRELS, "good.txt": GOOD, "odd.txt": ODD, "bad.txt": BAD}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cupel(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["validate", *arguments], catch_exceptions=False)
+
+
+def verdicts(*arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(cupel(*arguments, "--format", "json").stdout)
+    return found
+
+
+def test_a_good_run_is_accepted_with_what_it_holds() -> None:
+    result = cupel("good.txt")
+    assert result.exit_code == 0
+    assert "good.txt: run, accepted" in result.stdout
+    assert "2 topics, 3 documents, tag good" in result.stdout
+    assert "1 file: 1 accepted" in result.stdout
+
+
+def test_a_bad_run_is_refused_with_every_error_and_what_would_be_right() -> None:
+    result = cupel("bad.txt")
+    assert result.exit_code == 1
+    assert "bad.txt:1:10: error run-score" in result.stdout
+    assert "bad.txt:2:9: error run-columns" in result.stdout
+    assert f"-> run-score: {KINDS['run-score'].remedy}" in result.stdout
+    assert "1 file: 0 accepted, 1 refused" in result.stdout
+
+
+def test_warnings_do_not_refuse() -> None:
+    (one,) = verdicts("odd.txt")
+    assert one["verdict"] == "accepted"
+    codes = {finding["code"] for finding in one["findings"]}
+    assert codes == {"run-second-column", "run-tag", "run-upside-down"}
+    assert {finding["severity"] for finding in one["findings"]} == {"warning"}
+
+
+def test_topics_are_checked_beside_qrels_or_a_collection() -> None:
+    for arguments in (("qrels.txt", "odd.txt"), ("c.yaml", "odd.txt"), ("--qrels", "c.yaml", "odd.txt")):
+        qrels, run = verdicts(*arguments)
+        assert qrels["kind"] in ("qrels", "collection")
+        assert {"run-topics-missing", "run-topics-extra"} <= run["totals"].keys()
+    assert not {"run-topics-missing", "run-topics-extra"} & verdicts("odd.txt")[0]["totals"].keys()
+
+
+def test_a_run_of_other_topics_is_refused(folder: Path) -> None:
+    (folder / "other.txt").write_text(GOOD.replace("1 Q0", "01 Q0").replace("2 Q0", "02 Q0"))
+    result = cupel("qrels.txt", "other.txt")
+    assert result.exit_code == 1
+    assert "run-topics-none" in result.stdout
+    assert "leading zeros" in result.stdout
+
+
+def test_json_has_digest_tag_and_the_effects_of_profiles(folder: Path) -> None:
+    (folder / "close.txt").write_text("1 Q0 a 1 0.1 close\n1 Q0 b 2 0.100000001 close\n")
+    (one,) = verdicts("close.txt")
+    assert (one["kind"], one["tag"], one["topics"], one["documents"]) == ("run", "close", 1, 2)
+    assert one["digest"] == digest(read_run(Path("close.txt")).ranking)
+    assert one["profile_effects"]["rank_column"] == ["1"]
+    (folder / "tied.txt").write_text("1 Q0 a 1 0.100000001 tied\n1 Q0 b 2 0.1 tied\n")
+    assert verdicts("tied.txt")[0]["profile_effects"] == {"single_precision": ["1"], "rank_column": []}
+    assert "differ in single precision (profile trec_eval-9): 1" in cupel("tied.txt").stdout
+
+
+def test_qrels_and_collections_are_validated_themselves(folder: Path) -> None:
+    (folder / "wrong.txt").write_text("1 0 a x\n")
+    (folder / "wrong.yaml").write_text("aspects: {a: {labels: [0]}}\nqrels: []\n")
+    result = cupel("qrels.txt", "c.yaml", "wrong.txt", "wrong.yaml", "--format", "jsonl")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(one["file"], one["kind"], one["verdict"]) for one in found] == [
+        ("qrels.txt", "qrels", "accepted"),
+        ("c.yaml", "collection", "accepted"),
+        ("wrong.txt", "qrels", "refused"),
+        ("wrong.yaml", "collection", "refused"),
+    ]
+    assert found[0]["aspects"] == {"relevance": "0, 1, 2 (inferred)"}
+    assert found[1]["aspects"] == {"relevance": "0, 1, 2"}
+    assert found[0]["digest"]
+    assert result.exit_code == 1
+
+
+def test_with_qrels_named_every_file_is_a_run() -> None:
+    found = verdicts("--qrels", "qrels.txt", "qrels.txt")
+    assert [(one["kind"], one["verdict"]) for one in found] == [("qrels", "accepted"), ("run", "refused")]
+
+
+def test_csv_has_a_row_per_finding_and_one_for_a_file_without() -> None:
+    rows = list(csv.DictReader(io.StringIO(cupel("good.txt", "bad.txt", "--format", "csv").stdout)))
+    assert [(row["file"], row["verdict"], row["line"], row["column"], row["code"]) for row in rows] == [
+        ("good.txt", "accepted", "", "", ""),
+        ("bad.txt", "refused", "2", "9", "run-columns"),
+        ("bad.txt", "refused", "1", "10", "run-score"),
+    ]
+
+
+def test_many_findings_of_a_kind_are_shortened_unless_all_are_wanted(folder: Path) -> None:
+    (folder / "worse.txt").write_text("".join(f"1 Q0 d{i} {i} x worse\n" for i in range(250)))
+    short, whole = cupel("worse.txt").stdout, cupel("worse.txt", "--all").stdout
+    assert (short.count("error run-score: the"), whole.count("error run-score: the")) == (10, 100)
+    assert "and 240 more" in short
+    assert "and 150 more" in whole
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", "run-empty"),
+        (b"1 Q0 \xff 1 1 t\n", "run-not-text"),
+        (gzip.compress(GOOD.encode())[:30], "file-corrupt"),
+        (b"1 Q0 a 1 nan t\n", "run-score"),
+        (b"1 Q0 a 1 1 t\n1 Q0 a 2 0 t\n", "run-duplicate"),
+    ],
+)
+def test_whatever_bytes_a_file_holds_there_is_a_verdict(folder: Path, data: bytes, code: str) -> None:
+    (folder / "run").write_bytes(data)
+    result = cupel("run", "--format", "json")
+    assert result.exit_code == 1
+    assert code in json.loads(result.stdout)[0]["totals"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [([], "Missing argument"), (["no.txt"], "no.txt"), (["--qrels", "no.txt", "good.txt"], "no.txt")],
+)
+def test_wrong_usage_ends_with_2(arguments: list[str], says: str) -> None:
+    result = cupel(*arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_many_files_are_checked_in_their_order(folder: Path) -> None:
+    names = [f"r{i}.txt" for i in range(8)]
+    for i, name in enumerate(names):
+        (folder / name).write_text(BAD if i % 3 else GOOD)
+    assert [one["file"] for one in verdicts(*names)] == names
+
+
+def test_clef_runs_are_accepted_with_their_known_defects(shared: Path) -> None:
+    folder = shared / "data/clef-ehealth-2015-task2"
+    qrels = str(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
+    expected = {
+        "KUCS_EN_Run.3.dat.gz": "run-ranks-contradict",
+        "KISTI_EN_RUN.2.dat.gz": "run-ranks-equal",
+        "Miracl_EN_Run.1.dat.gz": "run-second-column",
+        "baseline_run.2.dat.gz": "run-topics-extra",
+    }
+    _, *runs = verdicts("--qrels", qrels, *(str(folder / "runs" / name) for name in expected))
+    for run, (name, code) in zip(runs, expected.items(), strict=True):
+        assert (run["verdict"], Path(run["file"]).name) == ("accepted", name)
+        assert code in run["totals"], name
+    assert len(runs[0]["profile_effects"]["rank_column"]) == 66
+    assert len(runs[1]["profile_effects"]["single_precision"]) > 0
