@@ -1,8 +1,9 @@
 """Every command printed in a README runs, and says what the README says it says.
 
 A ```console block holds commands (lines that begin with `$ `) and what they print. The commands of one
-document run in order in one new folder, as a reader would type them. `$ cupel serve` runs on in the
-background, as in a second terminal, on a free port that then stands for the printed one.
+document run in order in one new folder, as a reader would type them, ```python blocks among them.
+`$ cupel serve` runs on in the background, as in a second terminal, on a free port that then stands for the
+printed one.
 """
 
 import os
@@ -45,12 +46,15 @@ class Command:
 
 
 def commands(document: Path) -> Iterator[Command]:
-    """The commands of the console blocks of a document."""
+    """The commands of the console blocks of a document, and its python blocks as commands."""
     text = document.read_text()
-    for block in re.finditer(r"^```console\n(.*?)^```", text, re.M | re.S):
-        first_line = text.count("\n", 0, block.start(1)) + 1
-        for part in re.finditer(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.group(1), re.M):
-            line = first_line + block.group(1).count("\n", 0, part.start())
+    for block in re.finditer(r"^```(console|python)\n(.*?)^```", text, re.M | re.S):
+        first_line = text.count("\n", 0, block.start(2)) + 1
+        if block.group(1) == "python":
+            yield Command(f"python - <<'END'\n{block.group(2)}END", first_line, ())
+            continue
+        for part in re.finditer(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.group(2), re.M):
+            line = first_line + block.group(2).count("\n", 0, part.start())
             yield Command(part.group(1), line, tuple(filter(None, part.group(2).splitlines())))
 
 
