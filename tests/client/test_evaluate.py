@@ -106,6 +106,7 @@ def test_json_tells_the_whole_story() -> None:
     assert run["scores"] == {"AP": 2 / 3, "NumRel": 3.0}
     assert run["topic_scores"]["AP"] == {"1": 1.0, "2": 1.0, "3": 0.0}
     assert "run-topics-missing" in run["warnings"]
+    assert run["unjudged_at_10"] == 0.0
     (bad,) = story["refused"]
     assert sorted(error["line"] for error in bad["errors"]) == [2, 3, 4]
 
@@ -201,6 +202,14 @@ def test_a_collection_brings_its_plan_and_profile(folder: Path) -> None:
         cupel("c.yaml", "good.txt", "--format", "json", "-m", "AP", "--profile", "cupel").stdout
     )
     assert (other["profile"], list(other["runs"][0]["scores"])) == ("cupel", ["AP"])
+
+
+@pytest.mark.usefixtures("folder")
+def test_measures_that_depend_on_an_inferred_scale_bring_a_remark() -> None:
+    aspects = ("--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt")
+    result = cupel(*aspects, "good.txt", "-m", "TOMA(of=nDCG@10) AP")
+    assert "TOMA(of=nDCG@10): values depend on the scale, which is inferred for" in result.stderr
+    assert "inferred for" not in cupel(*aspects, "good.txt", "-m", "AP").stderr
 
 
 @pytest.mark.usefixtures("folder")

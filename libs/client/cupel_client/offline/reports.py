@@ -71,6 +71,16 @@ class Report:
             runs = f"{len(lacking)} run{'s' * (len(lacking) != 1)}"
             most = f"up to {max(lacking)} of {len(self.topics)}"
             yield f"{runs} without topics of the qrels ({most}), which count as empty rankings."
+        inferred = [aspect.name for aspect in self.collection.aspects if aspect.inferred]
+        scaled = [str(measure) for measure in self.measures if _depends_on_scale(measure)]
+        if inferred and scaled:
+            aspects = ", ".join(inferred)
+            yield f"{', '.join(scaled)}: values depend on the scale, which is inferred for {aspects}."
+
+
+def _depends_on_scale(measure: Measure) -> bool:
+    """Whether labels that nobody was given may change the measure's value."""
+    return measure.declaration.name == "TOMA" or measure.arguments.get("max_gain") == "scale"
 
 
 def _long(report: Report) -> Iterator[dict[str, Any]]:
@@ -138,6 +148,7 @@ def _run_story(report: Report, name: str, one: Scored) -> dict[str, Any]:
         "tag": one.tag,
         "digest": one.digest,
         "topics": {"scored": len(report.topics) - one.missing, "missing": one.missing},
+        "unjudged_at_10": one.unjudged,
         "warnings": _warnings(one.findings.totals),
         "scores": dict(zip(texts, one.means, strict=True)),
     }

@@ -13,6 +13,8 @@ from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Floats, Joined, Qrels, Run
 from cupel_measures.reading.runs import check_against, digest, join, join_run, read_run
 
+UNJUDGED = parse("Unjudged@10")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -52,6 +54,8 @@ class Scored:
     missing: int = 0
     tag: str | None = None
     digest: str | None = None
+    unjudged: float | None = None
+    """Share of the first 10 ranks without a judgment for the first aspect, over all topics."""
 
 
 def score(path: Path, job: Job) -> Scored:
@@ -75,4 +79,5 @@ def score(path: Path, job: Job) -> Scored:
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
         return Scored(path, Findings(), values, means, missing)
-    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking))
+    (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED], profile=profile).aggregates().values()
+    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged)
