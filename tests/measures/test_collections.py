@@ -352,7 +352,7 @@ def test_a_file_is_known_as_a_collection_by_its_ending_or_content(tmp_path: Path
         ("b", b"# mine\naspects:\n  relevance: {labels: [0, 1]}\n", True),
         ("c", b'{"aspects": {}}', True),
         ("d.txt", b"1 0 a 1\n", False),
-        ("e.gz", gzip.compress(b"1 0 a 1\n"), False),
+        ("e.gz", gzip.compress(b"1 0 a 1\n", mtime=0), False),
         ("f.gz", b"\x1f\x8bdamaged", False),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(content)

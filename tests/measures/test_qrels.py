@@ -90,7 +90,7 @@ def test_a_negative_grade_is_kept_as_one_where_the_scale_is_inferred() -> None:
         PLAIN.replace(b"\n", b"\n\n \t\n"),
         b"# made by hand\n#\n" + PLAIN + b"# the end",
         PLAIN.replace(b" 0 ", b" Q0 ", 1),
-        gzip.compress(PLAIN),
+        gzip.compress(PLAIN, mtime=0),
         bz2.compress(PLAIN),
         zstandard.compress(PLAIN),
     ],
@@ -131,7 +131,7 @@ def test_a_hash_is_a_comment_only_as_the_first_byte_of_a_line() -> None:
         (PLAIN.decode().encode("utf-16"), "qrels-not-text", (1, 1)),
         (b"", "qrels-empty", (None, None)),
         (b"# nothing\n\n", "qrels-empty", (None, None)),
-        (gzip.compress(PLAIN)[:20], "file-corrupt", (None, None)),
+        (gzip.compress(PLAIN, mtime=0)[:20], "file-corrupt", (None, None)),
     ],
 )  # fmt: skip
 def test_an_error_has_its_code_and_its_place(
