@@ -298,6 +298,25 @@ def test_label_sets_are_read_from_data() -> None:
         label_sets_from({"set": {"aspects": ["b"], "tuples": [["x"], ["z"]]}}, aspects)
 
 
+@pytest.mark.parametrize("name", ["cartesian", "observed", "two words", "tab\there", ""])
+def test_a_label_set_has_a_name_of_its_own_that_a_measure_can_hold(name: str) -> None:
+    aspects = aspects_from({"a": {"labels": [0, 1]}})
+    with pytest.raises(Refused, match="name of a label set"):
+        label_sets_from({name: {"aspects": ["a"], "tuples": [[0], [1]]}}, aspects)
+
+
+def test_data_that_is_nested_too_deeply_is_refused() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    assert aspects_refused({"a": deep}) == [("document-syntax", "nested too deeply")]
+
+
+def test_half_a_pair_of_surrogates_is_no_character_and_does_no_harm() -> None:
+    (aspect,) = aspects_from(json.loads('{"a": {"labels": ["\\ud800", "ok"]}}'))
+    assert aspect.labels == ("\ufffd", "ok")
+
+
 def test_judged_tuples_outside_a_label_set_are_errors() -> None:
     text = """
 aspects: {a: {labels: [0, 1]}, b: {labels: [x, y]}}

@@ -12,6 +12,8 @@ from cupel_measures.reading import documents
 from cupel_measures.reading.documents import OTHER_KIND, Place, nearest
 
 RESERVED = ("topic", "subtopic", "document", "judgment", "_")
+BUILT_IN = ("cartesian", "observed")
+"""Label sets that every collection has (spec 3.2)."""
 LONGEST_SCALE = 1_000_001
 
 NAME = declare(
@@ -101,8 +103,7 @@ def read_aspects(place: Place) -> tuple[Aspect, ...]:
 
 
 def _aspect(name: str, place: Place) -> Aspect | None:
-    plain = name.replace("-", "_").replace(".", "_")
-    if not plain.isidentifier() or name in RESERVED or plain in ("True", "False", "None"):
+    if not _bare(name) or name in RESERVED:
         place.wrong(NAME, f"{name!r} can't be the name of an aspect")
     parts = place.keys("{labels: [0, 1, 2]}", needed=["labels"], also=_KEYS)
     labels = _scale(parts["labels"]) if "labels" in parts else None
@@ -121,6 +122,11 @@ def _aspect(name: str, place: Place) -> Aspect | None:
             LOW_THRESHOLD, f"label {labels[1]} counts as relevant, as the second label does by default"
         )
     return aspect
+
+
+def _bare(name: str) -> bool:
+    """Whether a name needs no quotes in a measure."""
+    return name.replace("-", "_").replace(".", "_").isidentifier() and name not in ("True", "False", "None")
 
 
 def _scale(place: Place) -> Sequence[Label] | None:
@@ -260,7 +266,9 @@ def read_label_sets(place: Place, aspects: Sequence[Aspect]) -> dict[str, LabelS
 
 
 def _label_set(place: Place, aspects: Sequence[Aspect]) -> LabelSet | None:
-    known = {aspect.name: aspect for aspect in aspects}
+    own, known = str(place.path[-1]), {aspect.name: aspect for aspect in aspects}
+    if not _bare(own) or own in BUILT_IN:
+        place.wrong(LABEL_SET, f"{own!r} can't be the name of a label set")
     parts = place.keys("{aspects: [a, b], tuples: [[0, x], [1, y]]}", needed=["aspects", "tuples"], also=[])
     if len(parts) < 2:
         return None

@@ -370,11 +370,12 @@ def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str
         return None
     titles: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
-        topic, _, title = line.decode().strip().replace("\t", " ").partition(" ")
-        if topic and not line.startswith(b"#"):
+        words = line.split(None, 1)
+        if words and not line.startswith(b"#"):
+            topic, title = words[0].decode(), b"".join(words[1:]).decode().strip()
             if problem := _no_topic(topic, titles):
                 findings.add(Finding(TOPICS, problem, name, number, 1, topic[:80], line.decode()[:80]))
-            titles[topic] = title.strip()
+            titles[topic] = title
     if not titles:
         findings.add(Finding(TOPICS, "no topics", name))
     return titles

@@ -125,8 +125,11 @@ def _kind(value: Tree) -> str:
 
 
 def of_data(data: Any, name: str) -> Document:
-    """A document of data as the json module gives it."""
-    return Document(name, _words(data))
+    """A document of data as the json module gives it. Raises Refused where it is nested too deeply."""
+    try:
+        return Document(name, _words(data))
+    except RecursionError as problem:
+        raise _refusal(problem, name) from None
 
 
 def _mapping(data: Mapping[Any, Any]) -> dict[str, Tree]:
@@ -144,7 +147,7 @@ def _words(data: Any) -> Tree:
 def _scalar(value: Any) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else _whole(str(value))
 
 
 def parse(text: str, name: str) -> Document:
@@ -214,7 +217,7 @@ class _Nodes:
 
 
 def _whole(word: str) -> str:
-    """JSON's pairs of escaped surrogates as the characters they stand for."""
+    """JSON's pairs of escaped surrogates as the characters they stand for; half a pair is no character."""
     if not re.search("[\ud800-\udfff]", word):
         return word
     return word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
