@@ -45,8 +45,8 @@ check: $(READY)  ## check formatting, lint and types
 bench: $(READY)  ## measure speed and memory against pytrec_eval, as ratios
 	@$(BIN)/python tests/bench/run.py
 
-fuzz: $(READY)  ## throw hostile bytes at the reader, under the address sanitizer (needs a C compiler)
-	@$(BIN)/python tests/bench/fuzz.py
+fuzz:  ## throw hostile bytes at the reader for SECONDS=60, under the address sanitizer (needs a C compiler)
+	@tests/fuzz/run.sh $(or $(SECONDS),60)
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache

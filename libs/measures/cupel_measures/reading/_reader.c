@@ -204,49 +204,6 @@ static PyType_Spec reader_spec = {"cupel_measures.reading._reader.Reader", sizeo
 
 /* ------------------------------------------------------------------------------------------------ join */
 
-typedef struct {
-    const uint8_t *blob;
-    const int64_t *rows, *offsets, *starts; /* of topics, topics + 1, documents + 1 */
-    const double *scores;
-    int64_t topics;
-    int single_precision;
-} Columns;
-
-/* Add topic t's documents to `topic`, whose text begins with the id of the first. */
-static enum Status load_topic(Topic *topic, const Columns *columns, int64_t t, const uint64_t seed[2]) {
-    const int64_t *starts = columns->starts;
-    int64_t first = columns->offsets[t];
-    topic_clear(topic);
-    for (int64_t d = first; d < columns->offsets[t + 1]; d++) {
-        double score = columns->single_precision ? (double)(float)columns->scores[d] : columns->scores[d];
-        size_t length = (size_t)(starts[d + 1] - starts[d]), start = (size_t)(starts[d] - starts[first]);
-        if (start + length > UINT32_MAX || topic->count >= INT32_MAX)
-            return DECLINED;
-        if (!topic_room(topic))
-            return NO_MEMORY;
-        topic_add(topic, hash_of(columns->blob + starts[d], length, seed), score, start, length);
-    }
-    return READING;
-}
-
-static enum Status join_columns(const Columns *columns, const Index *index, Joined *joined, int64_t depth) {
-    Topic topic;
-    enum Status status = joined_open(joined, index->topics);
-    memset(&topic, 0, sizeof topic);
-    for (int64_t t = 0; !status && t < columns->topics; t++) {
-        int64_t row = columns->rows[t];
-        if (row < 0)
-            continue;
-        if (row >= index->topics || joined->retrieved[row] != FREE)
-            status = DECLINED;
-        else if (!(status = load_topic(&topic, columns, t, index->seed)))
-            status = join_topic(&topic, joined, index, row,
-                                columns->blob + columns->starts[columns->offsets[t]], depth);
-    }
-    topic_close(&topic);
-    return status;
-}
-
 static PyObject *join(PyObject *module, PyObject *args) {
     (void)module;
     Py_buffer blob, starts, rows, offsets, scores;
@@ -256,14 +213,13 @@ static PyObject *join(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!y*y*y*y*y*pL", IndexType, &index, &blob, &starts, &rows, &offsets, &scores,
                           &single, &depth))
         return NULL;
-    Columns columns = {blob.buf, rows.buf, offsets.buf, starts.buf, scores.buf, rows.len / 8, single};
-    int64_t documents = scores.len / 8;
+    Columns columns = {blob.buf,   blob.len,       rows.buf, offsets.buf, starts.buf, scores.buf,
+                       rows.len / 8, scores.len / 8, single};
     Joined joined = {0};
     enum Status status = DECLINED;
     if (rows.len % 8 == 0 && scores.len % 8 == 0 && starts.len == scores.len + 8 && offsets.len == rows.len + 8) {
         Py_BEGIN_ALLOW_THREADS;
-        if (ascending(columns.starts, documents, blob.len) && ascending(columns.offsets, columns.topics, documents))
-            status = join_columns(&columns, &((IndexObject *)index)->index, &joined, depth);
+        status = join_columns(&columns, &((IndexObject *)index)->index, &joined, depth);
         Py_END_ALLOW_THREADS;
     }
     if (status == READING)

@@ -239,4 +239,52 @@ static enum Status joined_open(Joined *joined, int64_t rows) {
     return READING;
 }
 
+/* A stored ranking: its ids end to end. rows: the row of each topic in the qrels, negative where they lack it. */
+typedef struct {
+    const uint8_t *blob;
+    int64_t blob_length;
+    const int64_t *rows, *offsets, *starts; /* of topics, topics + 1, documents + 1 */
+    const double *scores;
+    int64_t topics, documents;
+    int single_precision;
+} Columns;
+
+/* Add topic t's documents to `topic`, whose text begins with the id of the first. */
+static enum Status load_topic(Topic *topic, const Columns *columns, int64_t t, const uint64_t seed[2]) {
+    const int64_t *starts = columns->starts;
+    int64_t first = columns->offsets[t];
+    topic_clear(topic);
+    for (int64_t d = first; d < columns->offsets[t + 1]; d++) {
+        double score = columns->single_precision ? (double)(float)columns->scores[d] : columns->scores[d];
+        size_t length = (size_t)(starts[d + 1] - starts[d]), start = (size_t)(starts[d] - starts[first]);
+        if (start + length > UINT32_MAX || topic->count >= INT32_MAX)
+            return DECLINED;
+        if (!topic_room(topic))
+            return NO_MEMORY;
+        topic_add(topic, hash_of(columns->blob + starts[d], length, seed), score, start, length);
+    }
+    return READING;
+}
+
+static enum Status join_columns(const Columns *columns, const Index *index, Joined *joined, int64_t depth) {
+    Topic topic;
+    enum Status status = joined_open(joined, index->topics);
+    memset(&topic, 0, sizeof topic);
+    if (!ascending(columns->starts, columns->documents, columns->blob_length) ||
+        !ascending(columns->offsets, columns->topics, columns->documents))
+        return DECLINED;
+    for (int64_t t = 0; !status && t < columns->topics; t++) {
+        int64_t row = columns->rows[t];
+        if (row < 0)
+            continue;
+        if (row >= index->topics || joined->retrieved[row] != FREE)
+            status = DECLINED;
+        else if (!(status = load_topic(&topic, columns, t, index->seed)))
+            status = join_topic(&topic, joined, index, row,
+                                columns->blob + columns->starts[columns->offsets[t]], depth);
+    }
+    topic_close(&topic);
+    return status;
+}
+
 #endif
