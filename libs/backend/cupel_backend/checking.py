@@ -60,14 +60,10 @@ class Checkers:
         except Empty:
             raise CHECKERS_BUSY("no checking process became free in time", retry_after=10) from None
         try:
-            if checker is None or not checker.usable:
-                checker = _Checker(self._settings)
+            checker = _still_usable(checker) or _Checker(self._settings)
             yield checker
         finally:
-            if checker is not None and not checker.usable:
-                checker.end()
-                checker = None
-            self._free.put(checker)
+            self._free.put(_still_usable(checker))
 
     def close(self) -> None:
         """End the processes that are free."""
@@ -78,6 +74,14 @@ class Checkers:
                 return
             if checker is not None:
                 checker.end()
+
+
+def _still_usable(checker: "_Checker | None") -> "_Checker | None":
+    """The checker if it can take another file; else it is ended."""
+    if checker is None or checker.usable:
+        return checker
+    checker.end()
+    return None
 
 
 _ENDINGS = {

@@ -1,0 +1,159 @@
+"""The checking process: may be killed at any time, by the file, by the limits, by the system."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.cast import ALICE, make_track, publish_qrels, run_file, submit
+from cupel_backend.checking import Checkers
+from cupel_backend.errors import Invalid, Unavailable
+from cupel_backend.settings import Settings
+from cupel_backend.system import System
+
+LARGE = b"".join(
+    b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
+    for topic in (1, 2, 3)
+    for number in range(90_000)
+)
+"""About 60 MB."""
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., Checkers]]:
+    made: list[Checkers] = []
+
+    def make_(**settings: float) -> Checkers:
+        made.append(Checkers(Settings(**settings)))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make_
+    for checkers in made:
+        checkers.close()
+
+
+def request(tmp_path: Path, content: bytes = run_file()) -> dict[str, object]:
+    (tmp_path / "run").write_bytes(content)
+    paths = {"file": str(tmp_path / "run"), "ranking": str(tmp_path / "ranking")}
+    return {"kind": "run", "name": "run", "limits": {}, "depth": 1000, "topics": None, **paths}
+
+
+def own_checkers() -> list[psutil.Process]:
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if "cupel_backend.checker" in " ".join(child.cmdline())]
+
+
+def endless(tmp_path: Path) -> dict[str, object]:
+    """A file that never comes: opening it waits for a writer."""
+    os.mkfifo(tmp_path / "fifo")
+    return request(tmp_path) | {"file": str(tmp_path / "fifo")}
+
+
+def test_a_process_serves_many_files_and_is_replaced_in_time(
+    make: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make(checker_turns=2)
+    seen = set()
+    for _ in range(5):
+        assert checkers.check(request(tmp_path))["tag"] == "run"
+        seen |= {process.pid for process in own_checkers()}
+    assert len(seen) >= 2
+    assert len(own_checkers()) <= 1
+
+
+def test_a_killed_checker_refuses_its_file_and_the_next_one_is_checked(
+    make: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make()
+    refusals: list[str] = []
+
+    def check() -> None:
+        with pytest.raises(Invalid) as refusal:
+            checkers.check(endless(tmp_path))
+        refusals.append(refusal.value.detail)
+
+    thread = threading.Thread(target=check)
+    thread.start()
+    while not own_checkers():
+        time.sleep(0.01)
+    os.kill(own_checkers()[0].pid, signal.SIGKILL)
+    thread.join()
+    assert "ended before it had a verdict" in refusals[0]
+    assert checkers.check(request(tmp_path))["tag"] == "run"
+
+
+def test_a_checker_killed_between_two_files_is_not_noticed(
+    make: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make()
+    checkers.check(request(tmp_path))
+    [process] = own_checkers()
+    process.kill()
+    process.wait()
+    assert checkers.check(request(tmp_path))["tag"] == "run"
+
+
+def test_a_file_that_takes_too_long_is_refused(make: Callable[..., Checkers], tmp_path: Path) -> None:
+    checkers = make(checker_seconds=1)
+    with pytest.raises(Invalid, match="more than 1 seconds"):
+        checkers.check(endless(tmp_path))
+    assert own_checkers() == []
+
+
+def test_a_file_that_needs_too_much_memory_is_refused(make: Callable[..., Checkers], tmp_path: Path) -> None:
+    with pytest.raises(Invalid) as refusal:
+        make(checker_megabytes=250).check(request(tmp_path, LARGE))
+    assert refusal.value.code == "check-ended"
+
+
+def test_whoever_gets_no_turn_is_asked_to_come_back(make: Callable[..., Checkers], tmp_path: Path) -> None:
+    checkers = make(checker_seconds=1.5)
+    waiting = endless(tmp_path)
+
+    def wait() -> None:
+        with pytest.raises(Invalid):
+            checkers.check(waiting)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not own_checkers():
+        time.sleep(0.01)
+    checkers._settings = Settings(checker_seconds=0.1)
+    with pytest.raises(Unavailable) as refusal:
+        checkers.check(request(tmp_path))
+    assert refusal.value.retry_after
+    thread.join()
+
+
+def test_closing_ends_every_process(tmp_path: Path) -> None:
+    checkers = Checkers(Settings())
+    checkers.check(request(tmp_path))
+    assert own_checkers()
+    checkers.close()
+    assert own_checkers() == []
+
+
+def test_a_checker_knows_no_secret_of_the_environment(
+    make: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUPEL_DATABASE", "postgresql://user:secret@host/db")
+    make().check(request(tmp_path))
+    [process] = own_checkers()
+    assert not any("secret" in value for value in process.environ().values())
+
+
+def test_a_submission_whose_checker_is_killed_is_refused_and_leaves_nothing(
+    open_at: Callable[..., System],
+) -> None:
+    system = open_at(checker_megabytes=250)
+    make_track(system)
+    publish_qrels(system)
+    with pytest.raises(Invalid, match="memory"):
+        submit(system, ALICE, LARGE)
+    assert list(system.settings.incoming.iterdir()) == []
+    assert submit(system, ALICE).state == "queued"

@@ -1,0 +1,296 @@
+"""Submissions: the whole verdict at once, kept once, seen by whom they concern."""
+
+import gzip
+import threading
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import func, select
+
+from backend.cast import (
+    ADMIN,
+    ALICE,
+    BOB,
+    GOOD,
+    ORGANISER,
+    POOR,
+    STRANGER,
+    Clock,
+    make_track,
+    publish_qrels,
+    run_file,
+    submit,
+    work_off,
+)
+from cupel_backend import evaluations, jobs, leaderboards, runs, submissions, tracks
+from cupel_backend.access import Principal
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Problem, TooLarge, TooMany
+from cupel_backend.submissions import Submission
+from cupel_backend.system import System
+from cupel_backend.tables import jobs as job_rows
+from cupel_backend.tables import runs as run_rows
+from cupel_backend.tables import scores
+from cupel_backend.tables import submissions as submission_rows
+
+
+@pytest.fixture(autouse=True)
+def track(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+
+
+def count(system: System) -> list[int]:
+    """How many submissions, runs, jobs and files on their way in there are."""
+    with system.engine.connect() as connection:
+        tables = (submission_rows, run_rows, job_rows)
+        rows = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
+    return [*rows, len(list(system.settings.incoming.iterdir()))]
+
+
+def codes(submission: Submission) -> set[str]:
+    return set(submission.findings.totals)
+
+
+def test_a_submission_is_answered_with_its_verdict_then_scored(system: System) -> None:
+    received = submit(system, ALICE, run_file(GOOD, tag="run"))
+    assert (received.state, received.run.tag, received.run.topics, received.run.documents) == (
+        "queued",
+        "run",
+        2,
+        6,
+    )
+    assert work_off(system) == 1
+    assert submissions.get(system, ALICE, received.id).state == "scored"
+    [ndcg, ap, p] = evaluations.scores(system, ALICE, received.id)
+    assert (ndcg.measure, ndcg.value) == ("nDCG@2", 1.0)
+    assert (ap.measure, p.measure, ap.qrels, ap.topics, ap.missing_topics) == ("AP", "P@1", 1, 2, 0)
+    assert ap.run_digest == received.run.digest
+
+
+def test_the_bytes_come_back_as_they_were_sent(system: System) -> None:
+    content = gzip.compress(run_file())
+    received = submit(system, ALICE, content, name="run.txt.gz")
+    run, stream = runs.open_file(system, ALICE, received.run.id)
+    with stream:
+        assert stream.read() == content
+    assert run.bytes == len(content)
+
+
+def test_a_refused_run_leaves_nothing_behind(system: System) -> None:
+    content = run_file() + b"t1 Q0 a 9 0.5 run\nt2 Q0 z nine high run\n"
+    with pytest.raises(Invalid) as refusal:
+        submit(system, ALICE, content)
+    assert {finding.line for finding in refusal.value.findings.errors} >= {7, 8}
+    assert count(system) == [0, 0, 0, 0]
+
+
+def test_a_run_for_another_track_is_refused_with_a_hint(system: System) -> None:
+    with pytest.raises(Invalid) as refusal:
+        submit(system, ALICE, run_file([("q1", "abc")]))
+    assert "run-topics-none" in refusal.value.findings.totals
+
+
+def test_missing_topics_are_warned_of_and_counted(system: System) -> None:
+    received = submit(system, ALICE, run_file([("t1", "abc"), ("t9", "abc")]))
+    assert {"run-topics-missing", "run-topics-extra"} <= codes(received)
+    work_off(system)
+    assert evaluations.scores(system, ALICE, received.id)[0].missing_topics == 1
+
+
+def test_what_another_profile_would_change_is_reported(system: System) -> None:
+    content = b"t1 Q0 a 1 1.00000000001 r\nt1 Q0 b 2 1.0 r\nt2 Q0 a 2 5 r\nt2 Q0 b 1 4 r\n"
+    effects = submit(system, ALICE, content).effects
+    assert effects["precision"] == {"count": 1, "topics": ["t1"]}
+    assert effects["ranks"] == {"count": 1, "topics": ["t2"]}
+
+
+def test_the_same_content_again_is_a_new_submission_with_a_warning(system: System) -> None:
+    first, second = submit(system, ALICE), submit(system, ALICE)
+    assert first.id != second.id
+    assert first.run == second.run
+    assert "run-content-repeated" in codes(second)
+    assert "run-content-repeated" not in codes(first)
+    assert "run-content-repeated" not in codes(submit(system, BOB))
+
+
+def test_a_tag_used_for_another_run_of_the_team_is_warned_of(system: System) -> None:
+    submit(system, ALICE, run_file(GOOD, tag="same"))
+    assert "run-tag-repeated" in codes(submit(system, ALICE, run_file(POOR, tag="same")))
+    assert "run-tag-repeated" not in codes(submit(system, BOB, run_file(POOR, tag="same")))
+
+
+def test_a_repeated_request_with_its_key_gives_the_first_submission(system: System) -> None:
+    first = submit(system, ALICE, key="k")
+    before = count(system)
+    assert submit(system, ALICE, key="k").id == first.id
+    assert count(system) == before
+    assert submit(system, BOB, key="k").id != first.id
+
+
+@pytest.mark.parametrize("change", [{"content": run_file(POOR)}, {"name": "other.txt"}])
+def test_a_key_used_for_another_request_is_refused(system: System, change: dict[str, str]) -> None:
+    submit(system, ALICE, key="k")
+    with pytest.raises(Invalid) as refusal:
+        submit(system, ALICE, key="k", **change)  # type: ignore[arg-type]
+    assert refusal.value.code == "key-reused"
+
+
+def test_a_refused_run_gives_its_key_back(system: System) -> None:
+    with pytest.raises(Invalid):
+        submit(system, ALICE, b"not a run\n", key="k")
+    assert submit(system, ALICE, key="k").state == "queued"
+
+
+def test_one_of_many_simultaneous_requests_with_a_key_is_kept(system: System) -> None:
+    answers: list[str] = []
+
+    def send() -> None:
+        try:
+            answers.append(submit(system, ALICE, key="k").id)
+        except Problem as problem:
+            answers.append(problem.code)
+
+    threads = [threading.Thread(target=send) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count(system) == [1, 1, 1, 0]
+    assert len(set(answers) - {"key-in-flight"}) == 1
+
+
+def test_a_key_whose_request_died_is_free_after_a_while(system: System, clock: Clock) -> None:
+    submissions._reserve(system, "alice", "k", "the request of a process that was killed")
+    with pytest.raises(Conflict):
+        submissions._reserve(system, "alice", "k", "the request of a process that was killed")
+    clock.forward(2 * system.settings.checker_seconds + 1)
+    assert submit(system, ALICE, key="k").state == "queued"
+
+
+def test_keys_are_forgotten_after_two_days(system: System, clock: Clock) -> None:
+    first = submit(system, ALICE, key="k")
+    clock.forward(49 * 3600)
+    assert submissions.forget_keys(system) == 1
+    assert submit(system, ALICE, key="k").id != first.id
+
+
+def test_an_upload_over_the_limit_is_refused_before_and_while_it_is_read(
+    open_at: Callable[..., System],
+) -> None:
+    system = open_at(upload_megabytes=1)
+    with pytest.raises(TooLarge):
+        submissions.begin(system, ALICE, "track", length=2_000_000)
+    with pytest.raises(TooLarge):
+        submit(system, ALICE, b"x" * 2_000_000)
+    assert count(system) == [0, 0, 0, 0]
+
+
+def test_a_small_file_that_expands_beyond_the_limit_is_refused(open_at: Callable[..., System]) -> None:
+    system = open_at(expanded_megabytes=1)
+    lines = "".join(f"t1 Q0 document{number} 1 {-number} tag\n" for number in range(60_000))
+    with pytest.raises(Invalid) as refusal:
+        submit(system, ALICE, gzip.compress(lines.encode()))
+    assert any(code.startswith("limit-") for code in refusal.value.findings.totals)
+
+
+def test_a_team_with_too_much_waiting_is_asked_to_wait(open_at: Callable[..., System]) -> None:
+    system = open_at(open_submissions=2)
+    for tag in ("a", "b"):
+        submit(system, ALICE, run_file(tag=tag))
+    with pytest.raises(TooMany) as refusal:
+        submit(system, ALICE, run_file(tag="c"))
+    assert refusal.value.retry_after
+    submit(system, BOB, run_file(tag="c"))
+    work_off(system)
+    submit(system, ALICE, run_file(tag="c"))
+
+
+def test_what_began_before_a_track_closed_is_still_accepted(system: System, clock: Clock) -> None:
+    upload = submissions.begin(system, ALICE, "track")
+    upload.write(run_file())
+    clock.forward(1)
+    tracks.change(system, ORGANISER, "track", changes={"closed": True})
+    assert submissions.receive(system, ALICE, upload).received_at < clock()
+    with pytest.raises(Conflict, match="closed"):
+        submit(system, ALICE)
+
+
+def test_an_unknown_track_is_refused_before_the_body_is_read(system: System) -> None:
+    with pytest.raises(NotFound):
+        submissions.begin(system, ALICE, "nowhere")
+
+
+def test_a_submission_is_seen_by_its_team_and_the_organisers_only(system: System) -> None:
+    received = submit(system, ALICE)
+    for principal in (ALICE, ORGANISER, ADMIN):
+        assert submissions.get(system, principal, received.id).id == received.id
+        assert runs.get(system, principal, received.run.id).id == received.run.id
+        assert len(submissions.list_(system, principal, "track").items) == 1
+
+
+@pytest.mark.parametrize("principal", [BOB, STRANGER])
+def test_a_submission_is_closed_to_other_teams(system: System, principal: Principal) -> None:
+    received = submit(system, ALICE)
+    for forbidden in (
+        lambda: submissions.get(system, principal, received.id),
+        lambda: submissions.withdraw(system, principal, received.id),
+        lambda: evaluations.scores(system, principal, received.id),
+        lambda: evaluations.topic_scores(system, principal, received.id, measure="AP"),
+    ):
+        with pytest.raises(Forbidden):
+            forbidden()
+    for hidden in (
+        lambda: runs.get(system, principal, received.run.id),
+        lambda: runs.open_file(system, principal, received.run.id),
+        lambda: jobs.get(system, principal, received.jobs[0].id),
+    ):
+        with pytest.raises(NotFound):
+            hidden()
+    assert submissions.list_(system, principal, "track").items == ()
+
+
+def test_a_withdrawn_submission_is_kept_but_not_listed_nor_scored(system: System) -> None:
+    received = submit(system, ALICE)
+    for _ in range(2):
+        assert submissions.withdraw(system, ALICE, received.id).state == "withdrawn"
+    work_off(system)
+    assert evaluations.scores(system, ALICE, received.id) == ()
+    board = leaderboards.board(system, ALICE, "track")
+    assert board is not None
+    assert (board.rows, board.unscored) == ((), ())
+    assert runs.get(system, ALICE, received.run.id).id == received.run.id
+
+
+def test_scores_by_topic_are_in_the_order_of_the_topics(system: System) -> None:
+    received = submit(system, ALICE, run_file([("t1", "cab"), ("t2", "ba")]))
+    work_off(system)
+    found = evaluations.topic_scores(system, ALICE, received.id, measure="P_1")
+    assert (found.topics, found.values) == (("t1", "t2"), [0.0, 1.0])
+    assert (found.score.measure, found.score.value) == ("P@1", 0.5)
+
+
+def test_a_score_that_is_not_there_yet_says_so(system: System) -> None:
+    received = submit(system, ALICE)
+    assert evaluations.scores(system, ALICE, received.id) == ()
+    with pytest.raises(NotFound, match="yet"):
+        evaluations.topic_scores(system, ALICE, received.id, measure="AP")
+
+
+def test_a_job_done_twice_writes_each_score_once(system: System, clock: Clock) -> None:
+    submit(system, ALICE)
+    slow = jobs.claim(system, "score")
+    assert slow is not None
+    clock.forward(21)
+    jobs.sweep(system)
+    assert work_off(system) == 1
+    with pytest.raises(jobs.Lost):
+        evaluations.evaluate(system, slow)
+    with system.engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(scores)).scalar() == 3
+
+
+def test_a_broker_that_is_away_changes_nothing_about_the_answer(open_at: Callable[..., System]) -> None:
+    system = open_at(broker="redis://localhost:1/0")
+    received = submit(system, ALICE)
+    assert received.state == "queued"
+    assert work_off(system) == 1
