@@ -1,0 +1,285 @@
+"""Qrels versions: drafted, published, rescored, and switched in one step."""
+
+import threading
+
+import pytest
+
+from backend.cast import (
+    ADMIN,
+    ALICE,
+    BOB,
+    COLLECTION,
+    CORRECTED,
+    CREDIBILITY,
+    GOOD,
+    ORGANISER,
+    POOR,
+    RELEVANCE,
+    STRANGER,
+    Clock,
+    make_track,
+    publish_qrels,
+    run_file,
+    submit,
+    upload_qrels,
+    work_off,
+)
+from cupel_backend import evaluations, jobs, leaderboards, maintenance, qrels, submissions, tracks
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.system import System
+
+
+@pytest.fixture(autouse=True)
+def track(system: System) -> None:
+    make_track(system)
+
+
+def work_one(system: System) -> None:
+    claim = jobs.claim(system, "score")
+    assert claim is not None
+    evaluations.evaluate(system, claim)
+
+
+def kill_one(system: System, clock: Clock) -> None:
+    """Make the next job dead."""
+    for _ in range(3):
+        claim = jobs.claim(system, "score")
+        assert claim is not None
+        jobs.fail(system, claim, "no")
+        clock.forward(10)
+
+
+def state(system: System, number: int) -> str:
+    return qrels.get(system, ORGANISER, "track", number).state
+
+
+def board_scores(system: System, number: int | None = None) -> dict[str, float]:
+    board = leaderboards.board(system, ALICE, "track", measure="nDCG@2", qrels=number)
+    assert board is not None
+    return {row.submission: row.score for row in board.rows}
+
+
+def test_an_upload_is_a_draft_that_only_organisers_see(system: System) -> None:
+    version = upload_qrels(system)
+    assert (version.number, version.state) == (1, "draft")
+    assert version.counts == {"topics": 2, "documents": 5, "judgments": {"relevance": 5, "credibility": 5}}
+    assert [one.number for one in qrels.list_(system, ORGANISER, "track").items] == [1]
+    for other in (ALICE, STRANGER):
+        assert qrels.list_(system, other, "track").items == ()
+        with pytest.raises(NotFound):
+            qrels.get(system, other, "track", 1)
+        with pytest.raises(NotFound):
+            leaderboards.board(system, other, "track", qrels=1)
+
+
+def test_only_organisers_of_the_track_upload_and_publish(system: System) -> None:
+    upload_qrels(system)
+    for other in (ALICE, STRANGER):
+        with pytest.raises(Forbidden):
+            qrels.upload(system, other, "track", collection=COLLECTION, files={})
+        with pytest.raises(Forbidden):
+            qrels.publish(system, other, "track", 1)
+    assert qrels.publish(system, ADMIN, "track", 1).state == "current"
+
+
+def test_judgments_are_refused_with_every_error_of_every_file(system: System) -> None:
+    files = {"relevance.txt": b"t1 0 a 7\n", "credibility.txt": b"t1 0 a so-so\nt1 0\n"}
+    with pytest.raises(Invalid) as refusal:
+        qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
+    found = {(finding.file, finding.line) for finding in refusal.value.findings.errors}
+    assert {("relevance.txt", 1), ("credibility.txt", 1), ("credibility.txt", 2)} <= found
+    assert qrels.list_(system, ORGANISER, "track").items == ()
+
+
+def test_a_file_that_was_not_sent_is_named(system: System) -> None:
+    with pytest.raises(Invalid) as refusal:
+        qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files={"../relevance.txt": RELEVANCE})
+    assert any("credibility.txt" in finding.message for finding in refusal.value.findings.errors)
+
+
+def test_a_collection_that_is_no_text_is_refused(system: System) -> None:
+    with pytest.raises(Invalid):
+        qrels.upload(system, ORGANISER, "track", collection=b"\xff\xfe\x00", files={})
+
+
+def test_the_first_version_is_current_at_once_when_nobody_submitted(system: System) -> None:
+    assert publish_qrels(system).state == "current"
+
+
+def test_submissions_before_any_judgments_are_scored_when_they_come(system: System) -> None:
+    received = submit(system, ALICE)
+    assert (received.state, received.jobs) == ("queued", ())
+    board = leaderboards.board(system, ALICE, "track")
+    assert board is not None
+    assert (board.qrels, board.rows, [one.submission for one in board.unscored]) == (None, (), [received.id])
+    assert publish_qrels(system).state == "publishing"
+    assert work_off(system) == 1
+    assert state(system, 1) == "current"
+    assert board_scores(system) == {received.id: 1.0}
+
+
+def test_the_board_switches_when_every_submission_is_scored_and_not_before(system: System) -> None:
+    publish_qrels(system)
+    good, poor = submit(system, ALICE, run_file(GOOD)), submit(system, BOB, run_file(POOR))
+    work_off(system)
+    old = board_scores(system)
+    version = publish_qrels(system, relevance=CORRECTED)
+    assert (version.state, version.progress) == ("publishing", qrels.Progress(2, 0, 0))
+    work_one(system)
+    assert board_scores(system) == old
+    assert qrels.get(system, ALICE, "track", 2).progress == qrels.Progress(2, 1, 0)
+    work_one(system)
+    assert [state(system, 1), state(system, 2)] == ["superseded", "current"]
+    assert board_scores(system) != old
+    assert board_scores(system, 1) == old
+    assert set(old) == {good.id, poor.id}
+
+
+def test_new_submissions_meanwhile_are_scored_under_both_versions(system: System) -> None:
+    publish_qrels(system)
+    submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    meanwhile = submit(system, BOB, run_file(POOR))
+    assert len(meanwhile.jobs) == 2
+    assert work_off(system) == 3
+    assert state(system, 2) == "current"
+    for number in (1, 2):
+        assert meanwhile.id in board_scores(system, number)
+
+
+def test_a_dead_job_does_not_hold_the_switch_and_is_listed_as_not_scored(
+    system: System, clock: Clock
+) -> None:
+    publish_qrels(system)
+    received = submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    kill_one(system, clock)
+    maintenance.tick(system)
+    assert state(system, 2) == "current"
+    board = leaderboards.board(system, ALICE, "track")
+    assert board is not None
+    assert board.rows == ()
+    assert [(one.submission, "failed" in one.reason) for one in board.unscored] == [(received.id, True)]
+    assert qrels.get(system, ALICE, "track", 2).progress == qrels.Progress(1, 0, 1)
+
+
+def test_a_revived_job_brings_its_submission_back_to_the_board(system: System, clock: Clock) -> None:
+    publish_qrels(system)
+    received = submit(system, ALICE)
+    kill_one(system, clock)
+    assert submissions.get(system, ALICE, received.id).state == "dead"
+    jobs.revive(system, ORGANISER, received.jobs[0].id)
+    work_off(system)
+    assert submissions.get(system, ALICE, received.id).state == "scored"
+    assert board_scores(system) == {received.id: 1.0}
+
+
+def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
+    publish_qrels(system)
+    submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    third = publish_qrels(system, relevance=RELEVANCE)
+    assert (third.number, state(system, 2)) == (3, "superseded")
+    work_off(system)
+    assert [state(system, number) for number in (1, 2, 3)] == ["superseded", "superseded", "current"]
+    assert board_scores(system, 2) == {}
+
+
+def test_publishing_again_changes_nothing_and_an_older_one_is_refused(system: System) -> None:
+    upload_qrels(system)
+    publish_qrels(system, relevance=CORRECTED)
+    assert qrels.publish(system, ORGANISER, "track", 2).state == "current"
+    with pytest.raises(Conflict, match="version 2"):
+        qrels.publish(system, ORGANISER, "track", 1)
+
+
+def test_a_withdrawn_submission_does_not_hold_the_switch(system: System) -> None:
+    publish_qrels(system)
+    received = submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    submissions.withdraw(system, ALICE, received.id)
+    assert state(system, 2) == "current"
+
+
+def test_a_switch_that_a_dying_worker_missed_is_made_up_for(system: System) -> None:
+    publish_qrels(system)
+    submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    claim = jobs.claim(system, "score")
+    assert claim is not None
+    with system.engine.execution_options(writes=True).begin() as connection:
+        jobs.finish(connection, claim, now=system.now())  # and no word to anybody
+    assert state(system, 2) == "publishing"
+    maintenance.tick(system)
+    assert state(system, 2) == "current"
+
+
+def test_submissions_while_publishing_and_switching_all_reach_the_new_board(system: System) -> None:
+    publish_qrels(system)
+    for number in range(3):
+        submit(system, ALICE, run_file(tag=f"before{number}"))
+    work_off(system)
+    stop = threading.Event()
+    sent: list[str] = []
+
+    def keep_submitting() -> None:
+        while not stop.is_set():
+            sent.append(submit(system, BOB, run_file(POOR, tag=f"b{len(sent)}")).id)
+
+    def keep_working() -> None:
+        while not stop.is_set():
+            work_off(system)
+
+    threads = [
+        threading.Thread(target=keep_submitting),
+        *(threading.Thread(target=keep_working) for _ in "12"),
+    ]
+    for thread in threads:
+        thread.start()
+    for relevance in (CORRECTED, RELEVANCE, CORRECTED):
+        publish_qrels(system, relevance=relevance)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    work_off(system)
+    maintenance.tick(system)
+    assert state(system, 4) == "current"
+    assert len(board_scores(system)) == 3 + len(sent)
+
+
+def test_what_moved_between_two_versions_is_told(system: System) -> None:
+    publish_qrels(system)
+    good, poor = submit(system, ALICE, run_file(GOOD)), submit(system, BOB, run_file(POOR))
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    work_off(system)
+    late = submit(system, BOB, run_file(GOOD, tag="late"))
+    work_off(system)
+    diff = qrels.diff(system, ALICE, "track", 2, base=1, measure="ndcg_cut_2")
+    moved = {row.submission: (row.old_rank, row.new_rank) for row in diff.rows}
+    assert moved == {good.id: (1, 2), poor.id: (2, 1), late.id: (None, 2)}
+    assert diff.measure == "nDCG@2"
+    with pytest.raises(NotFound):
+        qrels.diff(system, ALICE, "track", 2, base=7, measure="AP")
+
+
+def test_findings_of_judgments_are_for_organisers(system: System) -> None:
+    files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "extra.txt": b""}
+    version = qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
+    assert version.findings.warnings
+    qrels.publish(system, ORGANISER, "track", 1)
+    assert not qrels.get(system, ALICE, "track", 1).findings.warnings
+
+
+def test_versions_of_a_track_are_listed_page_by_page(system: System) -> None:
+    for _ in range(3):
+        upload_qrels(system)
+    first = qrels.list_(system, ORGANISER, "track", limit=2)
+    rest = qrels.list_(system, ORGANISER, "track", limit=2, cursor=first.next)
+    assert [one.number for one in (*first.items, *rest.items)] == [3, 2, 1]
+    assert tracks.get(system, ORGANISER, "track").publishing is None

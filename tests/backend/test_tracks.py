@@ -1,0 +1,128 @@
+"""Tracks: made by organisers, changed by their own, with a plan of canonical measures."""
+
+from typing import Any
+
+import pytest
+
+from backend.cast import (
+    ADMIN,
+    ALICE,
+    ASPECTS,
+    ORGANISER,
+    STRANGER,
+    make_track,
+    publish_qrels,
+    submit,
+    work_off,
+)
+from cupel_backend import evaluations, leaderboards, submissions, tracks
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from cupel_backend.system import System
+
+
+def test_a_plan_is_kept_as_canonical_texts_bound_to_the_aspects(system: System) -> None:
+    track = make_track(system, measures=["NDCG@2", "map P_1", "TOMA(of=nDCG@2)", "ndcg_cut.2"])
+    assert track.measures == ("nDCG@2", "AP", "P@1", "TOMA(of=nDCG@2,aspects=[relevance,credibility])")
+    assert tracks.get(system, ALICE, "track") == track
+
+
+def test_a_track_needs_an_organiser(system: System) -> None:
+    with pytest.raises(Forbidden):
+        tracks.create(system, ALICE, name="x", title="x", aspects=ASPECTS, measures=["AP"])
+
+
+def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
+    make_track(system)
+    with pytest.raises(Conflict, match="'track'"):
+        make_track(system)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "a b"}, "name"),
+        ({"name": "../x"}, "name"),
+        ({"title": " "}, "title"),
+        ({"measures": []}, "0 measures"),
+        ({"measures": ["nDGC@2"]}, "did you mean nDCG"),
+        ({"measures": ["AP(aspect=credibilty)"]}, "credibilty"),
+        ({"measures": ["TOMA(of=AP,label_set=possible)"]}, "no label set 'possible'"),
+        ({"profile": "trec"}, "profile"),
+        ({"depth": 0}, "depth"),
+        ({"aspects": {"relevance": {"labels": []}}}, "aspects"),
+        ({"aspects": {}}, "aspects"),
+        ({"label_sets": {"s": {"aspects": ["nothing"], "tuples": [[0]]}}}, "aspects"),
+    ],
+)
+def test_a_track_that_can_not_be_is_refused_in_words(
+    system: System, change: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(Invalid, match=words):
+        make_track(system, **change)
+    assert tracks.list_(system, ADMIN).items == ()
+
+
+def test_only_its_own_organisers_and_admins_change_a_track(system: System) -> None:
+    make_track(system)
+    for stranger in (ALICE, STRANGER):
+        with pytest.raises(Forbidden):
+            tracks.change(system, stranger, "track", changes={"title": "Mine"})
+    assert tracks.change(system, ADMIN, "track", changes={"title": "A"}).title == "A"
+    assert tracks.change(system, ORGANISER, "track", changes={"title": "B"}).title == "B"
+
+
+def test_a_change_of_what_was_changed_meanwhile_is_refused(system: System) -> None:
+    etag = make_track(system).etag
+    tracks.change(system, ORGANISER, "track", changes={"title": "B"}, expected=etag)
+    with pytest.raises(Stale):
+        tracks.change(system, ORGANISER, "track", changes={"title": "C"}, expected=etag)
+    assert tracks.get(system, ORGANISER, "track").title == "B"
+
+
+@pytest.mark.parametrize("changes", [{"name": "x"}, {"closed": "yes"}, {"measures": "AP"}, {"title": None}])
+def test_what_can_not_be_changed_is_named(system: System, changes: dict[str, object]) -> None:
+    make_track(system)
+    with pytest.raises(Invalid, match=next(iter(changes))):
+        tracks.change(system, ORGANISER, "track", changes=changes)
+
+
+def test_a_closed_track_can_be_opened_again(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    tracks.change(system, ORGANISER, "track", changes={"closed": True})
+    with pytest.raises(Conflict):
+        submit(system)
+    tracks.change(system, ORGANISER, "track", changes={"closed": False})
+    assert submit(system).state == "queued"
+
+
+def test_a_longer_plan_scores_what_is_missing_and_only_that(system: System) -> None:
+    make_track(system, measures=["AP"])
+    publish_qrels(system)
+    received = submit(system)
+    work_off(system)
+    before = evaluations.scores(system, ALICE, received.id)
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["P@1", "AP"]})
+    assert submissions.get(system, ALICE, received.id).state == "partly"
+    assert work_off(system) == 1
+    after = evaluations.scores(system, ALICE, received.id)
+    assert [score.measure for score in after] == ["P@1", "AP"]
+    assert after[1:] == before
+
+
+def test_a_measure_taken_out_of_the_plan_keeps_its_scores(system: System) -> None:
+    make_track(system, measures=["AP", "P@1"])
+    publish_qrels(system)
+    submit(system)
+    work_off(system)
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
+    board = leaderboards.board(system, ALICE, "track", measure="P@1")
+    assert board is not None
+    assert len(board.rows) == 1
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "P@1"]})
+    assert work_off(system) == 0
+
+
+def test_an_unknown_track_is_not_found(system: System) -> None:
+    with pytest.raises(NotFound, match="'nowhere'"):
+        tracks.get(system, ADMIN, "nowhere")
