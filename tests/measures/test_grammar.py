@@ -65,6 +65,7 @@ def test_a_measure_prints_as_its_canonical_text_and_equals_it(text: str, canonic
 
 REFUSED = {
     "TOMA(of=nDCG)@10": "the cutoff stands inside, as TOMA(of=nDCG@10)",
+    "TOMA(of=nDCG@5)@10": "the cutoff stands inside, as TOMA(of=nDCG@10)",
     "CAM(of=AP(rel=2),aspects=[a,b])@5": "as CAM(of=AP(rel=2)@5,aspects=[a,b])",
     "P": "P needs cutoff, as in P@10",
     "IPrec": "IPrec needs recall, as in IPrec@0.1",

@@ -15,9 +15,9 @@ import cupel_measures.ranked
 import cupel_measures.sets  # noqa: F401  (each declares its measures)
 from cupel_measures import trec_names
 from cupel_measures.model import Aspect
-from cupel_measures.parameters import Inner, ParameterError, shown
+from cupel_measures.parameters import Inner, ParameterError
 from cupel_measures.registry import DECLARATIONS, NAMES, REQUIRED, Declaration
-from cupel_measures.syntax import Call, MeasureError, read, split
+from cupel_measures.syntax import Call, MeasureError, read, shown, split
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,12 @@ def _of(call: Call) -> Measure:
 
 def _no_cutoff(declaration: Declaration, call: Call) -> str:
     inner = dict(call.arguments).get("of")
-    if declaration.combines and inner is not None:
-        inside = ",".join(f"{k}={shown(v)}{f'@{shown(call.at)}' * (k == 'of')}" for k, v in call.arguments)
-        return f"{call.name}: the cutoff stands inside, as {call.name}({inside})"
-    return f"{call.name} takes nothing after @"
+    if not declaration.combines or inner is None:
+        return f"{call.name} takes nothing after @"
+    moved = inner if isinstance(inner, Call) else Call(str(inner))
+    moved = Call(moved.name, moved.arguments, call.at)
+    right = Call(call.name, tuple((k, moved if k == "of" else v) for k, v in call.arguments))
+    return f"{call.name}: the cutoff stands inside, as {right}"
 
 
 def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:

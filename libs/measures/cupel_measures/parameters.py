@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
-from cupel_measures.syntax import Call
+from cupel_measures.syntax import Pairs, shown
 
 
 class ParameterError(ValueError):
@@ -178,12 +178,6 @@ class Inner(Kind):
         return measure_within(value, self)
 
 
-class Pairs(tuple[tuple[Any, Any], ...]):
-    """A dict as a hashable value: pairs sorted by key."""
-
-    __slots__ = ()
-
-
 def exact(value: int | float | Fraction) -> Fraction:
     """The number that was typed, exactly: 0.1 is one tenth."""
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
@@ -193,32 +187,6 @@ def settled(value: int | float | Fraction) -> float | Fraction:
     """One form per number: a float where its shortest decimal text is exactly `value`, else a rational."""
     number = float(value)
     return number if exact(number) == exact(value) else Fraction(value)
-
-
-def shown(value: Any) -> str:
-    """A parsed value in the grammar's own text."""
-    if isinstance(value, Call):
-        return str(value)
-    if isinstance(value, Pairs | dict):
-        pairs = value.items() if isinstance(value, dict) else value
-        return "{" + ",".join(f"{shown(k)}:{shown(v)}" for k, v in pairs) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(shown, value)) + "]"
-    if isinstance(value, str):
-        return value if _bare(value) else repr(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return (
-        str(value)
-        if isinstance(value, Fraction)
-        else repr(value)
-        if not hasattr(value, "text")
-        else value.text
-    )
-
-
-def _bare(word: str) -> bool:
-    return word.replace("-", "_").replace(".", "_").isidentifier() and word not in ("True", "False", "None")
 
 
 Cutoff = Annotated[int, Whole("a rank cutoff: a whole number from 1")]
@@ -234,5 +202,7 @@ GainTable = Annotated[
     ),
 ]
 AspectName = Annotated[str, Word("the name of an aspect")]
-AspectNames = Annotated[tuple[str, ...], Words("a list of different aspects, such as [relevance,credibility]")]
+AspectNames = Annotated[
+    tuple[str, ...], Words("a list of different aspects, such as [relevance,credibility]")
+]
 AspectWeights = Annotated[Pairs, Weighting()]

@@ -31,8 +31,40 @@ class Call:
     at: Any = None
 
     def __str__(self) -> str:
-        inside = ",".join(f"{key}={value}" for key, value in self.arguments)
+        inside = ",".join(f"{key}={shown(value)}" for key, value in self.arguments)
         return self.name + (f"({inside})" if inside else "") + (f"@{self.at}" if self.at is not None else "")
+
+
+class Pairs(tuple[tuple[Any, Any], ...]):
+    """A dict as a hashable value: pairs sorted by key."""
+
+    __slots__ = ()
+
+
+def shown(value: Any) -> str:
+    """A parsed value in the grammar's own text."""
+    if isinstance(value, Call):
+        return str(value)
+    if isinstance(value, Pairs | dict):
+        pairs = value.items() if isinstance(value, dict) else value
+        return "{" + ",".join(f"{shown(k)}:{shown(v)}" for k, v in pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(shown, value)) + "]"
+    if isinstance(value, str):
+        return value if _bare(value) else repr(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return (
+        str(value)
+        if isinstance(value, Fraction)
+        else repr(value)
+        if not hasattr(value, "text")
+        else value.text
+    )
+
+
+def _bare(word: str) -> bool:
+    return word.replace("-", "_").replace(".", "_").isidentifier() and word not in ("True", "False", "None")
 
 
 def read(text: str) -> Call:
