@@ -1,0 +1,225 @@
+"""Real worker and scheduler processes, killed at the worst moments: everything is scored exactly once."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from sqlalchemy import func, select
+
+from backend.cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
+from cupel_backend import jobs, leaderboards, qrels
+from cupel_backend.jobs import Job
+from cupel_backend.settings import Settings
+from cupel_backend.system import System, open_system, utc_now
+from cupel_backend.tables import scores
+
+TOPICS = [f"t{number}" for number in range(40)]
+DOCUMENTS = [f"d{number}" for number in range(100)]
+JUDGED = "".join(f"{topic} 0 {document} 1\n" for topic in TOPICS for document in DOCUMENTS).encode()
+SLOW_PLAN = [f"{name}@{cutoff}" for name in ("nDCG", "P", "AP", "RBP") for cutoff in range(1, 50)]
+"""So many measures that a job takes long enough to be caught at work."""
+
+
+def slow_run(tag: str) -> bytes:
+    lines = [
+        f"{topic} Q0 {document} 1 {-number} {tag}"
+        for topic in TOPICS
+        for number, document in enumerate(DOCUMENTS)
+    ]
+    return "\n".join(lines).encode()
+
+
+class Processes:
+    """The background processes of a data folder."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._environment = settings.environment()
+        self._log = settings.data / "log"
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, role: str) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            command = [sys.executable, "-m", "cupel_worker", role]
+            process = subprocess.Popen(
+                command, env=self._environment, stdout=log, stderr=log, start_new_session=True
+            )
+        self.started.append(process)
+        return process
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def end(self) -> None:
+        for process in self.started:
+            with_children = [process.pid, *(child.pid for child in pool_of(process))]
+            process.kill()
+            process.wait()
+            for pid in with_children[1:]:
+                if psutil.pid_exists(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def pool_of(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The pool processes of a worker."""
+    try:
+        return psutil.Process(worker.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[System]:
+    settings = Settings(
+        data=tmp_path / "data",
+        lease_seconds=1.5,
+        renew_seconds=0.3,
+        sweep_seconds=0.3,
+        polling_seconds=0.05,
+        attempts=10,
+    )
+    system = replace(open_system(settings), now=utc_now)
+    system.migrate()
+    yield system
+    system.close()
+
+
+@pytest.fixture
+def processes(system: System) -> Iterator[Processes]:
+    started = Processes(system.settings)
+    yield started
+    started.end()
+
+
+def all_jobs(system: System) -> list[Job]:
+    return list(jobs.list_(system, ADMIN, limit=500).items)
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    """Look until it is so; a minute is a matter of patience, not an assertion about time."""
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.02)
+
+
+def all_done(system: System) -> bool:
+    return all(job.state == "done" for job in all_jobs(system))
+
+
+def running(system: System) -> list[Job]:
+    return [job for job in all_jobs(system) if job.state == "running"]
+
+
+def score_count(system: System) -> int:
+    with system.engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(scores)).scalar_one()
+
+
+def slow_track(system: System, submitted: int) -> None:
+    make_track(system, aspects={"relevance": {"labels": [0, 1]}}, measures=SLOW_PLAN)
+    collection = b"qrels: [{file: q, aspect: relevance}]"
+    qrels.upload(system, ORGANISER, "track", collection=collection, files={"q": JUDGED})
+    qrels.publish(system, ORGANISER, "track", 1)
+    for number in range(submitted):
+        submit(system, ALICE, slow_run(f"r{number}"))
+
+
+def test_a_submission_is_scored_by_a_worker_that_hears_the_bell(system: System, processes: Processes) -> None:
+    make_track(system)
+    publish_qrels(system)
+    processes.start("worker")
+    for number in range(10):
+        submit(system, ALICE, run_file(tag=f"r{number}"))
+    wait_until(lambda: all_done(system))
+    board = leaderboards.board(system, ALICE, "track")
+    assert board is not None
+    assert len(board.rows) == 10
+
+
+def test_killed_pool_processes_workers_and_a_deleted_broker_lose_and_double_nothing(
+    system: System, processes: Processes
+) -> None:
+    slow_track(system, submitted=12)
+    worker = processes.start("worker")
+    processes.start("scheduler")
+    wait_until(lambda: running(system))
+    for process in pool_of(worker):
+        process.kill()
+    wait_until(lambda: any(job.state == "done" for job in all_jobs(system)) and running(system))
+    worker.kill()
+    for process in pool_of(worker):
+        process.kill()
+    shutil.rmtree(system.settings.broker_folder)
+    processes.start("worker")
+    wait_until(lambda: len([job for job in all_jobs(system) if job.state == "done"]) >= 3)
+    shutil.rmtree(system.settings.broker_folder)
+    wait_until(lambda: all_done(system))
+    assert score_count(system) == 12 * len(SLOW_PLAN)
+    assert max(job.attempts for job in all_jobs(system)) > 1
+
+
+def test_a_worker_that_slept_through_its_lease_is_refused_when_it_wakes(
+    system: System, processes: Processes
+) -> None:
+    slow_track(system, submitted=1)
+    sleeper = processes.start("worker")
+    processes.start("scheduler")
+    wait_until(lambda: running(system))
+    asleep = pool_of(sleeper)
+    for process in asleep:
+        process.suspend()
+    assert running(system)
+    wait_until(lambda: not running(system))
+    processes.start("worker")
+    wait_until(lambda: all_done(system))
+    for process in asleep:
+        process.resume()
+    wait_until(lambda: "given to another worker" in processes.log)
+    assert score_count(system) == len(SLOW_PLAN)
+    assert [job.attempts for job in all_jobs(system)] == [2]
+
+
+def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, processes: Processes) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    shutil.rmtree(system.settings.broker_folder)
+    processes.start("worker")
+    processes.start("scheduler")
+    processes.start("scheduler")
+    wait_until(lambda: all_done(system))
+
+
+def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
+    system: System, processes: Processes
+) -> None:
+    slow_track(system, submitted=30)
+    worker, scheduler = processes.start("worker"), processes.start("scheduler")
+    wait_until(lambda: any(job.state == "done" for job in all_jobs(system)))
+    for process in (worker, scheduler):
+        process.terminate()
+    assert [worker.wait(60), scheduler.wait(60)] == [0, 0]
+    states = {job.state for job in all_jobs(system)}
+    assert "running" not in states
+    assert pool_of(worker) == []
+    processes.start("worker")
+    processes.start("scheduler")
+    wait_until(lambda: all_done(system))
+    assert all(job.attempts == 1 for job in all_jobs(system))
+
+
+def test_an_unknown_role_is_refused_with_the_known_ones() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "cupel_worker", "cook"], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 2
+    assert "worker|scheduler" in answer.stderr
