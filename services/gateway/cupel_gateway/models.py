@@ -10,8 +10,8 @@ from cupel_backend.errors import Code
 from cupel_gateway.problems import ErrorItem, described, status_of_kind
 from cupel_measures.findings import Findings, Kind
 from cupel_measures.grammar import Measure as ParsedMeasure
-from cupel_measures.syntax import shown
 from cupel_measures.registry import REQUIRED, Declaration
+from cupel_measures.syntax import shown
 
 T = TypeVar("T")
 
