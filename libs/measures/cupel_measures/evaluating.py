@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cupel_measures.grammar import Measure
+from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Joined, Qrels
 from cupel_measures.profiles import DEFAULT, Profile
 from cupel_measures.registry import Aggregate

@@ -1,11 +1,12 @@
 """Measures that combine aspects: by their scores (CAM, MM) or by their labels (TOMA). Spec 3.1-3.5."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures import classes
+from cupel_measures.measure import Measure
 from cupel_measures.model import NEGATIVE, Aspect, Floats, LabelSet, Qrels
 from cupel_measures.parameters import (
     AspectNames,
@@ -22,9 +23,6 @@ from cupel_measures.pool import Pool
 from cupel_measures.registry import measure
 from cupel_measures.syntax import MeasureError
 from cupel_measures.view import View
-
-if TYPE_CHECKING:
-    from cupel_measures.grammar import Measure
 
 InnerMeasure = Annotated[Any, Inner()]
 Distance = Annotated[str, Word("euclidean, manhattan or chebyshev", tuple(classes.DISTANCES))]
@@ -88,7 +86,7 @@ def MM(
     return _within(of, mean)
 
 
-def _within(of: "Measure", values: Floats) -> Floats:
+def _within(of: Measure, values: Floats) -> Floats:
     """`values`, which rounding may have lifted an ulp above the greatest value of `of`."""
     return np.minimum(values, of.declaration.bounds[1])
 

@@ -166,16 +166,9 @@ class Weighting(Table):
 
 @dataclass(frozen=True)
 class Inner(Kind):
-    """A single-aspect measure, read by the grammar."""
+    """A single-aspect measure; `measure` reads it, which knows the declared ones."""
 
     expects: str = "a measure of one aspect that is averaged over topics, such as nDCG@10"
-
-    def read(self, value: Any) -> Any:
-        from cupel_measures.grammar import (
-            measure_within,
-        )  # the grammar reads kinds: a circle only at run time
-
-        return measure_within(value, self)
 
 
 def exact(value: int | float | Fraction) -> Fraction:

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Joined, Qrels
 from cupel_measures.pool import Pool
 from cupel_measures.profiles import Profile
 from cupel_measures.rows import Rows
-
-if TYPE_CHECKING:
-    from cupel_measures.grammar import Measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +19,7 @@ class View:
     profile: Profile
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
 
-    def score(self, measure: "Measure", aspect: str | None = None) -> Floats:
+    def score(self, measure: Measure, aspect: str | None = None) -> Floats:
         """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
         arguments = measure.arguments
         if measure.declaration.combines:
@@ -30,7 +27,7 @@ class View:
         own = arguments["aspect"]
         return self.score_in(measure, Pool.of(self.qrels, aspect or own or self.qrels.aspects[0].name))
 
-    def score_in(self, measure: "Measure", pool: Pool) -> Floats:
+    def score_in(self, measure: Measure, pool: Pool) -> Floats:
         """float64[rows]: a single-aspect measure under the labels of `pool`."""
         arguments = measure.arguments
         arguments.pop("aspect")

@@ -1,0 +1,159 @@
+"""A declared measure with parameters: what the text of a measure means, and its identity.
+
+The text is canonical: aliases resolved, parameters in declared order, defaults dropped. Equality, hash
+and the database go by it (compatibility.md 1.2).
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cupel_measures import trec_names
+from cupel_measures.model import Aspect
+from cupel_measures.parameters import Inner, Kind, ParameterError
+from cupel_measures.registry import DECLARATIONS, NAMES, REQUIRED, Declaration
+from cupel_measures.syntax import Call, MeasureError, read, shown
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A declared measure with parameters. `text` is canonical; `parameters` holds those that differ
+    from their defaults, checked, in declared order."""
+
+    declaration: Declaration
+    parameters: tuple[tuple[str, Any], ...]
+
+    @cached_property
+    def text(self) -> str:
+        inside = ",".join(f"{k}={shown(v)}" for k, v in self.parameters if k != self.declaration.at)
+        after = dict(self.parameters).get(self.declaration.at or "")
+        ending = "" if after is None else f"@{shown(after)}"
+        return self.declaration.name + (f"({inside})" if inside else "") + ending
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measure) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Every parameter with its value, defaults included."""
+        defaults = {one.name: one.default for one in self.declaration.parameters.values()}
+        return {**defaults, **dict(self.parameters)}
+
+    def having(self, **changes: Any) -> "Measure":
+        """The same measure with some parameters changed; MeasureError as in `parse`."""
+        return _settle(self.declaration, {**dict(self.parameters), **changes})
+
+    def bound(self, aspects: Sequence[Aspect]) -> "Measure":
+        """The measure as stored for a collection with `aspects`: combining measures list theirs.
+
+        Raises MeasureError where it names an aspect that the collection lacks.
+        """
+        arguments = self.arguments
+        if not self.declaration.combines:
+            self._known([arguments["aspect"] or aspects[0].name], aspects)
+            return self
+        named = [name for name, _ in arguments["weights"]] if arguments.get("weights") else None
+        listed = list(arguments["aspects"] or named or [aspect.name for aspect in aspects])
+        if named is not None and sorted(named) != sorted(listed):
+            raise MeasureError(
+                f"{self}: weights are for {shown(named)}, aspects are {shown(listed)}; give each one weight"
+            )
+        embedded = [name for name, _ in arguments.get("embedding") or ()]
+        self._known([*listed, *embedded], aspects)
+        return self.having(aspects=listed)
+
+    def _known(self, names: Iterable[str], aspects: Sequence[Aspect]) -> None:
+        known = [aspect.name for aspect in aspects]
+        for name in names:
+            if name not in known:
+                raise MeasureError(f"{self}: there is no aspect {name!r} here{_nearest(name, known)}")
+
+
+def measure_of(call: Call) -> Measure:
+    """The measure that a call says; MeasureError where it is undeclared or has a wrong parameter."""
+    if call.name not in NAMES:
+        if (meant := trec_names.meant_by(str(call))) is not None and len(meant) == 1:
+            return measure_of(read(meant[0]))
+        known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
+        raise MeasureError(f"there is no measure {call.name!r}{_nearest(call.name, known)}")
+    declaration, preset = NAMES[call.name]
+    given = dict(call.arguments)
+    if call.at is not None:
+        if declaration.at is None:
+            raise MeasureError(_no_cutoff(declaration, call))
+        if declaration.at in given:
+            raise MeasureError(f"{call.name}: {declaration.at} is given twice, in brackets and after @")
+        given[declaration.at] = call.at
+    return _settle(declaration, {**preset, **given})
+
+
+def _no_cutoff(declaration: Declaration, call: Call) -> str:
+    inner = dict(call.arguments).get("of")
+    if not declaration.combines or inner is None:
+        return f"{call.name} takes nothing after @"
+    moved = inner if isinstance(inner, Call) else Call(str(inner))
+    moved = Call(moved.name, moved.arguments, call.at)
+    right = Call(call.name, tuple((k, moved if k == "of" else v) for k, v in call.arguments))
+    return f"{call.name}: the cutoff stands inside, as {right}"
+
+
+def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
+    """Check `given` against the declaration, in declared order, dropping defaults."""
+    for name in given:
+        if name not in declaration.parameters:
+            known = list(declaration.parameters)
+            hint = _nearest(name, known) or f"; it takes {', '.join(known)}"
+            raise MeasureError(f"{declaration.name} has no parameter {name!r}{hint}")
+    settled: list[tuple[str, Any]] = []
+    for parameter in declaration.parameters.values():
+        if parameter.name not in given and parameter.default is REQUIRED:
+            raise MeasureError(_missing(declaration, parameter.name))
+        value = given.get(parameter.name, parameter.default)
+        try:
+            inner = isinstance(parameter.kind, Inner)
+            value = _measure_within(value, parameter.kind) if inner else parameter.read(value)
+        except ParameterError as problem:
+            raise MeasureError(f"{declaration.name}: {problem}") from None
+        if value != parameter.default or isinstance(value, bool) != isinstance(parameter.default, bool):
+            settled.append((parameter.name, value))
+    return Measure(declaration, tuple(settled))
+
+
+def _missing(declaration: Declaration, name: str) -> str:
+    right = f"{declaration.name}@10" if name == declaration.at else f"{declaration.name}({name}=...)"
+    right = f"{declaration.name}(of=nDCG@10)" if name == "of" else right
+    right = f"{declaration.name}@0.1" if name == "recall" else right
+    return f"{declaration.name} needs {name}, as in {right}"
+
+
+def _measure_within(value: Any, kind: Kind) -> Measure:
+    """The measure in an `of=`: of one aspect, a mean, with its aspect left open."""
+    call = Call(value) if isinstance(value, str) else value
+    if not isinstance(call, Call | Measure):
+        raise kind.refuse(value)
+    try:
+        inner = measure_of(call) if isinstance(call, Call) else call
+    except MeasureError as problem:
+        raise ParameterError(str(problem)) from None
+    if inner.declaration.combines or inner.declaration.aggregate != "mean":
+        raise kind.refuse(inner)
+    if inner.arguments["aspect"] is not None:
+        raise ParameterError(f"{inner}: leave its aspect out; a combining measure goes over several")
+    return inner
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), lower, 1, 0.6)
+    return f"; did you mean {lower[close[0]]}?" if close else ""
