@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asserts on time. CI draws the same examples each time: a change is judged by what it changes.
+settings.register_profile("cupel", deadline=None, derandomize="CI" in os.environ, print_blob=True)
+settings.load_profile("cupel")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,6 +1,7 @@
 """The example collection: made by its script, and with the properties that it promises."""
 
 import gzip
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from cupel_measures.reading.collections import Collection, read_collection
 from cupel_measures.reading.runs import join_run, read_run
 from cupel_standalone import inventing
 from cupel_standalone.cli import EXAMPLE
+from processes import CUPEL
 
 RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
 
@@ -52,6 +54,15 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def test_the_command_copies_it_but_never_over_something(tmp_path: Path) -> None:
+    command = [CUPEL, "example", str(tmp_path / "mine")]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert contents(tmp_path / "mine") == contents(EXAMPLE)
+    again = subprocess.run(command, capture_output=True, text=True)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
 
 
 def test_it_is_small_enough_to_ship() -> None:

@@ -28,6 +28,9 @@ PATIENCE = 5
 GRACE = 30.0
 """Seconds that children have to finish what they are doing, once told to stop."""
 
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that ask the supervisor to stop: the last is a terminal that was closed."""
+
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -117,10 +120,8 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
 
     def run(self, each_tick: Callable[[], None] = lambda: None) -> None:
-        """Start the children and keep them until SIGTERM or SIGINT; GaveUp if one dies again and again."""
-        before = {
-            number: signal.signal(number, self._asked_to_stop) for number in (signal.SIGTERM, signal.SIGINT)
-        }
+        """Start the children and keep them until a signal of STOPS; GaveUp if one dies again and again."""
+        before = {number: signal.signal(number, self._asked_to_stop) for number in STOPS}
         try:
             while self.stopping is None:
                 self._start_what_is_due()
@@ -166,6 +167,9 @@ class Supervisor:
             for line in lines:
                 self.say(child.name, line.decode(errors="replace").rstrip("\r"))
         if chunk == b"" or not child.alive:
+            if child.unfinished:
+                self.say(child.name, child.unfinished.decode(errors="replace"))
+                child.unfinished = b""
             self._selector.unregister(pipe)
             pipe.close()
 
