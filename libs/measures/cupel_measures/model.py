@@ -142,6 +142,9 @@ class Qrels:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables (lookup tables of readers, ideal gains of measures), keyed by who made them."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "cache": {}}  # another process makes its own tables
+
     def aspect_index(self, name: str) -> int:
         """Index of the aspect called `name`; KeyError if there is none."""
         for index, aspect in enumerate(self.aspects):

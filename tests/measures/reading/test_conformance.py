@@ -1,5 +1,6 @@
 """One table of cases for every reader of runs: they never differ in verdict or in value."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -348,3 +349,9 @@ def test_what_is_plainly_right_needs_no_careful_reader(case: Case, implementatio
         limits=LIMITS,
     )
     assert (joined is None) == returning
+
+
+def test_qrels_that_were_joined_can_go_to_another_process(implementation: str) -> None:
+    qrels = read_qrels(QRELS)
+    joined = join_run(PLAIN, qrels)
+    assert rows_of(join_run(PLAIN, pickle.loads(pickle.dumps(qrels))), qrels) == rows_of(joined, qrels)

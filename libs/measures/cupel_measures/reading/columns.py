@@ -76,19 +76,19 @@ def _regular(data: Bytes) -> Columns | None:
         return None
     kinds = data[white].reshape(-1, 6)
     inner = kinds[:, :5]
-    if (kinds[:, 5] != NEWLINE).any() or not ((inner == SPACE) | (inner == TAB)).all():
+    if (kinds[:, 5] != NEWLINE).any() or not (
+        (inner == SPACE).all() or ((inner == SPACE) | (inner == TAB)).all()
+    ):
         return None
-    starts = np.empty_like(white)
-    starts[0] = 0
-    np.add(white[:-1], 1, out=starts[1:])
-    if (starts == white).any():
-        return None
-    edges = white.reshape(-1, 6)
-    begins = starts.reshape(-1, 6)
-    if (data[begins[:, 0]] == HASH).any():
+    ends = np.ascontiguousarray(white.reshape(-1, 6).T)
+    starts = np.empty_like(ends)
+    np.add(ends[:5], 1, out=starts[1:])
+    starts[0, 0] = 0
+    np.add(ends[5, :-1], 1, out=starts[0, 1:])
+    if (starts == ends).any() or (data[starts[0]] == HASH).any():
         return None
     none = np.zeros(0, np.int64)
-    return Columns(list(begins.T), list(edges.T), np.arange(len(edges)), none, none, edges[:, 5])
+    return Columns(list(starts), list(ends), np.arange(ends.shape[1]), none, none, ends[5])
 
 
 def _general(data: Bytes) -> Columns:
@@ -121,9 +121,12 @@ MASKS: Words = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
 def word(text: Text, start: Ints, length: Ints, index: int) -> Words:
     """Word `index` of each field, with zeros after its end. Fields that end before it give 0 bytes of it."""
-    left = np.clip(length - 8 * index, 0, 8)
-    at = start if index == 0 else np.minimum(start + 8 * index, len(text))
-    return text.words[at] & MASKS[left]
+    if length.min(initial=8 * index + 8) >= 8 * index + 8:  # most ids are of one length
+        return text.words[start + 8 * index if index else start]
+    left = np.minimum(np.maximum(length - 8 * index, 0), 8)
+    at = np.minimum(start + 8 * index, len(text)) if index else start
+    words: Words = text.words[at] & MASKS[left]
+    return words
 
 
 def changes(text: Text, start: Ints, length: Ints) -> Ints:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.model import Floats, Ints
-from cupel_measures.reading.columns import Text, Words
+from cupel_measures.reading.columns import MASKS, Text, Words
 
 NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """What a number is; nothing else is one (no inf, no nan, no underscores, no other digits)."""
@@ -34,8 +34,8 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     right &= (places <= 19) & ((point + places <= 19) | (digits == 0))
     for step in range(-(-min(int(places.max(initial=0)), 19) // 8)):
         rows: Ints | slice = slice(None) if step == 0 else np.flatnonzero(right & (places > 8 * step))
-        count = np.clip(places[rows] - 8 * step, 0, 8)
-        at = np.minimum(start[rows] + point[rows] + 1 + 8 * step, len(text))
+        count = np.minimum(np.maximum(places[rows] - 8 * step, 0), 8)
+        at = np.minimum(start[rows] + (point[rows] + (1 + 8 * step)), len(text))
         more, also = _eight(text, at, count)
         digits[rows] = digits[rows] * _TENS[count] + more
         right[rows] &= also
@@ -48,8 +48,12 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
 def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
     """int64[k]: the rows that are not simply one to eight digits, as nearly every rank is."""
     length = end - start
-    _, right = _eight(text, start, np.minimum(length, 8))
-    return np.flatnonzero(~(right & (length <= 8)))
+    words = text.words[start]
+    words ^= _ZEROS
+    words &= MASKS[np.minimum(length, 8)]
+    right = _are_digits(words)
+    right &= length <= 8
+    return np.flatnonzero(~right)
 
 
 def _first_point(words: Words) -> Ints:
@@ -65,13 +69,25 @@ def _eight(text: Text, at: Ints, count: Ints) -> tuple[Words, NDArray[np.bool_]]
     The digits are moved to the end of their word, so that zeros stand before them; then neighbours are
     added up: digits to pairs, pairs to fours, fours to eight.
     """
-    shift = (8 * (8 - count)).astype(np.uint64)
-    word = (text.words[at] ^ _ZEROS) << shift
-    word[count == 0] = 0
-    right = (((word + _NOT_DIGIT) | word) & _HIGHS) == 0
-    word = (word * _U(10) + (word >> _U(8))) & _PAIRS
-    word = (word * _U(100) + (word >> _U(16))) & _FOURS
-    return (word * _U(10000) + (word >> _U(32))) & _EIGHT, right
+    word: Words = text.words[at]
+    word ^= _ZEROS
+    word <<= (64 - 8 * count).view(np.uint64)  # by 64 gives 0 in numpy
+    right = _are_digits(word)
+    for step, mask in enumerate((_PAIRS, _FOURS, _EIGHT)):
+        next_ = word >> _U(8 << step)
+        word *= _U(10 ** (1 << step))
+        word += next_
+        word &= mask
+    return word, right
+
+
+def _are_digits(words: Words) -> NDArray[np.bool_]:
+    """Whether all bytes of each word are below 10."""
+    above = words + _NOT_DIGIT
+    above |= words
+    above &= _HIGHS
+    none: NDArray[np.bool_] = above == 0
+    return none
 
 
 def _quotients(digits: Words, places: Ints) -> Floats:

@@ -4,11 +4,8 @@ The kind is known by its first bytes, never by its name. Limits are enforced whi
 small archive that expands to a large one costs no more than the limit that stops it.
 """
 
-import bz2
-import gzip
 import io
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -171,8 +168,12 @@ class _Plain(io.RawIOBase):
     def _expanded(self, magic: bytes) -> io.RawIOBase | BinaryIO:
         """What gives the expanded bytes, by the first bytes of the file."""
         if magic.startswith(b"\x1f\x8b"):
+            import gzip  # late, as the others: a plain file needs none of them
+
             return gzip.GzipFile(fileobj=io.BufferedReader(self._raw, 1 << 16))  # type: ignore[return-value]
         if magic.startswith(b"BZh"):
+            import bz2
+
             return bz2.BZ2File(io.BufferedReader(self._raw, 1 << 16))  # type: ignore[return-value]
         if magic == b"\x28\xb5\x2f\xfd":
             return self._zstd()
@@ -182,13 +183,15 @@ class _Plain(io.RawIOBase):
         return self._raw
 
     def _zstd(self) -> io.RawIOBase:
-        import zstandard  # late: few files need it
+        import zstandard
 
         self._damage += (zstandard.ZstdError,)
         decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         return _Frames(decompressor.decompressobj, self._raw)
 
     def _zip(self) -> BinaryIO:
+        import zipfile
+
         data = self._raw.readall()  # a zip's directory is at its end, so it is read whole, within the limit
         self._damage += (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
         try:
