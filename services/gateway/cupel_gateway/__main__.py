@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import signal
 import socket
 import sys
 
@@ -33,6 +34,8 @@ def main() -> None:
     )
     server = uvicorn.Server(config)
     app.state.stopping = lambda: server.should_exit  # so that event streams end
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)  # uvicorn raises it anew in the end: that is no failure
     server.run(None if options.fd is None else [socket.socket(fileno=options.fd)])
 
 

@@ -3,7 +3,7 @@
 import functools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -27,6 +27,9 @@ VERDICTS = (
     "body-too-large",
 )
 """Refusals that are a verdict on a file, not on the command."""
+
+LISTED = 10
+"""Findings of a code that are told; `cupel validate` can tell all."""
 
 
 def credentials_file() -> Path:
@@ -105,25 +108,36 @@ def exit_code(problem: ServiceError) -> int:
 
 
 def tell(problem: ServiceError, *, file: str = "") -> None:
-    """What was refused, where, and what would be right, on standard error, as `cupel validate` says it."""
-    found = findings(problem.errors, problem.totals, "error")
-    verdicts.say(found, file=file)
-    about = f"{file}: " if file else "cupel: "
-    click.echo(f"{about}{problem.detail} ({problem.code})", err=True)
-    for remedy in verdicts.remedies(found) if found.totals else filter(None, [problem.remedy]):
-        click.echo(f"  {remedy}", err=True)
+    """What was refused, where, and what would be right, on standard error."""
+    if problem.code in VERDICTS and problem.totals:
+        verdict(file or "cupel", f"refused ({problem.code})", findings(problem.errors, problem.totals))
+        return
+    click.echo(f"{file or 'cupel'}: {problem.detail} ({problem.code})", err=True)
+    for item in problem.errors:
+        click.echo(f"  {item.field or item.code}: {item.message}", err=True)
+    if problem.remedy:
+        click.echo(click.style(f"  -> {problem.remedy}", dim=True), err=True)
     if problem.status >= 500 and problem.request_id:
-        click.echo(f"  request {problem.request_id}: name it when you report this", err=True)
+        click.echo(f"  name the request when you report this: {problem.request_id}", err=True)
 
 
-def findings(items: Iterable[Item], totals: dict[str, int], severity: Severity) -> Findings:
+def verdict(file: str, outcome: str, found: Findings) -> None:
+    """What was found in a file, on standard error, as `cupel validate` says it."""
+    colour = "red" if found.refused else "green"
+    click.echo(f"{click.style(file, bold=True)}: {click.style(outcome, fg=colour)}", err=True)
+    for line in verdicts.lines_of(found, file=Path(file).name, at_most=LISTED):
+        click.echo(f"  {verdicts.coloured(line)}", err=True)
+    for line in verdicts.remedies(found):
+        click.echo(click.style(f"  -> {line}", dim=True), err=True)
+
+
+def findings(items: Iterable[Item], totals: Mapping[str, int], severity: Severity = "error") -> Findings:
     """What the service found, as our own readers tell it; codes unknown here are declared as told."""
     listed = []
     for item in items:
         if item.code not in KINDS:
             declare(item.code, severity, item.message, item.remedy or "")
-        message = f"{item.field}: {item.message}" if item.field else item.message
         place = (item.file, item.line, item.column, item.topic, item.sample)
-        listed.append(Finding(item.code, message, *place))
+        listed.append(Finding(item.code, item.message, *place))
     counted = {code: total for code, total in totals.items() if code in KINDS}
-    return Findings(listed, counted or {one.code: 1 for one in listed})
+    return Findings(listed, counted)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import click
 
-from cupel_client.offline import verdicts
 from cupel_client.offline.tables import show_blocks
-from cupel_client.online.connecting import findings, service
+from cupel_client.online.connecting import findings, service, verdict
 from cupel_client.online.printing import change, decimal, each, plain, progress, rows
 from cupel_client.online.tracks import load
 from cupel_client.output import format_option
@@ -56,9 +55,9 @@ def upload(client: Client, track: str, collection: Path, publish_too: bool) -> N
       cupel qrels upload health-2026 collection.yaml --publish
     """
     version = client.upload_qrels(track, collection.read_bytes(), _gathered(collection))
-    verdicts.say(
-        findings(version.findings.warnings, version.findings.totals, "warning"), file=collection.name
-    )
+    warnings = findings(version.findings.warnings, version.findings.totals, "warning")
+    if warnings.totals:
+        verdict(str(collection), "accepted", warnings)
     click.echo(f"Version {version.number} of {track}: {_counts(version)}")
     if publish_too:
         _publish(client, track, version.number, wait=True)
@@ -117,7 +116,9 @@ def show(client: Client, track: str, number: int, form: str) -> None:
         return
     click.echo(f"Version {found.number} of {track}, {found.state}: {_counts(found)}; digest {found.digest}")
     click.echo(_progress(found))
-    verdicts.say(findings(found.findings.warnings, found.findings.totals, "warning"), file="")
+    warnings = findings(found.findings.warnings, found.findings.totals, "warning")
+    if warnings.totals:
+        verdict(track, "warnings", warnings)
 
 
 @qrels.command()

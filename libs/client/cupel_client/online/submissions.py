@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline import verdicts
 from cupel_client.offline.tables import show_blocks
-from cupel_client.online.connecting import exit_code, findings, service, tell
+from cupel_client.online.connecting import exit_code, findings, service, tell, verdict
 from cupel_client.online.printing import decimal, each, plain, progress, rows, when
 from cupel_client.output import format_option
 from cupel_client.replies import Submission
@@ -103,7 +102,8 @@ def _submit(client: Client, track: str, path: Path) -> Submission:
             bar.set(read, size, f"{path.name}: being checked" if read >= size else None)
 
         made = client.submit(track, path, progress=report)
-    verdicts.say(findings(made.findings.warnings, made.findings.totals, "warning"), file=str(path))
+    warnings = findings(made.findings.warnings, made.findings.totals, "warning")
+    verdict(str(path), f"accepted as {made.id}", warnings)
     return made
 
 
