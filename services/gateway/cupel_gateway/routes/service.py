@@ -1,12 +1,10 @@
 """What the service is, what it measures, what its codes mean, and whether it is well."""
 
-from importlib.metadata import version
-
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
 from cupel_backend import errors
-from cupel_gateway import models
+from cupel_gateway import __version__, models
 from cupel_gateway.answering import tagged
 from cupel_gateway.asking import Caller, IfNoneMatch, Sys
 from cupel_gateway.problems import refuses
@@ -26,7 +24,7 @@ def show_service(system: Sys) -> models.Service:
     """Version, profiles, limits, and where things are. Needs no token."""
     settings = system.settings
     return models.Service(
-        version=version("cupel-gateway"),
+        version=__version__,
         scoring_version=SCORING_VERSION,
         profiles={profile.name: profile.meaning for profile in PROFILES.values()},
         limits={
