@@ -88,8 +88,8 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
     if not rows:
         return 0
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(table).on_conflict_do_nothing()
-    return sum(connection.execute(statement, row).rowcount for row in map(dict, rows))
+    statement = dialect.insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
+    return connection.execute(statement).rowcount
 
 
 def page(

@@ -7,6 +7,7 @@ no harm, for the scheduler rings again for whatever nobody claimed.
 import logging
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,25 @@ class FolderChannel(filesystem.Channel):
 
 
 class FolderTransport(filesystem.Transport):
-    """Celery over a folder."""
+    """Celery over a folder, looked into by a timer of the worker's event loop.
+
+    kombu's own would make Celery use its blocking pool, whose processes share one pipe behind a lock: a
+    process killed while it waits there takes the lock with it, and the whole pool never works again. With
+    an event loop each process has a pipe of its own.
+    """
 
     Channel = FolderChannel
+    implements = filesystem.Transport.implements.extend(asynchronous=True)
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        options = connection.client.transport_options
+        loop.call_repeatedly(options["polling_interval"], self._take, connection)
+
+    def _take(self, connection: Any) -> None:
+        """Take messages until there are none, or as many are held as may be."""
+        with suppress(TimeoutError):
+            while True:
+                self.drain_events(connection, timeout=0)  # type: ignore[no-untyped-call]
 
 
 TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
