@@ -34,9 +34,9 @@ sys.stdin.read()
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Sample values by name and label values."""
-    families = text_string_to_metric_families(text)
-    return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
+    """Sample values by name and label values, in the order of the labels' names."""
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
 
 
 def scraped(system: System) -> dict[tuple[str, ...], float]:
@@ -166,7 +166,7 @@ def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    done = ("cupel_jobs_total", "score", "done")
+    done = ("cupel_jobs_total", "done", "score")
     try:
         for number in range(4):
             submit(system, ALICE, run_file(tag=f"r{number}"))

@@ -219,7 +219,7 @@ def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, pro
 def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
     system: System, processes: Processes
 ) -> None:
-    slow_track(system, submitted=60)
+    slow_track(system, submitted=30)
     worker, scheduler = processes.start("worker"), processes.start("scheduler")
     wait_until(lambda: any(job.state == "done" for job in all_jobs(system)))
     for process in (worker, scheduler):
