@@ -145,7 +145,7 @@ class _Table:
     def _build(cls, qrels: Qrels) -> "_Table":
         seed, text = int.from_bytes(os.urandom(8), "little"), Text.of(qrels.documents.blob)
         start, length = qrels.documents.starts[:-1], np.diff(qrels.documents.starts)
-        size = 2 << np.ceil(np.log2(np.maximum(np.diff(qrels.offsets), 1))).astype(np.int64)
+        size = 4 << np.ceil(np.log2(np.maximum(np.diff(qrels.offsets), 1))).astype(np.int64)  # short chains
         first = np.concatenate([[0], np.cumsum(size)])
         key, document = np.zeros(first[-1], np.uint64), np.full(first[-1], -1, np.int32)
         table = cls(seed, text, start, length, key, document, first[:-1], size - 1)
@@ -154,9 +154,9 @@ class _Table:
         while left.size:
             free = left[key[at[left]] == 0]
             document[at[free]] = free  # of several that claim a slot, one wins
-            won = free[document[at[free]] == free]
-            key[at[won]] = hashed[won]
-            left = np.setdiff1d(left, won, assume_unique=True)
+            won = document[at[left]] == left
+            key[at[left[won]]] = hashed[left[won]]
+            left = left[~won]
             at[left] = table.next(topic[left], at[left])
         return table
 

@@ -23,24 +23,30 @@ _SPLITTER = 134217729.0  # 2^27 + 1: cuts a double in two halves (Veltkamp)
 
 def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     """(float64[n], int64[k]): the value of each field, and the rows that are no number (value 0)."""
-    begin, sign = start, text.words[start] & _U(0xFF)
+    begin, words = start, text.words[start]
+    sign = words & _U(0xFF)
     negative = sign == _U(ord("-"))
-    start = begin + (negative | (sign == _U(ord("+"))))
+    signed = negative | (sign == _U(ord("+")))
+    if signed.any():
+        start = begin + signed
+        words = text.words[start]
     length = end - start
-    point = np.minimum(_first_point(text.words[start]), length)
+    point = np.minimum(_first_point(words), length)
     places = np.maximum(length - point - 1, 0)
-    digits, right = _eight(text, start, point)
-    right &= (length > 0) & ((point < length) <= (places > 0)) & ((point == length) | (point < 8))
-    right &= (places <= 19) & ((point + places <= 19) | (digits == 0))
+    digits, right = _eight(words, point)
+    right &= (length > 0) & (length - point != 1)  # something, and something after the point
+    if length.max(initial=0) > 8:  # else the point is in the first word, and all digits fit 64 bits
+        right &= (point < 8) | (point == length)
+        right &= (places <= 19) & ((point + places <= 19) | (digits == 0))
     for step in range(-(-min(int(places.max(initial=0)), 19) // 8)):
         rows: Ints | slice = slice(None) if step == 0 else np.flatnonzero(right & (places > 8 * step))
         count = np.minimum(np.maximum(places[rows] - 8 * step, 0), 8)
         at = np.minimum(start[rows] + (point[rows] + (1 + 8 * step)), len(text))
-        more, also = _eight(text, at, count)
+        more, also = _eight(text.words[at], count)
         digits[rows] = digits[rows] * _TENS[count] + more
         right[rows] &= also
     values = _quotients(digits, np.where(right, places, 0))
-    values[negative] *= -1.0
+    np.negative(values, out=values, where=negative)
     wrong = _one_by_one(text, begin, end, np.flatnonzero(~right), values)
     return values, wrong
 
@@ -63,13 +69,12 @@ def _first_point(words: Words) -> Ints:
     return (np.bitwise_count((found & (~found + _U(1))) - _U(1)) >> 3).astype(np.int64)
 
 
-def _eight(text: Text, at: Ints, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
-    """The value of the `count` (0 to 8) digits at `at`, and whether they are digits.
+def _eight(word: Words, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
+    """The value of the first `count` (0 to 8) digits of each word, which is used up; whether they are digits.
 
     The digits are moved to the end of their word, so that zeros stand before them; then neighbours are
     added up: digits to pairs, pairs to fours, fours to eight.
     """
-    word: Words = text.words[at]
     word ^= _ZEROS
     word <<= (64 - 8 * count).view(np.uint64)  # by 64 gives 0 in numpy
     right = _are_digits(word)
