@@ -88,3 +88,14 @@ def test_streams_end_when_the_service_stops(special) -> None:
     service.app.state.stopping = lambda: True
     with watching(service, submission["links"]["events"]) as answer:
         assert [name for name, _, _ in told(answer)] == ["change"]
+
+
+def test_a_stream_with_nothing_to_tell_still_shows_that_it_lives(special) -> None:
+    service = special()
+    track = service.track()
+    service.publish(track)
+    submission = service.submitted(track)
+    service.app.state.heartbeat_seconds = 0
+    with watching(service, submission["links"]["events"]) as answer:
+        assert next(line for line in answer.iter_lines() if line.startswith(":"))
+    service.work()

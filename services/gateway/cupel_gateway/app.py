@@ -16,6 +16,7 @@ from cupel_gateway.routes import jobs, qrels, runs, service, submissions, tokens
 from cupel_gateway.watching import Watched
 
 CHECKS_AT_ONCE = 64
+HEARTBEAT_SECONDS = 15.0
 
 TITLE = "Cupel"
 ABOUT = "Evaluation of ranked retrieval as a service: tracks, qrels, runs, scores, leaderboards."
@@ -34,6 +35,7 @@ def create_app(system: System) -> FastAPI:
     )
     app.state.system = system
     app.state.stopping = lambda: False
+    app.state.heartbeat_seconds = HEARTBEAT_SECONDS
     nouns = (tokens.router, tracks.router, qrels.router, submissions.router, runs.router, jobs.router)
     for router in (service.public, *nouns, service.health):
         app.include_router(router)

@@ -15,8 +15,8 @@ from cupel_gateway.answering import digest
 from cupel_gateway.asking import in_thread
 from cupel_gateway.problems import status_of
 
-LOOK_SECONDS = 0.25
-HEARTBEAT_SECONDS = 15.0
+FIRST_LOOK_SECONDS = 0.1  # most submissions are scored at once, and a long wait need not cost many looks
+LONGEST_LOOK_SECONDS = 1.0
 # A client reconnects by itself and goes on where it was; a token that was revoked meanwhile is noticed then.
 LONGEST_SECONDS = 600.0
 RETRY_MILLISECONDS = 1000
@@ -53,17 +53,19 @@ async def _stream(
     request: Request, state: S, look: Callable[[], S], final: Callable[[S], bool], seen: str
 ) -> AsyncIterator[str]:
     began = spoke = monotonic()
+    pause = FIRST_LOOK_SECONDS
     yield f"retry: {RETRY_MILLISECONDS}\n\n"
     while True:
         if (current := digest(state)) != seen:
             yield _event("end" if final(state) else "change", state.model_dump_json(), current)
-            seen, spoke = current, monotonic()
+            seen, spoke, pause = current, monotonic(), FIRST_LOOK_SECONDS
         if final(state) or monotonic() - began > LONGEST_SECONDS or request.app.state.stopping():
             return
-        if monotonic() - spoke > HEARTBEAT_SECONDS:
+        if monotonic() - spoke > request.app.state.heartbeat_seconds:
             yield ": still here\n\n"
             spoke = monotonic()
-        await anyio.sleep(LOOK_SECONDS)
+        await anyio.sleep(pause)
+        pause = min(1.3 * pause, LONGEST_LOOK_SECONDS)
         try:
             state = await in_thread(look)
         except Problem as problem:

@@ -136,19 +136,22 @@ def _known(method: str) -> str:
     return method if method in {"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"} else "other"
 
 
+STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
+"""What every log record has; the rest was given to say more."""
+
+
 class OneLine(logging.Formatter):
     """A log record as one line of JSON; a traceback is one string in it."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
 
     def format(self, record: logging.LogRecord) -> str:
-        own = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
         line: dict[str, Any] = {
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
-            **{name: value for name, value in vars(record).items() if name not in own},
+            **{name: value for name, value in vars(record).items() if name not in STANDARD},
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
