@@ -94,8 +94,8 @@ def test_a_child_that_can_not_live_ends_the_service_with_its_reason(supervise: S
 
 
 def test_told_to_stop_it_lets_the_children_finish(supervise: Start) -> None:
-    finish = "lambda *_: sys.exit(print('finished', flush=True))"
-    process = supervise(f"import signal, sys\nsignal.signal(signal.SIGTERM, {finish})\n" + WAIT)
+    finish = "lambda *_: sys.exit(os.write(1, b'finished\\n') - 9)"
+    process = supervise(f"import os, signal, sys\nsignal.signal(signal.SIGTERM, {finish})\n" + WAIT)
     line(process, "here")
     process.send_signal(signal.SIGTERM)
     assert "child0 | finished" in process.communicate(timeout=30)[0]
