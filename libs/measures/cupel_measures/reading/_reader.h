@@ -118,11 +118,11 @@ static enum Status end_topic(Reader *reader, const uint8_t *text) {
 }
 
 static inline enum Status add_line(Reader *reader, const Fields *fields, const uint8_t *text) {
-    double score, rank;
+    double score;
     const uint8_t *document = fields->start[2];
     size_t length = (size_t)(fields->end[2] - document);
     if (!number(fields->start[4], (size_t)(fields->end[4] - fields->start[4]), &score) ||
-        !number(fields->start[3], (size_t)(fields->end[3] - fields->start[3]), &rank))
+        !is_number(fields->start[3], (size_t)(fields->end[3] - fields->start[3])))
         return DECLINED;
     if (reader->topic.count >= reader->limits.depth || (size_t)(document - text) + length > UINT32_MAX)
         return DECLINED;
