@@ -40,7 +40,7 @@ def make() -> Iterator[Callable[..., Checkers]]:
 def request(tmp_path: Path, content: bytes = run_file()) -> dict[str, object]:
     (tmp_path / "run").write_bytes(content)
     paths = {"file": str(tmp_path / "run"), "ranking": str(tmp_path / "ranking")}
-    return {"kind": "run", "name": "run", "limits": {}, "depth": 1000, "topics": None, **paths}
+    return {"kind": "run", "name": "run", "limits": {}, "depth": 1000, "qrels": None, **paths}
 
 
 def own_checkers() -> list[psutil.Process]:

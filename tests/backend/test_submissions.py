@@ -97,11 +97,16 @@ def test_missing_topics_are_warned_of_and_counted(system: System) -> None:
     assert evaluations.scores(system, ALICE, received.id)[0].missing_topics == 1
 
 
+def test_a_run_of_unjudged_documents_is_warned_of(system: System) -> None:
+    assert "run-few-judged" in codes(submit(system, ALICE, run_file([("t1", "axyz"), ("t2", "uvwb")])))
+    assert "run-few-judged" not in codes(submit(system, ALICE, run_file(GOOD)))
+
+
 def test_what_another_profile_would_change_is_reported(system: System) -> None:
     content = b"t1 Q0 a 1 1.00000000001 r\nt1 Q0 b 2 1.0 r\nt2 Q0 a 2 5 r\nt2 Q0 b 1 4 r\n"
-    effects = submit(system, ALICE, content).effects
-    assert effects["precision"] == {"count": 1, "topics": ["t1"]}
-    assert effects["ranks"] == {"count": 1, "topics": ["t2"]}
+    effects = submit(system, ALICE, content).profile_effects
+    assert effects["single_precision"] == {"count": 1, "topics": ["t1"]}
+    assert effects["rank_column"] == {"count": 1, "topics": ["t2"]}
 
 
 def test_the_same_content_again_is_a_new_submission_with_a_warning(system: System) -> None:

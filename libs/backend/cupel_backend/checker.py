@@ -18,8 +18,8 @@ import numpy as np
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.model import NEGATIVE
 from cupel_measures.reading.collections import parse_collection
-from cupel_measures.reading.qrels import pack_qrels, qrels_digest
-from cupel_measures.reading.runs import check_against, digest, pack, profile_effects, read_run
+from cupel_measures.reading.qrels import pack_qrels, qrels_digest, unpack_qrels
+from cupel_measures.reading.runs import check_against, check_judged, digest, pack, profile_effects, read_run
 from cupel_measures.reading.streams import Limits
 
 Verdict = dict[str, Any]
@@ -54,8 +54,10 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
     """The verdict on a run; its packed ranking goes to the path `ranking`."""
     limits = Limits(**request["limits"])
     run = read_run(Path(request["file"]), name=request["name"], limits=limits, depth=request["depth"])
-    if request["topics"] is not None:
-        run.findings.extend(check_against(run, request["topics"], file=request["name"]))
+    if request["qrels"] is not None:
+        qrels = unpack_qrels(Path(request["qrels"]).read_bytes())
+        run.findings.extend(check_against(run, qrels.topics, file=request["name"]))
+        run.findings.extend(check_judged(run, qrels))
     if run.findings.refused:
         raise Refused(run.findings)
     Path(request["ranking"]).write_bytes(pack(run))
@@ -66,7 +68,10 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
         "topics": len(run.ranking.topics),
         "documents": len(run.ranking.documents),
         "metadata": run.metadata and dict(run.metadata),
-        "effects": {"precision": _some(effects.precision), "ranks": _some(effects.ranks)},
+        "profile_effects": {
+            "single_precision": _some(effects.precision),
+            "rank_column": _some(effects.ranks),
+        },
         "findings": packed(run.findings),
     }
 

@@ -54,9 +54,9 @@ def connect(url: str) -> Engine:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver must not begin transactions of its own: _begin_sqlite does
     for pragma in (
+        "busy_timeout=30000",
         "journal_mode=WAL",
         "synchronous=FULL",  # in WAL mode NORMAL may forget the last commits when the power fails
-        "busy_timeout=30000",
         "foreign_keys=ON",
     ):
         connection.execute(f"PRAGMA {pragma}")

@@ -225,7 +225,7 @@ def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
     judged = _cached_qrels(system.blobs, work.version.blob)
     ranking = unpack(system.blobs.get(work.run.ranking_blob))
     joined = join(ranking, judged, profile=profile, depth=work.track.depth)
-    found = evaluating.evaluate(judged, joined, work.measures, profile=profile)
+    found = evaluating.evaluate(judged, joined, work.measures)
     keys = {
         "submission_id": work.submission.id,
         "qrels_id": work.version.id,

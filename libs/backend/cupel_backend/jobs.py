@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, literal, or_, select, update
 
 from cupel_backend.access import Principal
 from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, declare
-from cupel_backend.tables import JOB_STATES, jobs, submissions, touch, tracks, turns
+from cupel_backend.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -228,7 +228,7 @@ def sweep(system: "System") -> Swept:
         .where(IS_RUNNING, jobs.c.lease_until < now)
         .values(
             lease_until=None,
-            dead_at=case((worn_out, now), else_=None),
+            dead_at=case((worn_out, literal(now, Instant())), else_=None),
             error="the worker stopped responding: its lease ran out",
         )
         .returning(jobs.c.track_id, jobs.c.dead_at)
@@ -358,8 +358,10 @@ def revive(system: "System", principal: Principal, id: str) -> Job:
 
 def of_submissions(connection: Connection, ids: list[str]) -> dict[str, tuple[Job, ...]]:
     """The jobs of each submission, oldest first."""
-    rows = connection.execute(select(jobs).where(jobs.c.submission_id.in_(ids)).order_by(jobs.c.id)).all()
-    return {id: tuple(_job(row) for row in rows if row.submission_id == id) for id in ids}
+    found: dict[str, list[Job]] = {id: [] for id in ids}
+    for row in connection.execute(select(jobs).where(jobs.c.submission_id.in_(ids)).order_by(jobs.c.id)):
+        found[row.submission_id].append(_job(row))
+    return {id: tuple(of_one) for id, of_one in found.items()}
 
 
 def state_of(row: Row[Any]) -> State:

@@ -72,6 +72,13 @@ def newest_published(track_id: Any) -> Select[Any]:
     )
 
 
+def newest_of(connection: Connection, track_ids: Sequence[int]) -> dict[int, int]:
+    """The number of the version published last, for each track that has one."""
+    query = select(qrels.c.track_id, func.max(qrels.c.number).label("newest")).group_by(qrels.c.track_id)
+    query = query.where(qrels.c.track_id.in_(track_ids), qrels.c.published_at.is_not(None))
+    return {row.track_id: row.newest for row in connection.execute(query)}
+
+
 def versions_to_score(connection: Connection, track: Row[Any]) -> list[int]:
     """Ids of the current qrels version and of the one being published."""
     wanted = or_(

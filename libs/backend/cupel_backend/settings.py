@@ -23,7 +23,7 @@ class Settings(BaseSettings):
 
     workers: int = Field(2, ge=1, description="processes that work on jobs")
     checkers: int = Field(
-        1, ge=1, description="checking processes of a gateway, and so uploads checked at once"
+        2, ge=1, description="checking processes of a gateway, and so uploads checked at once"
     )
     checker_megabytes: int = Field(3072, description="memory a checking process may map")
     checker_seconds: float = Field(120.0, description="time to check one upload, waiting for a turn included")

@@ -4,6 +4,7 @@ A file is checked in full, in a process of its own, before anything is kept. Its
 are stored before the rows that name them; rows and jobs are one transaction; only then a bell rings.
 """
 
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,9 +112,8 @@ class Submission:
     completed_at: datetime
     withdrawn_at: datetime | None
     findings: Findings
-    effects: Mapping[str, Any]
-    """`precision` and `ranks`: count and first `topics` that would be ordered otherwise with scores in
-    single precision, or by the rank column."""
+    profile_effects: Mapping[str, Any]
+    """`single_precision` and `rank_column`: count and first `topics` that would be ordered otherwise."""
     jobs: tuple[Job, ...]
 
     @property
@@ -310,26 +310,39 @@ class _Blobs:
 
 def _checked(system: "System", upload: Upload, name: str, digest: str) -> tuple[dict[str, Any], _Blobs]:
     """The verdict on the file, which was accepted, and where its bytes and its ranking are kept."""
-    ranking = upload.path.with_suffix(".ranking")
+    folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:
-        verdict = _verdict(system, upload, name, ranking)
+        verdict = _verdict(system, _request(system, upload, name, folder))
+        ranking = folder / "ranking"
         with ranking.open("rb") as file:
             packed_digest = file_digest(file, "sha256").hexdigest()
         raw = system.blobs.put_file(upload.path, digest)
         return verdict, _Blobs(raw, system.blobs.put_file(ranking, packed_digest))
     finally:
-        ranking.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _verdict(system: "System", upload: Upload, name: str, ranking: Path) -> dict[str, Any]:
-    request = {
+def _request(system: "System", upload: Upload, name: str, folder: Path) -> dict[str, Any]:
+    """What the checker has to know: the file, the limits, and the track's newest judgments, if any."""
+    with reading(system.engine) as connection:
+        track = tracks.find(connection, upload.track)
+        newest = planning.newest_published(track.id).scalar_subquery()
+        judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
+        blob = connection.execute(judged).scalar()
+    if blob is not None:
+        (folder / "qrels").write_bytes(system.blobs.get(blob))
+    return {
         "kind": "run",
         "file": str(upload.path),
         "name": name,
-        "ranking": str(ranking),
+        "ranking": str(folder / "ranking"),
         "limits": system.settings.limits(),
-        **_context(system, upload.track),
+        "depth": track.depth,
+        "qrels": str(folder / "qrels") if blob is not None else None,
     }
+
+
+def _verdict(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
     began = monotonic()
     outcome = "ended"
     try:
@@ -340,16 +353,6 @@ def _verdict(system: "System", upload: Upload, name: str, ranking: Path) -> dict
     if "refused" in verdict:
         raise RUN_INVALID("the run can't be used", findings=unpacked(verdict["findings"]))
     return verdict
-
-
-def _context(system: "System", track: str) -> dict[str, Any]:
-    """What the run is checked against: the depth, and the newest published judgments, if any."""
-    with reading(system.engine) as connection:
-        row = tracks.find(connection, track)
-        newest = planning.newest_published(row.id).scalar_subquery()
-        query = select(qrels.c.topics).where(qrels.c.track_id == row.id, qrels.c.number == newest)
-        topics = connection.execute(query).scalar()
-    return {"depth": row.depth, "topics": topics}
 
 
 def _keep(
@@ -385,7 +388,7 @@ def _keep(
             "received_at": upload.received_at,
             "completed_at": now,
             "findings": packed(findings),
-            "effects": verdict["effects"],
+            "profile_effects": verdict["profile_effects"],
         }
         connection.execute(submissions.insert().values(row))
         planning.request(
@@ -477,7 +480,7 @@ def _views(connection: Connection, rows: list[Row[Any]]) -> list[Submission]:
             row.completed_at,
             row.withdrawn_at,
             unpacked(row.findings),
-            row.effects,
+            row.profile_effects,
             of_jobs[row.id],
         )
         for row in rows

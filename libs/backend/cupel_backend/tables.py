@@ -130,7 +130,7 @@ submissions = Table(
     Column("completed_at", Instant, nullable=False),
     Column("withdrawn_at", Instant),
     Column("findings", JSON, nullable=False),
-    Column("effects", JSON, nullable=False),  # what another profile would change for the run
+    Column("profile_effects", JSON, nullable=False),  # what another profile would change for the run
     Index("ix_submissions_track_id_team_id", "track_id", "team", "id"),
 )
 

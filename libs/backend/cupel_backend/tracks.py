@@ -131,7 +131,7 @@ def list_(
     """All tracks, newest first."""
     with reading(system.engine) as connection:
         rows = page(connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor)
-        return Page(tuple(_view(connection, row) for row in rows.items), rows.next)
+        return Page(_views(connection, rows.items), rows.next)
 
 
 def change(
@@ -276,18 +276,25 @@ def _changed(row: Row[Any], changes: Mapping[str, object], now: datetime) -> dic
 
 
 def _view(connection: Connection, row: Row[Any]) -> Track:
-    newest = connection.execute(planning.newest_published(row.id)).scalar()
-    return Track(
-        name=row.name,
-        title=row.title,
-        team=row.team,
-        aspects=row.aspects,
-        label_sets=row.label_sets,
-        profile=row.profile,
-        measures=tuple(row.measures),
-        depth=row.depth,
-        current=row.current,
-        publishing=newest if newest != row.current else None,
-        created_at=row.created_at,
-        closed_at=row.closed_at,
+    return _views(connection, [row])[0]
+
+
+def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Track, ...]:
+    newest = planning.newest_of(connection, [row.id for row in rows])
+    return tuple(
+        Track(
+            name=row.name,
+            title=row.title,
+            team=row.team,
+            aspects=row.aspects,
+            label_sets=row.label_sets,
+            profile=row.profile,
+            measures=tuple(row.measures),
+            depth=row.depth,
+            current=row.current,
+            publishing=newest.get(row.id) if newest.get(row.id) != row.current else None,
+            created_at=row.created_at,
+            closed_at=row.closed_at,
+        )
+        for row in rows
     )

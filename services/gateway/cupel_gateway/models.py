@@ -167,6 +167,13 @@ class Run(View):
     metadata: dict[str, Any] | None
 
 
+class Effect(View):
+    """Topics of a run that would be ordered otherwise: how many, and the first of them."""
+
+    count: int
+    topics: list[str]
+
+
 class Submission(View):
     """Who handed in which run to which track, when, and what became of it."""
 
@@ -180,6 +187,9 @@ class Submission(View):
     withdrawn_at: datetime | None
     state: Literal["queued", "scored", "partly", "dead", "withdrawn"]
     findings: Problems
+    profile_effects: dict[str, Effect] = Field(
+        description="what another profile would change: by `single_precision`, by `rank_column`"
+    )
     jobs: list[Job]
     links: dict[str, str]
 

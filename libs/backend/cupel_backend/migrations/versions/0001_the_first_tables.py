@@ -97,7 +97,7 @@ sa.Table(
     sa.Column("completed_at", sa.DateTime(timezone=True), nullable=False),
     sa.Column("withdrawn_at", sa.DateTime(timezone=True)),
     sa.Column("findings", sa.JSON, nullable=False),
-    sa.Column("effects", sa.JSON, nullable=False),
+    sa.Column("profile_effects", sa.JSON, nullable=False),
     sa.Index("ix_submissions_track_id_team_id", "track_id", "team", "id"),
 )
 
