@@ -173,17 +173,24 @@ def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
     """Suspend `processes` while they work on something, but not while they hold the database."""
     for process in processes:
         process.suspend()
-    assert running(system), "the job was done before its worker could be suspended"
+    if running(system) and not locked(system):
+        return True
+    for process in processes:
+        process.resume()
+    if all_done(system):
+        submit(system, ALICE, slow_run(f"r{len(all_jobs(system))}"))
+    return False
+
+
+def locked(system: System) -> bool:
     database = sqlite3.connect(system.settings.data / "cupel.sqlite", timeout=0)
     try:
         database.execute("BEGIN IMMEDIATE").connection.rollback()
     except sqlite3.OperationalError:
-        for process in processes:
-            process.resume()
-        return False
+        return True
     finally:
         database.close()
-    return True
+    return False
 
 
 def test_a_worker_that_slept_through_its_lease_is_refused_when_it_wakes(
@@ -201,8 +208,9 @@ def test_a_worker_that_slept_through_its_lease_is_refused_when_it_wakes(
     for process in asleep:
         process.resume()
     wait_until(lambda: "given to another worker" in processes.log)
-    assert score_count(system) == len(SLOW_PLAN)
-    assert [job.attempts for job in all_jobs(system)] == [2]
+    found = all_jobs(system)
+    assert score_count(system) == len(found) * len(SLOW_PLAN)
+    assert max(job.attempts for job in found) == 2
 
 
 def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, processes: Processes) -> None:
