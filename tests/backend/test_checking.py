@@ -43,8 +43,19 @@ def request(tmp_path: Path, content: bytes = run_file()) -> dict[str, object]:
     return {"kind": "run", "name": "run", "limits": {}, "depth": 1000, "qrels": None, **paths}
 
 
+others: set[int] = set()
+"""Checking processes of services that other tests of this session still have."""
+
+
+@pytest.fixture(autouse=True)
+def _leave_others_out() -> Iterator[None]:
+    others.update(process.pid for process in own_checkers())
+    yield
+    others.clear()
+
+
 def own_checkers() -> list[psutil.Process]:
-    children = psutil.Process().children(recursive=True)
+    children = [child for child in psutil.Process().children(recursive=True) if child.pid not in others]
     return [child for child in children if "cupel_backend.checker" in " ".join(child.cmdline())]
 
 

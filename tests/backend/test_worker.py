@@ -160,13 +160,19 @@ def test_killed_pool_processes_workers_and_a_deleted_broker_lose_and_double_noth
     worker.kill()
     for process in pool_of(worker):
         process.kill()
-    shutil.rmtree(system.settings.broker_folder)
+    delete_broker(system)
     processes.start("worker")
     wait_until(lambda: len([job for job in all_jobs(system) if job.state == "done"]) >= 3)
-    shutil.rmtree(system.settings.broker_folder)
+    delete_broker(system)
     wait_until(lambda: all_done(system))
     assert score_count(system) == 12 * len(SLOW_PLAN)
     assert max(job.attempts for job in all_jobs(system)) > 1
+
+
+def delete_broker(system: System) -> None:
+    """At once: a folder that is deleted file by file may be written to meanwhile."""
+    gone = system.settings.broker_folder.rename(system.settings.data / f"gone-{time.monotonic_ns()}")
+    shutil.rmtree(gone)
 
 
 def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
@@ -217,7 +223,7 @@ def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, pro
     make_track(system)
     publish_qrels(system)
     submit(system)
-    shutil.rmtree(system.settings.broker_folder)
+    delete_broker(system)
     processes.start("worker")
     processes.start("scheduler")
     processes.start("scheduler")

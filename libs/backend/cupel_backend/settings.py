@@ -103,9 +103,7 @@ class Settings(BaseSettings):
 
 
 def checker_environment() -> dict[str, str]:
-    """What a checking process may know: where Python finds its packages, one thread, nothing else."""
-    return {
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "OPENBLAS_NUM_THREADS": "1",
-        "LC_ALL": "C.UTF-8",
-    }
+    """What a checking process may know: where Python finds its parts, one thread, and nothing else."""
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    paths = os.pathsep.join(filter(None, sys.path))
+    return {**kept, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}
