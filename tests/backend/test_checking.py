@@ -68,7 +68,7 @@ def endless(tmp_path: Path) -> dict[str, object]:
 def test_a_process_serves_many_files_and_is_replaced_in_time(
     make: Callable[..., Checkers], tmp_path: Path
 ) -> None:
-    checkers = make(checker_turns=2)
+    checkers = make(checkers=1, checker_turns=2)
     seen = set()
     for _ in range(5):
         assert checkers.check(request(tmp_path))["tag"] == "run"
@@ -123,7 +123,7 @@ def test_a_file_that_needs_too_much_memory_is_refused(make: Callable[..., Checke
 
 
 def test_whoever_gets_no_turn_is_asked_to_come_back(make: Callable[..., Checkers], tmp_path: Path) -> None:
-    checkers = make(checker_seconds=1.5)
+    checkers = make(checkers=1, checker_seconds=1.5)
     waiting = endless(tmp_path)
 
     def wait() -> None:
