@@ -29,9 +29,9 @@ class Text:
     words: Words
 
     @classmethod
-    def of(cls, *parts: bytes) -> "Text":
-        """The parts one after another, padded so that a word can begin at every byte."""
-        data = b"".join([*parts, PADDING])
+    def of(cls, text: bytes | memoryview) -> "Text":
+        """A copy of `text`, padded so that a word can begin at every byte."""
+        data = b"".join((text, PADDING))
         return cls(data, np.ndarray((len(data) - 7,), "<u8", data, 0, (1,)))
 
     def __len__(self) -> int:
