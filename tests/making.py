@@ -67,6 +67,7 @@ def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
         np.array([retrieved for retrieved, _ in rows], dtype=np.int64),
         np.cumsum([0, *(len(row) for _, row in rows)], dtype=np.int64),
         *columns,
+        profile,
     )
 
 
@@ -98,7 +99,7 @@ def scores_of(
 ) -> dict[str, list[float]]:
     """Per-topic values of measures given by text, in the qrels' order of topics."""
     measures = [parse(text) for text in ([texts] if isinstance(texts, str) else texts)]
-    scores = evaluate(qrels, joined_of(run, qrels, profile=profile), measures, profile=profile)
+    scores = evaluate(qrels, joined_of(run, qrels, profile=profile), measures)
     return {measure.text: values.tolist() for measure, values in scores.values.items()}
 
 

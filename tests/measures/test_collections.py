@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cupel_measures.findings import KINDS, Refused
@@ -400,7 +400,8 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=200)
+# drawing a deep tree may take a while on a busy machine, and says nothing about the reader
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(keys, trees, max_size=5))
 def test_any_tree_is_read_or_refused_with_findings(tree: dict[str, Any]) -> None:
     with pytest.raises(Refused) as problem:

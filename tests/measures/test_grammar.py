@@ -1,6 +1,8 @@
 """What the text of a measure means, and what is said of text that means nothing."""
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from cupel_measures.grammar import parse, parse_many
 from cupel_measures.model import Aspect
@@ -24,6 +26,20 @@ CANONICAL = {
     "RBP(p=1/3)": "RBP(p=1/3)",
     "RBP(p=2/6)": "RBP(p=1/3)",
     "RBP(p=5e-1)@10": "RBP(p=0.5)@10",
+    "nDCG(gains={})@10": "nDCG@10",
+    "AP@ 10": "AP@10",
+    "AP(rel=0)": "AP(rel=0)",
+    "AP(rel=-1)": "AP(rel=-1)",
+    "AP(aspect='a-')": "AP(aspect='a-')",
+    "AP(aspect=a-b.c)": "AP(aspect=a-b.c)",
+    "AP(aspect='-a')": "AP(aspect='-a')",
+    "AP(aspect='.')": "AP(aspect='.')",
+    "AP(aspect='True')": "AP(aspect='True')",
+    "AP(aspect='it\\'s')": "AP(aspect='it\\'s')",
+    'AP(aspect="back\\\\slash")': "AP(aspect='back\\\\slash')",
+    "AP(aspect='हिन्दी')": "AP(aspect='हिन्दी')",
+    "CAM(of='nDCG@10')": "CAM(of=nDCG@10)",
+    "SetF(beta=0.0)": "SetF(beta=0)",
     "SetF(beta=2)": "SetF(beta=2)",
     "SetF(beta=2.0)": "SetF(beta=2)",
     "SetF(beta=1.0)": "SetF",
@@ -74,7 +90,23 @@ REFUSED = {
     "nDGC@10": "did you mean nDCG?",
     "AP(rl=2)": "AP has no parameter 'rl'; did you mean rel?",
     "AP(zzz=2)": "it takes cutoff, rel, judged_only, aspect",
-    "AP(rel=0)": "rel: expected a relevance level: a whole number from 1, got 0",
+    "AP@10.0": "a whole number from 1, got 10.0",
+    "AP@1e2": "got 100.0",
+    "AP@" + "1" * 30: "a whole number of at most 18 digits",
+    "AP@\u0661\u0660": "unexpected",
+    "RBP(p=1/" + "9" * 5000 + ")": "expected a measure of at most 4,000 characters",
+    "RBP(p=999999999999999999/1000000000000000000)": "at most 18 digits",
+    "RBP(p=99999999999999999/100000000000000000)": "between 0 and 1, both excluded",
+    "RBP(p=1e400)": "this number is out of range",
+    "TOMA(of=AP,embedding={a:[0,1e400]})": "this number is out of range",
+    "TOMA(of=AP,distance=euclidian)": "did you mean euclidean?",
+    "MM(of=Bpref)@5": "MM takes nothing after @, and neither does Bpref",
+    "CAM(of=AP(aspect='a b'))@5": "as CAM(of=AP(aspect='a b')@5)",
+    "AP(aspect='a\nb')": 'unexpected "\'"',
+    "AP(aspect='\\x')": 'unexpected "\'"',
+    "AP(aspect='\ud800')": 'unexpected "\'"',
+    "Rprec(multiple=1e300)": "a number above 0, up to 1,000",
+    "nDCG(gains={1:1e300})": "gains of at least 0 by label",
     "AP(rel=1.5)": "got 1.5",
     "AP(rel=True)": "got True",
     "AP(rel=1,rel=2)": "rel is given twice",
@@ -90,7 +122,6 @@ REFUSED = {
     "AP(": "found the end",
     "AP)": "found ')'",
     "nDCG(dcg=ln)@10": "expected log2 or exp-log2, got ln",
-    "nDCG(gains={})@10": "gains of at least 0 by label, such as {1:1,2:3}",
     "nDCG(gains={1:-1})@10": "gains of at least 0 by label",
     "SetR@3": "SetR takes nothing after @",
     "CAM(of=CAM(of=AP))": "expected a measure of one aspect that is averaged over topics",
@@ -150,6 +181,12 @@ class TestBinding:
         assert str(bound) == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
         assert bound.bound((*self.aspects, Aspect("more", range(2)))) == bound
 
+    def test_aspects_stand_in_the_collections_order(self) -> None:
+        one = parse("CAM(of=AP,weights={quality:.5,relevance:.5})").bound(self.aspects)
+        two = parse("CAM(of=AP,aspects=[quality,relevance],weights={relevance:.5,quality:.5})")
+        assert one == two.bound(self.aspects)
+        assert "aspects=[relevance,quality]" in one.text
+
     def test_weights_name_the_aspects(self) -> None:
         bound = parse("CAM(of=AP,weights={quality:1})").bound(self.aspects)
         assert str(bound) == "CAM(of=AP,aspects=[quality],weights={quality:1})"
@@ -165,9 +202,45 @@ class TestBinding:
             ("CAM(of=AP,weights={stance:1})", "there is no aspect 'stance' here"),
             ("CAM(of=AP,aspects=[relevance],weights={quality:1})", "give each one weight"),
             ("TOMA(of=AP,embedding={stance:[0,1]})", "there is no aspect 'stance' here"),
+            ("TOMA(of=AP,aspects=[quality],embedding={relevance:[0,1,2]})", "is not among its aspects"),
         ],
     )
     def test_what_the_collection_lacks_is_refused(self, text: str, said: str) -> None:
         with pytest.raises(MeasureError) as problem:
             parse(text).bound(self.aspects)
         assert said in str(problem.value)
+
+
+HOSTILE = {
+    "digits": "AP@" + "1" * 3990 + "a",
+    "digits and a stop": "RBP(p=" + "1" * 1990 + "." + "1" * 1990 + "e)",
+    "arguments": "AP(" + ",".join(f"a{i}=1" for i in range(600)) + ")",
+    "brackets": "CAM(of=" * 500,
+    "quotes": "AP(aspect='" + "\\'" * 1900,
+    "far too long": "AP" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_is_refused_shortly(name: str) -> None:
+    with pytest.raises(MeasureError) as problem:
+        parse(HOSTILE[name])
+    assert len(str(problem.value)) < 300
+
+
+@given(st.text(max_size=40) | st.text("AP(of=nDCG@10,'\"\\{}[]:/.-1e)", max_size=40))
+@settings(max_examples=400)
+def test_any_text_is_a_measure_that_prints_itself_or_is_refused(text: str) -> None:
+    try:
+        found = parse(text)
+    except MeasureError:
+        return
+    assert parse(found.text) == found
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_any_printable_name_of_an_aspect_survives_in_the_text(name: str) -> None:
+    assume(all(character >= " " for character in name))
+    assume(not any("\ud800" <= character <= "\udfff" for character in name))
+    measure = parse("AP").having(aspect=name)
+    assert dict(parse(measure.text).parameters) == {"aspect": name}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cupel_measures import parameters as kinds
@@ -94,7 +94,7 @@ def runs(draw: st.DrawFn) -> Scored:
 
 def values(qrels: Qrels, run: Scored, *, profile: str = "cupel") -> dict[Measure, list[float]]:
     chosen = PROFILES[profile]
-    found = evaluate(qrels, joined_of(run, qrels, profile=chosen), _possible(qrels), profile=chosen).values
+    found = evaluate(qrels, joined_of(run, qrels, profile=chosen), _possible(qrels)).values
     return {measure: of.tolist() for measure, of in found.items()}
 
 
@@ -134,8 +134,8 @@ def test_an_empty_run_scores_0(qrels: Qrels) -> None:
 def test_a_better_swap_never_lowers_the_score(qrels: Qrels, order: list[str], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(order) - 2))
     above, below = (_labels(qrels, document) for document in order[place : place + 2])
-    if not all(a <= b for a, b in zip(above, below, strict=True)):
-        return
+    assume(above != below)
+    assume(all(a <= b for a, b in zip(above, below, strict=True)))
     swapped = [*order[:place], order[place + 1], order[place], *order[place + 2 :]]
     before, after = (values(qrels, {"1": ranked(*one)}) for one in (order, swapped))
     for measure in before:
@@ -164,11 +164,13 @@ def test_scores_are_the_same_bits_alone_and_in_any_batch(qrels: Qrels, several: 
             assert turned.of_run(len(joined) - 1 - place).values[measure].tobytes() == bits
 
 
-@given(collections(), runs())
-@settings(max_examples=20, deadline=None)
-def test_measures_in_one_call_never_influence_each_other(qrels: Qrels, run: Scored) -> None:
+@given(collections(), runs(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_measures_in_one_call_never_influence_each_other(
+    qrels: Qrels, run: Scored, draw: random.Random
+) -> None:
     together = values(qrels, run)
-    for measure in random.Random(1).sample(list(together), 12):
+    for measure in draw.sample(list(together), 12):
         fresh = Qrels(qrels.aspects, qrels.topics, qrels.offsets, qrels.documents, qrels.labels)
         alone = evaluate(fresh, joined_of(run, fresh), [measure]).values[measure]
         assert alone.tolist() == together[measure]
@@ -191,7 +193,7 @@ def test_every_measure_round_trips_through_its_text(measure: Measure) -> None:
 
 @pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
 def test_every_measure_is_documented_and_its_exemptions_are_of_known_laws(declaration: Declaration) -> None:
-    assert declaration.summary.endswith((".", ":")) or len(declaration.summary) > 40
+    assert len(declaration.summary.split()) > 4
     assert declaration.source
     assert set(declaration.exempt) <= set(LAWS)
     assert all(declaration.exempt.values())

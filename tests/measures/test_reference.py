@@ -51,7 +51,7 @@ def differing(
     rows = [row for row in rows if measure_named(row[0], level) is not None]
     measures = {name: measure_named(name, level) or parse("AP") for name, _, _ in rows}
     joined = join_run(run, qrels, profile=PROFILES[profile], depth=depth)
-    values = evaluate(qrels, joined, list(measures.values()), profile=PROFILES[profile]).values
+    values = evaluate(qrels, joined, list(measures.values())).values
     place = {topic: index for index, topic in enumerate(qrels.topics)}
     wrong = []
     for name, topic, printed in rows:

@@ -16,9 +16,10 @@ from cupel_backend.database import Page, insert_new, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare
 from cupel_backend.tables import tracks
 from cupel_measures import profiles
+from cupel_measures.evaluating import check
 from cupel_measures.findings import Refused
-from cupel_measures.grammar import parse_many
-from cupel_measures.model import Aspect
+from cupel_measures.grammar import parse, parse_many
+from cupel_measures.model import Aspect, Qrels
 from cupel_measures.reading.collections import aspects_from, label_sets_from
 from cupel_measures.syntax import MeasureError
 
@@ -204,26 +205,27 @@ def aspects(track: Row[Any]) -> tuple[Aspect, ...]:
 
 
 def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]) -> tuple[str, ...]:
-    """The canonical texts of measures bound to a track, each once, in order; raises Invalid."""
+    """The canonical texts of measures bound to a track, each once, in order; raises Invalid.
+
+    Each is tried without judgments, so that what the track's scales can't have is refused here.
+    """
     try:
         found = [measure.bound(aspects) for text in texts for measure in parse_many(text)]
+        if len(found) <= MOST_MEASURES:
+            check(Qrels.empty(tuple(aspects), label_sets_from(label_sets, aspects)), found)
     except MeasureError as problem:
         raise MEASURE_INVALID(str(problem)) from None
     if not 1 <= len(found) <= MOST_MEASURES:
         raise MEASURE_INVALID(f"{len(found)} measures; give 1 to {MOST_MEASURES}")
-    for one in found:
-        name = one.arguments.get("label_set", "cartesian")
-        if name not in ("cartesian", "observed", *label_sets):
-            raise MEASURE_INVALID(f"{one}: the track has no label set {name!r}")
     return tuple(dict.fromkeys(str(one) for one in found))
 
 
 def measure(text: str, track: Row[Any]) -> str:
     """The canonical text of one measure bound to the track's aspects; raises Invalid."""
-    found = plan([text], aspects(track), track.label_sets or {})
-    if len(found) != 1:
-        raise MEASURE_INVALID(f"expected one measure, got {len(found)} in {text!r}")
-    return found[0]
+    try:
+        return str(parse(text).bound(aspects(track)))
+    except MeasureError as problem:
+        raise MEASURE_INVALID(str(problem)) from None
 
 
 def _check_basics(name: str, title: str, profile: str, depth: int) -> None:

@@ -55,11 +55,19 @@ def distance_of(labels: Sequence[int], table: Deviations, distance: str) -> int:
 
 
 def all_distances(table: Deviations, distance: str) -> list[int]:
-    """Distances that occur among all label tuples, ascending; tuples of long scales are never listed."""
+    """Distances that occur among all label tuples, ascending, without listing the tuples.
+
+    Raises MeasureError beyond MOST_SUMS sums for one more aspect.
+    """
     _, combine = DISTANCES[distance]
     totals = {0}
     for of_label in table:
         steps = set(of_label)
+        if len(totals) * len(steps) > MOST_SUMS:
+            raise MeasureError(
+                "these scales have too many label tuples to tell their distances apart; "
+                "label_set=observed looks at those that were judged"
+            )
         totals = {combine(total, step) for total in totals for step in steps}
     return sorted(totals)
 
@@ -87,6 +95,9 @@ def declared_distances(
             f"such as {outside[0]} (label indices of {', '.join(names)})"
         )
     return sorted({distance_of(one, table, distance) for one in possible})
+
+
+MOST_SUMS = 5_000_000
 
 
 WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.model import Floats
+from cupel_measures.syntax import MeasureError
 
 
 @lru_cache(maxsize=4)
@@ -32,8 +33,16 @@ def power(base: float, rank: NDArray[np.integer]) -> Floats:
     return np.take(_power_table(base, _size(rank)), rank)
 
 
+GREATEST_EXPONENT = 300
+"""Gains up to here can be exponents: sums of them stay far from overflow."""
+
+
 def exponential(gains: Floats) -> Floats:
-    """float64: 2 ** gain - 1 for each gain."""
+    """float64: 2 ** gain - 1 for each gain. MeasureError above GREATEST_EXPONENT."""
+    if gains.max(initial=0) > GREATEST_EXPONENT:
+        raise MeasureError(
+            f"2^gain is out of reach for a gain of {gains.max():g}; gains go up to {GREATEST_EXPONENT} here"
+        )
     return np.array([math.pow(2.0, gain) - 1.0 for gain in gains])
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Joined, Qrels
-from cupel_measures.profiles import DEFAULT, Profile
 from cupel_measures.registry import Aggregate
 from cupel_measures.syntax import MeasureError
 from cupel_measures.view import View
@@ -30,19 +29,24 @@ class Scores:
         return Scores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self) -> dict[Measure, float]:
-        """Each measure over all topics of one run."""
+        """Each measure over all topics of one run. ValueError where several are stacked: see `of_run`."""
+        if any(len(values) != self.topics for values in self.values.values()):
+            raise ValueError("these are the scores of several runs: take those of one by of_run")
         return {measure: aggregate(measure, values) for measure, values in self.values.items()}
 
 
-def evaluate(
-    qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, profile: Profile = DEFAULT
-) -> Scores:
-    """Score every row of `joined`, which may hold several runs (`Joined.stack`).
+def evaluate(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> Scores:
+    """Score every row of `joined`, which may hold several runs (`Joined.stack`), by its profile.
 
     Raises MeasureError where the collection can't have a measure (an aspect it lacks, say).
     """
-    view = View(qrels, joined, profile)
+    view = View(qrels, joined)
     return Scores(len(qrels.topics), {measure: _score(view, measure) for measure in measures})
+
+
+def check(qrels: Qrels, measures: Sequence[Measure]) -> None:
+    """Raise MeasureError where `qrels`, which may lack all judgments, can't have one of `measures`."""
+    evaluate(qrels, Joined.empty(len(qrels.topics)), measures)
 
 
 def _score(view: View, measure: Measure) -> Floats:

@@ -18,9 +18,9 @@ __all__ = ["Measure", "MeasureError", "all_declarations", "parse", "parse_many"]
 
 def parse(text: str) -> Measure:
     """The measure that `text` says; MeasureError says in one sentence what is wrong with it."""
-    found = parse_many(text)
+    found = _piece(text.strip())
     if len(found) != 1:
-        raise MeasureError(f"expected one measure, got {len(found)} in {text!r}")
+        raise MeasureError(f"{text.strip()!r} stands for {len(found)} measures; one is expected here")
     return found[0]
 
 

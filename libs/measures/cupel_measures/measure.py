@@ -4,7 +4,6 @@ The text is canonical: aliases resolved, parameters in declared order, defaults 
 and the database go by it (compatibility.md 1.2).
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any
 
 from cupel_measures import trec_names
 from cupel_measures.model import Aspect
-from cupel_measures.parameters import Inner, Kind, ParameterError
+from cupel_measures.parameters import Inner, Kind, ParameterError, nearest
 from cupel_measures.registry import DECLARATIONS, NAMES, REQUIRED, Declaration
 from cupel_measures.syntax import Call, MeasureError, read, shown
 
@@ -55,7 +54,7 @@ class Measure:
         return _settle(self.declaration, {**dict(self.parameters), **changes})
 
     def bound(self, aspects: Sequence[Aspect]) -> "Measure":
-        """The measure as stored for a collection with `aspects`: combining measures list theirs.
+        """The measure as stored for a collection with `aspects`: combining measures list their aspects.
 
         Raises MeasureError where it names an aspect that the collection lacks.
         """
@@ -63,21 +62,24 @@ class Measure:
         if not self.declaration.combines:
             self._known([arguments["aspect"] or aspects[0].name], aspects)
             return self
-        named = [name for name, _ in arguments["weights"]] if arguments.get("weights") else None
-        listed = list(arguments["aspects"] or named or [aspect.name for aspect in aspects])
-        if named is not None and sorted(named) != sorted(listed):
+        order = [aspect.name for aspect in aspects]
+        named = [name for name, _ in arguments.get("weights") or ()]
+        embedded = [name for name, _ in arguments.get("embedding") or ()]
+        listed = list(arguments["aspects"] or named or order)
+        self._known([*listed, *named, *embedded], aspects)
+        if named and sorted(named) != sorted(listed):
             raise MeasureError(
                 f"{self}: weights are for {shown(named)}, aspects are {shown(listed)}; give each one weight"
             )
-        embedded = [name for name, _ in arguments.get("embedding") or ()]
-        self._known([*listed, *embedded], aspects)
-        return self.having(aspects=listed)
+        if unused := [name for name in embedded if name not in listed]:
+            raise MeasureError(f"{self}: {unused[0]!r} has an embedding, but is not among its aspects")
+        return self.having(aspects=sorted(listed, key=order.index))
 
     def _known(self, names: Iterable[str], aspects: Sequence[Aspect]) -> None:
         known = [aspect.name for aspect in aspects]
         for name in names:
             if name not in known:
-                raise MeasureError(f"{self}: there is no aspect {name!r} here{_nearest(name, known)}")
+                raise MeasureError(f"{self}: there is no aspect {name!r} here{nearest(name, known)}")
 
 
 def measure_of(call: Call) -> Measure:
@@ -86,7 +88,7 @@ def measure_of(call: Call) -> Measure:
         if (meant := trec_names.meant_by(str(call))) is not None and len(meant) == 1:
             return measure_of(read(meant[0]))
         known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
-        raise MeasureError(f"there is no measure {call.name!r}{_nearest(call.name, known)}")
+        raise MeasureError(f"there is no measure {call.name!r}{nearest(call.name, known)}")
     declaration, preset = NAMES[call.name]
     given = dict(call.arguments)
     if call.at is not None:
@@ -103,6 +105,8 @@ def _no_cutoff(declaration: Declaration, call: Call) -> str:
     if not declaration.combines or inner is None:
         return f"{call.name} takes nothing after @"
     moved = inner if isinstance(inner, Call) else Call(str(inner))
+    if moved.name in NAMES and NAMES[moved.name][0].at is None:
+        return f"{call.name} takes nothing after @, and neither does {moved.name}"
     moved = Call(moved.name, moved.arguments, call.at)
     right = Call(call.name, tuple((k, moved if k == "of" else v) for k, v in call.arguments))
     return f"{call.name}: the cutoff stands inside, as {right}"
@@ -113,7 +117,7 @@ def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
     for name in given:
         if name not in declaration.parameters:
             known = list(declaration.parameters)
-            hint = _nearest(name, known) or f"; it takes {', '.join(known)}"
+            hint = nearest(name, known) or f"; it takes {', '.join(known)}"
             raise MeasureError(f"{declaration.name} has no parameter {name!r}{hint}")
     settled: list[tuple[str, Any]] = []
     for parameter in declaration.parameters.values():
@@ -139,10 +143,10 @@ def _missing(declaration: Declaration, name: str) -> str:
 
 def _measure_within(value: Any, kind: Kind) -> Measure:
     """The measure in an `of=`: of one aspect, a mean, with its aspect left open."""
-    call = Call(value) if isinstance(value, str) else value
-    if not isinstance(call, Call | Measure):
+    if not isinstance(value, str | Call | Measure):
         raise kind.refuse(value)
     try:
+        call = read(value) if isinstance(value, str) else value
         inner = measure_of(call) if isinstance(call, Call) else call
     except MeasureError as problem:
         raise ParameterError(str(problem)) from None
@@ -151,9 +155,3 @@ def _measure_within(value: Any, kind: Kind) -> Measure:
     if inner.arguments["aspect"] is not None:
         raise ParameterError(f"{inner}: leave its aspect out; a combining measure goes over several")
     return inner
-
-
-def _nearest(word: str, known: Sequence[str]) -> str:
-    lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), lower, 1, 0.6)
-    return f"; did you mean {lower[close[0]]}?" if close else ""

@@ -7,6 +7,7 @@ UTF-8 text that is Python's own order of strings); a pool is sorted by document 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.findings import Findings
+from cupel_measures.profiles import DEFAULT, Profile
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,7 +45,7 @@ class Aspect:
     unjudged: tuple[Label, ...] = ()
     threshold: int = 1
     declared_gains: tuple[float, ...] | None = None
-    declared_embedding: tuple[float, ...] | None = None
+    declared_embedding: tuple[float | Fraction, ...] | None = None
     inferred: bool = False
 
     @property
@@ -65,8 +67,19 @@ class Aspect:
         """Whether integer labels grow with quality (a range may descend: `{range: [100, 0]}`)."""
         return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
 
+    def index_from(self, rel: int) -> int:
+        """Index of the smallest label that reaches `rel`: a label where they are integers, else an index.
+
+        At least 0, and the number of labels where none reaches it.
+        """
+        if not self.integer:
+            return max(rel, 0)
+        sign = 1 if self.ascending else -1
+        reaching = (i for i, label in enumerate(self.labels) if int(label) * sign >= rel * sign)
+        return next(reaching, len(self.labels))
+
     @cached_property
-    def embedding(self) -> tuple[float, ...]:
+    def embedding(self) -> tuple[float | Fraction, ...]:
         """Place of each label for distances (spec 3.1): declared, else 0, 1, 2, ..."""
         return self.declared_embedding or tuple(range(len(self.labels)))
 
@@ -145,6 +158,12 @@ class Qrels:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": {}}  # another process makes its own tables
 
+    @classmethod
+    def empty(cls, aspects: tuple[Aspect, ...], label_sets: Mapping[str, LabelSet]) -> "Qrels":
+        """Qrels without topics."""
+        none = np.zeros((len(aspects), 0), dtype=np.int32)
+        return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets)
+
     def aspect_index(self, name: str) -> int:
         """Index of the aspect called `name`; KeyError if there is none."""
         for index, aspect in enumerate(self.aspects):
@@ -195,7 +214,7 @@ class Joined:
     retrieved: int64[rows], how many documents the run has for the topic (after any depth cut).
     offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
     rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with
-    the same score as the hit (its tie group), itself included.
+    the same score as the hit (its tie group), itself included. profile: the rules it was joined by.
     """
 
     retrieved: Ints
@@ -204,10 +223,20 @@ class Joined:
     rank: NDArray[np.int32]
     first: NDArray[np.int32]
     last: NDArray[np.int32]
+    profile: Profile = DEFAULT
+
+    @classmethod
+    def empty(cls, topics: int) -> "Joined":
+        """A run without documents."""
+        nothing = np.zeros(0, dtype=np.int32)
+        rows = np.zeros(topics, dtype=np.int64), np.zeros(topics + 1, dtype=np.int64)
+        return cls(*rows, nothing, nothing, nothing, nothing)
 
     @classmethod
     def stack(cls, parts: Sequence["Joined"]) -> "Joined":
-        """The rows of several runs, one after another."""
+        """The rows of several runs, one after another. ValueError where their profiles differ."""
+        if len({part.profile.name for part in parts}) != 1:
+            raise ValueError("only runs that were joined by one profile can be stacked")
         ends = np.concatenate([[0], np.cumsum([part.offsets[-1] for part in parts])])
         offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
         return cls(
@@ -217,4 +246,5 @@ class Joined:
             np.concatenate([part.rank for part in parts]),
             np.concatenate([part.first for part in parts]),
             np.concatenate([part.last for part in parts]),
+            parts[0].profile,
         )

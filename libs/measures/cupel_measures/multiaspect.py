@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cupel_measures import classes
 from cupel_measures.measure import Measure
-from cupel_measures.model import NEGATIVE, Aspect, Floats, LabelSet, Qrels
+from cupel_measures.model import NEGATIVE, Aspect, Floats, LabelSet
 from cupel_measures.parameters import (
     AspectNames,
     AspectWeights,
@@ -59,7 +59,7 @@ def CAM(
     CAM = sum of p_a s_a; p_a = 1/n unless `weights` says otherwise.
     """
     parts = _weighted(view, aspects, weights)
-    terms = np.stack([share * view.score(of, aspect) for aspect, share in parts])
+    terms = np.stack([share * view.score(of, aspect) for aspect, share in parts if share > 0])
     total: Floats = np.cumsum(terms, axis=0)[-1]
     return _within(of, total)
 
@@ -122,7 +122,8 @@ def TOMA(
     weighting = weighting or ("step1" if of.declaration.graded else "top_half")
     names = aspects or tuple(aspect.name for aspect in view.qrels.aspects)
     options = (names, distance, weighting, label_set, embedding)
-    pool = view.derived(f"TOMA{options!r}", lambda: _graded_pool(view, *options))
+    key = f"TOMA{options!r} {view.joined.profile.negatives_judged}"
+    pool = view.derived(key, lambda: _graded_pool(view, *options))
     return view.score_in(of, pool)
 
 
@@ -146,14 +147,16 @@ def _graded_pool(
     if label_set == "cartesian":
         known = classes.all_distances(table, distance)
     elif label_set == "observed":
-        known = sorted({places[i] for i in seen})
+        # without judgments there is nothing to tell apart: any two classes will do
+        known = sorted({places[i] for i in seen}) or [0, 1]
     else:
         declared = _label_set(view, label_set)
         known = classes.declared_distances(declared, names, table, distance, {tuples[i] for i in seen})
     weights = dict(zip(known, classes.weights(len(known), weighting), strict=True))
     grades = tuple(sorted({0, *weights.values()}))
-    grade_of_tuple = np.array([grades.index(weights.get(place, 0)) for place in places], dtype=np.int32)
-    return _pool(qrels, Aspect("+".join(names), grades), grade_of_tuple[which], labels)
+    index = {grade: i for i, grade in enumerate(grades)}
+    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in places], dtype=np.int32)
+    return _pool(view, Aspect("+".join(names), grades), grade_of_tuple[which], labels)
 
 
 def _label_set(view: View, name: str) -> LabelSet:
@@ -164,14 +167,18 @@ def _label_set(view: View, name: str) -> LabelSet:
         raise MeasureError(f"there is no label set {name!r} here; there are {', '.join(known)}") from None
 
 
-def _pool(qrels: Qrels, aspect: Aspect, grades: NDArray[np.int32], labels: NDArray[np.int32]) -> Pool:
-    """The pool of a combined scale. A document without any label keeps the state that says most."""
+def _pool(view: View, aspect: Aspect, grades: NDArray[np.int32], labels: NDArray[np.int32]) -> Pool:
+    """The pool of a combined scale. A document without any label keeps the state that says most.
+
+    judged: documents with a judgment for every one of the aspects.
+    """
+    negatives_judged = view.joined.profile.negatives_judged
     labelled = (labels >= 0).any(axis=0) | ((labels >= NEGATIVE).any(axis=0) & (grades > 0))
     return Pool(
         aspect,
         np.where(labelled, grades, labels.max(axis=0)),
-        np.all(labels >= NEGATIVE, axis=0),
-        np.all(labels >= 0, axis=0),
-        qrels.topic_of,
-        len(qrels.topics),
+        np.all(labels >= (NEGATIVE if negatives_judged else 0), axis=0),
+        negatives_judged,
+        view.qrels.topic_of,
+        len(view.qrels.topics),
     )

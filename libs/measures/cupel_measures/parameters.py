@@ -4,17 +4,30 @@ A measure's keyword-only parameters are annotated with one of the aliases at the
 documentation and error messages read the kind from there.
 """
 
-import math
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
 from cupel_measures.syntax import Pairs, shown
 
+MOST = 1e100
+"""The greatest gain, weight or coordinate: sums of many stay far from overflow."""
+
 
 class ParameterError(ValueError):
     """A value that a parameter can't take; the message says what was expected."""
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """A hint at the known word that looks most like `word`, if one does."""
+    lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower()[:LONGEST_WORD], lower, 1, 0.6)
+    return f"; did you mean {lower[close[0]]}?" if close else ""
+
+
+LONGEST_WORD = 100
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,8 @@ class Kind:
         raise NotImplementedError
 
     def refuse(self, value: Any) -> ParameterError:
-        return ParameterError(f"expected {self.expects}, got {shown(value)}")
+        got = repr(value) if isinstance(value, float) else shown(value)
+        return ParameterError(f"expected {self.expects}, got {got}")
 
 
 @dataclass(frozen=True)
@@ -48,14 +62,14 @@ class Number(Kind):
     """A number of `low`..`high`, open at the ends named in `without`; a rational stays exact."""
 
     expects: str = "a number"
-    low: float = -math.inf
-    high: float = math.inf
+    low: float = -MOST
+    high: float = MOST
     without: tuple[float, ...] = ()
 
     def read(self, value: Any) -> float | Fraction:
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise self.refuse(value)
-        if not self.low <= float(value) <= self.high or value in self.without:
+        if not self.low <= float(value) <= self.high or float(value) in self.without:
             raise self.refuse(value)
         return settled(value)
 
@@ -78,8 +92,10 @@ class Word(Kind):
     choices: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
-        if not isinstance(value, str) or (self.choices and value not in self.choices):
+        if not isinstance(value, str):
             raise self.refuse(value)
+        if self.choices and value not in self.choices:
+            raise ParameterError(f"{self.refuse(value)}{nearest(value, self.choices)}")
         return value
 
 
@@ -131,15 +147,21 @@ class Numbers(Kind):
 
 @dataclass(frozen=True)
 class Table(Kind):
-    """A dict from `key` to `value`, kept sorted by key. Hashable as a tuple of pairs."""
+    """A dict from `key` to `value`, kept sorted by key. Hashable as a tuple of pairs.
+
+    Where `optional`, an empty table is the same as none.
+    """
 
     expects: str = "a dict"
     key: Kind = Word()
     value: Kind = Number()
+    optional: bool = False
 
-    def read(self, value: Any) -> "Pairs":
+    def read(self, value: Any) -> Pairs | None:
         if isinstance(value, Pairs):  # read before
             return value
+        if self.optional and value == {}:
+            return None
         if not isinstance(value, Mapping) or not value:
             raise self.refuse(value)
         try:
@@ -156,9 +178,9 @@ class Weighting(Table):
     expects: str = "weights of at least 0 that sum to 1, such as {relevance:0.7,credibility:0.3}"
     value: Kind = Number("", 0, 1)
 
-    def read(self, value: Any) -> "Pairs":
+    def read(self, value: Any) -> Pairs | None:
         weights = super().read(value)
-        total = sum((exact(weight) for _, weight in weights), Fraction(0))
+        total = sum((exact(weight) for _, weight in weights or ()), Fraction(0))
         if abs(float(total - 1)) > 1e-9:
             raise self.refuse(value)
         return weights
@@ -183,15 +205,18 @@ def settled(value: int | float | Fraction) -> float | Fraction:
 
 
 Cutoff = Annotated[int, Whole("a rank cutoff: a whole number from 1")]
-Rel = Annotated[int, Whole("a relevance level: a whole number from 1")]
+Rel = Annotated[int, Whole("a relevance level: a whole number", -(2**31))]
 OneFlag = Annotated[bool, Flag()]
 Persistence = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
 Share = Annotated[float, Number("a number from 0 to 1", 0, 1)]
-Positive = Annotated[float, Number("a number above 0", 0, math.inf, (0, math.inf))]
+Beta = Annotated[float, Number("a number from 0", 0, MOST)]
 GainTable = Annotated[
     Pairs,
     Table(
-        "gains of at least 0 by label, such as {1:1,2:3}", Whole("a label", -(2**31)), Number("", 0, 1e300)
+        "gains of at least 0 by label, such as {1:1,2:3}",
+        Whole("a label", -(2**31)),
+        Number("", 0, MOST),
+        optional=True,
     ),
 ]
 AspectName = Annotated[str, Word("the name of an aspect")]

@@ -21,33 +21,28 @@ class Pool:
     """Labels of every pooled document for one aspect.
 
     labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D],
-    what judged-only variants keep. judged_strictly: the same where a negative grade is no judgment.
-    topic_of: int64[D]. topics: T.
+    what judged-only variants keep. negatives_judged: whether a negative grade is a judgment, and
+    has the lowest label's gain. topic_of: int64[D]. topics: T.
     """
 
     aspect: Aspect
     labels: NDArray[np.int32]
     judged: Mask
-    judged_strictly: Mask
+    negatives_judged: bool
     topic_of: Ints
     topics: int
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, qrels: Qrels, aspect: str) -> "Pool":
+    def of(cls, qrels: Qrels, aspect: str, *, negatives_judged: bool) -> "Pool":
         """The pool of one aspect of `qrels`, made once; KeyError where there is no such aspect."""
         index = qrels.aspect_index(aspect)
-        key = ("pool", aspect)
+        key = ("pool", aspect, negatives_judged)
         if key not in qrels.cache:
-            labels = qrels.labels[index]
-            qrels.cache[key] = cls(
-                qrels.aspects[index],
-                labels,
-                labels >= NEGATIVE,
-                labels >= 0,
-                qrels.topic_of,
-                len(qrels.topics),
-            )
+            scale, labels = qrels.aspects[index], qrels.labels[index]
+            judged = are_judged(scale, labels, negatives_judged=negatives_judged)
+            of_topics = qrels.topic_of, len(qrels.topics)
+            qrels.cache[key] = cls(scale, labels, judged, negatives_judged, *of_topics)
         found: Pool = qrels.cache[key]
         return found
 
@@ -64,11 +59,8 @@ class Pool:
         """
         if rel is None:
             return self.aspect.threshold
-        if not self.aspect.integer:
-            return rel
-        sign = 1 if self.aspect.ascending else -1
-        labels = [int(label) * sign for label in self.aspect.labels]
-        return next((i for i, label in enumerate(labels) if label >= rel * sign), len(labels))
+        threshold: int = self.once(("threshold", rel), lambda: self.aspect.index_from(rel))
+        return threshold
 
     def relevant(self, rel: int | None) -> Mask:
         """bool[D]: the documents that count as relevant."""
@@ -79,9 +71,15 @@ class Pool:
     def nonrelevant(self, rel: int | None) -> Mask:
         """bool[D]: judged non-relevant; a negative grade is not among them (trec_eval's bpref)."""
         threshold = self.threshold(rel)
-        mask: Mask = self.once(
-            ("nonrelevant", threshold), lambda: (self.labels >= 0) & (self.labels < threshold)
-        )
+        make = lambda: self.graded & (self.labels < threshold)  # noqa: E731
+        mask: Mask = self.once(("nonrelevant", threshold), make)
+        return mask
+
+    @property
+    def graded(self) -> Mask:
+        """bool[D]: documents with a label that is no negative number."""
+        make = lambda: are_judged(self.aspect, self.labels, negatives_judged=False)  # noqa: E731
+        mask: Mask = self.once("graded", make)
         return mask
 
     def count(self, mask: Mask) -> Ints:
@@ -94,8 +92,10 @@ class Pool:
         return base
 
     def gains(self, table: Floats) -> Floats:
-        """float64[D]: `table[label]`, and 0 for every document without a label of the scale."""
-        return np.concatenate([np.zeros(-ABSENT), table])[self.labels - ABSENT]
+        """float64[D]: `table[label]`; an unjudged document has 0, a negative grade the lowest label's."""
+        gain = {NEGATIVE: table[0] if self.negatives_judged else 0.0}
+        states = [gain.get(state, 0.0) for state in range(ABSENT, 0)]
+        return np.concatenate([states, table])[self.labels - ABSENT]
 
     def ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
         """float64[T]: DCG of all judged documents by decreasing gain (spec 2.1), cut at `cutoff`."""
@@ -112,3 +112,14 @@ class Pool:
         seen = rank <= (cutoff or len(rank))
         terms = gains[best_first][seen] / discounts.log2(rank[seen])
         return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)
+
+
+def are_judged(aspect: Aspect, labels: NDArray[np.int32], *, negatives_judged: bool) -> Mask:
+    """bool[D]: the documents with a judgment, a negative number being one or not.
+
+    A scale may itself hold negative numbers: they are negative grades like any other.
+    """
+    if negatives_judged:
+        return labels >= NEGATIVE
+    nonnegative = [not isinstance(label, int) or label >= 0 for label in aspect.labels]
+    return np.array([False] * -ABSENT + nonnegative)[labels - ABSENT]

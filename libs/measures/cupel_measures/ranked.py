@@ -13,14 +13,15 @@ from cupel_measures.parameters import (
     GainTable,
     Number,
     Persistence,
-    Positive,
     Rel,
     Share,
     Word,
 )
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, measure
 from cupel_measures.rows import Hits, Rows, divided
+from cupel_measures.syntax import MeasureError
 
+Multiple = Annotated[float, Number("a number above 0, up to 1,000", 0, 1000, (0,))]
 DcgName = Annotated[str, Word("log2 or exp-log2", ("log2", "exp-log2"))]
 MaxGain = Annotated[
     float | str,
@@ -103,7 +104,7 @@ def nDCG(
 def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False) -> Floats:
     """float64[labels]: the aspect's gain per label, with those of `gains` in their place.
 
-    A label of `gains` that the scale lacks credits nothing; ValueError where it would have to.
+    A label of `gains` that the scale lacks credits nothing.
     """
     table = rows.pool.aspect.gains.copy()
     labels = list(rows.pool.aspect.labels) if rows.pool.aspect.integer else list(range(len(table)))
@@ -114,7 +115,7 @@ def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False
 
 
 @measure(source="trec_eval Rprec, Rprec_mult", aliases=("RPrec",), scale="neither")
-def Rprec(rows: Rows, *, multiple: Positive = 1, rel: Rel | None = None) -> Floats:
+def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floats:
     """R-precision: precision at rank R, the number of relevant documents of the topic.
 
     `multiple=x` looks at int(x R + 0.9) ranks instead and divides by them.
@@ -190,8 +191,8 @@ def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> F
     table = rows.pool.aspect.gains
     most = float(table.max()) if max_gain == "scale" else float(max_gain)
     if table.max() > most:
-        raise ValueError(
-            f"ERR: max_gain={most:g} is below {table.max():g}, the highest gain of aspect "
+        raise MeasureError(
+            f"max_gain={most:g} is below {table.max():g}, the highest gain of aspect "
             f"{rows.pool.aspect.name!r}; max_gain=scale takes the scale's own"
         )
     hits, stops = _credited(rows, discounts.exponential(table) / 2.0**most, cutoff)

@@ -80,10 +80,10 @@ class Rows:
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, joined: Joined, pool: Pool, profile: Profile) -> "Rows":
+    def of(cls, joined: Joined, pool: Pool) -> "Rows":
         rows = len(joined.retrieved)
         row = np.repeat(np.arange(rows), np.diff(joined.offsets))
-        return cls(pool, profile, joined.retrieved, Hits(row, joined.rank, joined.document, rows))
+        return cls(pool, joined.profile, joined.retrieved, Hits(row, joined.rank, joined.document, rows))
 
     @property
     def number(self) -> int:
@@ -110,12 +110,8 @@ class Rows:
         return self.hits.only(self.pool.nonrelevant(rel)[self.hits.document])
 
     def judged(self) -> Hits:
-        """The judged documents among the hits; whether a negative grade is one, the profile says."""
-        return self.hits.only(self._judged_mask[self.hits.document])
-
-    @property
-    def _judged_mask(self) -> Mask:
-        return self.pool.judged if self.profile.negatives_judged else self.pool.judged_strictly
+        """The judged documents among the hits."""
+        return self.hits.only(self.pool.judged[self.hits.document])
 
     def recall_base(self, rel: int | None) -> Ints:
         """int64[rows]: relevant documents of each row's topic."""

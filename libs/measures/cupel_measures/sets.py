@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from cupel_measures.model import Floats
-from cupel_measures.parameters import Cutoff, OneFlag, Positive, Rel
+from cupel_measures.parameters import Beta, Cutoff, OneFlag, Rel
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
 from cupel_measures.rows import Rows, divided
 
@@ -30,7 +30,7 @@ def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
 
 @measure(source="trec_eval set_F")
-def SetF(rows: Rows, *, beta: Positive = 1, rel: Rel | None = None) -> Floats:
+def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
     """F of the whole run: (b + 1) P R / (R + b P).
 
     beta enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is elsewhere called F with beta 2.
@@ -125,6 +125,6 @@ def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
 
     Divides by k, as trec_eval's unj does, or by the number retrieved where no k is given.
     """
-    labelled = rows.hits.only(rows.pool.labels[rows.hits.document] >= 0).within(cutoff).number
+    labelled = rows.hits.only(rows.pool.graded[rows.hits.document]).within(cutoff).number
     depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
     return divided(depth - labelled, rows.retrieved if cutoff is None else cutoff)

@@ -1,21 +1,27 @@
 """The text of measures, read into a tree: `NAME(param=value, ...)@k`, literals only, nothing is evaluated."""
 
-import ast
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+# No part of a token is read twice (`++`, `*+`): hostile text takes no longer than other text.
+STRING = r"'(?:[^'\\\x00-\x1f\ud800-\udfff]|\\[\\'\"])*+'|\"(?:[^\"\\\x00-\x1f\ud800-\udfff]|\\[\\'\"])*+\""
+WORD = r"[^\W\d](?:[.\-]*+\w++)*+"
 TOKEN = re.compile(
-    r"(?P<space>\s+)"
-    r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
-    r"|(?P<word>[^\W\d](?:[\w.\-]*\w)?)"
-    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"(?P<space>\s++)"
+    r"|(?P<number>[+-]?(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?![\w.]))"
+    rf"|(?P<word>{WORD})"
+    rf"|(?P<string>{STRING})"
     r"|(?P<mark>[()\[\]{}@=,:/])"
 )
 CONSTANTS = {"True": True, "False": False, "None": None}
 DEEPEST = 20
+LONGEST = 4000  # characters of a measure's text
+LONGEST_SHOWN = 100  # of them in an error
+MOST_DIGITS = 18  # of a whole number
 
 
 class MeasureError(ValueError):
@@ -51,20 +57,14 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(shown, value)) + "]"
     if isinstance(value, str):
-        return value if _bare(value) else repr(value)
+        return value if _bare(value) else "'" + re.sub(r"([\\'])", r"\\\1", value) + "'"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return (
-        str(value)
-        if isinstance(value, Fraction)
-        else repr(value)
-        if not hasattr(value, "text")
-        else value.text
-    )
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 def _bare(word: str) -> bool:
-    return word.replace("-", "_").replace(".", "_").isidentifier() and word not in ("True", "False", "None")
+    return re.fullmatch(WORD, word) is not None and word not in CONSTANTS
 
 
 def read(text: str) -> Call:
@@ -75,7 +75,7 @@ def read(text: str) -> Call:
 def split(text: str) -> list[str]:
     """Measures of a list, split at spaces outside brackets and quotes."""
     pieces, depth = [""], 0
-    for token in re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\s+|.", text, re.DOTALL):
+    for token in re.findall(rf"{STRING}|\s++|.", text, re.DOTALL):
         depth += (token in "([{") - (token in ")]}") if len(token) == 1 else 0
         if token.isspace() and depth <= 0:
             pieces.append("")
@@ -89,6 +89,8 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        if len(text) > LONGEST:
+            raise self._problem(LONGEST, f"expected a measure of at most {LONGEST:,} characters")
         self.tokens = list(self._tokens())
         self.next = 0
         self.depth = 0
@@ -105,7 +107,8 @@ class _Reader:
         yield "end", "", len(self.text)
 
     def _problem(self, place: int, what: str) -> MeasureError:
-        return MeasureError(f"{self.text!r}, column {place + 1}: {what}")
+        text = self.text if len(self.text) <= LONGEST_SHOWN else self.text[:LONGEST_SHOWN] + "..."
+        return MeasureError(f"{text!r}, column {place + 1}: {what}")
 
     def _expected(self, what: str) -> MeasureError:
         kind, token, place = self.tokens[self.next]
@@ -135,18 +138,18 @@ class _Reader:
         return call
 
     def _call(self, name: str) -> Call:
-        arguments: list[tuple[str, Any]] = []
+        arguments: dict[str, Any] = {}
         if self._take("("):
             while not self._take(")"):
                 key = self._word("the name of a parameter")
                 self._need("=")
-                if key in dict(arguments):
+                if key in arguments:
                     raise self._problem(self.tokens[self.next][2], f"{key} is given twice")
-                arguments.append((key, self._value()))
+                arguments[key] = self._value()
                 if not self._take(","):
                     self._need(")")
                     break
-        return Call(name, tuple(arguments), self._value() if self._take("@") else None)
+        return Call(name, tuple(arguments.items()), self._value() if self._take("@") else None)
 
     def _value(self) -> Any:
         self.depth += 1
@@ -169,7 +172,7 @@ class _Reader:
         self.next += 1
         if kind == "number":
             return self._number(token)
-        return str(ast.literal_eval(token)) if kind == "string" else self._name(token)
+        return re.sub(r"\\(.)", r"\1", token[1:-1]) if kind == "string" else self._name(token)
 
     def _name(self, word: str) -> Any:
         if self.tokens[self.next][1] in ("(", "@") and self.tokens[self.next][0] == "mark":
@@ -177,14 +180,28 @@ class _Reader:
         return CONSTANTS.get(word, word)
 
     def _number(self, token: str) -> int | float | Fraction:
-        number = _literal(token)
+        number = self._literal(token)
         if not self._take("/"):
             return number
         kind, below, place = self.tokens[self.next]
-        if kind != "number" or not isinstance(number, int) or not below.isdigit() or int(below) == 0:
+        if kind != "number" or not isinstance(number, int) or not below.isdigit() or not below.strip("0"):
             raise self._problem(place, "expected a rational of whole numbers, such as 1/3")
         self.next += 1
-        return Fraction(number, int(below))
+        return Fraction(number, self._whole(below))
+
+    def _literal(self, token: str) -> int | float:
+        if token.lstrip("+-").isdigit():
+            return self._whole(token)
+        number = float(token)
+        if math.isinf(number):
+            raise self._problem(self.tokens[self.next - 1][2], "this number is out of range")
+        return number
+
+    def _whole(self, token: str) -> int:
+        if len(token.lstrip("+-0")) > MOST_DIGITS:
+            place = self.tokens[self.next - 1][2]
+            raise self._problem(place, f"expected a whole number of at most {MOST_DIGITS} digits")
+        return int(token)
 
     def _items(self, end: str) -> list[Any]:
         items = []
@@ -196,20 +213,15 @@ class _Reader:
         return items
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
-        seen: list[Any] = []
+        seen: set[Any] = set()
         while not self._take("}"):
             place = self.tokens[self.next][2]
             key = self._value()
-            if isinstance(key, list | dict | Call) or key in seen:
+            if not isinstance(key, str | int | float | Fraction) or key in seen:
                 raise self._problem(place, "expected another key")
-            seen.append(key)
+            seen.add(key)
             self._need(":")
             yield key, self._value()
             if not self._take(","):
                 self._need("}")
                 break
-
-
-def _literal(token: str) -> int | float:
-    """An int where the text is one of at most 18 digits, else a float."""
-    return int(token) if token.lstrip("+-").isdigit() and len(token) < 19 else float(token)

@@ -68,7 +68,7 @@ def _whole(name: str) -> list[str]:
 
 
 def _values(name: str, trec: str) -> list[str] | None:
-    match = re.fullmatch(re.escape(trec) + r"[._]((?:\.?\d[\d.]*)(?:,\.?\d[\d.]*)*)", name)
+    match = re.fullmatch(re.escape(trec) + r"[._]((?:\.?[0-9][0-9.]*)(?:,\.?[0-9][0-9.]*)*)", name)
     return match.group(1).split(",") if match else None
 
 

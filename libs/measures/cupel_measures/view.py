@@ -6,17 +6,15 @@ from dataclasses import dataclass, field
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Joined, Qrels
 from cupel_measures.pool import Pool
-from cupel_measures.profiles import Profile
 from cupel_measures.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """`joined` under `qrels` and `profile`."""
+    """`joined` under `qrels`."""
 
     qrels: Qrels
     joined: Joined
-    profile: Profile
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
@@ -25,7 +23,7 @@ class View:
         if measure.declaration.combines:
             return measure.declaration.compute(self, **arguments)
         own = arguments["aspect"]
-        return self.score_in(measure, Pool.of(self.qrels, aspect or own or self.qrels.aspects[0].name))
+        return self.score_in(measure, self.pool(aspect or own or self.qrels.aspects[0].name))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
         """float64[rows]: a single-aspect measure under the labels of `pool`."""
@@ -36,6 +34,10 @@ class View:
             rows.condensed if arguments.pop("judged_only", False) else rows, **arguments
         )
 
+    def pool(self, aspect: str) -> Pool:
+        """The judgments of one aspect, negative grades taken as the profile says."""
+        return Pool.of(self.qrels, aspect, negatives_judged=self.joined.profile.negatives_judged)
+
     def derived(self, key: str, make: Callable[[], Pool]) -> Pool:
         """The pool that `make` derives from these qrels, made once for each `key`."""
         if key not in self.qrels.cache:
@@ -45,5 +47,5 @@ class View:
 
     def _rows(self, pool: Pool) -> Rows:
         if id(pool) not in self.rows:
-            self.rows[id(pool)] = Rows.of(self.joined, pool, self.profile)
+            self.rows[id(pool)] = Rows.of(self.joined, pool)
         return self.rows[id(pool)]

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from cupel_measures import profiles
-from cupel_measures.evaluating import aggregate, evaluate
+from cupel_measures.evaluating import aggregate, check, evaluate
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar import Measure, parse
-from cupel_measures.model import Floats, Joined, Qrels, Run
+from cupel_measures.model import Floats, Qrels, Run
 from cupel_measures.reading.runs import check_against, digest, join, join_run, read_run
 
 UNJUDGED = parse("Unjudged@10")
@@ -33,10 +33,7 @@ class Job:
 
     def check(self) -> None:
         """Score an empty run: MeasureError where these qrels can't have a measure."""
-        topics = len(self.qrels.topics)
-        nothing = np.zeros(0, dtype=np.int32)
-        empty = Joined(np.zeros(topics, dtype=np.int64), np.zeros(topics + 1, dtype=np.int64), *[nothing] * 4)
-        evaluate(self.qrels, empty, self.parsed, profile=profiles.find(self.profile))
+        check(self.qrels, self.parsed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +70,11 @@ def score(path: Path, job: Job) -> Scored:
             joined = join_run(path, job.qrels, profile=profile, depth=job.depth)
     except Refused as refused:
         return Scored(path, refused.findings)
-    scores = evaluate(job.qrels, joined, job.parsed, profile=profile)
+    scores = evaluate(job.qrels, joined, job.parsed)
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
         return Scored(path, Findings(), values, means, missing)
-    (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED], profile=profile).aggregates().values()
+    (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED]).aggregates().values()
     return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged)

@@ -1,6 +1,5 @@
 """Aspects and label sets as a collection file declares them (design.md 6)."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -8,6 +7,7 @@ from typing import Any
 
 from cupel_measures.findings import Refused, declare
 from cupel_measures.model import Aspect, Label, LabelSet
+from cupel_measures.parameters import MOST, settled
 from cupel_measures.reading import documents
 from cupel_measures.reading.documents import OTHER_KIND, Place, nearest
 
@@ -215,13 +215,13 @@ def _gains(place: Place, labels: Sequence[Label]) -> tuple[float, ...] | None:
     return _checked(place, _rising(place, [_number(given[label]) for label in labels], GAINS))
 
 
-def _checked(place: Place, gains: tuple[float, ...] | None) -> tuple[float, ...] | None:
+def _checked(place: Place, gains: tuple[float | Fraction, ...] | None) -> tuple[float, ...] | None:
     if gains is not None and gains[0] < 0:
-        place.wrong(GAINS, f"a gain is at least 0, got {gains[0]:g}")
-    return gains
+        place.wrong(GAINS, f"a gain is at least 0, got {float(gains[0]):g}")
+    return None if gains is None else tuple(map(float, gains))
 
 
-def _numbers(place: Place, labels: Sequence[Label], code: str) -> tuple[float, ...] | None:
+def _numbers(place: Place, labels: Sequence[Label], code: str) -> tuple[float | Fraction, ...] | None:
     """A number per label, from a list."""
     numbers = [_number(one) for one in place.items("a list of numbers, one per label")]
     if len(numbers) != len(labels):
@@ -231,7 +231,9 @@ def _numbers(place: Place, labels: Sequence[Label], code: str) -> tuple[float, .
     return _rising(place, numbers, code)
 
 
-def _rising(place: Place, numbers: Sequence[float | None], code: str) -> tuple[float, ...] | None:
+def _rising(
+    place: Place, numbers: Sequence[float | Fraction | None], code: str
+) -> tuple[float | Fraction, ...] | None:
     found = tuple(number for number in numbers if number is not None)
     if len(found) < len(numbers):
         return None
@@ -241,14 +243,15 @@ def _rising(place: Place, numbers: Sequence[float | None], code: str) -> tuple[f
     return found
 
 
-def _number(place: Place) -> float | None:
+def _number(place: Place) -> float | Fraction | None:
+    """A number up to MOST, exactly as it is written."""
     word = place.word("a number") or ""
     if re.fullmatch(
         r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[+-]?[0-9]+/[0-9]*[1-9][0-9]*", word
     ):
-        number = float(Fraction(word)) if "/" in word else float(word)
-        if math.isfinite(number):
-            return number
+        number = Fraction(word)
+        if abs(number) <= MOST:
+            return settled(number)
     if word:
         place.wrong(OTHER_KIND, f"expected a number, got {word!r}")
     return None

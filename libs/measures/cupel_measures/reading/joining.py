@@ -8,7 +8,7 @@ plainly right: `runs.join_run` then asks the careful reader.
 import os
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -51,11 +51,12 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     row = {name: number for number, name in enumerate(qrels.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
     if extension is None:
-        return _join_numpy(ranking, qrels, rows, profile, depth)
+        return replace(_join_numpy(ranking, qrels, rows, profile, depth), profile=profile)
     blob, starts = ranking.documents.blob, ranking.documents.starts
     index, cut = _index(qrels), -1 if depth is None else depth
     single = profile.single_precision
-    return _joined(extension.join(index, blob, starts, rows, ranking.offsets, ranking.scores, single, cut))
+    parts = extension.join(index, blob, starts, rows, ranking.offsets, ranking.scores, single, cut)
+    return replace(_joined(parts), profile=profile)
 
 
 def join_text(
@@ -66,9 +67,9 @@ def join_text(
     Declined are files with an error, above a limit, without a topic in common, and with a topic that
     comes back later in the file (which is no error).
     """
-    if extension is None:
-        return _read_numpy(stream, qrels, profile, depth, limits)
-    return _read_compiled(stream, qrels, profile, depth, limits)
+    read = _read_numpy if extension is None else _read_compiled
+    found = read(stream, qrels, profile, depth, limits)
+    return None if found is None else replace(found, profile=profile)
 
 
 # ------------------------------------------------------------------------------------------- compiled
@@ -169,16 +170,17 @@ class _Table:
 
     def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
         """(rows, documents of the qrels): those of `rows` that the pool of their `topic` knows, ascending."""
-        left, at = rows, self.slot(topic[rows], hashed[rows])
+        topics, wanted = topic[rows], hashed[rows]
+        left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, wanted)
         found, where = [], []
         while left.size:
             key = self.key[at]
-            hit = key == hashed[left]
+            hit = key == wanted
             found.append(left[hit])
             where.append(at[hit])
             go = np.flatnonzero((key != 0) & ~hit)
-            left = left[go]
-            at = self.next(topic[left], at[go])
+            left, wanted, first, mask = left[go], wanted[go], first[go], mask[go]
+            at = first + ((at[go] - first + 1) & mask)
         row = np.concatenate(found) if found else rows[:0]
         known = self.document[np.concatenate(where)].astype(np.int64) if where else rows[:0]
         order = np.argsort(row)
@@ -222,16 +224,22 @@ class _Rows:
         place, first, last = _places(documents, found)
         begin = documents.offsets[documents.topic[found]]
         rank, first, last = place - begin + 1, first - begin + 1, np.minimum(last - begin, depth)
-        order = np.argsort(place)
-        order = order[rank[order] <= depth]
-        self._parts.append(tuple(part[order] for part in (row_of[found], document, rank, first, last)))
+        parts: tuple[Ints, ...] = (row_of[found], document, rank, first, last)
+        if (place[1:] < place[:-1]).any():
+            order = np.argsort(place)
+            parts = tuple(part[order] for part in parts)
+        if self._depth is not None:
+            kept = parts[2] <= depth
+            parts = tuple(part[kept] for part in parts)
+        self._parts.append(parts)
 
     def joined(self) -> Joined:
         row, *hits = (np.concatenate(part) for part in zip(*self._parts, strict=True))
         order = np.argsort(row, kind="stable")
         offsets = np.zeros(len(self._retrieved) + 1, np.int64)
         np.cumsum(np.bincount(row, minlength=len(self._retrieved)), out=offsets[1:])
-        return Joined(self._retrieved, offsets, *(part[order].astype(np.int32) for part in hits))
+        document, rank, first, last = (part[order].astype(np.int32) for part in hits)
+        return Joined(self._retrieved, offsets, document, rank, first, last)
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
@@ -334,9 +342,9 @@ class _Block:
         if last and data and not data.endswith(b"\n"):
             data += b"\n"
         cut = data.rfind(b"\n") + 1
-        if len(data) - cut > limits.line or b"\0" in data or not _is_text(data[:cut]):
+        text = Text.of(memoryview(data)[:cut])
+        if len(data) - cut > limits.line or b"\0" in data or not _is_text(text.data):
             return None
-        text = Text.of(data[:cut])
         fields = columns_of(text)
         widths = np.diff(fields.breaks, prepend=-1) - 1
         if fields.short.size or widths.max(initial=0) > limits.line:

@@ -5,6 +5,7 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,12 @@ def _declared(aspect: Aspect) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_rational)
+
+
+def _rational(value: Fraction) -> str:
+    """What JSON has no number for, such as `1/3` in an embedding."""
+    return str(value)
 
 
 def _aspect(declared: Mapping[str, Any]) -> Aspect:
@@ -83,6 +89,8 @@ def _aspect(declared: Mapping[str, Any]) -> Aspect:
         first, last = data["labels"]["range"]
         data["labels"] = range(first, last + (1 if first <= last else -1), 1 if first <= last else -1)
     gains, embedding = data.pop("gains"), data.pop("embedding")
+    if embedding is not None:
+        embedding = tuple(Fraction(g) if isinstance(g, str) else g for g in embedding)
     return Aspect(declared_gains=gains, declared_embedding=embedding, **data)
 
 
