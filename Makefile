@@ -43,8 +43,9 @@ check: $(READY)  ## check formatting, lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: $(READY)  ## measure speed and memory against pytrec_eval, as ratios
-	@$(BIN)/python tests/bench/run.py
+bench: $(READY)  ## measure reading beside pytrec_eval, and the service under load (some five minutes)
+	@$(BIN)/python tests/bench/reading.py
+	@$(BIN)/python tests/bench/service.py
 
 fuzz:  ## throw hostile bytes at the reader for SECONDS=60, under the address sanitizer (needs a C compiler)
 	@tests/fuzz/run.sh $(or $(SECONDS),60)
