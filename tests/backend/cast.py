@@ -76,7 +76,7 @@ def submit(
     name: str = "run.txt",
     key: str | None = None,
 ) -> Submission:
-    upload = submissions.begin(system, principal, track)
+    upload = submissions.begin(system, principal, track, key=key)
     try:
         upload.write(content)
         return submissions.receive(system, principal, upload, name=name, key=key)

@@ -22,7 +22,7 @@ from backend.cast import (
     submit,
     work_off,
 )
-from cupel_backend import evaluations, jobs, leaderboards, runs, submissions, tracks
+from cupel_backend import evaluations, jobs, keys, leaderboards, runs, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Problem, TooLarge, TooMany
 from cupel_backend.submissions import Submission
@@ -165,9 +165,9 @@ def test_one_of_many_simultaneous_requests_with_a_key_is_kept(system: System) ->
 
 
 def test_a_key_whose_request_died_is_free_after_a_while(system: System, clock: Clock) -> None:
-    submissions._reserve(system, "alice", "k", "the request of a process that was killed")
+    keys.reserve(system, "alice", "k", "the request of a process that was killed")
     with pytest.raises(Conflict):
-        submissions._reserve(system, "alice", "k", "the request of a process that was killed")
+        keys.reserve(system, "alice", "k", "the request of a process that was killed")
     clock.forward(2 * system.settings.checker_seconds + 1)
     assert submit(system, ALICE, key="k").state == "queued"
 
@@ -175,7 +175,7 @@ def test_a_key_whose_request_died_is_free_after_a_while(system: System, clock: C
 def test_keys_are_forgotten_after_two_days(system: System, clock: Clock) -> None:
     first = submit(system, ALICE, key="k")
     clock.forward(49 * 3600)
-    assert submissions.forget_keys(system) == 1
+    assert keys.forget(system) == 1
     assert submit(system, ALICE, key="k").id != first.id
 
 
@@ -218,6 +218,20 @@ def test_what_began_before_a_track_closed_is_still_accepted(system: System, cloc
     assert submissions.receive(system, ALICE, upload).received_at < clock()
     with pytest.raises(Conflict, match="closed"):
         submit(system, ALICE)
+
+
+def test_a_repeated_request_is_answered_also_after_the_track_closed(system: System) -> None:
+    first = submit(system, ALICE, key="k")
+    tracks.change(system, ORGANISER, "track", changes={"closed": True})
+    assert submit(system, ALICE, key="k").id == first.id
+    with pytest.raises(Conflict):
+        submit(system, ALICE, key="another")
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256, "k\n"])
+def test_a_key_that_can_not_be_is_refused(system: System, key: str) -> None:
+    with pytest.raises(Invalid):
+        submit(system, ALICE, key=key)
 
 
 def test_an_unknown_track_is_refused_before_the_body_is_read(system: System) -> None:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from cupel_backend import jobs, planning, submissions
+from cupel_backend import jobs, keys, planning
 from cupel_backend.blobs import remove_older
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def tick(system: "System") -> None:
     swept = jobs.sweep(system)
     system.metrics.swept(expired=swept.expired, died=swept.died)
     planning.settle_all(system)
-    submissions.forget_keys(system)
+    keys.forget(system)
     before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()
     remove_older(system.settings.incoming, before)
     system.blobs.tidy(before)

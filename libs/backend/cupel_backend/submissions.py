@@ -8,15 +8,15 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, Row, func, or_, select, update
 
-from cupel_backend import jobs, planning, runs, tracks
+from cupel_backend import jobs, keys, planning, runs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.checker import packed, unpacked
 from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
@@ -24,7 +24,7 @@ from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooLarg
 from cupel_backend.jobs import Job
 from cupel_backend.runs import Run
 from cupel_backend.settings import MEGABYTE
-from cupel_backend.tables import JOB_STATES, keys, qrels, submissions, touch
+from cupel_backend.tables import JOB_STATES, qrels, submissions, touch
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import runs as run_rows
 from cupel_backend.tables import tracks as track_rows
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cupel_backend.system import System
 
 State = Literal["queued", "partly", "scored", "dead", "withdrawn"]
-
-LONGEST_KEY = 255
 
 SUBMISSION_UNKNOWN = declare("submission-unknown", NotFound, "there is no such submission", "check the id")
 SUBMISSION_FORBIDDEN = declare(
@@ -69,22 +67,6 @@ TOO_MANY_OPEN = declare(
     "the team has too many submissions that wait for their scores",
     "wait for some of them",
 )
-KEY_REUSED = declare(
-    "key-reused",
-    Invalid,
-    "the Idempotency-Key was used for another request",
-    "use a new key for each new request",
-)
-KEY_IN_FLIGHT = declare(
-    "key-in-flight",
-    Conflict,
-    "the first request with this Idempotency-Key is still being answered",
-    "repeat it later",
-)
-KEY_INVALID = declare(
-    "key-invalid", Invalid, "the Idempotency-Key can't be used", f"use 1 to {LONGEST_KEY} characters"
-)
-
 TAG_REPEATED = declare_finding(
     "run-tag-repeated",
     "warning",
@@ -160,17 +142,22 @@ class Upload:
         self.path.unlink(missing_ok=True)
 
 
-def begin(system: "System", principal: Principal, track: str, *, length: int | None = None) -> Upload:
+def begin(
+    system: "System", principal: Principal, track: str, *, length: int | None = None, key: str | None = None
+) -> Upload:
     """Open an upload before its body is read; the caller discards it in the end.
 
-    length: bytes announced, if any. Raises NotFound, Conflict (track-closed), TooMany, TooLarge.
+    length: bytes announced, if any. key: an Idempotency-Key; a request that was answered already is let
+    through to its answer. Raises NotFound, Conflict (track-closed), TooMany, TooLarge.
     """
     limit = system.settings.upload_megabytes * MEGABYTE
     if length is not None and length > limit:
         raise UPLOAD_TOO_LARGE(f"{length} bytes were announced; at most {limit} are accepted")
     with reading(system.engine) as connection:
-        _require_open(tracks.find(connection, track), system.now())
-        _require_room(system, connection, principal.team)
+        row = tracks.find(connection, track)
+        if key is None or not keys.answered(connection, principal.team, key):
+            _require_open(row, system.now())
+            _require_room(system, connection, principal.team)
     return Upload(system, track, principal.team)
 
 
@@ -183,10 +170,10 @@ def receive(
     submission. Raises Invalid with all findings, and what `begin` raises.
     """
     digest = upload.complete()
-    name = Path(name).name[:200]
+    name = "".join(filter(str.isprintable, Path(name).name))[:200]
     asked = sha256("\n".join([upload.track, name, digest]).encode()).hexdigest()
     if key is not None:
-        earlier = _reserve(system, principal.team, key, asked)
+        earlier = keys.reserve(system, principal.team, key, asked)
         if earlier is not None:
             return get(system, principal, earlier)
     try:
@@ -194,7 +181,7 @@ def receive(
         id = _keep(system, principal, upload, name=name, verdict=verdict, blobs=blobs, digest=digest, key=key)
     except BaseException:
         if key is not None:
-            _release(system, principal.team, key)
+            keys.release(system, principal.team, key)
         raise
     system.bell.ring(planning.QUEUE)
     return get(system, principal, id)
@@ -257,46 +244,6 @@ def _require_room(system: "System", connection: Connection, team: str) -> None:
         raise TOO_MANY_OPEN(
             f"{system.settings.open_submissions} submissions of {team} are waiting", retry_after=30
         )
-
-
-# Idempotency: a key is reserved before the work, and gets its submission in the transaction that makes it
-
-
-def _reserve(system: "System", team: str, key: str, asked: str) -> str | None:
-    """Reserve `key` for this request; returns the submission that it made earlier, if it did.
-
-    A reservation older than any request may take belongs to one that died with its process.
-    """
-    if not 1 <= len(key) <= LONGEST_KEY:
-        raise KEY_INVALID(f"the key has {len(key)} characters")
-    now = system.now()
-    dead_before = now - timedelta(seconds=2 * system.settings.checker_seconds)
-    here = and_(keys.c.team == team, keys.c.key == key)
-    row = {"team": team, "key": key, "request": asked, "created_at": now}
-    with writing(system.engine) as connection:
-        dead = and_(here, keys.c.submission_id.is_(None), keys.c.created_at < dead_before)
-        connection.execute(delete(keys).where(dead))
-        if insert_new(connection, keys, [row]):
-            return None
-        found = connection.execute(select(keys).where(here)).one()
-    if found.request != asked:
-        raise KEY_REUSED(f"the key {key!r} was used for another file, name or track")
-    if found.submission_id is None:
-        raise KEY_IN_FLIGHT(f"the first request with the key {key!r} is not answered yet", retry_after=1)
-    return str(found.submission_id)
-
-
-def _release(system: "System", team: str, key: str) -> None:
-    with writing(system.engine) as connection:
-        unused = and_(keys.c.team == team, keys.c.key == key, keys.c.submission_id.is_(None))
-        connection.execute(delete(keys).where(unused))
-
-
-def forget_keys(system: "System") -> int:
-    """Forget Idempotency-Keys that are older than `key_hours`; returns how many."""
-    before = system.now() - timedelta(hours=system.settings.key_hours)
-    with writing(system.engine) as connection:
-        return connection.execute(delete(keys).where(keys.c.created_at < before)).rowcount
 
 
 # Checking and keeping
@@ -401,8 +348,7 @@ def _keep(
             measures=track.measures,
         )
         if key is not None:
-            here = and_(keys.c.team == principal.team, keys.c.key == key)
-            connection.execute(update(keys).where(here).values(submission_id=id))
+            keys.keep(connection, principal.team, key, id)
         touch(connection, [track.id])
     return id
 

@@ -69,7 +69,7 @@ async def submit_run(
     if request.headers.get("content-type", "").lower().startswith(NOT_A_RUN):
         raise TYPE_UNSUPPORTED("send the file itself as the body, for example `curl --data-binary @run.gz`")
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None
-    upload = await in_thread(partial(submissions.begin, system, caller, track, length=length))
+    upload = await in_thread(partial(submissions.begin, system, caller, track, length=length, key=key))
     try:
         await _receive(request, upload, limit=(system.settings.upload_megabytes << 20) + 4 * BLOCK)
         call = partial(submissions.receive, system, caller, upload, name=name, key=key)
