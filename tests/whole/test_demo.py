@@ -24,7 +24,7 @@ def shown() -> str:
 
 def test_make_demo_is_this_demonstration(root: Path) -> None:
     recipe = subprocess.run(
-        ["make", "--dry-run", "--assume-old=.venv/.ready", "demo", "ONCE=1"],
+        ["make", "--no-print-directory", "--dry-run", "--assume-old=.venv/.ready", "demo", "ONCE=1"],
         cwd=root,
         capture_output=True,
         text=True,

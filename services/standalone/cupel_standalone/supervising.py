@@ -185,5 +185,7 @@ class Supervisor:
             if child.alive:
                 self.say("cupel", f"{child.name} did not stop in time and is ended")
             child.kill_group()
+            if child.process is not None:
+                child.process.wait()
         self._listen(0.0)
         self._selector.close()
