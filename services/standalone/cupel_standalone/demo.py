@@ -27,7 +27,7 @@ from cupel_measures.reading.collections import read_collection
 from cupel_measures.reading.runs import join_run
 from cupel_standalone.cli import EXAMPLE
 from cupel_standalone.serving import token_file
-from cupel_standalone.supervising import die_with_parent
+from cupel_standalone.supervising import dying_with_us
 
 TRACK = "health"
 MEASURES = ("nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])")
@@ -83,7 +83,7 @@ def service(folder: Path) -> Iterator[str]:
             stderr=log,
             text=True,
             process_group=0,  # Ctrl-C is for us: we then stop the service
-            preexec_fn=die_with_parent,
+            preexec_fn=dying_with_us(),
         )
         try:
             yield url_from(process, folder / "service.log")

@@ -39,11 +39,18 @@ class GaveUp(Exception):
     """A child died again and again; the message says which, and how."""
 
 
-def die_with_parent() -> None:
-    """Runs in a child before it becomes its program: have Linux kill it when the supervisor is gone,
+def dying_with_us() -> Callable[[], None]:
+    """What a child is to run before it becomes its program: has Linux kill it when this process is gone,
     even by `kill -9`, so that nothing goes on serving a folder that nobody looks after."""
-    if _libc is not None:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = os.getpid()
+
+    def ask() -> None:
+        if _libc is not None:
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # gone before we could ask
+            os._exit(1)
+
+    return ask
 
 
 @dataclass
@@ -55,14 +62,14 @@ class Child:
     environment: Mapping[str, str]
     inherited: tuple[int, ...] = ()
     process: subprocess.Popen[bytes] | None = None
+    output: IO[bytes] | None = None
     started: float = 0.0
     due: float = 0.0
     deaths: int = 0
     unfinished: bytes = field(default=b"", repr=False)
 
-    def start(self) -> IO[bytes]:
-        """Start the process, as leader of a group that holds its own children; its output comes from the
-        returned pipe."""
+    def start(self) -> None:
+        """Start the process, as leader of a group that holds its own children."""
         self.process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -72,12 +79,12 @@ class Child:
             bufsize=0,
             pass_fds=self.inherited,
             process_group=0,
-            preexec_fn=die_with_parent,
+            preexec_fn=dying_with_us(),
         )
         self.started = time.monotonic()
         assert self.process.stdout is not None
-        os.set_blocking(self.process.stdout.fileno(), False)
-        return self.process.stdout
+        self.output = self.process.stdout
+        os.set_blocking(self.output.fileno(), False)
 
     @property
     def alive(self) -> bool:
@@ -98,7 +105,6 @@ class Child:
     def buried(self) -> str:
         """Note a death: returns how it ended, and decides when it may start again."""
         assert self.process is not None
-        self.kill_group()
         code, lived = self.process.wait(), time.monotonic() - self.started
         self.process = None
         self.deaths = 1 if lived > STEADY else self.deaths + 1
@@ -108,7 +114,7 @@ class Child:
 
 
 class Supervisor:
-    """Runs children until it is told to stop, one of them can't be kept alive, or `each_tick` says enough.
+    """Runs children until it is told to stop, or one of them can't be kept alive.
 
     say: shows one line of (who, text).
     """
@@ -120,8 +126,12 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
 
     def run(self, each_tick: Callable[[], None] = lambda: None) -> None:
-        """Start the children and keep them until a signal of STOPS; GaveUp if one dies again and again."""
-        before = {number: signal.signal(number, self._asked_to_stop) for number in STOPS}
+        """Start the children and keep them until a signal of STOPS; GaveUp if one dies again and again.
+
+        A signal that is ignored when we start (SIGHUP under nohup) goes on being ignored.
+        """
+        heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._asked_to_stop) for number in heeded}
         try:
             while self.stopping is None:
                 self._start_what_is_due()
@@ -140,14 +150,16 @@ class Supervisor:
     def _start_what_is_due(self) -> None:
         for child in self.children:
             if child.process is None and child.due <= time.monotonic():
-                self._selector.register(child.start(), selectors.EVENT_READ, child)
+                child.start()
+                self._selector.register(child.output, selectors.EVENT_READ, child)  # type: ignore[arg-type]
 
     def _bury_the_dead(self) -> None:
         for child in self.children:
             if child.process is None or child.alive:
                 continue
-            pipe = child.process.stdout
-            self._hear(child, pipe)
+            child.kill_group()
+            while child.output is not None:
+                self._hear(child)
             how = child.buried()
             if child.deaths >= PATIENCE:
                 raise GaveUp(f"{how}, {PATIENCE} times in a row; what it said is above")
@@ -156,22 +168,23 @@ class Supervisor:
     def _listen(self, seconds: float) -> None:
         """Show what the children say, for at most `seconds` of silence."""
         for key, _ in self._selector.select(seconds):
-            self._hear(key.data, key.fileobj)  # type: ignore[arg-type]
+            self._hear(key.data)
 
-    def _hear(self, child: Child, pipe: IO[bytes] | None) -> None:
+    def _hear(self, child: Child) -> None:
         """Show the complete lines that have arrived; at the end of the output, forget the pipe."""
-        if pipe is None or pipe.closed:
-            return
-        while chunk := pipe.read(1 << 16):
-            *lines, child.unfinished = (child.unfinished + chunk).split(b"\n")
-            for line in lines:
-                self.say(child.name, line.decode(errors="replace").rstrip("\r"))
-        if chunk == b"" or not child.alive:
-            if child.unfinished:
-                self.say(child.name, child.unfinished.decode(errors="replace"))
-                child.unfinished = b""
-            self._selector.unregister(pipe)
-            pipe.close()
+        assert child.output is not None
+        chunk = child.output.read(1 << 16)
+        *lines, child.unfinished = (child.unfinished + (chunk or b"")).split(b"\n")
+        ended = chunk == b"" or (chunk is None and not child.alive)
+        if ended and child.unfinished:
+            lines.append(child.unfinished)
+            child.unfinished = b""
+        for line in lines:
+            self.say(child.name, line.decode(errors="replace").rstrip("\r"))
+        if ended:
+            self._selector.unregister(child.output)
+            child.output.close()
+            child.output = None
 
     def _stop(self) -> None:
         """Let the children finish, then end what is left of them."""
@@ -187,5 +200,6 @@ class Supervisor:
             child.kill_group()
             if child.process is not None:
                 child.process.wait()
-        self._listen(0.0)
+            while child.output is not None:
+                self._hear(child)
         self._selector.close()
