@@ -1,5 +1,6 @@
 """The database: migrations that make the tables the code uses, and writers that wait for each other."""
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import event, func, insert, select, update
 
 from backend.cast import ADMIN
 from cupel_backend import access, tracks
@@ -90,3 +91,18 @@ def test_a_cursor_of_another_list_is_refused(system: System) -> None:
 def test_a_strange_limit_is_brought_into_bounds(system: System, limit: int) -> None:
     access.issue(system, ADMIN, team="a", scope="participant")
     assert len(access.list_(system, ADMIN, limit=limit).items) == 1
+
+
+def test_a_database_that_stays_locked_is_unavailable_for_now(tmp_path: Path) -> None:
+    engine = connect(f"sqlite:///{tmp_path / 'locked.sqlite'}")
+    migrate(engine)
+    event.listen(engine, "checkout", lambda dbapi, *_: dbapi.execute("PRAGMA busy_timeout=50"))
+    blocker = sqlite3.connect(tmp_path / "locked.sqlite", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable) as refused, writing(engine):
+        pass
+    assert (refused.value.code, refused.value.retry_after) == ("database-busy", 2)
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    with writing(engine):
+        pass

@@ -1,5 +1,6 @@
 """The database: engines, transactions, migrations and pages, in SQL that SQLite and PostgreSQL share."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, Select, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 from uuid6 import uuid7
 
-from cupel_backend.errors import Invalid, declare
+from cupel_backend.errors import Invalid, Unavailable, declare
 
 T = TypeVar("T")
 
@@ -26,7 +29,19 @@ CURSOR_UNKNOWN = declare(
     "follow the `next` link of the page before, or leave the cursor out to begin anew",
 )
 
+DATABASE_BUSY = declare(
+    "database-busy",
+    Unavailable,
+    "the database does not answer now; nothing was changed",
+    "send the same request again a little later",
+)
+
+RETRY_SECONDS = 2
 LARGEST_PAGE = 500
+THREADS = 128
+"""Connections a process may have at once: more than a gateway has threads, so that none waits for one."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,7 +59,8 @@ def new_id(prefix: str) -> str:
 
 def connect(url: str) -> Engine:
     """An engine for `url`. Make it after fork: connections must never be shared between processes."""
-    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    pool_pre_ping = not url.startswith("sqlite")
+    engine = create_engine(url, pool_pre_ping=pool_pre_ping, pool_size=4, max_overflow=THREADS - 4)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -72,15 +88,25 @@ def _begin_sqlite(connection: Connection) -> None:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that may write: committed at the end, rolled back on any error."""
-    with engine.execution_options(writes=True).begin() as connection:
+    with _transaction(engine, writes=True) as connection:
         yield connection
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A transaction that only reads: one consistent view of everything."""
-    with engine.begin() as connection:
+    with _transaction(engine, writes=False) as connection:
         yield connection
+
+
+@contextmanager
+def _transaction(engine: Engine, *, writes: bool) -> Iterator[Connection]:
+    try:
+        with engine.execution_options(writes=writes).begin() as connection:
+            yield connection
+    except (OperationalError, NoConnection) as error:  # locked for too long, gone, or all in use
+        log.warning("the database did not answer: %s", error)
+        raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:

@@ -274,6 +274,7 @@ JSON_BODY = ("body-malformed", "content-type-unsupported")
 EVERYWHERE = (
     "internal-error",
     "not-ready",
+    "database-busy",
     "request-invalid",
     "token-refused",
     "body-too-large",
