@@ -66,29 +66,33 @@ class Columns:
 def columns_of(text: Text) -> Columns:
     """Take apart `text`, whole lines without NUL that end with a newline."""
     data = np.frombuffer(text.data, np.uint8, len(text))
-    return _regular(data) or _general(data)
+    return regular_columns(text, 6) or _general(data)
 
 
-def _regular(data: Bytes) -> Columns | None:
-    """The columns where every line has six fields, single separators and nothing at its edges; or None."""
+def regular_columns(text: Text, width: int) -> Columns | None:
+    """The columns where every line has `width` fields, single separators and nothing at its edges; or None.
+
+    `text` is whole lines, and may be any bytes.
+    """
+    data = np.frombuffer(text.data, np.uint8, len(text))
     white = np.flatnonzero(data <= SPACE)
-    if not white.size or white.size % 6:
+    if not white.size or white.size % width:
         return None
-    kinds = data[white].reshape(-1, 6)
-    inner = kinds[:, :5]
-    if (kinds[:, 5] != NEWLINE).any() or not (
+    kinds = data[white].reshape(-1, width)
+    inner = kinds[:, :-1]
+    if (kinds[:, -1] != NEWLINE).any() or not (
         (inner == SPACE).all() or ((inner == SPACE) | (inner == TAB)).all()
     ):
         return None
-    ends = np.ascontiguousarray(white.reshape(-1, 6).T)
+    ends = np.ascontiguousarray(white.reshape(-1, width).T)
     starts = np.empty_like(ends)
-    np.add(ends[:5], 1, out=starts[1:])
+    np.add(ends[:-1], 1, out=starts[1:])
     starts[0, 0] = 0
-    np.add(ends[5, :-1], 1, out=starts[0, 1:])
+    np.add(ends[-1, :-1], 1, out=starts[0, 1:])
     if (starts == ends).any() or (data[starts[0]] == HASH).any():
         return None
     none = np.zeros(0, np.int64)
-    return Columns(list(starts), list(ends), np.arange(ends.shape[1]), none, none, ends[5])
+    return Columns(list(starts), list(ends), np.arange(ends.shape[1]), none, none, ends[-1])
 
 
 def _general(data: Bytes) -> Columns:

@@ -10,11 +10,13 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import ABSENT, UNJUDGED, Aspect, Ids, Ints, Qrels, Subtopics
+from cupel_measures.reading.columns import BOM, Text, changes, ids_at, regular_columns
 from cupel_measures.reading.qrels_blob import pack_qrels, qrels_digest, unpack_qrels
 from cupel_measures.reading.scales import (
     ERRORS,
@@ -225,6 +227,8 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         for finding in refused.findings:
             table.findings.add(replace(finding, file=finding.file or file.name))
         return
+    if _read_plain(file, data, table):
+        return
     found = sum(table.findings.totals.values())
     lines = text_lines(data, file.name, NOT_TEXT, table.findings)
     read = _read_subtopics if file.columns == SUBTOPICS else _read_labels
@@ -232,6 +236,48 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
     fine = found == sum(table.findings.totals.values())
     if fine and not any(line.strip() and not line.startswith(b"#") for line in lines):
         table.findings.add(Finding(EMPTY, "no judgments", file.name))
+
+
+def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
+    """Read the usual file as columns: plain, topic by topic, nothing odd about any line, no pair twice.
+
+    False, with nothing read, where it is not that: then it is read line by line, to the same end.
+    """
+    text = _plain_text(data) if file.columns[:-1] == (TOPIC, ANYTHING, DOCUMENT) else None
+    fields = regular_columns(text, 4) if text else None
+    if text is None or fields is None:
+        return False
+    aspect, first = table.aspect(file.columns[-1]), len(table.labels[0])
+    starts, lengths = (
+        fields.starts,
+        [end - start for start, end in zip(fields.starts, fields.ends, strict=True)],
+    )
+    labels = list(map(table.scales[aspect].__getitem__, ids_at(text, starts[3], lengths[3])))
+    heads = changes(text, starts[0], lengths[0])
+    topics, documents = ids_at(text, starts[0][heads], lengths[0][heads]), ids_at(text, starts[2], lengths[2])
+    pools = {
+        topic: dict(zip(documents[a:b], range(first + a, first + b), strict=True))
+        for topic, (a, b) in zip(topics, pairwise([*heads.tolist(), len(fields)]), strict=True)
+    }
+    twice = sum(map(len, pools.values())) < len(fields)  # a pair, or a topic that comes back
+    if twice or min(labels) <= WRONG or not table.pools.keys().isdisjoint(pools):
+        return False
+    table.pools.update(pools)
+    origins = (np.arange(1, len(fields) + 1) << _FILE_BITS) | table.ordinal(file)
+    for index, (column, origin) in enumerate(zip(table.labels, table.origins, strict=True)):
+        column.extend(labels if index == aspect else [ABSENT] * len(fields))
+        origin.extend(origins.tolist() if index == aspect else [0] * len(fields))
+    return True
+
+
+def _plain_text(data: bytes) -> Text | None:
+    """`data` without a byte order mark, with a newline at its end; None where it is not UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return None
+    data = data.removeprefix(BOM)
+    return Text.of(data if data.endswith(b"\n") else data + b"\n")
 
 
 def _rows(file: QrelsFile, lines: list[bytes], findings: Findings) -> Iterator[tuple[int, list[bytes]]]:
