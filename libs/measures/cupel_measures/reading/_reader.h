@@ -118,10 +118,10 @@ static enum Status end_topic(Reader *reader, const uint8_t *text) {
 }
 
 static inline enum Status add_line(Reader *reader, const Fields *fields, const uint8_t *text) {
-    double score;
+    double value;
     const uint8_t *document = fields->start[2];
     size_t length = (size_t)(fields->end[2] - document);
-    if (!number(fields->start[4], (size_t)(fields->end[4] - fields->start[4]), &score) ||
+    if (!score(fields->start[4], (size_t)(fields->end[4] - fields->start[4]), &value) ||
         !is_number(fields->start[3], (size_t)(fields->end[3] - fields->start[3])))
         return DECLINED;
     if (reader->topic.count >= reader->limits.depth || (size_t)(document - text) + length > UINT32_MAX)
@@ -129,8 +129,8 @@ static inline enum Status add_line(Reader *reader, const Fields *fields, const u
     if (!topic_room(&reader->topic))
         return NO_MEMORY;
     if (reader->single_precision)
-        score = (double)(float)score;
-    topic_add(&reader->topic, hash_of(document, length, reader->index->seed), score, (size_t)(document - text),
+        value = (double)(float)value;
+    topic_add(&reader->topic, hash_of(document, length, reader->index->seed), value, (size_t)(document - text),
               length);
     return READING;
 }

@@ -44,6 +44,8 @@ static double divided(uint64_t digits, int places) {
     return (double)kept * power;
 }
 
+#define ZEROS 0x3030303030303030u /* the character 0, eight times */
+
 static inline int is_digit(uint8_t byte) { return (uint8_t)(byte - '0') < 10; }
 
 /* Whether the bytes of `digits`, characters less '0' by exclusive or, are all below 10. */
@@ -51,15 +53,19 @@ static inline int are_digits(uint64_t digits) {
     return !(((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u);
 }
 
-/* Append the eight digits at `s` to *digits, if they are digits: neighbours become pairs, fours, eight. */
+/* The number that eight digits make: neighbours become pairs, fours, eight. */
+static inline uint64_t eight_digits(uint64_t digits) {
+    digits = (digits * 10 + (digits >> 8)) & 0x00FF00FF00FF00FFu;
+    digits = (digits * 100 + (digits >> 16)) & 0x0000FFFF0000FFFFu;
+    return (digits * 10000 + (digits >> 32)) & 0xFFFFFFFFu;
+}
+
+/* Append the eight digits at `s` to *digits, if they are digits. */
 static inline int append_eight(const uint8_t *s, uint64_t *digits) {
-    uint64_t word = word_at(s) ^ 0x3030303030303030u;
-    if (!are_digits(word))
-        return 0;
-    word = (word * 10 + (word >> 8)) & 0x00FF00FF00FF00FFu;
-    word = (word * 100 + (word >> 16)) & 0x0000FFFF0000FFFFu;
-    *digits = *digits * 100000000 + ((word * 10000 + (word >> 32)) & 0xFFFFFFFFu);
-    return 1;
+    uint64_t word = word_at(s) ^ ZEROS;
+    if (are_digits(word))
+        *digits = *digits * 100000000 + eight_digits(word);
+    return are_digits(word);
 }
 
 /* Whether text[0:length] is [+-]?(digits[.digits] | .digits)([eE][+-]?digits)?; then *value is the double
@@ -123,11 +129,30 @@ static int number(const uint8_t *text, size_t length, double *value) {
     return 1;
 }
 
-/* Whether text[0:length] is a number, as every rank is: nearly always one to eight digits. Reads eight bytes. */
+/* The same for ranks, of which the value does not matter: nearly always one to eight digits. Like the next
+ * one it may read PADDING bytes from the end of the text. */
 static inline int is_number(const uint8_t *text, size_t length) {
     double ignored;
-    uint64_t digits = (word_at(text) ^ 0x3030303030303030u) << (length < 8 ? 64 - 8 * length : 0);
+    uint64_t digits = (word_at(text) ^ ZEROS) << (length < 8 ? 64 - 8 * length : 0);
     return (length <= 8 && are_digits(digits)) || number(text, length, &ignored);
+}
+
+/* The same for scores, which are nearly always digits, a point, and one to eight digits. */
+static inline int score(const uint8_t *text, size_t length, double *value) {
+    size_t sign = *text == '-', point;
+    uint64_t word = word_at(text + sign), other = word ^ 0x2E2E2E2E2E2E2E2Eu; /* points become 0 */
+    uint64_t points = (other - 0x0101010101010101u) & ~other & 0x8080808080808080u;
+    point = points ? (size_t)__builtin_ctzll(points) / 8 : 8;
+    size_t places = length - sign - point - 1; /* huge where the point is not in the text */
+    if (point == 0 || point == 8 || places == 0 || places > 8)
+        return number(text, length, value);
+    uint64_t whole = (word ^ ZEROS) << (64 - 8 * point);
+    uint64_t part = (word_at(text + sign + point + 1) ^ ZEROS) << (64 - 8 * places);
+    if (!are_digits(whole) || !are_digits(part))
+        return number(text, length, value);
+    *value = (double)(eight_digits(whole) * INTEGER_TENS[places] + eight_digits(part)) / TENS[places];
+    *value = sign ? -*value : *value;
+    return 1;
 }
 
 enum LineKind { UNFINISHED, NOTHING, DATA, WRONG };
