@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml))
 READY := $(VENV)/.ready
-WORKERS ?= 2
+# More processes than most machines have cores, for many tests wait for a service.
+WORKERS ?= 4
 
 # One thread per process for numpy's linear algebra: no score uses it, and idle threads only spin.
 export OPENBLAS_NUM_THREADS ?= 1
@@ -36,7 +37,7 @@ demo: $(READY)  ## show it all: a service, a track, 30 runs, two leaderboards, a
 	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
 
 test: $(READY)  ## run the tests (about five minutes)
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
 check: $(READY)  ## check formatting, lint and types
 	@$(BIN)/ruff format --check .
