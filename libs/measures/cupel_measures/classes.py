@@ -6,6 +6,7 @@ squares are summed for the Euclidean distance, and no root is taken.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def deviations(
     Raises MeasureError where an embedding has not one number per label.
     """
     contribution, _ = DISTANCES[distance]
-    placed = [[exact(g) for g in embedding.get(aspect.name, aspect.embedding)] for aspect in aspects]
+    placed = [_exactly(embedding.get(aspect.name, aspect.embedding)) for aspect in aspects]
     for aspect, places in zip(aspects, placed, strict=True):
         if len(places) != len(aspect.labels):
             raise MeasureError(
@@ -43,6 +44,11 @@ def deviations(
             )
     unit = math.lcm(*(place.denominator for places in placed for place in places))
     return tuple(tuple(contribution(int((places[-1] - g) * unit)) for g in places) for places in placed)
+
+
+def _exactly(places: Sequence[Any]) -> Sequence[int | Fraction]:
+    """The numbers as typed; whole ones, of which a scale may have a million, stay as they are."""
+    return places if all(type(g) is int for g in places) else [exact(g) for g in places]
 
 
 def distance_of(labels: Sequence[int], table: Deviations, distance: str) -> int:
