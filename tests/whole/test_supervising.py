@@ -1,10 +1,10 @@
 """The supervisor with small children of its own: what becomes of them, whatever happens to it or to them."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,11 +13,13 @@ import psutil
 import pytest
 
 SUPERVISE = """
+import json
 import sys
 from cupel_standalone.supervising import Child, GaveUp, Supervisor
-children = [Child(f"child{n}", (sys.executable, "-c", code), {}) for n, code in enumerate(sys.argv[1:])]
+chosen, *programs = sys.argv[1:]
+children = [Child(f"child{n}", (sys.executable, "-c", code), {}) for n, code in enumerate(programs)]
 try:
-    Supervisor(children, lambda who, text: print(who, "|", text, flush=True)).run()
+    Supervisor(children, lambda who, text: print(who, "|", text, flush=True), **json.loads(chosen)).run()
 except GaveUp as error:
     sys.exit(f"gave up: {error}")
 """
@@ -31,8 +33,8 @@ def supervise() -> Iterator[Start]:
     """Start a supervisor of children that run the given programs."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(*programs: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", SUPERVISE, *programs]
+    def start(*programs: str, **chosen: float) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", SUPERVISE, json.dumps(chosen), *programs]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         started.append(
             subprocess.Popen(
@@ -103,6 +105,19 @@ def test_a_child_that_can_not_live_ends_the_service_with_its_reason(supervise: S
     assert "gave up: child0 ended with exit code 1 after 0 s, 5 times in a row" in output
 
 
+def test_a_child_that_came_up_once_is_started_again_for_ever(supervise: Start, tmp_path: Path) -> None:
+    been = f"import pathlib, time\nbeen = pathlib.Path({str(tmp_path / 'been')!r})\n"
+    once = been + "if been.exists(): raise SystemExit('disk full')\nbeen.touch()\ntime.sleep(1)"
+    process = supervise(once, WAIT, steady=0.5, patience=2)
+    line(process, "here")
+    (sibling,) = [child for child in children_of(process) if WAIT in child.cmdline()]
+    for _ in range(4):
+        line(process, "child0 | disk full")
+        line(process, "starting it again")
+    assert sibling.is_running()
+    assert process.poll() is None
+
+
 def test_told_to_stop_it_lets_the_children_finish(supervise: Start) -> None:
     finish = "lambda *_: sys.exit(os.write(1, b'finished\\n') - 9)"
     process = supervise(f"import os, signal, sys\nsignal.signal(signal.SIGTERM, {finish})\n" + WAIT)
@@ -117,9 +132,9 @@ def test_asked_twice_it_ends_children_that_do_not_listen(supervise: Start) -> No
     process = supervise(deaf + WAIT)
     line(process, "here")
     children = children_of(process)
-    process.send_signal(signal.SIGTERM)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    line(process, "stopping; press Ctrl-C again to end at once")
+    process.send_signal(signal.SIGINT)
     assert "did not stop in time" in process.communicate(timeout=20)[0]
     assert not any(child.is_running() for child in children)
 

@@ -1,6 +1,7 @@
 """The verbs that this package adds to the `cupel` command: `serve` and `example`."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +17,13 @@ EXAMPLE = Path(__file__).parent / "example"
     "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder that holds everything."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Processes that score runs.")
 def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
     """Run the whole service on this machine.
@@ -50,7 +57,8 @@ def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
 def log(who: str, text: str) -> None:
     """One line of the log, on standard error."""
     colour = {"cupel": "bright_white", "gateway": "cyan", "worker": "green", "scheduler": "magenta"}.get(who)
-    click.echo(f"{click.style(f'{who:>9}', fg=colour)} | {text}", err=True)
+    with suppress(OSError):  # a log on a full disk, say: what it tells of goes on
+        click.echo(f"{click.style(f'{who:>9}', fg=colour)} | {text}", err=True)
 
 
 def welcome(url: str, token: Path) -> None:

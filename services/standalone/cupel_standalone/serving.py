@@ -33,8 +33,13 @@ def serve(settings: Settings, *, host: str, port: int, say: Say, ready: Callable
         url = url_of(listener)
         note(claim, url)
         prepare(settings)
-        readiness = Readiness(listener, lambda: ready(url))
-        Supervisor(children(settings, listener), say).run(readiness.look)
+        kept = children(settings, listener)
+
+        def answered() -> None:
+            kept[0].came_up = True  # the gateway
+            ready(url)
+
+        Supervisor(kept, say).run(Readiness(listener, answered).look)
 
 
 @contextmanager

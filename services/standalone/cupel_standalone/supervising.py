@@ -20,10 +20,13 @@ TICK = 0.1
 """Seconds between two looks at the children."""
 
 STEADY = 10.0
-"""A child that lived for so many seconds was fine: its death counts as the first one."""
+"""A child that lived for so many seconds came up: its death counts as the first one."""
 
 PATIENCE = 5
-"""Deaths in quick succession after which the supervisor gives up."""
+"""Deaths in quick succession after which a child that never came up is given up."""
+
+LONGEST_PAUSE = 30.0
+"""Seconds at most before a dead child is started again."""
 
 GRACE = 30.0
 """Seconds that children have to finish what they are doing, once told to stop."""
@@ -36,7 +39,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 class GaveUp(Exception):
-    """A child died again and again; the message says which, and how."""
+    """A child died again and again and never came up; the message says which, and how."""
 
 
 def dying_with_us() -> Callable[[], None]:
@@ -66,6 +69,7 @@ class Child:
     started: float = 0.0
     due: float = 0.0
     deaths: int = 0
+    came_up: bool = False
     unfinished: bytes = field(default=b"", repr=False)
 
     def start(self) -> None:
@@ -102,31 +106,43 @@ class Child:
             except (ProcessLookupError, PermissionError):
                 return
 
-    def buried(self) -> str:
+    def buried(self, steady: float) -> str:
         """Note a death: returns how it ended, and decides when it may start again."""
         assert self.process is not None
         code, lived = self.process.wait(), time.monotonic() - self.started
         self.process = None
-        self.deaths = 1 if lived > STEADY else self.deaths + 1
-        self.due = time.monotonic() + min(0.2 * 2 ** (self.deaths - 1), 5.0)
+        self.came_up = self.came_up or lived > steady
+        self.deaths = 1 if lived > steady else self.deaths + 1
+        self.due = time.monotonic() + min(0.2 * 2 ** min(self.deaths - 1, 10), LONGEST_PAUSE)
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"{self.name} {how} after {lived:.0f} s"
 
 
 class Supervisor:
-    """Runs children until it is told to stop, or one of them can't be kept alive.
+    """Runs children until it is told to stop, or one of them never comes up.
 
-    say: shows one line of (who, text).
+    A child that came up once is started again for ever, at growing intervals: what kills it (a full disk,
+    say) may pass, and its siblings go on meanwhile. say: shows one line of (who, text). steady: seconds of
+    life by which a child has come up. patience: deaths of one that has not after which it is given up.
     """
 
-    def __init__(self, children: Sequence[Child], say: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        children: Sequence[Child],
+        say: Callable[[str, str], None],
+        *,
+        steady: float = STEADY,
+        patience: int = PATIENCE,
+    ) -> None:
         self.children = children
         self.say = say
+        self.steady = steady
+        self.patience = patience
         self.stopping: float | None = None
         self._selector = selectors.DefaultSelector()
 
     def run(self, each_tick: Callable[[], None] = lambda: None) -> None:
-        """Start the children and keep them until a signal of STOPS; GaveUp if one dies again and again.
+        """Start the children and keep them until a signal of STOPS; GaveUp if one never comes up.
 
         A signal that is ignored when we start (SIGHUP under nohup) goes on being ignored.
         """
@@ -160,10 +176,11 @@ class Supervisor:
             child.kill_group()
             while child.output is not None:
                 self._hear(child)
-            how = child.buried()
-            if child.deaths >= PATIENCE:
-                raise GaveUp(f"{how}, {PATIENCE} times in a row; what it said is above")
-            self.say("cupel", f"{how}; starting it again")
+            how = child.buried(self.steady)
+            if child.deaths >= self.patience and not child.came_up:
+                raise GaveUp(f"{how}, {self.patience} times in a row; what it said is above")
+            pause = child.due - time.monotonic()
+            self.say("cupel", f"{how}; starting it again" + (f" in {pause:.0f} s" if pause > 1 else ""))
 
     def _listen(self, seconds: float) -> None:
         """Show what the children say, for at most `seconds` of silence."""
@@ -189,6 +206,8 @@ class Supervisor:
     def _stop(self) -> None:
         """Let the children finish, then end what is left of them."""
         deadline = self.stopping if self.stopping is not None else time.monotonic() + GRACE
+        if deadline:
+            self.say("cupel", "stopping; press Ctrl-C again to end at once")
         for child in self.children:
             child.send(signal.SIGTERM)
         while any(child.alive for child in self.children) and time.monotonic() < deadline:
