@@ -2,7 +2,8 @@
 
 import gzip
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import func, select
@@ -161,15 +162,28 @@ def test_one_of_many_simultaneous_requests_with_a_key_is_kept(system: System) ->
     for thread in threads:
         thread.join()
     assert count(system) == [1, 1, 1, 0]
-    assert len(set(answers) - {"key-in-flight"}) == 1
+    assert len(answers) == 6
+    assert len(set(answers)) == 1
 
 
-def test_a_key_whose_request_died_is_free_after_a_while(system: System, clock: Clock) -> None:
-    keys.reserve(system, "alice", "k", "the request of a process that was killed")
-    with pytest.raises(Conflict):
-        keys.reserve(system, "alice", "k", "the request of a process that was killed")
-    clock.forward(2 * system.settings.checker_seconds + 1)
-    assert submit(system, ALICE, key="k").state == "queued"
+@pytest.mark.parametrize("change", [{"content": run_file(POOR)}, {"track": "other"}])
+def test_of_two_requests_with_one_key_at_once_the_later_is_refused(
+    system: System, change: dict[str, str]
+) -> None:
+    make_track(system, "other")
+    first = submissions.begin(system, ALICE, "track", key="k")
+    first.write(run_file())
+
+    class Slow:
+        def check(self, request: Mapping[str, object]) -> dict[str, object]:
+            submit(system, ALICE, key="k", **change)  # type: ignore[arg-type]
+            return system.checkers.check(request)
+
+    with pytest.raises(Invalid) as refusal:
+        submissions.receive(replace(system, checkers=Slow()), ALICE, first, name="run.txt", key="k")  # type: ignore[arg-type]
+    first.discard()
+    assert refusal.value.code == "key-reused"
+    assert count(system)[0] == 1
 
 
 def test_keys_are_forgotten_after_two_days(system: System, clock: Clock) -> None:
@@ -226,6 +240,42 @@ def test_a_repeated_request_is_answered_also_after_the_track_closed(system: Syst
     assert submit(system, ALICE, key="k").id == first.id
     with pytest.raises(Conflict):
         submit(system, ALICE, key="another")
+
+
+def test_a_repeated_request_is_answered_also_when_the_team_has_too_much_waiting(
+    open_at: Callable[..., System],
+) -> None:
+    system = open_at(open_submissions=1)
+    first = submit(system, ALICE, key="k")
+    assert submit(system, ALICE, key="k").id == first.id
+    with pytest.raises(TooMany):
+        submit(system, ALICE, key="another")
+
+
+def test_the_quota_holds_for_uploads_at_the_same_time_and_before_any_judgments(
+    open_at: Callable[..., System],
+) -> None:
+    system = open_at(open_submissions=1)
+    make_track(system, "new")
+    uploads = [submissions.begin(system, ALICE, "new") for _ in "ab"]
+    for upload in uploads:
+        upload.write(run_file())
+    submissions.receive(system, ALICE, uploads[0])
+    with pytest.raises(TooMany):
+        submissions.receive(system, ALICE, uploads[1])
+    uploads[1].discard()
+    with pytest.raises(TooMany):
+        submissions.begin(system, ALICE, "new")
+    submissions.withdraw(system, ALICE, submissions.list_(system, ALICE, "new").items[0].id)
+    submit(system, ALICE, track="new")
+
+
+def test_scoring_again_is_not_charged(open_at: Callable[..., System]) -> None:
+    system = open_at(open_submissions=1)
+    submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system)
+    submit(system, ALICE, run_file(POOR))
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "k\n"])

@@ -4,14 +4,35 @@ Bytes are stored before the row that names them: a stray blob is harmless, a row
 not. Storing the same content again, also at the same time, changes nothing.
 """
 
-import hashlib
+import errno
+import logging
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
+
+from cupel_backend.errors import Unavailable, declare
+
+log = logging.getLogger(__name__)
+
+STORAGE_FAILED = declare(
+    "storage-failed",
+    Unavailable,
+    "the service can't store or read files now; nothing was changed",
+    "send the same request again later; operators see the log",
+)
+CONTENT_MISSING = declare(
+    "content-missing",
+    Unavailable,
+    "the service has lost the content of a file that it knows",
+    "tell the operators, who can bring it back from a copy",
+)
+
+RETRY_SECONDS = 30
 
 
 class Blobs(Protocol):
@@ -20,17 +41,14 @@ class Blobs(Protocol):
     def __hash__(self) -> int:
         """Stores are told apart by identity: what was read from one may be cached."""
 
-    def put(self, content: bytes) -> str:
-        """Store `content` durably and return its key."""
-
     def put_file(self, path: Path, digest: str) -> str:
         """Store the file at `path`, whose SHA-256 is `digest` (hex), durably; its key. The file may go."""
 
     def get(self, key: str) -> bytes:
-        """The whole content; KeyError if there is no such blob."""
+        """The whole content; Unavailable (content-missing) if there is no such blob."""
 
     def open(self, key: str) -> BinaryIO:
-        """The content as a stream that the caller closes; KeyError if there is no such blob."""
+        """The content as a stream that the caller closes; Unavailable if there is no such blob."""
 
     def check(self) -> None:
         """OSError unless blobs can be stored."""
@@ -47,63 +65,83 @@ def open_blobs(url: str) -> Blobs:
     raise ValueError(f"CUPEL_BLOBS is {url!r}; a file: URL was expected")
 
 
+@contextmanager
+def storage() -> Iterator[None]:
+    """Within it, a disk that is full, broken or gone is Unavailable: nothing is wrong with the request."""
+    try:
+        yield
+    except OSError as error:
+        log.exception("the storage failed")
+        raise STORAGE_FAILED(
+            f"the storage failed: {error.strerror or type(error).__name__}", retry_after=RETRY_SECONDS
+        ) from error
+
+
 class DirectoryBlobs:
-    """Blobs as files in a folder: written to a temporary name, synced, then renamed; whole or not there."""
+    """Blobs as files in a folder: synced under a temporary name, then renamed; whole or not there."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def put(self, content: bytes) -> str:
-        key = _key(hashlib.sha256(content).hexdigest())
-        return self._place(key, None if self._path(key).exists() else self._write(content))
-
+    @storage()
     def put_file(self, path: Path, digest: str) -> str:
-        key = _key(digest)
-        if self._path(key).exists():
-            return self._place(key, None)
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-        return self._place(key, path)
+        key = f"{digest[:2]}/{digest}"
+        target = self.root / key
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._move(path, target)
+        _sync(target.parent)  # also where the blob was there: maybe its name is not on the disk yet
+        _sync(target.parent.parent)
+        return key
 
+    @storage()
     def get(self, key: str) -> bytes:
         with self.open(key) as file:
             return file.read()
 
+    @storage()
     def open(self, key: str) -> BinaryIO:
         try:
-            return self._path(key).open("rb")
+            return (self.root / key).open("rb")
         except FileNotFoundError:
-            raise KeyError(key) from None
+            log.error("the blob %s is gone", key)
+            raise CONTENT_MISSING(f"the content {key} is not in the store") from None
 
     def check(self) -> None:
-        self._write(b"").unlink()
+        with tempfile.TemporaryFile(dir=self._tmp()):
+            pass
 
     def tidy(self, before: float) -> int:
         return remove_older(self.root / "tmp", before)
 
-    def _path(self, key: str) -> Path:
-        return self.root / key
-
-    def _write(self, content: bytes) -> Path:
-        """`content` in a temporary file of the same file system, so that it can be renamed into place."""
+    def _tmp(self) -> Path:
+        """A folder in the file system of the blobs, so that what is in it can be renamed into place."""
         folder = self.root / "tmp"
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        return Path(name)
+        return folder
 
-    def _place(self, key: str, source: Path | None) -> str:
-        """Give `source` its name. Without one, the blob is there, but maybe not yet its name on the disk."""
-        target = self._path(key)
-        if source is not None:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(source, target)
-        _sync(target.parent)
-        _sync(target.parent.parent)
-        return key
+    def _move(self, path: Path, target: Path) -> None:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        try:
+            os.replace(path, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._copy(path, target)
+
+    def _copy(self, path: Path, target: Path) -> None:
+        """Bring a file from another file system."""
+        with tempfile.NamedTemporaryFile(dir=self._tmp(), delete=False) as copy:
+            try:
+                with path.open("rb") as file:
+                    shutil.copyfileobj(file, copy, 1 << 20)
+                copy.flush()
+                os.fsync(copy.fileno())
+                os.replace(copy.name, target)
+            except BaseException:
+                os.unlink(copy.name)
+                raise
 
 
 def remove_older(folder: Path, before: float) -> int:
@@ -115,10 +153,6 @@ def remove_older(folder: Path, before: float) -> int:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 removed += 1
     return removed
-
-
-def _key(digest: str) -> str:
-    return f"{digest[:2]}/{digest}"
 
 
 def _sync(folder: Path) -> None:

@@ -46,7 +46,7 @@ class Settings(BaseSettings):
 
     upload_megabytes: int = Field(512, description="largest file accepted, as sent")
     expanded_megabytes: int = Field(2048, description="largest file accepted, decompressed")
-    open_submissions: int = Field(1000, description="unscored submissions a team may have at once")
+    open_submissions: int = Field(1000, description="submissions of a team to a track that may wait")
     upload_hours: float = Field(6.0, description="age at which a forgotten partial upload is removed")
     key_hours: float = Field(48.0, description="how long an Idempotency-Key is remembered")
 

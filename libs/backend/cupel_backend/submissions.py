@@ -7,6 +7,7 @@ are stored before the rows that name them; rows and jobs are one transaction; on
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import file_digest, sha256
@@ -14,10 +15,11 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, func, or_, select, update
+from sqlalchemy import Connection, Row, exists, func, or_, select, update
 
 from cupel_backend import jobs, keys, planning, runs, tracks
 from cupel_backend.access import Principal
+from cupel_backend.blobs import storage
 from cupel_backend.checker import packed, unpacked
 from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, TooMany, declare
@@ -64,8 +66,8 @@ UPLOAD_TOO_LARGE = declare(
 TOO_MANY_OPEN = declare(
     "too-many-open",
     TooMany,
-    "the team has too many submissions that wait for their scores",
-    "wait for some of them",
+    "the team has too many submissions to the track that wait for their scores",
+    "wait for some of them, or withdraw one",
 )
 TAG_REPEATED = declare_finding(
     "run-tag-repeated",
@@ -112,6 +114,7 @@ class Submission:
 class Upload:
     """A file on its way in: written as its bytes arrive, digested on the way."""
 
+    @storage()
     def __init__(self, system: "System", track: str, team: str) -> None:
         handle, name = tempfile.mkstemp(dir=system.settings.incoming)
         self.track = track
@@ -123,6 +126,7 @@ class Upload:
         self._digest = sha256()
         self._file = open(handle, "wb")  # noqa: SIM115  (closed by `discard` or `complete`)
 
+    @storage()
     def write(self, chunk: bytes) -> None:
         """Take the next bytes; raises TooLarge past the limit."""
         self.size += len(chunk)
@@ -131,6 +135,7 @@ class Upload:
         self._digest.update(chunk)
         self._file.write(chunk)
 
+    @storage()
     def complete(self) -> str:
         """No more bytes will come; returns the SHA-256 (hex) of all."""
         self._file.close()
@@ -138,7 +143,8 @@ class Upload:
 
     def discard(self) -> None:
         """Remove the file, if it is still there."""
-        self._file.close()
+        with suppress(OSError):  # a full disk: what is still in the buffer is not wanted
+            self._file.close()
         self.path.unlink(missing_ok=True)
 
 
@@ -157,7 +163,7 @@ def begin(
         row = tracks.find(connection, track)
         if key is None or not keys.answered(connection, principal.team, key):
             _require_open(row, system.now())
-            _require_room(system, connection, principal.team)
+            _require_room(system, connection, row, principal.team)
     return Upload(system, track, principal.team)
 
 
@@ -171,18 +177,16 @@ def receive(
     """
     digest = upload.complete()
     name = "".join(filter(str.isprintable, Path(name).name))[:200]
-    asked = sha256("\n".join([upload.track, name, digest]).encode()).hexdigest()
+    asked = _Asked(upload, name, digest, key)
     if key is not None:
-        earlier = keys.reserve(system, principal.team, key, asked)
+        keys.require_valid(key)
+        with reading(system.engine) as connection:
+            earlier = keys.earlier(connection, principal.team, key, asked.request)
         if earlier is not None:
             return get(system, principal, earlier)
-    try:
-        verdict, blobs = _checked(system, upload, name, digest)
-        id = _keep(system, principal, upload, name=name, verdict=verdict, blobs=blobs, digest=digest, key=key)
-    except BaseException:
-        if key is not None:
-            keys.release(system, principal.team, key)
-        raise
+    with storage():
+        verdict, blobs = _checked(system, asked)
+    id = _keep(system, principal, asked, verdict=verdict, blobs=blobs)
     system.bell.ring(planning.QUEUE)
     return get(system, principal, id)
 
@@ -235,18 +239,36 @@ def _require_open(track: Row[Any], at: datetime) -> None:
         raise TRACK_CLOSED(f"the track {track.name!r} was closed at {track.closed_at:%Y-%m-%d %H:%M:%S} UTC")
 
 
-def _require_room(system: "System", connection: Connection, team: str) -> None:
-    """Failures of the system are never charged: dead jobs do not count."""
-    waiting = select(func.count(job_rows.c.submission_id.distinct())).where(
-        job_rows.c.tenant == team, or_(JOB_STATES["queued"], JOB_STATES["running"])
+def _require_room(system: "System", connection: Connection, track: Row[Any], team: str) -> None:
+    """A submission waits until something came of it: failures of the system are never charged."""
+    ended = or_(JOB_STATES["done"], JOB_STATES["dead"])
+    waiting = select(func.count()).where(
+        submissions.c.track_id == track.id,
+        submissions.c.team == team,
+        submissions.c.withdrawn_at.is_(None),
+        ~exists().where(job_rows.c.submission_id == submissions.c.id, ended),
     )
     if connection.execute(waiting).scalar_one() >= system.settings.open_submissions:
-        raise TOO_MANY_OPEN(
-            f"{system.settings.open_submissions} submissions of {team} are waiting", retry_after=30
-        )
+        most = system.settings.open_submissions
+        raise TOO_MANY_OPEN(f"{most} submissions of {team} to {track.name!r} are waiting", retry_after=30)
 
 
 # Checking and keeping
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for: to keep a whole upload, whose SHA-256 is `digest`, under a name."""
+
+    upload: Upload
+    name: str
+    digest: str
+    key: str | None
+
+    @property
+    def request(self) -> str:
+        """A digest by which the same request is known again."""
+        return sha256("\n".join([self.upload.track, self.name, self.digest]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -255,24 +277,24 @@ class _Blobs:
     ranking: str
 
 
-def _checked(system: "System", upload: Upload, name: str, digest: str) -> tuple[dict[str, Any], _Blobs]:
+def _checked(system: "System", asked: _Asked) -> tuple[dict[str, Any], _Blobs]:
     """The verdict on the file, which was accepted, and where its bytes and its ranking are kept."""
     folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:
-        verdict = _verdict(system, _request(system, upload, name, folder))
+        verdict = _verdict(system, _request(system, asked, folder))
         ranking = folder / "ranking"
         with ranking.open("rb") as file:
             packed_digest = file_digest(file, "sha256").hexdigest()
-        raw = system.blobs.put_file(upload.path, digest)
+        raw = system.blobs.put_file(asked.upload.path, asked.digest)
         return verdict, _Blobs(raw, system.blobs.put_file(ranking, packed_digest))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _request(system: "System", upload: Upload, name: str, folder: Path) -> dict[str, Any]:
+def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
     """What the checker has to know: the file, the limits, and the track's newest judgments, if any."""
     with reading(system.engine) as connection:
-        track = tracks.find(connection, upload.track)
+        track = tracks.find(connection, asked.upload.track)
         newest = planning.newest_published(track.id).scalar_subquery()
         judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
         blob = connection.execute(judged).scalar()
@@ -280,8 +302,8 @@ def _request(system: "System", upload: Upload, name: str, folder: Path) -> dict[
         (folder / "qrels").write_bytes(system.blobs.get(blob))
     return {
         "kind": "run",
-        "file": str(upload.path),
-        "name": name,
+        "file": str(asked.upload.path),
+        "name": asked.name,
         "ranking": str(folder / "ranking"),
         "limits": system.settings.limits(),
         "depth": track.depth,
@@ -303,35 +325,31 @@ def _verdict(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keep(
-    system: "System",
-    principal: Principal,
-    upload: Upload,
-    *,
-    name: str,
-    verdict: Mapping[str, Any],
-    blobs: _Blobs,
-    digest: str,
-    key: str | None,
+    system: "System", principal: Principal, asked: _Asked, *, verdict: Mapping[str, Any], blobs: _Blobs
 ) -> str:
-    """Write run, submission, jobs and key in one transaction; returns the submission's id."""
+    """Write run, submission, jobs and key in one transaction; returns the submission's id.
+
+    What decides is decided here, under the track's lock, whatever was true when the upload began.
+    """
     now = system.now()
+    team, upload = principal.team, asked.upload
     id = new_id("sub")
     with writing(system.engine) as connection:
-        track = tracks.find(
-            connection, upload.track, lock=True
-        )  # so that publishing sees all or none of this
+        track = tracks.find(connection, upload.track, lock=True)  # so publishing sees all or none of this
+        if asked.key is not None:
+            earlier = keys.earlier(connection, team, asked.key, asked.request)
+            if earlier is not None:
+                return earlier
         _require_open(track, upload.received_at)
+        _require_room(system, connection, track, team)
         findings = unpacked(verdict["findings"])
-        findings.extend(_repetitions(connection, track.id, principal.team, verdict))
-        run_id = _keep_run(
-            connection, principal.team, verdict, blobs, digest=digest, size=upload.size, now=now
-        )
+        findings.extend(_repetitions(connection, track.id, team, verdict))
         row = {
             "id": id,
             "track_id": track.id,
-            "run_id": run_id,
-            "team": principal.team,
-            "name": name,
+            "run_id": _keep_run(connection, team, asked, verdict=verdict, blobs=blobs, now=now),
+            "team": team,
+            "name": asked.name,
             "received_at": upload.received_at,
             "completed_at": now,
             "findings": packed(findings),
@@ -342,13 +360,13 @@ def _keep(
             connection,
             now=now,
             track_id=track.id,
-            tenant=principal.team,
+            tenant=team,
             qrels_ids=planning.versions_to_score(connection, track),
             submission_ids=[id],
             measures=track.measures,
         )
-        if key is not None:
-            keys.keep(connection, principal.team, key, id)
+        if asked.key is not None:
+            keys.keep(connection, team, asked.key, request=asked.request, submission_id=id, now=now)
         touch(connection, [track.id])
     return id
 
@@ -356,11 +374,10 @@ def _keep(
 def _keep_run(
     connection: Connection,
     team: str,
+    asked: _Asked,
+    *,
     verdict: Mapping[str, Any],
     blobs: _Blobs,
-    *,
-    digest: str,
-    size: int,
     now: datetime,
 ) -> str:
     """The id of the team's run of these bytes, made if it is new."""
@@ -368,14 +385,14 @@ def _keep_run(
     row |= {
         "id": new_id("run"),
         "team": team,
-        "raw_digest": digest,
+        "raw_digest": asked.digest,
         "raw_blob": blobs.raw,
         "ranking_blob": blobs.ranking,
-        "bytes": size,
+        "bytes": asked.upload.size,
         "created_at": now,
     }
     insert_new(connection, run_rows, [row])
-    same = select(run_rows.c.id).where(run_rows.c.team == team, run_rows.c.raw_digest == digest)
+    same = select(run_rows.c.id).where(run_rows.c.team == team, run_rows.c.raw_digest == asked.digest)
     return str(connection.execute(same).scalar_one())
 
 

@@ -140,7 +140,7 @@ keys = Table(
     Column("team", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("request", Text, nullable=False),  # digest of what was asked
-    Column("submission_id", ForeignKey("submissions.id")),  # none while the first request is in flight
+    Column("submission_id", ForeignKey("submissions.id"), nullable=False),
     Column("created_at", Instant, nullable=False),
 )
 

@@ -60,6 +60,7 @@ FORM = {
         "body-malformed",
         "content-type-unsupported",
         "check-ended",
+        "storage-failed",
         "checkers-busy",
     ),
 )

@@ -26,7 +26,7 @@ def show_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch 
 @router.get(
     "/{run}/file",
     response_class=StreamingResponse,
-    responses=refuses("run-unknown")
+    responses=refuses("run-unknown", "content-missing", "storage-failed")
     | {200: {"description": "the bytes as they were sent", "content": {"application/octet-stream": {}}}},
 )
 def download_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:

@@ -49,10 +49,11 @@ RAW = {
         "upload-too-large",
         "too-many-open",
         "key-reused",
-        "key-in-flight",
         "content-type-unsupported",
         "check-ended",
         "checkers-busy",
+        "storage-failed",
+        "content-missing",
     ),
 )
 async def submit_run(

@@ -107,7 +107,7 @@ sa.Table(
     sa.Column("team", sa.Text, primary_key=True),
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("request", sa.Text, nullable=False),
-    sa.Column("submission_id", sa.ForeignKey("submissions.id")),
+    sa.Column("submission_id", sa.ForeignKey("submissions.id"), nullable=False),
     sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
 )
 
