@@ -22,6 +22,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.database import reading
+from cupel_backend.errors import Unavailable
 from cupel_backend.queue import QUEUES
 from cupel_backend.tables import JOB_STATES, jobs
 
@@ -163,7 +164,7 @@ class _Backlog(Collector):
         try:
             yield from _backlog(self._system())
             up.add_metric([], 1)
-        except SQLAlchemyError:
+        except (Unavailable, SQLAlchemyError):
             up.add_metric([], 0)
         yield up
 
