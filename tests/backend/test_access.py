@@ -1,12 +1,13 @@
 """Tokens: issued once, kept as digests, refused when they should be."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from backend.cast import ADMIN, ALICE, BOB, ORGANISER, Clock
 from cupel_backend import access
 from cupel_backend.access import Principal
+from cupel_backend.database import writing
 from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated
 from cupel_backend.system import System
 
@@ -93,6 +94,48 @@ def test_nobody_but_an_admin_reaches_beyond_team_and_scope(
 def test_a_team_may_issue_tokens_for_itself(system: System) -> None:
     text, _ = access.issue(system, ORGANISER, team="organisers", scope="participant")
     assert access.authenticate(system, text).scope == "participant"
+
+
+@pytest.mark.parametrize("principal", [ALICE, Principal("organisers", "participant"), ORGANISER])
+def test_a_token_is_revoked_by_none_of_a_lesser_scope(system: System, principal: Principal) -> None:
+    text, token = access.issue(system, ADMIN, team=principal.team, scope="admin")
+    with pytest.raises(Forbidden):
+        access.revoke(system, principal, token.prefix)
+    assert access.authenticate(system, text).scope == "admin"
+    access.revoke(system, ADMIN, token.prefix)
+
+
+def test_a_token_ends_no_later_than_the_one_that_issued_it(system: System, clock: Clock) -> None:
+    end = clock() + timedelta(hours=1)
+    text, _ = access.issue(system, ADMIN, team="alice", scope="participant", expires_at=end)
+    parent = access.authenticate(system, text)
+    _, child = access.issue(system, parent, team="alice", scope="participant")
+    assert child.expires_at == end
+    later = end + timedelta(seconds=1)
+    with pytest.raises(Invalid, match="expires before"):
+        access.issue(system, parent, team="alice", scope="participant", expires_at=later)
+
+
+@pytest.mark.parametrize("instant", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_an_instant_beyond_all_calendars_is_refused(system: System, instant: str) -> None:
+    with pytest.raises(Invalid):
+        access.issue(system, ADMIN, team="a", scope="participant", expires_at=datetime.fromisoformat(instant))
+
+
+def test_a_token_is_good_while_the_database_has_another_writer(system: System, clock: Clock) -> None:
+    text, token = access.issue(system, ADMIN, team="alice", scope="participant")
+    with writing(system.engine):
+        assert access.authenticate(system, text).prefix == token.prefix
+    assert access.list_(system, ALICE).items[0].used_at is None
+    access.authenticate(system, text)
+    assert access.list_(system, ALICE).items[0].used_at == clock()
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\n", "\x7f", "\x9b"])
+def test_a_label_has_no_control_character(system: System, character: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        access.issue(system, ADMIN, team="alice", scope="participant", label=f"a{character}b")
+    assert refusal.value.code == "label-invalid"
 
 
 @pytest.mark.parametrize("team", ["", "a b", "-x", "x" * 65, "é"])

@@ -4,12 +4,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import event, func, insert, select, update
+from sqlalchemy.dialects import postgresql
 
 from backend.cast import ADMIN
 from cupel_backend import access, tracks
@@ -106,3 +109,35 @@ def test_a_database_that_stays_locked_is_unavailable_for_now(tmp_path: Path) -> 
     blocker.close()
     with writing(engine):
         pass
+
+
+def test_a_writer_gives_up_before_a_lease_ends(system: System) -> None:
+    with reading(system.engine) as connection:
+        milliseconds = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+    assert 0 < milliseconds / 1000 + system.settings.renew_seconds < system.settings.lease_seconds
+
+
+def test_who_does_not_wait_leaves_the_patience_of_others(system: System) -> None:
+    with writing(system.engine):
+        with pytest.raises(Unavailable), writing(system.engine, wait=False):
+            pass
+        with reading(system.engine) as connection:
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() > 0
+
+
+def test_a_reader_of_postgresql_sees_one_snapshot() -> None:
+    asked: dict[str, object] = {}
+
+    class Recorded:
+        dialect = postgresql.dialect()
+
+        def execution_options(self, **options: object) -> "Recorded":
+            asked.update(options)
+            return self
+
+        @contextmanager
+        def begin(self) -> Iterator[None]:
+            yield
+
+    with reading(Recorded()):  # type: ignore[arg-type]
+        assert asked["isolation_level"] == "REPEATABLE READ"

@@ -7,6 +7,7 @@ from backend.cast import (
     ALICE,
     BOB,
     GOOD,
+    ORGANISER,
     POOR,
     Clock,
     make_track,
@@ -15,7 +16,7 @@ from backend.cast import (
     submit,
     work_off,
 )
-from cupel_backend import leaderboards, submissions
+from cupel_backend import leaderboards, submissions, tracks
 from cupel_backend.errors import Invalid, NotFound
 from cupel_backend.leaderboards import Board
 from cupel_backend.system import System
@@ -129,3 +130,21 @@ def test_the_etag_holds_until_the_board_may_look_different(system: System) -> No
         assert shown is not None
         etag = shown.etag
     assert leaderboards.board(system, BOB, "track", known=etag, measure="AP") is not None
+
+
+def test_the_etag_holds_while_the_board_stays_as_it_is(system: System) -> None:
+    gone = submit(system, ALICE)
+    submit(system, ALICE, run_file(POOR))
+    submissions.withdraw(system, ALICE, gone.id)
+    etag = board(system).etag
+    for change in (
+        lambda: submissions.withdraw(system, ALICE, gone.id),
+        lambda: tracks.change(system, ORGANISER, "track", changes={}),
+        lambda: tracks.change(system, ORGANISER, "track", changes={"title": "Another"}),
+        lambda: tracks.change(system, ORGANISER, "track", changes={"measures": ["nDCG@2", "AP", "P@1"]}),
+        lambda: tracks.change(system, ORGANISER, "track", changes={"closed": True}),
+    ):
+        change()
+        assert leaderboards.board(system, BOB, "track", known=etag) is None
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
+    assert leaderboards.board(system, BOB, "track", known=etag) is not None

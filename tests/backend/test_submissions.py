@@ -166,6 +166,21 @@ def test_one_of_many_simultaneous_requests_with_a_key_is_kept(system: System) ->
     assert len(set(answers)) == 1
 
 
+def test_a_request_whose_twin_never_ended_is_answered(system: System) -> None:
+    first = submissions.begin(system, ALICE, "track", key="k")
+    first.write(run_file())
+    answers: list[str] = []
+
+    class Slow:
+        def check(self, request: Mapping[str, object]) -> dict[str, object]:
+            answers.append(submit(system, ALICE, key="k").id)
+            return system.checkers.check(request)
+
+    slow = replace(system, checkers=Slow())  # type: ignore[arg-type]
+    assert submissions.receive(slow, ALICE, first, name="run.txt", key="k").id == answers[0]
+    assert count(system)[0] == 1
+
+
 @pytest.mark.parametrize("change", [{"content": run_file(POOR)}, {"track": "other"}])
 def test_of_two_requests_with_one_key_at_once_the_later_is_refused(
     system: System, change: dict[str, str]
@@ -184,6 +199,12 @@ def test_of_two_requests_with_one_key_at_once_the_later_is_refused(
     first.discard()
     assert refusal.value.code == "key-reused"
     assert count(system)[0] == 1
+
+
+def test_control_characters_of_names_and_tags_are_not_kept(system: System) -> None:
+    content = run_file(tag="r\x1b[2J\x9bn")
+    received = submit(system, ALICE, content, name="a\x1b\x00\x9bb.txt")
+    assert (received.name, received.run.tag) == ("ab.txt", "r\ufffd[2J\ufffdn")
 
 
 def test_keys_are_forgotten_after_two_days(system: System, clock: Clock) -> None:

@@ -43,6 +43,8 @@ def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
         ({"name": "a b"}, "name"),
         ({"name": "../x"}, "name"),
         ({"title": " "}, "title"),
+        ({"title": "a\x1b[2Jb"}, "control character"),
+        ({"title": "a\0b"}, "control character"),
         ({"measures": []}, "0 measures"),
         ({"measures": ["nDGC@2"]}, "did you mean nDCG"),
         ({"measures": ["AP(aspect=credibilty)"]}, "credibilty"),
@@ -62,6 +64,34 @@ def test_a_track_that_can_not_be_is_refused_in_words(
     assert tracks.list_(system, ADMIN).items == ()
 
 
+@pytest.mark.parametrize(
+    "label",
+    [float("nan"), float("inf"), 0.5, True, None, 2**31, -(2**31), 10**5000, "a\0b", "a\x9bb"],
+    ids=lambda label: type(label).__name__,
+)
+@pytest.mark.parametrize("place", ["labels", "lowest", "unjudged", "threshold", "range", "tuples"])
+def test_a_label_is_a_plain_integer_or_a_word(system: System, label: object, place: str) -> None:
+    aspect: dict[str, Any] = {"labels": [0, 1, 2]}
+    label_sets: dict[str, Any] = {}
+    if place == "range":
+        aspect = {"labels": {"range": [0, label]}}
+    elif place == "tuples":
+        label_sets = {"some": {"aspects": ["relevance"], "tuples": [[0], [label]]}}
+    else:
+        aspect[place] = label if place == "threshold" else [0, 1, label]
+    with pytest.raises(Invalid) as refusal:
+        make_track(system, aspects={"relevance": aspect}, measures=["AP"], label_sets=label_sets)
+    assert "aspect-labels" in refusal.value.findings.totals
+
+
+def test_a_scale_of_a_million_labels_is_refused_before_anything_is_counted(system: System) -> None:
+    scale = {"labels": {"range": [0, 1_000_000]}}
+    with pytest.raises(Invalid) as refusal:
+        make_track(system, aspects={"a": scale, "b": scale}, measures=["TOMA(of=AP)"] * 100)
+    assert refusal.value.findings.totals == {"aspect-labels": 2}
+    assert "a track takes 10,000" in refusal.value.findings.errors[0].message
+
+
 def test_only_its_own_organisers_and_admins_change_a_track(system: System) -> None:
     make_track(system)
     for stranger in (ALICE, STRANGER):
@@ -73,9 +103,9 @@ def test_only_its_own_organisers_and_admins_change_a_track(system: System) -> No
 
 def test_a_change_of_what_was_changed_meanwhile_is_refused(system: System) -> None:
     etag = make_track(system).etag
-    tracks.change(system, ORGANISER, "track", changes={"title": "B"}, expected=etag)
+    tracks.change(system, ORGANISER, "track", changes={"title": "B"}, expected=frozenset({etag}))
     with pytest.raises(Stale):
-        tracks.change(system, ORGANISER, "track", changes={"title": "C"}, expected=etag)
+        tracks.change(system, ORGANISER, "track", changes={"title": "C"}, expected=frozenset({etag}))
     assert tracks.get(system, ORGANISER, "track").title == "B"
 
 

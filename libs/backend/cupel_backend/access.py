@@ -3,15 +3,16 @@
 import hmac
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlalchemy import Row, select, update
 
 from cupel_backend.database import Page, page, reading, writing
-from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated, declare
+from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated, Unavailable, declare
 from cupel_backend.tables import tokens
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)  # each may do all that the ones bef
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOKEN = re.compile(r"cupel_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{20,100})")
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters that steer terminals, or that a database refuses: in no name that people give."""
 
 USE_NOTED_EVERY = timedelta(minutes=1)  # so that reading does not mean writing
 
@@ -51,20 +55,31 @@ TEAM_INVALID = declare(
 )
 SCOPE_INVALID = declare("scope-invalid", Invalid, "there is no such scope", f"use one of {', '.join(SCOPES)}")
 EXPIRY_INVALID = declare(
-    "expiry-invalid", Invalid, "the expiry is not in the future", "give a later instant, in UTC"
+    "expiry-invalid",
+    Invalid,
+    "the expiry is not in the future, or later than that of the token which asks",
+    "give another instant, in UTC",
+)
+LABEL_INVALID = declare(
+    "label-invalid", Invalid, "the label can't be used", "leave control characters out of it"
 )
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who is asking: the team and scope of the token, and its prefix."""
+    """Who is asking: the team and scope of the token, its prefix, and when it ends, if it does."""
 
     team: str
     scope: Scope
     prefix: str = ""
+    expires_at: datetime | None = None
 
     def at_least(self, scope: Scope) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+    def outranks(self, team: str, scope: Scope) -> bool:
+        """Whether the caller may issue and revoke tokens of `scope` for `team`."""
+        return self.scope == "admin" or (team == self.team and self.at_least(scope))
 
 
 @dataclass(frozen=True)
@@ -100,9 +115,14 @@ def authenticate(system: "System", text: str) -> Principal:
     if row.expires_at is not None and row.expires_at <= now:
         raise TOKEN_REFUSED(f"this token expired at {row.expires_at:%Y-%m-%d %H:%M:%S} UTC")
     if row.used_at is None or now - row.used_at > USE_NOTED_EVERY:
-        with writing(system.engine) as connection:
-            connection.execute(update(tokens).where(tokens.c.prefix == row.prefix).values(used_at=now))
-    return Principal(row.team, row.scope, row.prefix)
+        _note_use(system, row.prefix, now)
+    return Principal(row.team, row.scope, row.prefix, row.expires_at)
+
+
+def _note_use(system: "System", prefix: str, now: datetime) -> None:
+    """Note it if no writer is in the way: reading waits for nobody."""
+    with suppress(Unavailable), writing(system.engine, wait=False) as connection:
+        connection.execute(update(tokens).where(tokens.c.prefix == prefix).values(used_at=now))
 
 
 def issue(
@@ -116,18 +136,20 @@ def issue(
 ) -> tuple[str, Token]:
     """Make a token; its text is returned here and never again.
 
-    Admins may issue any; others for their own team, with at most their own scope.
+    Admins may issue any; others for their own team, with at most their own scope. A token ends no later
+    than the one that issued it, also if no expiry is given.
     """
     now = system.now()
     wanted = _checked_scope(scope)
     if not NAME.fullmatch(team):
         raise TEAM_INVALID(f"{team!r} can't be the name of a team")
-    if expires_at is not None and expires_at <= now:
-        raise EXPIRY_INVALID(f"{expires_at.isoformat()} has passed")
-    if principal.scope != "admin" and (team != principal.team or not principal.at_least(wanted)):
+    if CONTROL.search(label):
+        raise LABEL_INVALID(f"{label[:200]!r} holds a control character")
+    if not principal.outranks(team, wanted):
         raise TOKEN_FORBIDDEN(
             f"a token of {principal.team} with scope {principal.scope} may not issue this one"
         )
+    expires_at = _checked_expiry(principal, expires_at, now)
     prefix = secrets.token_hex(4)
     text = f"cupel_{prefix}_{secrets.token_urlsafe(32)}"
     token = Token(prefix, team, wanted, label[:200], now, expires_at, None, None)
@@ -145,10 +167,13 @@ def list_(
 
 
 def revoke(system: "System", principal: Principal, prefix: str) -> None:
-    """End a token, for good; revoking it again changes nothing."""
+    """End a token, for good; revoking it again changes nothing. Who may revoke is who may issue."""
     with writing(system.engine) as connection:
-        if connection.execute(_seen_by(principal).where(tokens.c.prefix == prefix)).first() is None:
+        row = connection.execute(_seen_by(principal).where(tokens.c.prefix == prefix)).first()
+        if row is None:
             raise TOKEN_UNKNOWN(f"there is no token {prefix!r} that you may see")
+        if not principal.outranks(row.team, row.scope):
+            raise TOKEN_FORBIDDEN(f"a token with scope {principal.scope} may not revoke one with {row.scope}")
         in_force = update(tokens).where(tokens.c.prefix == prefix, tokens.c.revoked_at.is_(None))
         connection.execute(in_force.values(revoked_at=system.now()))
 
@@ -162,6 +187,20 @@ def _checked_scope(scope: str) -> Scope:
         if scope == known:
             return known
     raise SCOPE_INVALID(f"there is no scope {scope!r}")
+
+
+def _checked_expiry(principal: Principal, wanted: datetime | None, now: datetime) -> datetime | None:
+    if wanted is None:
+        return principal.expires_at
+    try:
+        instant = wanted.astimezone(UTC)
+    except OverflowError:
+        raise EXPIRY_INVALID(f"{wanted.isoformat()} is no instant that UTC can name") from None
+    if instant <= now:
+        raise EXPIRY_INVALID(f"{wanted.isoformat()} has passed")
+    if principal.expires_at is not None and instant > principal.expires_at:
+        raise EXPIRY_INVALID(f"your own token expires before, at {principal.expires_at.isoformat()}")
+    return instant
 
 
 def _seen_by(principal: Principal) -> Any:

@@ -6,6 +6,7 @@ Run by `checking.Checkers`; knows neither settings nor database.
 """
 
 import json
+import re
 import resource
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from cupel_measures.reading.runs import check_against, check_judged, digest, pac
 from cupel_measures.reading.streams import Limits
 
 Verdict = dict[str, Any]
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 LISTED = 20
 """So many topics are named of those that a profile would order otherwise."""
@@ -63,7 +66,7 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
     Path(request["ranking"]).write_bytes(pack(run))
     effects = profile_effects(run, depth=request["depth"])
     return {
-        "tag": run.tag,
+        "tag": CONTROL.sub("\ufffd", run.tag),  # shown on boards and terminals, kept in a database
         "digest": digest(run.ranking),
         "topics": len(run.ranking.topics),
         "documents": len(run.ranking.documents),

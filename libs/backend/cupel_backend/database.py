@@ -37,6 +37,8 @@ DATABASE_BUSY = declare(
 )
 
 RETRY_SECONDS = 2
+BUSY_SECONDS = 10
+"""How long a writer waits for another one: well below a job's lease, which a renewal has to reach in time."""
 LARGEST_PAGE = 500
 THREADS = 128
 """Connections a process may have at once: more than a gateway has threads, so that none waits for one."""
@@ -70,7 +72,7 @@ def connect(url: str) -> Engine:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver must not begin transactions of its own: _begin_sqlite does
     for pragma in (
-        "busy_timeout=30000",
+        f"busy_timeout={BUSY_SECONDS * 1000}",
         "journal_mode=WAL",
         "synchronous=FULL",  # in WAL mode NORMAL may forget the last commits when the power fails
         "foreign_keys=ON",
@@ -81,28 +83,40 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     # A transaction that reads first and writes later can fail at once with "database is locked",
     # whatever busy_timeout says; a writer therefore takes its lock at the beginning.
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    begin = "BEGIN IMMEDIATE" if options.get("writes", False) else "BEGIN"
+    if options.get("wait", True):
+        connection.exec_driver_sql(begin)
+        return
+    connection.exec_driver_sql("PRAGMA busy_timeout=0")
+    try:
+        connection.exec_driver_sql(begin)
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that may write: committed at the end, rolled back on any error."""
-    with _transaction(engine, writes=True) as connection:
+def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
+    """A transaction that may write: committed at the end, rolled back on any error.
+
+    wait: for another writer of the whole database, where it has only one; else Unavailable at once.
+    """
+    with _transaction(engine, writes=True, wait=wait) as connection:
         yield connection
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A transaction that only reads: one consistent view of everything."""
-    with _transaction(engine, writes=False) as connection:
+    snapshot = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
+    with _transaction(engine, writes=False, **snapshot) as connection:
         yield connection
 
 
 @contextmanager
-def _transaction(engine: Engine, *, writes: bool) -> Iterator[Connection]:
+def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
     try:
-        with engine.execution_options(writes=writes).begin() as connection:
+        with engine.execution_options(**options).begin() as connection:
             yield connection
     except (OperationalError, NoConnection) as error:  # locked for too long, gone, or all in use
         log.warning("the database did not answer: %s", error)

@@ -97,6 +97,15 @@ class Diff:
     rows: tuple[Moved, ...]
 
 
+def require_organiser(system: "System", principal: Principal, track: str) -> Row[Any]:
+    """The row of the track; raises NotFound, or Forbidden where the caller may not upload judgments."""
+    with reading(system.engine) as connection:
+        row = tracks.find(connection, track)
+    if not tracks.organises(principal, row):
+        raise QRELS_FORBIDDEN(f"the track {track!r} belongs to the team {row.team}")
+    return row
+
+
 def upload(
     system: "System", principal: Principal, track: str, *, collection: bytes, files: Mapping[str, bytes]
 ) -> Version:
@@ -105,10 +114,7 @@ def upload(
     collection: a collection file (YAML or JSON) with `qrels:`, maybe `topics:`; its aspects are the
     track's. files: by the names that it uses. Raises Invalid with every error of every file.
     """
-    with reading(system.engine) as connection:
-        row = tracks.find(connection, track)
-        if not tracks.organises(principal, row):
-            raise QRELS_FORBIDDEN(f"the track {track!r} belongs to the team {row.team}")
+    row = require_organiser(system, principal, track)
     with _incoming(system, collection, files) as folder:
         verdict = _check(system, row, folder, list(files))
         blob = folder / "packed"

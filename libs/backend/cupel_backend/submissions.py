@@ -216,8 +216,8 @@ def withdraw(system: "System", principal: Principal, id: str) -> Submission:
     with writing(system.engine) as connection:
         row = visible(connection, principal, id)
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
-        connection.execute(active.values(withdrawn_at=system.now()))
-        touch(connection, [row.track_id])
+        if connection.execute(active.values(withdrawn_at=system.now())).rowcount == 1:
+            touch(connection, [row.track_id])
     planning.settle(system, row.track_id)
     return get(system, principal, id)
 

@@ -1,7 +1,7 @@
 """Tracks: shared tasks with their aspects, plan of measures and boards. The team that made one owns it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend import planning
-from cupel_backend.access import NAME, Principal
+from cupel_backend.access import CONTROL, NAME, Principal
 from cupel_backend.database import Page, insert_new, page, reading, writing
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare
-from cupel_backend.tables import tracks
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
+from cupel_backend.tables import touch, tracks
 from cupel_measures import profiles
 from cupel_measures.evaluating import check
-from cupel_measures.findings import Refused
+from cupel_measures.findings import Finding, Refused
 from cupel_measures.grammar import parse, parse_many
 from cupel_measures.model import Aspect, Qrels
+from cupel_measures.reading.aspects import LABELS
 from cupel_measures.reading.collections import aspects_from, label_sets_from
 from cupel_measures.syntax import MeasureError
 
@@ -57,6 +58,8 @@ TRACK_CHANGED = declare(
 
 MOST_MEASURES = 200
 DEEPEST = 100_000
+LONGEST_SCALE = 10_000
+LARGEST_LABEL = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -141,22 +144,23 @@ def change(
     name: str,
     *,
     changes: Mapping[str, object],
-    expected: str | None = None,
+    expected: frozenset[str] | None = None,
 ) -> Track:
     """Change `title`, `measures` or `closed` (true or false); what is absent stays as it is.
 
     A longer plan queues what is missing; the scores of a measure taken out are kept, and shown on demand.
-    Raises Stale if `expected` is given and is not the track's etag.
+    Raises Stale if `expected` is given and the track's etag is not among it.
     """
     now = system.now()
     with writing(system.engine) as connection:
         row = owned(connection, principal, name)
-        if expected is not None and _view(connection, row).etag != expected:
+        if expected is not None and _view(connection, row).etag not in expected:
             raise TRACK_CHANGED(f"the track {name!r} is not as it was when you read it")
         values = _changed(row, changes, now)
-        connection.execute(
-            update(tracks).where(tracks.c.id == row.id).values(values | {"revision": row.revision + 1})
-        )
+        if values:
+            connection.execute(update(tracks).where(tracks.c.id == row.id).values(values))
+        if values.get("measures", row.measures) != row.measures:  # nothing else of it shows on a board
+            touch(connection, [row.id])
         added = [text for text in values.get("measures", ()) if text not in row.measures]
         if added:
             planning.request(
@@ -210,14 +214,14 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
     Each is tried without judgments, so that what the track's scales can't have is refused here.
     """
     try:
-        found = [measure.bound(aspects) for text in texts for measure in parse_many(text)]
-        if len(found) <= MOST_MEASURES:
-            check(Qrels.empty(tuple(aspects), label_sets_from(label_sets, aspects)), found)
+        measures = [measure.bound(aspects) for text in texts for measure in parse_many(text)]
+        if len(measures) <= MOST_MEASURES:
+            check(Qrels.empty(tuple(aspects), label_sets_from(label_sets, aspects)), measures)
     except MeasureError as problem:
         raise MEASURE_INVALID(str(problem)) from None
-    if not 1 <= len(found) <= MOST_MEASURES:
-        raise MEASURE_INVALID(f"{len(found)} measures; give 1 to {MOST_MEASURES}")
-    return tuple(dict.fromkeys(str(one) for one in found))
+    if not 1 <= len(measures) <= MOST_MEASURES:
+        raise MEASURE_INVALID(f"{len(measures)} measures; give 1 to {MOST_MEASURES}")
+    return tuple(dict.fromkeys(str(one) for one in measures))
 
 
 def measure(text: str, track: Row[Any]) -> str:
@@ -244,16 +248,68 @@ def _check_basics(name: str, title: str, profile: str, depth: int) -> None:
 def _check_title(title: object) -> str:
     if not isinstance(title, str) or not 1 <= len(title.strip()) <= 200:
         raise TRACK_INVALID("title: give a text of 1 to 200 characters")
+    if CONTROL.search(title):
+        raise TRACK_INVALID(f"title: {title!r} holds a control character")
     return title
 
 
 def _declared(declaration: Mapping[str, Any], label_sets: Mapping[str, Any]) -> tuple[Aspect, ...]:
-    try:
-        found = aspects_from(declaration)
-        label_sets_from(label_sets, found)
-        return found
-    except Refused as problem:
-        raise ASPECTS_INVALID("the declared aspects can't be used", findings=problem.findings) from None
+    findings = found(_no_labels(declaration, label_sets))
+    if not findings.refused:
+        try:
+            aspects = aspects_from(declaration)
+            label_sets_from(label_sets, aspects)
+            findings = found(_long_scales(aspects))
+        except Refused as problem:
+            findings = problem.findings
+    if findings.refused:
+        raise ASPECTS_INVALID("the declared aspects can't be used", findings=findings)
+    return aspects
+
+
+def _no_labels(*declarations: Mapping[str, Any]) -> Iterator[Finding]:
+    """What stands for a label in aspects and label sets, and could not come back from JSON as it was."""
+    for declared in declarations:
+        for name, one in declared.items():
+            parts = one.items() if isinstance(one, Mapping) else ()
+            for label in (leaf for key, part in parts if key in LABELLED for leaf in _leaves(part)):
+                if not _is_label(label):
+                    yield Finding(
+                        LABELS,
+                        f"{name}: a label is an integer within \u00b1{LARGEST_LABEL:,} or a word without "
+                        "control characters",
+                        sample=_quoted(label),
+                    )
+
+
+LABELLED = ("labels", "lowest", "unjudged", "threshold", "tuples")
+
+
+def _leaves(value: object) -> Iterator[object]:
+    if isinstance(value, (list, Mapping)):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _leaves(part)
+    else:
+        yield value
+
+
+def _is_label(value: object) -> bool:
+    if isinstance(value, str):
+        return not CONTROL.search(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_LABEL
+
+
+def _quoted(value: object) -> str:
+    """Python refuses to write integers of thousands of digits."""
+    digits = isinstance(value, int) and value.bit_length() > 1000
+    return "an integer of hundreds of digits" if digits else repr(value)[:80]
+
+
+def _long_scales(aspects: Sequence[Aspect]) -> Iterator[Finding]:
+    for aspect in aspects:
+        if len(aspect.labels) > LONGEST_SCALE:
+            message = f"{aspect.name} has {len(aspect.labels):,} labels; a track takes {LONGEST_SCALE:,}"
+            yield Finding(LABELS, message)
 
 
 @lru_cache(maxsize=256)
