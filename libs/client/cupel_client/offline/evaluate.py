@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cupel_client.cli import NEGATIVE
+from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline import reports, verdicts
 from cupel_client.offline.names import names_of
 from cupel_client.offline.processes import each
@@ -89,9 +89,13 @@ def evaluate(
     job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
-    report = reports.Report(collection, job, dict(zip(names, scored, strict=True)), per_topic, official)
+    found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
+    report = reports.Report(collection, job, found, per_topic, official)
     reports.PRINTERS[form](report)
     _tell(report)
+    if lost := [name for name in names if name not in found]:
+        click.echo(f"not scored, as a process was killed (short of memory?): {', '.join(lost)}", err=True)
+        raise click.exceptions.Exit(SERVICE_FAILED)
     if report.refused:
         raise click.exceptions.Exit(NEGATIVE)
 

@@ -4,8 +4,10 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +19,12 @@ POOL_FROM = 4
 T = TypeVar("T")
 
 
-def each(work: Callable[[Path], T], paths: Sequence[Path], *, doing: str, jobs: int | None = None) -> list[T]:
+def each(
+    work: Callable[[Path], T], paths: Sequence[Path], *, doing: str, jobs: int | None = None
+) -> list[T | None]:
     """`work` of every path, in their order, by up to `jobs` processes (default: all cores).
 
+    None for a file whose work was lost, as a process was killed (where memory ends, say).
     A progress bar called `doing` stands on standard error where that is a terminal.
     """
     with _spread(work, paths, jobs) as results:
@@ -32,7 +37,9 @@ def each(work: Callable[[Path], T], paths: Sequence[Path], *, doing: str, jobs: 
 
 
 @contextlib.contextmanager
-def _spread(work: Callable[[Path], T], paths: Sequence[Path], jobs: int | None) -> Iterator[Iterator[T]]:
+def _spread(
+    work: Callable[[Path], T], paths: Sequence[Path], jobs: int | None
+) -> Iterator[Iterator[T | None]]:
     """Results as they are made. Processes start here, before a progress bar starts its thread."""
     processes = min(jobs or _cores(), len(paths))
     if processes < 2 or (jobs is None and len(paths) < POOL_FROM):
@@ -40,12 +47,28 @@ def _spread(work: Callable[[Path], T], paths: Sequence[Path], jobs: int | None) 
         return
     # forking shares what `work` holds, with all that was derived from it; elsewhere it is sent
     way = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context(way), _begin, (work,))
-    try:
-        futures = [pool.submit(_work, path) for path in paths]
-        yield (future.result() for future in futures)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with ProcessPoolExecutor(processes, multiprocessing.get_context(way), _begin, (work,)) as pool:
+        try:
+            yield _results(_submitted(pool, paths), len(paths))
+        except BaseException:  # Ctrl-C, say: nobody wants what is still being made
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
+
+
+def _submitted(pool: ProcessPoolExecutor, paths: Sequence[Path]) -> list[Future[Any]]:
+    """A future per path, fewer where a process is killed meanwhile."""
+    futures: list[Future[Any]] = []
+    with contextlib.suppress(BrokenProcessPool):
+        futures.extend(pool.submit(_work, path) for path in paths)
+    return futures
+
+
+def _results(futures: Sequence[Future[Any]], count: int) -> Iterator[Any]:
+    """What `count` futures give, None for those that were lost."""
+    for future in futures:
+        yield None if isinstance(future.exception(), BrokenProcessPool) else future.result()
+    yield from [None] * (count - len(futures))
 
 
 _held: Callable[[Path], Any]
@@ -55,7 +78,16 @@ _held: Callable[[Path], Any]
 def _begin(work: Callable[[Path], Any]) -> None:
     global _held
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _held = work
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has ended, however it did: killed, it can't say so."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(path: Path) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import click
 
-from cupel_client.cli import NEGATIVE
+from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline import verdicts
 from cupel_client.offline.processes import each
 from cupel_client.output import format_option, write_csv, write_json, write_jsonl
@@ -81,8 +81,12 @@ def validate(
     runs = [path for path in files if _kind(path, qrels is not None) == "run"]
     others = [path for path in files if path not in runs]
     judged, beside = _judgments(others if qrels is None else [qrels, *others])
-    checked = [*judged, *each(partial(check_run, qrels=beside, depth=depth), runs, doing="checking")]
+    results = each(partial(check_run, qrels=beside, depth=depth), runs, doing="checking")
+    checked = [*judged, *(one for one in results if one is not None)]
     _PRINTERS[form](checked, everything)
+    if lost := [str(path) for path, one in zip(runs, results, strict=True) if one is None]:
+        click.echo(f"not checked, as a process was killed (short of memory?): {', '.join(lost)}", err=True)
+        raise click.exceptions.Exit(SERVICE_FAILED)
     if any(one.findings.refused for one in checked):
         raise click.exceptions.Exit(NEGATIVE)
 
