@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import io
+import random
+import struct
 import zipfile
 from pathlib import Path
 
@@ -17,9 +19,9 @@ from cupel_measures.reading.streams import open_plain
 TEXT = b"".join(f"1 Q0 document-{i} {i} {-i / 7} tag\n".encode() for i in range(1, 20_000))
 
 
-def zipped(*members: str, data: bytes = TEXT) -> bytes:
+def zipped(*members: str, data: bytes = TEXT, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(archive, "w", method) as file:
         for member in members:
             file.writestr(member, data)
     return archive.getvalue()
@@ -30,9 +32,13 @@ PACKED = {
     "gzip": gzip.compress(TEXT),
     "gzip in parts": gzip.compress(TEXT[:1000]) + gzip.compress(TEXT[1000:]),
     "bzip2": bz2.compress(TEXT),
+    "bzip2 in parts": bz2.compress(TEXT[:1000]) + bz2.compress(TEXT[1000:]),
     "zstd": zstandard.ZstdCompressor(write_checksum=True).compress(TEXT),
     "zstd in frames": zstandard.compress(TEXT[:99]) + zstandard.compress(TEXT[99:]),
+    "zstd after a frame to skip": struct.pack("<II", 0x184D2A57, 4) + b"skip" + zstandard.compress(TEXT),
     "zip": zipped("folder/run.txt"),
+    "zip with bzip2": zipped("run.txt", method=zipfile.ZIP_BZIP2),
+    "zip with LZMA": zipped("run.txt", method=zipfile.ZIP_LZMA),
     "zip from a Mac": zipped("run.txt", "__MACOSX/._run.txt"),
 }
 ARCHIVES = {kind: data for kind, data in PACKED.items() if kind != "plain"}
@@ -105,6 +111,59 @@ def test_a_damaged_archive_is_refused(kind: str) -> None:
     data[len(data) // 2] ^= 0xFF
     data[len(data) // 3] ^= 0xFF
     assert code_of(bytes(data)) in {"file-corrupt", "run-not-text", "run-columns", "limit-line"}
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
+@pytest.mark.parametrize("after", ["rubbish", "a part cut short", "a damaged part"])
+def test_whatever_follows_the_first_part_of_an_archive_is_checked(kind: str, after: str) -> None:
+    data = PACKED[kind]
+    damaged = bytes([data[0] ^ 1]) + data[1:]
+    more = {"rubbish": b"rubbish", "a part cut short": data[:-20], "a damaged part": damaged}[after]
+    assert code_of(data + more) == "file-corrupt"
+
+
+SMALL = TEXT[:3000]
+SMALL_ARCHIVES = {
+    "gzip": gzip.compress(SMALL),
+    "bzip2": bz2.compress(SMALL),
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress(SMALL),
+    **{f"zip {method}": zipped("run.txt", data=SMALL, method=method) for method in (0, 8, 12, 14)},
+}
+
+
+@pytest.mark.parametrize("kind", SMALL_ARCHIVES)
+def test_a_mutated_archive_is_read_or_refused(kind: str) -> None:
+    chance, refusals = random.Random(kind), 0
+    for _ in range(300):
+        data = bytearray(SMALL_ARCHIVES[kind])
+        for _ in range(chance.randint(1, 3)):
+            data[chance.choice([chance.randrange(len(data)), chance.randrange(60)])] = chance.randrange(256)
+        if chance.random() < 0.2:
+            del data[chance.randrange(len(data)) :]
+        try:
+            read_run(bytes(data))
+        except Refused:
+            refusals += 1
+    assert refusals > 150
+
+
+def test_an_encrypted_zip_is_called_by_its_name() -> None:
+    data = bytearray(PACKED["zip"])
+    data[data.find(b"PK\x03\x04") + 6] |= 1
+    data[data.rfind(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(Refused) as refused:
+        read_run(bytes(data))
+    finding = refused.value.findings.errors[0]
+    assert finding.code == "file-encrypted"
+    assert finding.message == "folder/run.txt in the archive is encrypted"
+
+
+def test_a_zstd_window_that_is_too_large_is_a_limit_with_a_name() -> None:
+    settings = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    data = packer.compress(TEXT) + packer.flush()
+    assert code_of(data) == "limit-window"
+    assert read_run(data, limits=Limits(window=1 << 28)).tag == "tag"
 
 
 def test_an_archive_whose_checksum_is_wrong_is_refused() -> None:

@@ -22,19 +22,22 @@ class Limits:
     """How much of a file is read before it is refused.
 
     compressed, expanded: bytes. ratio: expanded to compressed bytes, looked at from `ratio_from`
-    expanded bytes on. line: bytes in a line. lines, topics: in a file. depth: documents in a topic.
+    expanded bytes on. window: bytes that zstd has to remember. line: bytes in a line. lines, topics: in a
+    file. depth: documents in a topic.
     """
 
     compressed: int = 512 << 20
     expanded: int = 2 << 30
     ratio: float = 200.0
     ratio_from: int = 8 << 20
+    window: int = 128 << 20
     line: int = 8192
     lines: int = 50_000_000
     topics: int = 1_000_000
     depth: int = 100_000
 
 
+ENCRYPTED_BITS = 0x41  # of a zip member's flags: any encryption, strong encryption
 CORRUPT = declare(
     "file-corrupt",
     "error",
@@ -47,6 +50,12 @@ MEMBERS = declare(
     "a zip archive has not exactly one file in it",
     "send one file in an archive, or the file as it is",
 )
+ENCRYPTED = declare(
+    "file-encrypted",
+    "error",
+    "an archive is encrypted",
+    "make the archive without a password, or send the file as it is",
+)
 
 
 def _limit(name: str, what: str, remedy: str) -> str:
@@ -56,6 +65,7 @@ def _limit(name: str, what: str, remedy: str) -> str:
 COMPRESSED = _limit("compressed", "the bytes of a file as sent", "send a smaller file, or compress it")
 EXPANDED = _limit("expanded", "the bytes of a file once expanded", "send a smaller file")
 RATIO = _limit("ratio", "how far an archive may expand", "send the file as it is, or compressed otherwise")
+WINDOW = _limit("window", "the bytes that zstd has to remember", "compress with `zstd --long=27` or less")
 LINE = _limit("line", "the bytes of a line", "check that lines end with a newline; shorten ids and tag")
 LINES = _limit("lines", "the lines of a file", "send fewer topics, or fewer documents for each")
 TOPICS = _limit("topics", "the topics of a file", "send fewer topics")
@@ -89,7 +99,8 @@ def open_plain(source: Source, limits: Limits | None = None) -> BinaryIO:
     Closing it leaves a stream that was passed in open.
 
     Raises Refused, from here or while reading, where an archive is damaged or holds not exactly one
-    file (file-corrupt, file-members) or a limit on bytes is reached (limit-compressed, -expanded, -ratio).
+    file (file-corrupt, file-members), is encrypted (file-encrypted), or a limit on bytes is reached
+    (limit-compressed, -expanded, -ratio, -window).
     OSError only where the file itself can't be read.
     """
     limits = limits or Limits()
@@ -174,9 +185,11 @@ class _Plain(io.RawIOBase):
         if magic.startswith(b"BZh"):
             import bz2
 
-            return bz2.BZ2File(io.BufferedReader(self._raw, 1 << 16))  # type: ignore[return-value]
-        if magic == b"\x28\xb5\x2f\xfd":
-            return self._zstd()
+            return _Members(
+                bz2.BZ2Decompressor, lambda member, data: member.decompress(data, 1 << 16), self._raw
+            )
+        if magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
+            return self._zstd()  # the second is a frame to be skipped, which may come first
         if magic == b"PK\x03\x04" or magic == b"PK\x05\x06":
             return self._zip()
         self._damage = ()
@@ -186,26 +199,32 @@ class _Plain(io.RawIOBase):
         import zstandard
 
         self._damage += (zstandard.ZstdError,)
-        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        return _Frames(decompressor.decompressobj, self._raw)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=self._limits.window)
+        return _Members(decompressor.decompressobj, lambda frame, data: frame.decompress(data), self._raw)
 
     def _zip(self) -> BinaryIO:
+        import lzma
         import zipfile
 
         data = self._raw.readall()  # a zip's directory is at its end, so it is read whole, within the limit
-        self._damage += (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
+        self._damage += (zipfile.BadZipFile, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError)
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
             files = [m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename]
-            if len(files) == 1:
+            if len(files) == 1 and not files[0].flag_bits & ENCRYPTED_BITS:
                 return archive.open(files[0])  # type: ignore[return-value]
         except self._damage as error:
             self._corrupt(error)
+        if len(files) == 1:
+            message = f"{files[0].filename} in the archive is encrypted"
+            _refuse(Finding(ENCRYPTED, message, file=self._name, sample=files[0].filename[:200]))
         names = ", ".join(member.filename for member in files[:3])
         message = f"{len(files)} files in the archive{': ' + names if names else ''}; one is wanted"
         _refuse(Finding(MEMBERS, message, file=self._name, sample=names[:200] or None))
 
     def _corrupt(self, error: BaseException) -> NoReturn:
+        if "too much memory" in str(error):  # zstd's only name for it
+            _refuse(limit_reached(WINDOW, self._limits.window, file=self._name))
         message = f"the archive is cut short or damaged after {self._count:,} expanded bytes: {error}"
         _refuse(Finding(CORRUPT, message, file=self._name))
 
@@ -243,15 +262,21 @@ class _Plain(io.RawIOBase):
         super().close()
 
 
-class _Frames(io.RawIOBase):
-    """zstd frames one after another. They are fed in small pieces, which bounds what one piece can expand
-    to; and a frame cut short is an error, which zstandard's own reader lets pass."""
+class _Members(io.RawIOBase):
+    """bzip2 streams or zstd frames one after another, and nothing else after them: the readers of their
+    libraries let a last one that is cut short, or no one at all, pass.
+
+    expand: gives what a member makes of more bytes. They are fed in small pieces, which bounds what one piece
+    can expand to; a bzip2 member bounds it itself and `needs_input` once it has given all.
+    """
 
     PIECE = 512
 
-    def __init__(self, new_frame: Callable[[], Any], raw: _Counted) -> None:
-        self._new_frame, self._raw = new_frame, raw
-        self._frame = new_frame()
+    def __init__(
+        self, new_member: Callable[[], Any], expand: Callable[[Any, bytes], bytes], raw: _Counted
+    ) -> None:
+        self._new_member, self._expand, self._raw = new_member, expand, raw
+        self._member = new_member()
         self._started = False
         self._packed = self._ready = b""
 
@@ -266,14 +291,15 @@ class _Frames(io.RawIOBase):
         return got
 
     def _more(self) -> bool:
-        """Expand one more piece; False at the end of the last frame."""
-        self._packed = self._packed or self._raw.read(self.PIECE) or b""
-        if not self._packed:
-            if self._started:
-                raise EOFError("the last frame has no end")
-            return False
-        self._ready, self._started = self._frame.decompress(self._packed), True
+        """Expand one more piece; False at the end of the last member."""
+        if not self._packed and getattr(self._member, "needs_input", True):
+            self._packed = self._raw.read(self.PIECE) or b""
+            if not self._packed and self._started:
+                raise EOFError("its last part has no end")
+            if not self._packed:
+                return False
+        self._ready, self._started = self._expand(self._member, self._packed), True
         self._packed = b""
-        if self._frame.eof:
-            self._packed, self._frame, self._started = self._frame.unused_data, self._new_frame(), False
+        if self._member.eof:
+            self._packed, self._member, self._started = self._member.unused_data, self._new_member(), False
         return True
