@@ -163,13 +163,13 @@ class Service:
 
 
 @contextmanager
-def serving(system: System, **watching: float) -> Iterator[tuple[FastAPI, str]]:
+def serving(system: System, *, grace: int = 5, **watching: float) -> Iterator[tuple[FastAPI, str]]:
     """Serve `system` from a thread; gives the application and its URL."""
     app = create_app(system)
     for middleware in app.user_middleware:
         if middleware.cls is Watched:
             middleware.kwargs.update(watching)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=5))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=grace))
     app.state.stopping = lambda: server.should_exit
     thread = threading.Thread(target=server.run)
     thread.start()

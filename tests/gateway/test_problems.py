@@ -3,9 +3,10 @@
 import gzip
 import json
 import re
-import shutil
 import socket
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -86,10 +87,10 @@ def test_the_callers_own_request_id_comes_back_where_it_is_harmless(service) -> 
 def test_an_unexpected_error_is_a_problem_with_an_id_and_no_traceback(special, caplog) -> None:
     service = special()
     track = service.track()
-    service.publish(track)
-    submission = service.submitted(track)
-    shutil.rmtree(service.system.settings.data / "blobs")
-    answer = service.ask("participant", "GET", submission["links"]["file"])
+    with closing(sqlite3.connect(service.system.settings.data / "cupel.sqlite")) as database:
+        database.execute("UPDATE tracks SET measures = 'spoilt'")
+        database.commit()
+    answer = service.ask("participant", "GET", f"/v1/tracks/{track}")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal-error")
     assert str(service.system.settings.data) not in answer.text
     failed = [one for one in caplog.records if one.exc_info and one.name == "cupel.gateway"]

@@ -147,3 +147,20 @@ def test_a_version_that_is_not_there_is_not_found(service, track: str) -> None:
     for path in ("leaderboard?qrels=77", "qrels/1/diff?from=77&measure=AP"):
         answer = service.ask("organiser", "GET", f"/v1/tracks/{track}/{path}")
         assert (answer.status_code, answer.json()["code"]) == (404, "qrels-not-published")
+
+
+def test_more_files_than_the_limit_are_refused_with_the_limit(service) -> None:
+    track = service.track()
+    many = [part("files", f"{number}.txt", b"") for number in range(100)]
+    answer = service.upload(track, parts=[part("collection", "c", COLLECTION), *many])
+    assert answer.status_code == 400
+    assert "Maximum number of files is 100." in answer.json()["detail"]
+    assert service.upload(track, parts=[part("collection", "c", COLLECTION), *many[1:]]).status_code == 422
+
+
+@pytest.mark.parametrize("who", ["participant", "other organiser"])
+def test_who_may_not_upload_is_told_before_the_body_is_read(service, who: str) -> None:
+    track = service.track()
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = service.ask(who, "POST", f"/v1/tracks/{track}/qrels", content=b"nonsense", headers=kind)
+    assert (answer.status_code, answer.json()["code"]) == (403, "qrels-forbidden")

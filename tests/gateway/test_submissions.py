@@ -120,10 +120,11 @@ def test_a_refused_run_frees_its_key(service, track: str) -> None:
     assert service.submit(track, headers=key).status_code == 202
 
 
-@pytest.mark.parametrize("key", ["", "a" * 201, "with space", "tab\there"])
+@pytest.mark.parametrize("key", ["", "a" * 256, "tab\there"])
 def test_a_key_has_to_be_short_and_plain(service, track: str, key: str) -> None:
     answer = service.submit(track, headers={"Idempotency-Key": key})
-    assert (answer.status_code, answer.json()["code"]) == (422, "request-invalid")
+    assert (answer.status_code, answer.json()["code"]) == (422, "key-invalid")
+    assert service.submit(track, headers={"Idempotency-Key": track.ljust(255, "x")}).status_code == 202
 
 
 def test_without_a_key_the_same_content_is_a_new_submission_and_warned(service, track: str) -> None:

@@ -124,6 +124,17 @@ def test_a_change_based_on_an_old_state_is_refused(service, track: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "status"),
+    [('"other", {}', 200), ('{},"other"', 200), ('"other", *', 200), ('"other"', 412), ("W/{}", 412)],
+)
+def test_a_change_may_be_based_on_one_of_several_states(service, named: str, status: int) -> None:
+    path = f"/v1/tracks/{service.track()}"
+    header = {"If-Match": named.format(service.ask("organiser", "GET", path).headers["etag"])}
+    answer = service.ask("organiser", "PATCH", path, json={"title": "new"}, headers=header)
+    assert answer.status_code == status
+
+
 def test_what_was_read_already_is_not_sent_again(service, track: str) -> None:
     submission = service.submitted(track)
     service.work()

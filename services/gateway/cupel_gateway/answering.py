@@ -37,6 +37,15 @@ def matches(header: str | None, etag: str) -> bool:
     return etag in named or "*" in named
 
 
+def demanded(header: str | None) -> frozenset[str] | None:
+    """The ETags that an If-Match header allows, without quotes; None where any will do.
+
+    The comparison is strong (RFC 9110): a weak tag keeps its `W/`, and so is equal to none of ours.
+    """
+    named = {one.strip() for one in (header or "*").split(",")}
+    return None if "*" in named else frozenset(one.removeprefix('"').removesuffix('"') for one in named)
+
+
 def tagged(
     body: BaseModel, wanted: str | None, *, etag: str | None = None, following: str | None = None
 ) -> Response:

@@ -2,16 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from cupel_backend.system import System
 from cupel_gateway import problems
-from cupel_gateway.problems import Problem
+from cupel_gateway.describing import described
 from cupel_gateway.routes import jobs, qrels, runs, service, submissions, tokens, tracks
 from cupel_gateway.watching import Watched
 
@@ -41,7 +39,7 @@ def create_app(system: System) -> FastAPI:
         app.include_router(router)
     problems.install(app)
     app.add_middleware(Watched, system=system)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
 
 
@@ -56,20 +54,3 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _operation_id(route: APIRoute) -> str:
     """The name of the function: stable, and unique over all routes."""
     return route.name
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            openapi_version=app.openapi_version,
-            description=app.description,
-            routes=app.routes,
-        )
-        model = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas = schema["components"]["schemas"]
-        schemas.update(model.pop("$defs"))
-        schemas["Problem"] = model
-        app.openapi_schema = schema
-    return app.openapi_schema

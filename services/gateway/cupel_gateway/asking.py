@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from cupel_backend import access
 from cupel_backend.access import Principal
 from cupel_backend.database import LARGEST_PAGE
+from cupel_backend.keys import LONGEST
 from cupel_backend.system import System
 
 T = TypeVar("T")
@@ -52,8 +53,8 @@ Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        pattern=r"^[\x21-\x7e]{1,200}$",
-        description="the same key with the same content returns the earlier answer and changes nothing",
+        description="the same key with the same content returns the earlier answer and changes nothing; "
+        f"1 to {LONGEST} printable characters",
     ),
 ]
 IfNoneMatch = Annotated[str | None, Header(max_length=2000)]

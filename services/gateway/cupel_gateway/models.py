@@ -185,7 +185,7 @@ class Submission(View):
     received_at: datetime
     completed_at: datetime
     withdrawn_at: datetime | None
-    state: Literal["queued", "scored", "partly", "dead", "withdrawn"]
+    state: Literal["waiting", "queued", "scored", "partly", "dead", "withdrawn"]
     findings: Problems
     profile_effects: dict[str, Effect] = Field(
         description="what another profile would change: by `single_precision`, by `rank_column`"

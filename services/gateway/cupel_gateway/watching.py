@@ -12,7 +12,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cupel_backend.system import System
+from cupel_backend.system import NOT_READY, System
 from cupel_gateway.problems import BODY_SLOW, BODY_TOO_LARGE, INTERNAL_ERROR, Interrupted, answer
 
 log = logging.getLogger("cupel.gateway")
@@ -20,6 +20,8 @@ log = logging.getLogger("cupel.gateway")
 SENSIBLE_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 SMALL = 1 << 20
 IDLE_SECONDS = 30.0
+RESTART_SECONDS = 5.0
+STREAMS = ("/events", "/file")  # too long to be made for nobody
 CLIENT_GONE = 499  # nginx's number for a client that left before the answer
 
 
@@ -67,6 +69,8 @@ class Watched:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD" and not scope["path"].endswith(STREAMS):
+            scope = {**scope, "method": "GET"}  # the server leaves the body out
         started = perf_counter()
         request = Request(scope)
         scope["cupel.request_id"] = _id_for(request)
@@ -89,6 +93,11 @@ class Watched:
             await self.app(request.scope, receive, noted)
         except ClientDisconnect:
             return CLIENT_GONE, None
+        except asyncio.CancelledError:  # the service stops, and this took longer than it waits
+            if not status:
+                about = NOT_READY("the service is stopping", retry_after=RESTART_SECONDS)
+                await answer(request, about)(request.scope, receive, noted)
+            return status, "cancelled"
         except Exception as problem:
             log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
             if not status:

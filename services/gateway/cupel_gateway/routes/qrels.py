@@ -7,18 +7,17 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
 from cupel_backend import qrels
-from cupel_backend.access import Principal
-from cupel_backend.system import System
 from cupel_gateway import models
 from cupel_gateway.answering import paged, tagged
 from cupel_gateway.asking import LARGEST_NUMBER, Asked, Caller, IfNoneMatch, Number, Sys, Text, in_thread
+from cupel_gateway.describing import sends
 from cupel_gateway.problems import FORM_INVALID, TYPE_UNSUPPORTED, refuses
 from cupel_gateway.sending import EVENTS, events
 
 router = APIRouter(prefix="/v1/tracks/{track}/qrels", tags=["qrels"])
 
 LARGEST_MEGABYTES = 128  # judgments are held in memory; the largest public collections have 20
-MOST_FILES = 100
+MOST_FILES = 100  # the collection among them
 
 FORM = {
     "requestBody": {
@@ -36,7 +35,8 @@ FORM = {
                         "files": {
                             "type": "array",
                             "items": {"type": "string", "contentMediaType": "application/octet-stream"},
-                            "description": "the files it names, each under the same file name",
+                            "description": "the files it names, each under the same file name; "
+                            f"at most {MOST_FILES} files, the collection among them",
                         },
                     },
                 }
@@ -62,7 +62,8 @@ FORM = {
         "check-ended",
         "storage-failed",
         "checkers-busy",
-    ),
+    )
+    | {201: sends("Location")},
 )
 async def upload_qrels(
     request: Request, response: Response, track: Text, system: Sys, caller: Caller
@@ -72,16 +73,20 @@ async def upload_qrels(
         raise TYPE_UNSUPPORTED(
             "send multipart/form-data: a part `collection`, and a part `files` for each file"
         )
+    await in_thread(partial(qrels.require_organiser, system, caller, track))  # before the body is read
     request.scope["cupel.body"].limit = min(system.settings.upload_megabytes, LARGEST_MEGABYTES) << 20
-    form = request.form(max_files=MOST_FILES + 1, max_fields=MOST_FILES, max_part_size=1 << 20)
+    form = request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=1 << 20)
     async with form as parts:
-        version = await _uploaded(system, caller, track, parts)
+        collection, files = await _read(parts)
+    call = partial(qrels.upload, system, caller, track, collection=collection, files=files)
+    version = await in_thread(call, request.app.state.checks)
     body = models.Version.of(version)
     headers = {"Location": f"/v1/tracks/{track}/qrels/{version.number}"}
     return Response(body.model_dump_json(), 201, headers, "application/json")
 
 
-async def _uploaded(system: System, caller: Principal, track: str, parts: FormData) -> qrels.Version:
+async def _read(parts: FormData) -> tuple[bytes, dict[str, bytes]]:
+    """The collection, and the files by their names."""
     collection = await _content(parts.get("collection"), "collection")
     files: dict[str, bytes] = {}
     for part in parts.getlist("files"):
@@ -89,7 +94,7 @@ async def _uploaded(system: System, caller: Principal, track: str, parts: FormDa
         if name in files:
             raise FORM_INVALID(f"two parts `files` have the file name {name!r}")
         files[name] = await _content(part, "files")
-    return await in_thread(partial(qrels.upload, system, caller, track, collection=collection, files=files))
+    return collection, files
 
 
 async def _content(part: UploadFile | str | None, name: str) -> bytes:
@@ -118,7 +123,8 @@ def show_qrels(
 @router.post(
     "/{number}/publish",
     status_code=202,
-    responses=refuses("track-unknown", "qrels-unknown", "track-forbidden", "qrels-older"),
+    responses=refuses("track-unknown", "qrels-unknown", "track-forbidden", "qrels-older")
+    | {202: sends("Location")},
 )
 def publish_qrels(
     track: Text, number: Number, response: Response, system: Sys, caller: Caller

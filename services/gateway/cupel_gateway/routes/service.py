@@ -73,8 +73,8 @@ def read_measure(text: str) -> models.ReadMeasure:
 
 
 @health.get("/healthz", response_class=PlainTextResponse)
-def healthz() -> str:
-    """Whether this process answers."""
+async def healthz() -> str:
+    """Whether this process answers: waits for no thread and no database."""
     return "ok\n"
 
 

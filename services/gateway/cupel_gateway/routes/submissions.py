@@ -20,6 +20,7 @@ from cupel_gateway.asking import (
     Text,
     in_thread,
 )
+from cupel_gateway.describing import sends
 from cupel_gateway.problems import TYPE_UNSUPPORTED, refuses
 from cupel_gateway.sending import EVENTS, events
 
@@ -48,13 +49,15 @@ RAW = {
         "run-invalid",
         "upload-too-large",
         "too-many-open",
+        "key-invalid",
         "key-reused",
         "content-type-unsupported",
         "check-ended",
         "checkers-busy",
         "storage-failed",
         "content-missing",
-    ),
+    )
+    | {202: sends("Location")},
 )
 async def submit_run(
     request: Request,

@@ -26,7 +26,9 @@ class TokenWanted(Wanted):
 @router.post(
     "",
     status_code=201,
-    responses=refuses("token-forbidden", "team-invalid", "scope-invalid", "expiry-invalid", *JSON_BODY),
+    responses=refuses(
+        "token-forbidden", "team-invalid", "scope-invalid", "expiry-invalid", "label-invalid", *JSON_BODY
+    ),
 )
 def issue_token(wanted: TokenWanted, response: Response, system: Sys, caller: Caller) -> models.NewToken:
     """Make a token. Its text is in this answer and nowhere else."""
@@ -47,7 +49,7 @@ def list_tokens(
     return paged(request, response, page, models.Token.model_validate)
 
 
-@router.delete("/{prefix}", status_code=204, responses=refuses("token-unknown"))
+@router.delete("/{prefix}", status_code=204, responses=refuses("token-unknown", "token-forbidden"))
 def revoke_token(prefix: Text, system: Sys, caller: Caller) -> None:
     """End a token for good. Doing it again changes nothing."""
     access.revoke(system, caller, prefix)

@@ -7,8 +7,9 @@ from pydantic import Field, JsonValue
 
 from cupel_backend import leaderboards, tracks
 from cupel_gateway import models
-from cupel_gateway.answering import next_address, paged, tagged, unchanged
+from cupel_gateway.answering import demanded, next_address, paged, tagged, unchanged
 from cupel_gateway.asking import Asked, Caller, IfNoneMatch, MeasureText, QrelsNumber, Sys, Text, Wanted
+from cupel_gateway.describing import sends
 from cupel_gateway.problems import JSON_BODY, refuses
 
 router = APIRouter(prefix="/v1/tracks", tags=["tracks"])
@@ -49,7 +50,8 @@ class TrackChange(Wanted):
         "measure-invalid",
         "profile-unknown",
         *JSON_BODY,
-    ),
+    )
+    | {201: sends("Location", "ETag")},
 )
 def create_track(wanted: TrackWanted, response: Response, system: Sys, caller: Caller) -> models.Track:
     """Make a track, owned by the caller's team. Needs the scope organiser."""
@@ -79,7 +81,8 @@ def show_track(track: Text, system: Sys, caller: Caller, if_none_match: IfNoneMa
     "/{track}",
     responses=refuses(
         "track-unknown", "track-forbidden", "track-invalid", "measure-invalid", "track-changed", *JSON_BODY
-    ),
+    )
+    | {200: sends("ETag")},
 )
 def change_track(
     track: Text,
@@ -88,13 +91,12 @@ def change_track(
     system: Sys,
     caller: Caller,
     if_match: Annotated[
-        str | None, Header(max_length=200, description="the ETag that the change is based on")
+        str | None, Header(max_length=2000, description="the ETag that the change is based on, or several")
     ] = None,
 ) -> models.Track:
     """Change title, plan of measures, or whether it is closed."""
     changes: dict[str, Any] = change.model_dump(exclude_unset=True)
-    expected = None if if_match in (None, "*") else str(if_match).removeprefix('"').removesuffix('"')
-    view = tracks.change(system, caller, track, changes=changes, expected=expected)
+    view = tracks.change(system, caller, track, changes=changes, expected=demanded(if_match))
     response.headers["ETag"] = f'"{view.etag}"'
     return models.Track.model_validate(view)
 
