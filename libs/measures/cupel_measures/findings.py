@@ -73,6 +73,15 @@ class Findings:
         if seen < LISTED_PER_CODE:
             self.listed.append(finding)
 
+    def room(self, code: str) -> int:
+        """How many more findings of `code` would be listed: others need not be made, `count` is enough."""
+        return max(LISTED_PER_CODE - self.totals.get(code, 0), 0)
+
+    def count(self, code: str, times: int = 1) -> None:
+        """Count findings that are not listed."""
+        if times:
+            self.totals[code] = self.totals.get(code, 0) + times
+
     def extend(self, other: "Findings") -> None:
         """Add all of `other`, its unlisted counts included."""
         listed: dict[str, int] = {}

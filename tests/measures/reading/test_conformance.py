@@ -139,8 +139,8 @@ CASES = [
         {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
         profile="trec_eval-9",
     ),
-    Case("a score above all numbers", one_score("1e999"), above(True)),
-    Case("a score below all numbers", one_score("-1e999"), above(False)),
+    Case("the highest score", one_score("1.7976931348623157e308"), above(True)),
+    Case("the lowest score", one_score("-1.7976931348623157e308"), above(False)),
     Case(
         "a score of many digits",
         one_score("1." + "5" + "0" * 40),
@@ -232,8 +232,19 @@ CASES = [
             "12345678.",
             "123456789x",
             "1.5x",
+            "1e999",
+            "-1e999",
+            "1.8e308",
+            "9" * 40 + "e290",
         )
     ),
+    Case("line ends of an old Mac", PLAIN.replace(b"\n", b"\r")[:60], errors=("run-line-ends",)),
+    Case(
+        "a long file with line ends of an old Mac", PLAIN.replace(b"\n", b"\r") * 9, errors=("run-line-ends",)
+    ),
+    Case("a lone carriage return in a tag", PLAIN.replace(b"tag", b"t\ra", 1), errors=("run-line-ends",)),
+    Case("a lone carriage return in a comment", b"#\r1 Q0 a 1 1 t\n" + PLAIN, errors=("run-line-ends",)),
+    Case("two carriage returns", PLAIN.replace(b"\n", b"\r\r\n"), errors=("run-line-ends",)),
     *(
         Case(f"the rank {text!r}", f"1 Q0 a {text} 1 t\n".encode(), errors=("run-rank",))
         for text in ("x", "1.", "Q0", "1e", "0x1", "nan", "1234567890123x", "\u0661")

@@ -1,5 +1,8 @@
 """What the careful reader says of a run: every error and warning (compatibility.md 1.3), where, how many."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
@@ -67,6 +70,28 @@ def test_a_score_and_a_rank_that_are_no_numbers_are_both_reported() -> None:
     assert where(rank) == (3, 8, "7", "3rd")
 
 
+def test_a_score_beyond_double_precision_is_reported() -> None:
+    large = "9" * 400
+    first, second = refused(GOOD + f"7 Q0 c 1 -1e400 mytag\n7 Q0 d 1 {large} mytag\n".encode())
+    assert (first.code, *where(first)) == ("run-score", 3, 10, "7", "-1e400")
+    assert "beyond the range of double precision" in first.message
+    assert (second.line, second.sample) == (4, "9" * 80 + "...")
+
+
+def test_line_ends_of_an_old_mac_are_called_by_their_name() -> None:
+    finding = only(refused((GOOD * 1000).replace(b"\n", b"\r")))
+    assert (finding.code, finding.line, finding.column) == ("run-line-ends", 1, 19)
+    assert finding.sample == "7 Q0 a 1 2.5 mytag\r"
+
+
+@pytest.mark.parametrize("text", [b"1 0 a 1\r1 0 b 0\r", b"1 0 a 1\n1 0 b\r 0\n"])
+def test_line_ends_of_an_old_mac_in_qrels(text: bytes) -> None:
+    with pytest.raises(Refused) as caught:
+        read_qrels(text)
+    assert codes(caught.value.findings) == ["qrels-line-ends"]
+    assert len(read_qrels(b"1 0 a 1\r\n1 0 b 0\r").documents) == 2
+
+
 def test_columns_are_counted_in_characters() -> None:
     finding = only(refused("7 Q0 \u00e9\u00e9\u6f22 1 x mytag\n".encode()))
     assert where(finding) == (1, 12, "7", "x")
@@ -98,6 +123,44 @@ def test_all_errors_are_counted_and_a_hundred_of_each_kind_listed() -> None:
     assert findings.totals == {"run-score": 250, "run-columns": 250}
     assert codes(findings).count("run-score") == LISTED_PER_CODE == codes(findings).count("run-columns")
     assert [finding.line for finding in findings if finding.code == "run-score"][:3] == [1, 3, 5]
+
+
+def made(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> tuple[int, dict[str, int]]:
+    """How many findings are made while something is read that is refused; and their totals."""
+    count, plain = 0, Finding.__init__
+
+    def counting(self: Finding, *given: Any, **named: Any) -> None:
+        nonlocal count
+        count += 1
+        plain(self, *given, **named)
+
+    monkeypatch.setattr(Finding, "__init__", counting)
+    with pytest.raises(Refused) as caught:
+        read()
+    return count, caught.value.findings.totals
+
+
+ODD_RUNS = {
+    "run-duplicate": b"7 Q0 a 1 1 t\n" * 251,
+    "run-not-text": b"7 Q0 a\0 1 1 t\n" * 250,
+    "run-line-ends": b"7 Q0\r a 1 1 t\n" * 250,
+}
+ODD_QRELS = {
+    "qrels-columns": b"1 0 a\n" * 250,
+    "qrels-judged-twice": b"1 0 a 1\n" * 251,
+    "qrels-grade-not-integer": b"1 0 a x\n" * 250,
+    "qrels-not-text": b"1 0 \xff 1\n" * 250,
+    "qrels-line-ends": b"1 0 \r 1\n" * 250,
+}
+
+
+@pytest.mark.parametrize("code", [*ODD_RUNS, *ODD_QRELS])
+def test_findings_that_are_not_listed_are_only_counted(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ODD_RUNS.get(code) or ODD_QRELS[code]
+    read = read_run if code in ODD_RUNS else read_qrels
+    count, totals = made(monkeypatch, lambda: read(text))
+    assert totals[code] == 250
+    assert count <= LISTED_PER_CODE + 5
 
 
 def test_line_numbers_go_on_from_block_to_block() -> None:

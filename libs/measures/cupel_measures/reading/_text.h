@@ -2,6 +2,7 @@
 #ifndef CUPEL_TEXT_H
 #define CUPEL_TEXT_H
 
+#include <float.h>
 #include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -137,7 +138,11 @@ static inline int is_number(const uint8_t *text, size_t length) {
     return (length <= 8 && are_digits(digits)) || number(text, length, &ignored);
 }
 
-/* The same for scores, which are nearly always digits, a point, and one to eight digits. */
+static int finite_number(const uint8_t *text, size_t length, double *value) {
+    return number(text, length, value) && *value >= -DBL_MAX && *value <= DBL_MAX;
+}
+
+/* The same for scores, which are finite, and nearly always digits, a point, and one to eight digits. */
 static inline int score(const uint8_t *text, size_t length, double *value) {
     size_t sign = *text == '-', point;
     uint64_t word = word_at(text + sign), other = word ^ 0x2E2E2E2E2E2E2E2Eu; /* points become 0 */
@@ -145,11 +150,11 @@ static inline int score(const uint8_t *text, size_t length, double *value) {
     point = points ? (size_t)__builtin_ctzll(points) / 8 : 8;
     size_t places = length - sign - point - 1; /* huge where the point is not in the text */
     if (point == 0 || point == 8 || places == 0 || places > 8)
-        return number(text, length, value);
+        return finite_number(text, length, value);
     uint64_t whole = (word ^ ZEROS) << (64 - 8 * point);
     uint64_t part = (word_at(text + sign + point + 1) ^ ZEROS) << (64 - 8 * places);
     if (!are_digits(whole) || !are_digits(part))
-        return number(text, length, value);
+        return finite_number(text, length, value);
     *value = (double)(eight_digits(whole) * INTEGER_TENS[places] + eight_digits(part)) / TENS[places];
     *value = sign ? -*value : *value;
     return 1;
@@ -193,6 +198,9 @@ static enum LineKind slow_line(const uint8_t *line, const uint8_t *end, Fields *
     if (!newline)
         return UNFINISHED;
     fields->next = newline + 1;
+    const uint8_t *carriage = memchr(line, '\r', (size_t)(newline - line));
+    if (carriage && carriage + 1 != newline)
+        return WRONG; /* the line ends of an old Mac */
     if (!is_text(line, (size_t)(newline - line)))
         return WRONG;
     if (*line == '#')

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cupel_measures.findings import LISTED_PER_CODE, Finding, Findings, Refused, declare
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Floats, Ints
 from cupel_measures.reading import columns, streams
 from cupel_measures.reading.columns import BOM, Columns, Text, changes, columns_of, ids_at
@@ -25,6 +25,12 @@ SAMPLE = 80
 NOT_TEXT = declare(
     "run-not-text", "error", "a line is not UTF-8 text, or has a NUL byte", "save the file as UTF-8"
 )
+LINE_ENDS = declare(
+    "run-line-ends",
+    "error",
+    "a line has a carriage return that no newline follows, as lines of an old Mac end",
+    "save the file with newlines (LF, or CR LF) at the ends of lines",
+)
 EMPTY = declare("run-empty", "error", "a run has no lines", "check that it is the right file")
 FEW_COLUMNS = declare(
     "run-columns",
@@ -32,7 +38,12 @@ FEW_COLUMNS = declare(
     "a line has fewer than six columns",
     "give every line topic, Q0, document, rank, score and tag, between spaces or tabs",
 )
-SCORE = declare("run-score", "error", "a score is no number", "write a decimal number, such as 12.5 or 1e-3")
+SCORE = declare(
+    "run-score",
+    "error",
+    "a score is no number, or beyond the range of double precision",
+    "write a decimal number, such as 12.5 or 1e-3",
+)
 RANK = declare("run-rank", "error", "a rank is no number", "number the documents of a topic 1, 2, 3, ...")
 SECOND_COLUMN = declare(
     "run-second-column", "warning", "the second column is not Q0", "nothing: what stands there is ignored"
@@ -139,7 +150,7 @@ class _Reading:
             self._found(NOT_TEXT, "the file is UTF-16", 1, 1)
             return False
         data = data if data.endswith(b"\n") else data + b"\n"
-        data, fits = self._within_limits(data)
+        data, fits = self._within_limits(self._line_ends(data))
         text = Text.of(self._text_only(data))
         fields = columns_of(text)
         lines = _Lines(text, fields, self._lines + 1)
@@ -164,10 +175,23 @@ class _Reading:
     def _found(self, code: str, message: str, line: int, column: int, **more: str) -> None:
         self.findings.add(Finding(code, message, self.file, line, column, **more))
 
-    def _more(self, code: str, times: int) -> None:
-        """Count what is not listed."""
-        if times > 0:
-            self.findings.totals[code] = self.findings.totals.get(code, 0) + times
+    def _line_ends(self, data: bytes) -> bytes:
+        """`data` with every line that has a lone carriage return emptied, after reporting it."""
+        if data.count(b"\r") == data.count(b"\r\n"):
+            return data
+        lines = data.split(b"\n")
+        for number, line in enumerate(lines):
+            at = line.find(b"\r", 0, len(line) - 1)
+            if at < 0 or b"\0" in line:
+                continue
+            if self.findings.room(LINE_ENDS):
+                message = "a carriage return here, and no newline after it"
+                column, sample = len(line[:at].decode(errors="replace")) + 1, shown(line[: at + 1][-SAMPLE:])
+                self._found(LINE_ENDS, message, self._lines + number + 1, column, sample=sample)
+            else:
+                self.findings.count(LINE_ENDS)
+            lines[number] = b""
+        return b"\n".join(lines)
 
     def _within_limits(self, data: bytes) -> tuple[bytes, bool]:
         """`data` before the first line above a limit, and whether that is all of it."""
@@ -196,11 +220,15 @@ class _Reading:
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
             wrong = _not_text(line)
-            if wrong is not None:
+            if wrong is None:
+                continue
+            if self.findings.room(NOT_TEXT):
                 at, what = wrong
                 column = len(line[:at].decode(errors="replace")) + 1
                 self._found(NOT_TEXT, what, self._lines + number + 1, column, sample=shown(line[:SAMPLE]))
-                lines[number] = b" " * len(line)
+            else:
+                self.findings.count(NOT_TEXT)
+            lines[number] = b" " * len(line)
         return b"\n".join(lines)
 
     def _comments(self, lines: "_Lines") -> None:
@@ -212,8 +240,8 @@ class _Reading:
             self.comments.append((lines.first + index, text))
 
     def _short(self, lines: "_Lines") -> None:
-        short = lines.fields.short
-        for index in short[:LISTED_PER_CODE].tolist():
+        short, room = lines.fields.short, self.findings.room(FEW_COLUMNS)
+        for index in short[:room].tolist():
             line = lines.line(index).rstrip()
             words = line.split()
             column = len(line.decode()) + 1
@@ -221,7 +249,7 @@ class _Reading:
             message = f"{count} where six are wanted (topic Q0 document rank score tag)"
             topic = shown(words[0])
             self._found(FEW_COLUMNS, message, lines.first + index, column, topic=topic, sample=shown(line))
-        self._more(FEW_COLUMNS, len(short) - LISTED_PER_CODE)
+        self.findings.count(FEW_COLUMNS, len(short[room:]))
 
     def _rows(self, lines: "_Lines") -> bool:
         """Keep the block's rows as columns; False once a limit is reached."""
@@ -254,20 +282,23 @@ class _Reading:
             message = f"the second column is {sample!r}, not Q0; it is ignored"
             column = int(lines.columns(columns.SECOND)[row])
             self._found(SECOND_COLUMN, message, line, column, sample=sample)
-            self._more(SECOND_COLUMN, len(other) - 1)
+            self.findings.count(SECOND_COLUMN, len(other) - 1)
         else:
-            self._more(SECOND_COLUMN, len(other))
+            self.findings.count(SECOND_COLUMN, len(other))
 
     def _numbers(self, lines: "_Lines", which: int, code: str, name: str) -> Floats:
         """The values of a column of numbers, NaN where there is none."""
         values, wrong = numbers(lines.text, lines.fields.starts[which], lines.fields.ends[which])
+        if code == SCORE and not np.isfinite(values).all():
+            wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
         if wrong.size:
-            places = lines.columns(which)
-            for row in wrong[:LISTED_PER_CODE].tolist():
+            places, room = lines.columns(which), self.findings.room(code)
+            for row in wrong[:room].tolist():
                 sample, topic = lines.field(which, row), lines.field(columns.TOPIC, row)
-                message = f"the {name} {sample!r} is no number"
+                problem = "beyond the range of double precision" if values[row] else "no number"
+                message = f"the {name} {sample!r} is {problem}"
                 self._found(code, message, lines.number(row), int(places[row]), topic=topic, sample=sample)
-            self._more(code, len(wrong) - LISTED_PER_CODE)
+            self.findings.count(code, len(wrong[room:]))
             values[wrong] = np.nan
         return values
 

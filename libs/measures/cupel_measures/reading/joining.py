@@ -345,6 +345,8 @@ class _Block:
         text = Text.of(memoryview(data)[:cut])
         if len(data) - cut > limits.line or b"\0" in data or not _is_text(text.data):
             return None
+        if data.count(b"\r", 0, cut) != data.count(b"\r\n", 0, cut):
+            return None
         fields = columns_of(text)
         widths = np.diff(fields.breaks, prepend=-1) - 1
         if fields.short.size or widths.max(initial=0) > limits.line:
@@ -377,12 +379,16 @@ def _is_text(data: bytes) -> bool:
 
 
 def _documents(text: Text, fields: columns.Columns, offsets: Ints, profile: Profile) -> Documents | None:
-    """The documents of the lines, with their scores; None where a score or a rank is no number."""
+    """The documents of the lines, with their scores; None where a score is not finite or a rank no number."""
     starts, ends = fields.starts, fields.ends
     score, wrong = numbers(text, starts[columns.SCORE], ends[columns.SCORE])
     ranks = starts[columns.RANK], ends[columns.RANK]
     odd = whole_numbers(text, *ranks)
-    if wrong.size or (odd.size and numbers(text, ranks[0][odd], ranks[1][odd])[1].size):
+    if (
+        wrong.size
+        or not np.isfinite(score).all()
+        or (odd.size and numbers(text, ranks[0][odd], ranks[1][odd])[1].size)
+    ):
         return None
     start = starts[columns.DOCUMENT]
     return Documents(text, start, ends[columns.DOCUMENT] - start, compared(score, profile), offsets)

@@ -51,6 +51,12 @@ NOT_TEXT = declare(
     "a line is not UTF-8 text, or has a NUL byte",
     "save the file as UTF-8",
 )
+LINE_ENDS = declare(
+    "qrels-line-ends",
+    "error",
+    "a line has a carriage return that no newline follows, as lines of an old Mac end",
+    "save the file with newlines (LF, or CR LF) at the ends of lines",
+)
 EMPTY = declare("qrels-empty", "error", "a qrels file has no judgments", "check that it is the right file")
 PARTLY_JUDGED = declare(
     "qrels-partly-judged",
@@ -188,24 +194,35 @@ _FILE_BITS = 16
 
 
 def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[bytes]:
-    """The lines of a text file, without a byte order mark; one that is no text is reported and emptied."""
+    """The lines of a text file, without a byte order mark; one that is no text (reported under `code`) or has
+    a lone carriage return (qrels-line-ends) is reported and emptied."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         findings.add(Finding(code, "the file is UTF-16", name, 1, 1))
         return []
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     try:
         data.decode()
-        if b"\0" not in data:
+        if b"\0" not in data and data.count(b"\r") == data.count(b"\r\n"):
             return lines
     except UnicodeDecodeError:
         pass
     for index, line in enumerate(lines):
-        if (wrong := _no_text(line)) is not None:
-            what = f"byte 0x{line[wrong]:02x} is not UTF-8" if line[wrong] else "a NUL byte"
-            column = len(line[:wrong].decode()) + 1
-            findings.add(Finding(code, what, name, index + 1, column, sample=ascii(line[:60])[2:-1]))
-            lines[index] = b""
+        problem = _no_text(line)
+        found = code if problem is not None else LINE_ENDS
+        wrong = problem if problem is not None else line.find(b"\r", 0, len(line) - 1)
+        if wrong >= 0 and findings.room(found):
+            column, sample = len(line[:wrong].decode()) + 1, ascii(line[:60])[2:-1]
+            findings.add(Finding(found, _what(line[wrong]), name, index + 1, column, sample=sample))
+        elif wrong >= 0:
+            findings.count(found)
+        lines[index] = b"" if wrong >= 0 else line
     return lines
+
+
+def _what(byte: int) -> str:
+    """What is wrong with a byte in a text."""
+    names = {0: "a NUL byte", 13: "a carriage return here, and no newline after it"}
+    return names.get(byte, f"byte 0x{byte:02x} is not UTF-8")
 
 
 def _no_text(line: bytes) -> int | None:
@@ -287,6 +304,8 @@ def _rows(file: QrelsFile, lines: list[bytes], findings: Findings) -> Iterator[t
         words = line.split()
         if len(words) == width and not line.startswith(b"#"):
             yield number, words
+        elif words and not line.startswith(b"#") and not findings.room(COLUMNS):
+            findings.count(COLUMNS)
         elif words and not line.startswith(b"#"):
             findings.add(_wrong_width(file, number, line, len(words), findings))
 
@@ -315,17 +334,18 @@ def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
         slot = table.slot(words[topic], words[document])
         for column, scale, labels, origins in columns:
             label = scale[words[column]]
-            if label <= WRONG:
-                code, message = ERRORS[label], scale.complaint(words[column])
-            elif labels[slot] != ABSENT:
-                code, message = (
-                    TWICE,
-                    _twice(words, file, scale.aspect, table.origin(origins[slot])),
-                )
-            else:
+            if label > WRONG and labels[slot] == ABSENT:
                 labels[slot] = label
                 origins[slot] = number << _FILE_BITS | ordinal
                 continue
+            code = ERRORS[label] if label <= WRONG else TWICE
+            if not table.findings.room(code):
+                table.findings.count(code)
+                continue
+            if label <= WRONG:
+                message = scale.complaint(words[column])
+            else:
+                message = _twice(words, file, scale.aspect, table.origin(origins[slot]))
             table.findings.add(_finding(code, message, file, number, column, lines))
 
 
@@ -353,14 +373,18 @@ def _finding(
 def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
     for number, (topic, subtopic, document, judgment) in _rows(file, lines, table.findings):
         slot = table.slot(topic, document)
-        if not INTEGER.fullmatch(judgment) or abs(int(judgment)) > HIGHEST_INFERRED:
+        wrong = not INTEGER.fullmatch(judgment) or abs(int(judgment)) > HIGHEST_INFERRED
+        code = NOT_INTEGER if wrong else TWICE if (slot, subtopic) in table.subtopics else None
+        if code is None:
+            table.subtopics[slot, subtopic] = int(judgment)
+        elif not table.findings.room(code):
+            table.findings.count(code)
+        elif wrong:
             message = f"{judgment.decode()!r} is no judgment: an integer of at most {HIGHEST_INFERRED:,}"
             table.findings.add(_finding(NOT_INTEGER, message, file, number, 3, lines))
-        elif (slot, subtopic) in table.subtopics:
+        else:
             message = f"document {document.decode()} is judged for subtopic {subtopic.decode()} already"
             table.findings.add(_finding(TWICE, message, file, number, 2, lines))
-        else:
-            table.subtopics[slot, subtopic] = int(judgment)
 
 
 def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:

@@ -194,6 +194,9 @@ def rank_rows(rows: Rows, depth: int | None, file: str | None) -> tuple[Ranking 
         documents = _documents(rows, starts, chosen, offsets[a : b + 1] - low)
         hashed = hashes(documents.text, documents.start, documents.length, seed)
         for row, earlier in duplicates(documents, hashed):
+            if not rows.findings.room(DUPLICATE):
+                rows.findings.count(DUPLICATE)
+                continue
             topic = names[a + int(documents.topic[row])]
             rows.findings.add(_duplicate(rows, documents, (row, earlier), chosen, topic, file))
         if rows.good[chosen].all():
