@@ -1,7 +1,9 @@
 """`cupel admin`: for whoever has a shell on the machine of the service."""
 
+import stat
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from backend.cast import ADMIN, ORGANISER, Clock, make_track, publish_qrels, submit
@@ -25,8 +27,10 @@ def test_a_token_is_printed_once_and_works(system: System, tmp_path: Path) -> No
 
 def test_a_folder_without_tables_says_what_to_do(tmp_path: Path) -> None:
     answer = cupel_admin("token", "--team", "alice", data=tmp_path / "new")
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
+    assert f"there is no data folder of a service at {tmp_path / 'new'}" in answer.output
     assert "cupel admin migrate" in answer.output
+    assert not (tmp_path / "new").exists()
     assert cupel_admin("migrate", data=tmp_path / "new").exit_code == 0
     assert cupel_admin("token", "--team", "alice", data=tmp_path / "new").exit_code == 0
 
@@ -49,5 +53,56 @@ def test_dead_jobs_are_listed_and_revived(system: System, tmp_path: Path, clock:
 
 def test_a_name_that_can_not_be_is_one_sentence(system: System, tmp_path: Path) -> None:
     answer = cupel_admin("token", "--team", "a b", data=tmp_path / "data")
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "Error: 'a b' can't be the name of a team" in answer.output
+
+
+def test_what_it_makes_is_its_owners_alone(tmp_path: Path) -> None:
+    assert cupel_admin("migrate", data=tmp_path / "new").exit_code == 0
+    for path in [tmp_path / "new", *(tmp_path / "new").rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_token_that_is_not_there_is_looked_for_with_the_command(system: System, tmp_path: Path) -> None:
+    answer = cupel_admin("revoke", "12345678", data=tmp_path / "data")
+    assert answer.exit_code == 2
+    assert "cupel admin tokens" in answer.output
+    assert "/v1/" not in answer.output
+    text, token = access.issue(system, ADMIN, team="alice", scope="participant", label="ci")
+    listed = cupel_admin("tokens", data=tmp_path / "data").output
+    assert f"{token.prefix}  alice  participant  in force  'ci'" in listed
+    assert text not in listed
+
+
+def test_tables_that_are_out_of_date_are_the_services_fault(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "cupel.sqlite").touch()
+    answer = cupel_admin("tokens", data=tmp_path / "old")
+    assert answer.exit_code == 3
+    assert "cupel admin migrate" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "right"),
+    [
+        ("CUPEL_WORKERS", "abc", "integer"),
+        ("CUPEL_BLOBS", "s3://x", "give a file: URL"),
+        ("CUPEL_DATABASE", "mysql://me:secret@x/y", "PostgreSQL or SQLite"),
+        ("CUPEL_DATA", "/dev/null/x", "name a folder that you may write to"),
+    ],
+)
+def test_a_setting_that_can_not_be_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, right: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    answer = CliRunner().invoke(admin, ["migrate"])
+    assert answer.exit_code == 2
+    assert answer.output.startswith("Error: ")
+    assert len(answer.output.splitlines()) == 1
+    assert variable in answer.output
+    assert right in answer.output
+    assert "secret" not in answer.output
+
+
+def test_help_has_an_example() -> None:
+    assert "cupel admin token" in CliRunner().invoke(admin, ["--help"]).output.partition("Example:")[2]

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from cupel_client.sdk import Client, ServiceError
-from processes import Serve, Service, command, services, until
+from processes import CUPEL, Serve, Service, command, services, until
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +78,22 @@ def test_a_number_that_makes_no_sense_is_named(tmp_path: Path, option: str) -> N
     second = started_again(tmp_path / "data", option)
     assert second.returncode == 2
     assert option.partition("=")[0] in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("CUPEL_WORKERS", "abc"), ("CUPEL_BLOBS", "s3://x"), ("CUPEL_DATA", "/dev/null/x")],
+)
+def test_a_setting_that_can_not_be_is_named_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, value)
+    done = subprocess.run([CUPEL, "serve", "--port", "0"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("cupel serve: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert variable in done.stderr
 
 
 @pytest.mark.parametrize("part", ["gateway", "worker", "scheduler"])

@@ -1,16 +1,21 @@
 """`cupel admin`: what whoever has a shell on the service's machine may do."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import click
+from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend import access, jobs
-from cupel_backend.errors import Problem
-from cupel_backend.settings import Settings
+from cupel_backend.database import Page
+from cupel_backend.errors import Problem, Unavailable
+from cupel_backend.settings import WrongSetting, read_settings
 from cupel_backend.system import System, open_system
+
+T = TypeVar("T")
 
 data_option = click.option(
     "--data",
@@ -19,9 +24,35 @@ data_option = click.option(
 )
 
 
+USAGE, SERVICE_FAILED = 2, 3
+"""Exit codes, as those of the other verbs."""
+
+REMEDIES = {
+    "token-unknown": "list the tokens with `cupel admin tokens`",
+    "job-unknown": "list the jobs with `cupel admin jobs`",
+}
+"""What would be right on a command line, where it is not what would be right over HTTP."""
+
+
+class Ended(click.ClickException):
+    """The command ends with a message and an exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code
+
+
 @click.group()
-def admin() -> None:
-    """Look after a service from its own machine: tables, tokens, jobs."""
+@click.pass_context
+def admin(context: click.Context) -> None:
+    """Look after a service from its own machine: tables, tokens, jobs.
+
+    \b
+    Example:
+      cupel admin token --team organisers --scope organiser --data cupel-data
+    """
+    before = os.umask(0o077)  # judgments may be secret: what is made here is its owner's alone
+    context.call_on_close(lambda: os.umask(before))
 
 
 @admin.command()
@@ -32,7 +63,7 @@ def migrate(data: Path | None) -> None:
     \b
     Example: cupel admin migrate --data cupel-data
     """
-    with _system(data, migrated=False) as system:
+    with _system(data, new=True) as system:
         system.migrate()
     click.echo("the tables are up to date")
 
@@ -51,6 +82,22 @@ def token(team: str, scope: str, label: str, data: Path | None) -> None:
     with _system(data) as system:
         text, _ = access.issue(system, access.OPERATOR, team=team, scope=scope, label=label)
     click.echo(text)
+
+
+@admin.command("tokens")
+@data_option
+def list_tokens(data: Path | None) -> None:
+    """List tokens, newest first: prefix, team, scope, whether in force, label.
+
+    \b
+    Example: cupel admin tokens --data cupel-data
+    """
+    with _system(data) as system:
+        now = system.now()
+        for one in _all(lambda cursor: access.list_(system, access.OPERATOR, limit=500, cursor=cursor)):
+            expired = one.expires_at is not None and one.expires_at <= now
+            state = "revoked" if one.revoked_at else "expired" if expired else "in force"
+            click.echo(f"{one.prefix}  {one.team}  {one.scope}  {state}  {one.label!r}")
 
 
 @admin.command()
@@ -80,34 +127,47 @@ def list_jobs(state: str, revive: bool, data: Path | None) -> None:
     Example: cupel admin jobs --state dead --revive
     """
     with _system(data) as system:
-        for job in _all_jobs(system, "dead" if revive else state):
+        wanted = "dead" if revive else state
+        for job in _all(lambda at: jobs.list_(system, access.OPERATOR, state=wanted, limit=500, cursor=at)):
             if revive:
                 jobs.revive(system, access.OPERATOR, job.id)
             error = (job.error or "").partition("\n")[0]
             click.echo(f"{job.id}  {job.queue}  {job.attempts}  {job.submission or '-'}  {error}")
 
 
-def _all_jobs(system: System, state: str) -> list[jobs.Job]:
-    found: list[jobs.Job] = []
-    cursor: str | None = None
-    while True:
-        page = jobs.list_(system, access.OPERATOR, state=state, limit=500, cursor=cursor)
+def _all(read: Callable[[str | None], Page[T]]) -> list[T]:
+    """Every item of a list, page after page."""
+    page = read(None)
+    found = list(page.items)
+    while page.next is not None:
+        page = read(page.next)
         found += page.items
-        cursor = page.next
-        if cursor is None:
-            return found
+    return found
 
 
 @contextmanager
-def _system(data: Path | None, *, migrated: bool = True) -> Iterator[System]:
-    """The system of a data folder, its tables up to date; a problem ends the command with its sentence."""
-    given: dict[str, Any] = {} if data is None else {"data": data}
-    system = open_system(Settings(**given))
+def _system(data: Path | None, *, new: bool = False) -> Iterator[System]:
+    """The system of a data folder, its tables up to date; a problem ends the command with its sentence.
+
+    new: there need not be anything yet.
+    """
     try:
-        if migrated:
-            system.ready()
-        yield system
+        settings = read_settings(data=data)
+        if not new and not settings.in_use():
+            raise WrongSetting(
+                f"there is no data folder of a service at {settings.data}: say --data or CUPEL_DATA; "
+                "`cupel serve` and `cupel admin migrate` make a new one"
+            )
+        with closing(open_system(settings)) as system:
+            if not new:
+                system.ready()
+            yield system
+    except WrongSetting as wrong:
+        raise Ended(str(wrong), USAGE) from None
     except Problem as problem:
-        raise click.ClickException(f"{problem.detail}\n{problem.declared.remedy}") from None
-    finally:
-        system.close()
+        remedy = REMEDIES.get(problem.code, problem.declared.remedy)
+        code = SERVICE_FAILED if isinstance(problem, Unavailable) else USAGE
+        raise Ended(f"{problem.detail}\n{remedy}", code) from None
+    except SQLAlchemyError as error:
+        reason = str(error).partition("\n")[0]
+        raise Ended(f"the database can't be used: {reason}", SERVICE_FAILED) from None

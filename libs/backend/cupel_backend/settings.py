@@ -1,14 +1,21 @@
 """All settings, in one typed place: the only one that reads or writes the environment."""
 
+import errno
 import os
 import sys
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MEGABYTE = 1 << 20
+
+
+class WrongSetting(Exception):
+    """Settings that can't be used; the message is a sentence for each, which names its variable."""
 
 
 class Settings(BaseSettings):
@@ -53,6 +60,20 @@ class Settings(BaseSettings):
     metrics_port: int = Field(0, description="port of the worker's /metrics; 0: none (the gateway shows all)")
     polling_seconds: float = Field(0.1, description="how often the folder broker is looked at")
 
+    @field_validator("blobs")
+    @classmethod
+    def _known_store(cls, url: str) -> str:
+        if url and not url.startswith("file:"):
+            raise ValueError("give a file: URL, such as file:///srv/cupel/blobs")
+        return url
+
+    @field_validator("database")
+    @classmethod
+    def _known_database(cls, url: str) -> str:
+        if url and not url.startswith(("sqlite", "postgresql")):
+            raise ValueError("give the SQLAlchemy URL of a PostgreSQL or SQLite database")
+        return url
+
     @cached_property
     def database_url(self) -> str:
         return self.database or f"sqlite:///{self.data.absolute() / 'cupel.sqlite'}"
@@ -80,6 +101,10 @@ class Settings(BaseSettings):
         """Values of all processes that share the data folder, one file a process."""
         return self.data.absolute() / "metrics"
 
+    def in_use(self) -> bool:
+        """Whether there is a service to look after: a database elsewhere, or one in the data folder."""
+        return bool(self.database) or (self.data / "cupel.sqlite").is_file()
+
     def limits(self) -> dict[str, int]:
         """The limits of reading (`cupel_measures.reading.streams.Limits`) that are settings, in bytes."""
         return {
@@ -88,9 +113,20 @@ class Settings(BaseSettings):
         }
 
     def prepare(self) -> None:
-        """Make the folders, and say where metrics go: prometheus_client reads that when first imported."""
-        for folder in (self.data, self.incoming, self.metrics):
-            folder.mkdir(parents=True, exist_ok=True)
+        """Make the folders, and say where metrics go: prometheus_client reads that when first imported.
+
+        Raises WrongSetting where the data folder can't be made or written to.
+        """
+        try:
+            for folder in (self.data, self.incoming, self.metrics):
+                folder.mkdir(parents=True, exist_ok=True)
+                if not os.access(folder, os.W_OK | os.X_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            raise WrongSetting(
+                f"the data folder {self.data} can't be used ({error.strerror}): "
+                "name a folder that you may write to, with CUPEL_DATA or --data"
+            ) from None
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.metrics)
 
     def environment(self) -> dict[str, str]:
@@ -100,6 +136,23 @@ class Settings(BaseSettings):
         """
         own = {f"CUPEL_{name.upper()}": str(value) for name, value in self.model_dump().items()}
         return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
+
+
+def read_settings(**given: object) -> Settings:
+    """Settings of the environment, and over them what is `given` and not None; raises WrongSetting."""
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as problem:
+        raise WrongSetting("; ".join(map(_sentence, problem.errors()))) from None
+
+
+def _sentence(wrong: Mapping[str, Any]) -> str:
+    name = str(wrong["loc"][0])
+    said = "" if name in ("database", "broker") else f" is {wrong['input']!r}"  # those may hold a password
+    reason = wrong["msg"].removeprefix("Value error, ")
+    field = Settings.model_fields[name]
+    about = f"{field.description}; default {field.default!r}" if field.default != "" else field.description
+    return f"CUPEL_{name.upper()}{said}: {reason[0].lower()}{reason[1:]} ({about})"
 
 
 def checker_environment() -> dict[str, str]:

@@ -8,7 +8,7 @@ import sys
 
 import uvicorn
 
-from cupel_backend.settings import Settings
+from cupel_backend.settings import WrongSetting, read_settings
 from cupel_backend.system import open_system
 from cupel_gateway.app import create_app
 from cupel_gateway.watching import OneLine
@@ -22,7 +22,10 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    app = create_app(open_system(Settings()))
+    try:
+        app = create_app(open_system(read_settings()))
+    except WrongSetting as wrong:
+        sys.exit(f"python -m cupel_gateway: {wrong}")
     config = uvicorn.Config(
         app,
         host=options.host,

@@ -3,11 +3,11 @@
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
-SERVICE_FAILED = 3
+USAGE, SERVICE_FAILED = 2, 3
 
 EXAMPLE = Path(__file__).parent / "example"
 
@@ -36,12 +36,11 @@ def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
       cupel serve --data /srv/cupel --port 8080
     """
     # Imported here: every other verb would pay for it at its start.
-    from cupel_backend.settings import Settings
+    from cupel_backend.settings import WrongSetting, read_settings
     from cupel_standalone import serving, supervising
 
-    given: dict[str, Any] = {"data": data, "workers": workers}
     try:
-        settings = Settings(**{name: value for name, value in given.items() if value is not None})
+        settings = read_settings(data=data, workers=workers)
         serving.serve(
             settings,
             host=host,
@@ -49,8 +48,10 @@ def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
             say=log,
             ready=lambda url: welcome(url, serving.token_file(settings.data)),
         )
-    except (serving.CannotServe, supervising.GaveUp, OSError, ValueError) as error:
-        fail(str(error))
+    except WrongSetting as error:
+        fail(str(error), USAGE)
+    except (serving.CannotServe, supervising.GaveUp, OSError) as error:
+        fail(str(error), SERVICE_FAILED)
     log("cupel", "stopped")
 
 
@@ -69,10 +70,10 @@ def welcome(url: str, token: Path) -> None:
         click.echo(f"  cupel login {url} --token-file {token}\n")
 
 
-def fail(message: str) -> NoReturn:
-    """End with a message and the exit code that says that the service failed."""
+def fail(message: str, code: int) -> NoReturn:
+    """End with a message."""
     click.echo(f"cupel serve: {message}", err=True)
-    raise SystemExit(SERVICE_FAILED)
+    raise SystemExit(code)
 
 
 @click.command()

@@ -25,7 +25,7 @@ def serve(settings: Settings, *, host: str, port: int, say: Say, ready: Callable
     """Serve `settings.data` at host:port until SIGTERM or SIGINT.
 
     port: 0 takes a free one. say: shows a line of the log, (who, text). ready: called once with the URL, when
-    the service answers. Raises CannotServe, or GaveUp when a child can't be kept alive.
+    the service answers. Raises WrongSetting, CannotServe, or GaveUp when a child can't be kept alive.
     """
     os.umask(0o077)  # judgments may be secret: the data folder is its owner's alone
     settings.prepare()

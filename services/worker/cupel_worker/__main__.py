@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from functools import cache
 
 from cupel_backend import jobs, maintenance, metrics, queue
 from cupel_backend.evaluations import HANDLERS
-from cupel_backend.settings import Settings
+from cupel_backend.settings import WrongSetting, read_settings
 from cupel_backend.system import System, open_system
 
 log = logging.getLogger("cupel_worker")
@@ -20,12 +19,12 @@ log = logging.getLogger("cupel_worker")
 @cache
 def system() -> System:
     """The system of this process, opened when first needed: in a worker that is after its fork."""
-    return open_system(Settings())
+    return open_system(read_settings())
 
 
 def worker() -> int:
     """Work on jobs in a pool of processes until SIGTERM, which lets running jobs end first."""
-    settings = Settings()
+    settings = read_settings()
     endpoint = None
     if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
         endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
@@ -62,7 +61,7 @@ def scheduler() -> int:
 def serve_metrics() -> int:
     """Answer Prometheus for the processes that share the data folder, as long as the worker lives."""
     stop, parent = _stopping(), os.getppid()
-    settings = Settings()
+    settings = read_settings()
     settings.prepare()
     metrics.serve(settings.metrics, settings.metrics_port, system)
     while os.getppid() == parent and not stop.wait(1):
@@ -87,9 +86,13 @@ def main() -> int:
     if len(sys.argv) != 2 or sys.argv[1] not in ROLES:
         print(f"usage: python -m cupel_worker {'|'.join(ROLES)}", file=sys.stderr)
         return 2
-    with suppress(KeyboardInterrupt):
+    try:
         return ROLES[sys.argv[1]]()
-    return 0
+    except KeyboardInterrupt:
+        return 0
+    except WrongSetting as wrong:
+        print(f"python -m cupel_worker: {wrong}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
