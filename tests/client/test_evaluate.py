@@ -1,5 +1,6 @@
 """`cupel evaluate`, through the command line."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -7,8 +8,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -33,6 +35,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "quality.txt").write_text("1 0 a 0\n1 0 b 3\n2 0 a 1\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@contextlib.contextmanager
+def piped(text: str) -> Iterator[str]:
+    """The name of a pipe that holds `text`, as of `<(cat file)`."""
+    out, into = os.pipe()
+    os.write(into, text.encode())
+    os.close(into)
+    yield f"/dev/fd/{out}"
+    os.close(out)
 
 
 def cupel(*arguments: str) -> Result:
@@ -275,6 +287,7 @@ def test_many_runs_are_scored_alike_by_any_number_of_processes(folder: Path) -> 
         (["qrels.txt", "good.txt", "--profile", "trec_eval"], "trec_eval-9"),
         (["qrels.txt", "good.txt", "--format", "xml"], "jsonl"),
         (["qrels.txt", "good.txt", "--depth", "0"], "depth"),
+        (["qrels.txt", "good.txt", "--depth", "99999999999999999999"], "depth"),
         (["--aspect", "quality", "good.txt"], "NAME=FILE"),
         (["--aspect", "quality=missing.txt", "good.txt"], "missing.txt"),
         (["--aspect", "a=qrels.txt", "--aspect", "a=quality.txt", "good.txt"], "two files for one aspect"),
@@ -322,6 +335,63 @@ def test_the_command_ends_quietly_when_its_reader_goes_away(folder: Path, root: 
         assert process.stderr is not None
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_run_that_cannot_be_read_is_refused_and_the_others_are_scored(folder: Path) -> None:
+    (folder / "dir").mkdir()
+    result = cupel("qrels.txt", "dir", "good.txt", "-m", "AP", "--format", "jsonl")
+    assert list(values(result)) == [("good.txt", "AP", "all")]
+    assert result.exit_code == 1
+    assert "dir: error file-unreadable: it can't be read: Is a directory" in result.stderr
+
+
+def test_qrels_that_cannot_be_read_are_refused(folder: Path) -> None:
+    (folder / "dir").mkdir()
+    result = cupel("dir", "good.txt")
+    assert result.exit_code == 1
+    assert "dir: error file-unreadable" in result.stderr
+
+
+def test_pipes_are_read_once() -> None:
+    with piped(QRELS) as qrels, piped(GOOD) as run:
+        result = cupel(qrels, run, "-m", "AP", "--format", "jsonl")
+    assert list(values(result).values()) == [2 / 3]
+    with piped(QRELS) as qrels, piped(BAD) as run:
+        assert "run-rank" in cupel("--aspect", f"relevance={qrels}", run).stderr
+
+
+def test_a_run_beside_its_own_compression_keeps_its_ending(folder: Path) -> None:
+    (folder / "good.txt.gz").write_bytes(gzip.compress(GOOD.encode(), mtime=0))
+    found = values(cupel("qrels.txt", "good.txt", "good.txt.gz", "-m", "AP", "--format", "jsonl"))
+    assert [run for run, _, _ in found] == ["good.txt", "good.txt.gz"]
+
+
+def command(folder: Path, root: Path, *arguments: str, **more: Any) -> "subprocess.CompletedProcess[bytes]":
+    """The command in a process of its own."""
+    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
+    whole = [sys.executable, "-c", "from cupel_client.cli import main; main()", "evaluate", *arguments]
+    environment = {**os.environ, "PYTHONPATH": paths, **more.pop("env", {})}
+    return subprocess.run(whole, cwd=folder, env=environment, stderr=subprocess.PIPE, check=False, **more)
+
+
+def test_characters_that_the_encoding_lacks_are_escaped(folder: Path, root: Path) -> None:
+    (folder / "caf\xe9.txt").write_text(GOOD)
+    for form in ("table", "jsonl", "csv"):
+        arguments = ("qrels.txt", "caf\xe9.txt", "-m", "AP", "--format", form)
+        done = command(folder, root, *arguments, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"})
+        assert done.returncode == 0, done.stderr
+        assert b"caf" in done.stdout
+
+
+def test_a_closed_or_full_output_brings_a_sentence(folder: Path, root: Path) -> None:
+    closed = command(folder, root, "qrels.txt", "good.txt", preexec_fn=lambda: os.close(1))
+    assert (closed.returncode, closed.stderr) == (1, b"Error: standard output is closed\n")
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("wb") as full:
+            done = command(folder, root, "qrels.txt", "good.txt", "--format", "csv", stdout=full)
+        assert done.returncode == 2
+        assert b"No space left" in done.stderr
+        assert b"Exception" not in done.stderr
 
 
 # --- real collections --------------------------------------------------------------------------------------

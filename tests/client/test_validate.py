@@ -1,9 +1,12 @@
 """`cupel validate`, through the command line."""
 
+import contextlib
 import csv
 import gzip
 import io
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@contextlib.contextmanager
+def piped(text: str) -> Iterator[str]:
+    """The name of a pipe that holds `text`, as of `<(cat file)`."""
+    out, into = os.pipe()
+    os.write(into, text.encode())
+    os.close(into)
+    yield f"/dev/fd/{out}"
+    os.close(out)
 
 
 def cupel(*arguments: str) -> Result:
@@ -180,3 +193,21 @@ def test_clef_runs_are_accepted_with_their_known_defects(shared: Path) -> None:
         assert code in run["totals"], name
     assert len(runs[0]["profile_effects"]["rank_column"]) == 66
     assert len(runs[1]["profile_effects"]["single_precision"]) > 0
+
+
+def test_what_cannot_be_read_is_an_error_of_that_file(folder: Path) -> None:
+    (folder / "dir").mkdir()
+    found = {one["file"]: one for one in verdicts("dir", "good.txt")}
+    assert (found["dir"]["verdict"], found["dir"]["totals"]) == ("refused", {"file-unreadable": 1})
+    assert found["good.txt"]["verdict"] == "accepted"
+
+
+def test_qrels_that_cannot_be_read_are_refused(folder: Path) -> None:
+    (folder / "dir").mkdir()
+    found = verdicts("--qrels", "dir", "good.txt")
+    assert [(one["kind"], one["verdict"]) for one in found] == [("qrels", "refused"), ("run", "accepted")]
+
+
+def test_pipes_are_read_once() -> None:
+    with piped(QRELS) as qrels, piped(GOOD) as run:
+        assert [one["kind"] for one in verdicts(qrels, run)] == ["qrels", "run"]

@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from cupel_client import __version__
+from cupel_client.output import give_up, prepare
 
 VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate:evaluate", "Score runs against qrels."),
@@ -97,6 +98,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """The console script."""
     try:
+        prepare()
         code = cli.main(prog_name="cupel", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as problem:
@@ -105,8 +107,10 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
+        give_up()
         code = NEGATIVE  # as click ends where a reader went away (`cupel ... | head`)
     except OSError as problem:
+        give_up()
         click.echo(f"cupel: {problem.strerror or problem}: {problem.filename or ''}".rstrip(": "), err=True)
         code = USAGE
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,7 +1,9 @@
 """What the command prints: tables for people, and json, jsonl and csv for programs."""
 
 import csv
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +39,21 @@ def console(*, stderr: bool = False) -> "Console":
     file = sys.stderr if stderr else sys.stdout
     width = None if file.isatty() else WIDTH_IN_FILES
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def prepare() -> None:
+    """Make printing never fail for a character: what the encoding lacks is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:  # closed by who called: there is nobody to print for
+        raise click.ClickException("standard output is closed")
+
+
+def give_up() -> None:
+    """Print nothing more: what is still to be written goes nowhere, and so can't fail at the end."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_json(value: Any) -> None:

@@ -9,9 +9,10 @@ import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline import reports, verdicts
+from cupel_client.offline.files import InputFile, unreadable
 from cupel_client.offline.names import names_of
 from cupel_client.offline.processes import each
-from cupel_client.offline.scoring import Job, score
+from cupel_client.offline.scoring import DEEPEST, Job, score
 from cupel_client.output import format_option
 from cupel_measures.findings import Refused
 from cupel_measures.grammar import parse_many
@@ -31,9 +32,7 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
         name, separator, file = value.partition("=")
         if not separator or not name or not file:
             self.fail(f"expected NAME=FILE, as in relevance=qrels.txt, got {value!r}", param, ctx)
-        if not Path(file).is_file():
-            self.fail(f"there is no file {file!r}", param, ctx)
-        return name, Path(file)
+        return name, InputFile().convert(file, param, ctx)
 
 
 @click.command()
@@ -42,7 +41,7 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
     nargs=-1,
     required=True,
     metavar="QRELS RUN...",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=InputFile(),
 )
 @click.option(
     "-m", "--measures", "texts", multiple=True, metavar="MEASURES", help="Measures, between blanks."
@@ -52,7 +51,7 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
 @click.option(
     "--aspect", "aspects", multiple=True, type=AspectFile(), help="A plain qrels file of an aspect."
 )
-@click.option("--depth", type=click.IntRange(1), help="Cut rankings at this many documents first.")
+@click.option("--depth", type=click.IntRange(1, DEEPEST), help="Cut rankings at this many documents first.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes to use (default: all cores).")
 @format_option("trec_eval")
 def evaluate(
@@ -107,8 +106,11 @@ def read(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> Collection:
     try:
         return collection_for(qrels, dict(aspects))
     except Refused as refused:
-        verdicts.say(refused.findings, file=str(qrels or ""))
-        raise click.exceptions.Exit(NEGATIVE) from None
+        findings = refused.findings
+    except OSError as problem:
+        findings = unreadable(problem, qrels or Path())
+    verdicts.say(findings, file=str(qrels or ""))
+    raise click.exceptions.Exit(NEGATIVE)
 
 
 def _job(collection: Collection, words: str, depth: int | None, *, story: bool) -> Job:

@@ -12,13 +12,15 @@ COMPRESSIONS = (".gz", ".bz2", ".zst", ".zip")
 def names_of(paths: Sequence[Path]) -> list[str]:
     """A different name for each path: base names, with as much of the folders as tells equal ones apart.
 
+    Where only a compression's ending tells two files apart, all keep theirs.
     Raises click.UsageError where a file is given twice.
     """
-    parts = [(*path.absolute().parts[:-1], _plain(path.name)) for path in paths]
-    again = [path for path, times in Counter(path.absolute() for path in paths).items() if times > 1]
-    if again or len(set(parts)) < len(parts):
-        twice = again[0] if again else Path(*Counter(parts).most_common(1)[0][0])
-        raise click.UsageError(f"{twice} is given twice")
+    whole = [path.absolute() for path in paths]
+    if again := [path for path, times in Counter(whole).items() if times > 1]:
+        raise click.UsageError(f"{again[0]} is given twice")
+    parts = [(*path.parts[:-1], _plain(path.name)) for path in whole]
+    if len(set(parts)) < len(parts):  # run.txt and run.txt.gz: the endings tell them apart
+        parts = [path.parts for path in whole]
     names = ["/".join(one[-1:]) for one in parts]
     depth = 1
     while len(set(names)) < len(names):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
 from cupel_measures.evaluating import aggregate, check, evaluate
 from cupel_measures.findings import Findings, Refused
@@ -13,6 +14,8 @@ from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Floats, Qrels, Run
 from cupel_measures.reading.runs import check_against, digest, join, join_run, read_run
 
+DEEPEST = 2**31 - 1
+"""The largest depth of a cut: ranks are int32."""
 UNJUDGED = parse("Unjudged@10")
 
 
@@ -56,7 +59,7 @@ class Scored:
 
 
 def score(path: Path, job: Job) -> Scored:
-    """Read and score one run. OSError where the file can't be read."""
+    """Read and score one run."""
     profile = profiles.find(job.profile)
     run: Run | None = None
     try:
@@ -70,6 +73,8 @@ def score(path: Path, job: Job) -> Scored:
             joined = join_run(path, job.qrels, profile=profile, depth=job.depth)
     except Refused as refused:
         return Scored(path, refused.findings)
+    except OSError as problem:
+        return Scored(path, unreadable(problem, path))
     scores = evaluate(job.qrels, joined, job.parsed)
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))

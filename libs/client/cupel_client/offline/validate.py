@@ -1,5 +1,6 @@
 """`cupel validate`: say everything that is wrong with files, and what is worth knowing about them."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +12,15 @@ import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline import verdicts
+from cupel_client.offline.files import InputFile, first_row, unreadable
 from cupel_client.offline.processes import each
+from cupel_client.offline.scoring import DEEPEST
 from cupel_client.output import format_option, write_csv, write_json, write_jsonl
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.model import Qrels
 from cupel_measures.reading.collections import Collection, collection_for, is_collection
 from cupel_measures.reading.qrels import qrels_digest
 from cupel_measures.reading.runs import check_against, check_judged, digest, profile_effects, read_run
-from cupel_measures.reading.streams import open_plain
 
 Kind = Literal["run", "qrels", "collection"]
 COLUMNS = ("file", "kind", "verdict", "severity", "code", "line", "column", "topic", "message", "sample")
@@ -51,16 +53,14 @@ class Checked:
 
 
 @click.command()
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("files", nargs=-1, required=True, type=InputFile())
 @click.option(
     "-q",
     "--qrels",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=InputFile(),
     help="Qrels or collection file whose topics the runs should have; all FILES are runs then.",
 )
-@click.option("--depth", type=click.IntRange(1), help="Depth at which the track cuts rankings.")
+@click.option("--depth", type=click.IntRange(1, DEEPEST), help="Depth at which the track cuts rankings.")
 @click.option("--all", "everything", is_flag=True, help=f"List more than {LISTED} findings of a kind.")
 @format_option()
 def validate(
@@ -92,17 +92,12 @@ def validate(
 
 
 def _kind(path: Path, only_runs: bool) -> Kind:
-    if is_collection(path):
-        return "collection"
+    with contextlib.suppress(OSError):  # is told when it is read
+        if is_collection(path):
+            return "collection"
     if only_runs:
         return "run"
-    try:
-        with open_plain(path) as stream:
-            begin = stream.read(1 << 16)
-    except Refused:
-        return "run"
-    rows = (line.split() for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line[:1] != b"#")
-    return "qrels" if len(next(filter(None, rows), [])) == 4 else "run"
+    return "qrels" if len(first_row(path)) == 4 else "run"
 
 
 def _judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
@@ -110,11 +105,14 @@ def _judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
     checked: list[Checked] = []
     beside: Qrels | None = None
     for path in paths:
-        kind: Kind = "collection" if is_collection(path) else "qrels"
+        kind: Kind = "qrels"
         try:
+            kind = "collection" if is_collection(path) else "qrels"
             collection = collection_for(path)
         except Refused as refused:
             checked.append(Checked(path, kind, refused.findings))
+        except OSError as problem:
+            checked.append(Checked(path, kind, unreadable(problem, path)))
         else:
             checked.append(Checked(path, kind, collection.findings, _facts(collection)))
             beside = beside or collection.qrels
@@ -138,6 +136,8 @@ def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
         run = read_run(path, depth=depth)
     except Refused as refused:
         return Checked(path, "run", refused.findings)
+    except OSError as problem:
+        return Checked(path, "run", unreadable(problem, path))
     findings = run.findings
     if qrels is not None:
         findings.extend(check_against(run, qrels.topics, file=path.name))
