@@ -1,7 +1,10 @@
 """The checking process: may be killed at any time, by the file, by the limits, by the system."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +142,47 @@ def test_whoever_gets_no_turn_is_asked_to_come_back(make: Callable[..., Checkers
         checkers.check(request(tmp_path))
     assert refusal.value.retry_after
     thread.join()
+
+
+def test_a_process_outlives_the_thread_that_needed_it_first(
+    make: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make(checkers=1)
+    thread = threading.Thread(target=checkers.check, args=[request(tmp_path)])
+    thread.start()
+    thread.join()
+    [first] = own_checkers()
+    time.sleep(0.1)  # for a signal to arrive, if there were one
+    checkers.check(request(tmp_path))
+    assert [process.pid for process in own_checkers()] == [first.pid]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_checker_ends_with_a_killed_service_in_the_midst_of_a_file(tmp_path: Path) -> None:
+    script = "import json, sys; from cupel_backend.checking import Checkers, Settings; "
+    script += "Checkers(Settings()).check(json.loads(sys.argv[1]))"
+    service = subprocess.Popen([sys.executable, "-c", script, json.dumps(endless(tmp_path))])
+    writer = os.open(tmp_path / "fifo", os.O_WRONLY)  # the checker has opened the file, and waits for it
+    [checker] = own_checkers()
+    service.kill()
+    service.wait()
+    assert psutil.wait_procs([checker], timeout=10)[1] == []
+    os.close(writer)
+
+
+def test_a_checker_may_not_compute_for_ever(make: Callable[..., Checkers], tmp_path: Path) -> None:
+    make(checker_seconds=20).check(request(tmp_path))
+    [process] = own_checkers()
+    assert 20 <= process.rlimit(psutil.RLIMIT_CPU)[0] < 60
+
+
+def test_a_full_disk_is_not_the_fault_of_the_file(make: Callable[..., Checkers], tmp_path: Path) -> None:
+    checkers = make()
+    with pytest.raises(Unavailable) as refusal:
+        checkers.check(request(tmp_path) | {"ranking": "/dev/full"})
+    assert refusal.value.code == "storage-failed"
+    assert refusal.value.retry_after
+    assert checkers.check(request(tmp_path))["tag"] == "run"
 
 
 def test_closing_ends_every_process(tmp_path: Path) -> None:

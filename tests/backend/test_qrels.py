@@ -24,7 +24,17 @@ from backend.cast import (
     upload_qrels,
     work_off,
 )
-from cupel_backend import evaluations, jobs, leaderboards, maintenance, qrels, submissions, tracks
+from cupel_backend import (
+    evaluations,
+    jobs,
+    leaderboards,
+    maintenance,
+    planning,
+    qrels,
+    submissions,
+    tracks,
+)
+from cupel_backend.access import Principal
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
 from cupel_backend.system import System
 
@@ -108,11 +118,12 @@ def test_the_first_version_is_current_at_once_when_nobody_submitted(system: Syst
 
 def test_submissions_before_any_judgments_are_scored_when_they_come(system: System) -> None:
     received = submit(system, ALICE)
-    assert (received.state, received.jobs) == ("queued", ())
+    assert (received.state, received.jobs) == ("waiting", ())
     board = leaderboards.board(system, ALICE, "track")
     assert board is not None
     assert (board.qrels, board.rows, [one.submission for one in board.unscored]) == (None, (), [received.id])
     assert publish_qrels(system).state == "publishing"
+    assert submissions.get(system, ALICE, received.id).state == "queued"
     assert work_off(system) == 1
     assert state(system, 1) == "current"
     assert board_scores(system) == {received.id: 1.0}
@@ -124,10 +135,10 @@ def test_the_board_switches_when_every_submission_is_scored_and_not_before(syste
     work_off(system)
     old = board_scores(system)
     version = publish_qrels(system, relevance=CORRECTED)
-    assert (version.state, version.progress) == ("publishing", qrels.Progress(2, 0, 0))
+    assert (version.state, version.progress) == ("publishing", planning.Progress(2, 0, 0))
     work_one(system)
     assert board_scores(system) == old
-    assert qrels.get(system, ALICE, "track", 2).progress == qrels.Progress(2, 1, 0)
+    assert qrels.get(system, ALICE, "track", 2).progress == planning.Progress(2, 1, 0)
     work_one(system)
     assert [state(system, 1), state(system, 2)] == ["superseded", "current"]
     assert board_scores(system) != old
@@ -162,7 +173,7 @@ def test_a_dead_job_does_not_hold_the_switch_and_is_listed_as_not_scored(
     assert board is not None
     assert board.rows == ()
     assert [(one.submission, "failed" in one.reason) for one in board.unscored] == [(received.id, True)]
-    assert qrels.get(system, ALICE, "track", 2).progress == qrels.Progress(1, 0, 1)
+    assert qrels.get(system, ALICE, "track", 2).progress == planning.Progress(1, 0, 1)
 
 
 def test_a_revived_job_brings_its_submission_back_to_the_board(system: System, clock: Clock) -> None:
@@ -185,7 +196,67 @@ def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
     assert (third.number, state(system, 2)) == (3, "superseded")
     work_off(system)
     assert [state(system, number) for number in (1, 2, 3)] == ["superseded", "superseded", "current"]
-    assert board_scores(system, 2) == {}
+    assert qrels.get(system, ALICE, "track", 2).progress == planning.Progress(1, 0, 0)
+    unfinished = leaderboards.board(system, ORGANISER, "track", qrels=2)
+    assert unfinished is not None
+    assert unfinished.rows == ()
+    with pytest.raises(NotFound):
+        board_scores(system, 2)
+
+
+@pytest.mark.parametrize("principal", [ALICE, STRANGER])
+def test_what_a_version_would_change_is_for_organisers_until_it_is_current(
+    system: System, principal: Principal
+) -> None:
+    publish_qrels(system)
+    received = submit(system, ALICE)
+    work_off(system)
+    publish_qrels(system, relevance=CORRECTED)
+    submit(system, BOB, run_file(POOR))  # holds the switch
+    work_one(system)
+    for forbidden in (
+        lambda: leaderboards.board(system, principal, "track", qrels=2),
+        lambda: qrels.diff(system, principal, "track", 2, base=1, measure="AP"),
+        lambda: qrels.diff(system, principal, "track", 1, base=2, measure="AP"),
+        lambda: evaluations.scores(system, ALICE, received.id, qrels=2),
+    ):
+        with pytest.raises(NotFound):
+            forbidden()
+    for organiser in (ORGANISER, ADMIN):
+        assert leaderboards.board(system, organiser, "track", qrels=2) is not None
+        assert qrels.diff(system, organiser, "track", 2, base=1, measure="AP").rows
+    work_off(system)
+    assert leaderboards.board(system, principal, "track", qrels=2) is not None
+
+
+def test_a_submission_stays_scored_whatever_becomes_of_other_versions(system: System, clock: Clock) -> None:
+    publish_qrels(system)
+    received = submit(system, ALICE)
+    work_off(system)
+
+    def state_now() -> str:
+        return submissions.get(system, ALICE, received.id).state
+
+    publish_qrels(system, relevance=CORRECTED)
+    assert state_now() == "scored"
+    kill_one(system, clock)
+    publish_qrels(system, relevance=CORRECTED)
+    work_off(system)
+    assert state(system, 3) == "current"
+    assert state_now() == "scored"
+
+
+def test_a_submission_is_partly_scored_while_some_of_the_plan_is_missing(
+    system: System, clock: Clock
+) -> None:
+    publish_qrels(system)
+    received = submit(system, ALICE)
+    work_off(system)
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "P@2"]})
+    kill_one(system, clock)
+    assert submissions.get(system, ALICE, received.id).state == "partly"
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
+    assert submissions.get(system, ALICE, received.id).state == "scored"
 
 
 def test_publishing_again_changes_nothing_and_an_older_one_is_refused(system: System) -> None:
@@ -269,9 +340,9 @@ def test_what_moved_between_two_versions_is_told(system: System) -> None:
 
 
 def test_findings_of_judgments_are_for_organisers(system: System) -> None:
-    files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "extra.txt": b""}
+    files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "extra.txt": b"", "": b""}
     version = qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
-    assert version.findings.warnings
+    assert version.findings.totals == {"collection-file-unused": 2}
     qrels.publish(system, ORGANISER, "track", 1)
     assert not qrels.get(system, ALICE, "track", 1).findings.warnings
 

@@ -5,9 +5,12 @@ path. Nothing but JSON comes back, so even a subverted checker can only claim so
 Run by `checking.Checkers`; knows neither settings nor database.
 """
 
+import ctypes
 import json
+import os
 import re
 import resource
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -25,6 +28,7 @@ from cupel_measures.reading.streams import Limits
 
 Verdict = dict[str, Any]
 
+PR_SET_PDEATHSIG = 1
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 LISTED = 20
@@ -32,15 +36,39 @@ LISTED = 20
 
 
 def main() -> None:
-    """Answer requests until standard input ends; the first line gives the limit on memory in bytes."""
-    memory = json.loads(sys.stdin.readline())["memory"]
+    """Answer requests until standard input ends.
+
+    The first line gives the limits of memory (bytes) and of processor time for a file (seconds), and the
+    id of the process that asks.
+    """
+    limits = json.loads(sys.stdin.readline())
+    _end_with(limits["parent"])
+    memory = limits["memory"]
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answer = sys.stdout
     sys.stdout = sys.stderr  # nothing printed by a library may pass for an answer
     for line in sys.stdin:
         request = json.loads(line)
+        _allow(limits["seconds"])
         print(json.dumps(_verdict(request), default=str), file=answer, flush=True)
+
+
+def _end_with(parent: int) -> None:
+    """Have Linux end this process with the thread that started it, also in the midst of a file."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # gone before we could ask
+        sys.exit(1)
+
+
+def _allow(seconds: float) -> None:
+    """Limit what this process may compute from now on, should nobody be left to end it."""
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    wanted = int(used + seconds) + 2
+    allowed = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_CPU, (allowed, most))
 
 
 def _verdict(request: Mapping[str, Any]) -> Verdict:
@@ -51,6 +79,10 @@ def _verdict(request: Mapping[str, Any]) -> Verdict:
         return {"refused": True, "findings": packed(problem.findings)}
     except MemoryError:
         return {"killed": "memory"}
+    except OSError as error:
+        if error.errno is None:  # what a library raises for content that it can't read
+            raise
+        return {"killed": "storage"}
 
 
 def _check_run(request: Mapping[str, Any]) -> Verdict:

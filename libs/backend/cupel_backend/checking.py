@@ -11,11 +11,13 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import Empty, LifoQueue
 from time import monotonic
 from typing import Any
 
+from cupel_backend.blobs import RETRY_SECONDS, STORAGE_FAILED
 from cupel_backend.errors import Invalid, Unavailable, declare
 from cupel_backend.settings import MEGABYTE, Settings, checker_environment
 
@@ -37,6 +39,7 @@ class Checkers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._starter = ThreadPoolExecutor(1, "starter of checkers")  # see checker._end_with
         self._free: LifoQueue[_Checker | None] = LifoQueue()
         for _ in range(settings.checkers):
             self._free.put(None)
@@ -44,11 +47,14 @@ class Checkers:
     def check(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The verdict on the file that `request` names (see checker.py).
 
-        Raises Invalid (check-ended) where it ended without one, Unavailable if no turn came in time.
+        Raises Invalid (check-ended) where it ended without one, Unavailable if no turn came in time or
+        the checker could not store what it made.
         """
         deadline = monotonic() + self._settings.checker_seconds
         with self._turn(deadline) as checker:
             verdict = checker.ask(request, deadline)
+        if verdict.get("killed") == "storage":
+            raise STORAGE_FAILED("what came of the file could not be stored", retry_after=RETRY_SECONDS)
         if "killed" in verdict:
             raise CHECK_ENDED(_ENDINGS[verdict["killed"]].format(self._settings))
         return verdict
@@ -60,20 +66,21 @@ class Checkers:
         except Empty:
             raise CHECKERS_BUSY("no checking process became free in time", retry_after=10) from None
         try:
-            checker = _still_usable(checker) or _Checker(self._settings)
+            checker = _still_usable(checker) or self._starter.submit(_Checker, self._settings).result()
             yield checker
         finally:
             self._free.put(_still_usable(checker))
 
     def close(self) -> None:
-        """End the processes that are free."""
+        """End the processes that are free, then, with the thread that started them, all others."""
         while True:
             try:
                 checker = self._free.get_nowait()
             except Empty:
-                return
+                break
             if checker is not None:
                 checker.end()
+        self._starter.shutdown()
 
 
 def _still_usable(checker: "_Checker | None") -> "_Checker | None":
@@ -103,7 +110,8 @@ class _Checker:
             env=checker_environment(),
             start_new_session=True,  # Ctrl-C is for the service, which then ends its checkers
         )
-        self._send({"memory": settings.checker_megabytes * MEGABYTE})
+        limits = {"memory": settings.checker_megabytes * MEGABYTE, "seconds": settings.checker_seconds}
+        self._send({"parent": os.getpid(), **limits})
 
     @property
     def usable(self) -> bool:

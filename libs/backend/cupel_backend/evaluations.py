@@ -43,7 +43,7 @@ SCORE_UNKNOWN = declare(
 VERSION_NOT_PUBLISHED = declare(
     "qrels-not-published",
     NotFound,
-    "the track has no such published qrels version",
+    "the track has no such published qrels version that you may see",
     "leave the version out for the current one, or list them with GET /v1/tracks/{track}/qrels",
 )
 
@@ -119,13 +119,18 @@ def topic_scores(
     )
 
 
-def published(connection: Connection, track: Row[Any], number: int | None) -> Row[Any] | None:
-    """A published version of the track: `number`, else the current one, which there may not be yet."""
+def published(
+    connection: Connection, principal: Principal, track: Row[Any], number: int | None
+) -> Row[Any] | None:
+    """A published version of the track: `number`, else the current one, which there may not be yet.
+
+    One that the board does not show yet, or never did, is for organisers of the track only.
+    """
     if number is None and track.current is None:
         return None
     wanted = and_(qrels_rows.c.track_id == track.id, qrels_rows.c.number == (number or track.current))
     row = connection.execute(select(qrels_rows).where(wanted, qrels_rows.c.published_at.is_not(None))).first()
-    if row is None:
+    if row is None or (row.current_since is None and not tracks.organises(principal, track)):
         raise VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no published qrels version {number}")
     return row
 
@@ -135,7 +140,7 @@ def _read(
 ) -> tuple[Row[Any], Row[Any] | None]:
     row = submissions.visible(connection, principal, submission)
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
-    return track, published(connection, track, number)
+    return track, published(connection, principal, track, number)
 
 
 def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]) -> Select[Any]:
@@ -194,7 +199,8 @@ def evaluate(system: "System", claim: Claim) -> None:
     with writing(system.engine) as connection:
         insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
-        touch(connection, [work.track.id])
+        if work.submission.withdrawn_at is None:
+            touch(connection, [work.track.id])
     system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
     planning.settle(system, work.track.id)
 

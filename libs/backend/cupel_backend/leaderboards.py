@@ -87,7 +87,7 @@ def board(
         etag = _etag(row, text, qrels, limit, cursor)
         if etag == known:
             return None
-        version = published(connection, row, qrels)
+        version = published(connection, principal, row, qrels)
         begin = _position(cursor)
         ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
@@ -106,12 +106,15 @@ def board(
         )
 
 
-def rows(system: "System", track: str, *, measure: str, qrels: int) -> tuple[str, dict[str, Row]]:
+def rows(
+    system: "System", principal: Principal, track: str, *, measure: str, qrels: int
+) -> tuple[str, dict[str, Row]]:
     """The canonical text of `measure`, and every ranked row under a version, by submission, in order."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.measure(measure, row)
-        ranked = _ranked(connection, row, published(connection, row, qrels), text, 0, None)
+        version = published(connection, principal, row, qrels)
+        ranked = _ranked(connection, row, version, text, 0, None)
         return text, {one.id: _row(one) for one in ranked}
 
 

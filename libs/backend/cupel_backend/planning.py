@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Select, and_, exists, func, or_, select,
 
 from cupel_backend import jobs
 from cupel_backend.database import reading, writing
-from cupel_backend.tables import JOB_STATES, qrels, submissions, tracks
+from cupel_backend.tables import JOB_STATES, qrels, scores, submissions, tracks
 from cupel_backend.tables import jobs as job_rows
 from cupel_measures.evaluating import SCORING_VERSION
 
@@ -151,6 +151,7 @@ def progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int, Prog
     each = (
         select(
             job_rows.c.qrels_id,
+            job_rows.c.submission_id,
             func.count().filter(open_).label("open"),
             func.count().filter(JOB_STATES["dead"]).label("dead"),
         )
@@ -159,10 +160,15 @@ def progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int, Prog
         .group_by(job_rows.c.qrels_id, job_rows.c.submission_id)
         .subquery()
     )
+    scored = exists().where(  # a job for a version that was overtaken ends without a score
+        scores.c.submission_id == each.c.submission_id,
+        scores.c.qrels_id == each.c.qrels_id,
+        scores.c.scoring_version == SCORING_VERSION,
+    )
     totals = select(
         each.c.qrels_id,
         func.count().label("total"),
-        func.count().filter(each.c.open == 0, each.c.dead == 0).label("scored"),
+        func.count().filter(each.c.open == 0, each.c.dead == 0, scored).label("scored"),
         func.count().filter(each.c.dead > 0).label("dead"),
     ).group_by(each.c.qrels_id)
     found = {row.qrels_id: Progress(row.total, row.scored, row.dead) for row in connection.execute(totals)}

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from cupel_backend import leaderboards, planning, tracks
 from cupel_backend.access import Principal
+from cupel_backend.blobs import storage
 from cupel_backend.checker import unpacked
 from cupel_backend.database import Page, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, declare
@@ -115,7 +116,7 @@ def upload(
     track's. files: by the names that it uses. Raises Invalid with every error of every file.
     """
     row = require_organiser(system, principal, track)
-    with _incoming(system, collection, files) as folder:
+    with storage(), _incoming(system, collection, files) as folder:
         verdict = _check(system, row, folder, list(files))
         blob = folder / "packed"
         with blob.open("rb") as file:
@@ -179,8 +180,8 @@ def list_(
 
 def diff(system: "System", principal: Principal, track: str, number: int, *, base: int, measure: str) -> Diff:
     """What moved from version `base` to version `number` by `measure`."""
-    text, old = leaderboards.rows(system, track, measure=measure, qrels=base)
-    _, new = leaderboards.rows(system, track, measure=measure, qrels=number)
+    text, old = leaderboards.rows(system, principal, track, measure=measure, qrels=base)
+    _, new = leaderboards.rows(system, principal, track, measure=measure, qrels=number)
     moved = [_moved(old.get(id), new.get(id)) for id in dict.fromkeys([*new, *old])]
     return Diff(track, text, base, number, tuple(moved))
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, exists, func, or_, select, update
 
@@ -26,6 +26,7 @@ from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooLarg
 from cupel_backend.jobs import Job
 from cupel_backend.runs import Run
 from cupel_backend.settings import MEGABYTE
+from cupel_backend.standing import State, states
 from cupel_backend.tables import JOB_STATES, qrels, submissions, touch
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import runs as run_rows
@@ -35,8 +36,6 @@ from cupel_measures.findings import declare as declare_finding
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
-
-State = Literal["queued", "partly", "scored", "dead", "withdrawn"]
 
 SUBMISSION_UNKNOWN = declare("submission-unknown", NotFound, "there is no such submission", "check the id")
 SUBMISSION_FORBIDDEN = declare(
@@ -99,16 +98,7 @@ class Submission:
     profile_effects: Mapping[str, Any]
     """`single_precision` and `rank_column`: count and first `topics` that would be ordered otherwise."""
     jobs: tuple[Job, ...]
-
-    @property
-    def state(self) -> State:
-        """scored when all jobs are done; partly when some are; dead when none is, nor will be."""
-        if self.withdrawn_at is not None:
-            return "withdrawn"
-        states = {job.state for job in self.jobs}
-        if "done" in states:
-            return "scored" if states == {"done"} else "partly"
-        return "dead" if states == {"dead"} else "queued"
+    state: State
 
 
 class Upload:
@@ -195,7 +185,8 @@ def get(system: "System", principal: Principal, id: str) -> Submission:
     """The submission `id`, to its team, organisers of its track, and admins."""
     with reading(system.engine) as connection:
         row = visible(connection, principal, id)
-        return _views(connection, [row])[0]
+        track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
+        return _views(connection, track, [row])[0]
 
 
 def list_(
@@ -208,7 +199,7 @@ def list_(
         if not tracks.organises(principal, row):
             query = query.where(submissions.c.team == principal.team)
         found = page(connection, query, submissions.c.id, lambda one: one, limit=limit, cursor=cursor)
-        return Page(tuple(_views(connection, list(found.items))), found.next)
+        return Page(tuple(_views(connection, row, list(found.items))), found.next)
 
 
 def withdraw(system: "System", principal: Principal, id: str) -> Submission:
@@ -422,20 +413,18 @@ def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapp
     return findings
 
 
-def _views(connection: Connection, rows: list[Row[Any]]) -> list[Submission]:
+def _views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
+    """Submissions to the track, as people see them."""
     of_jobs = jobs.of_submissions(connection, [row.id for row in rows])
+    of_states = states(connection, track, rows)
     found_runs = connection.execute(
         select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))
     ).all()
     by_id = {row.id: runs.view(row) for row in found_runs}
-    of_tracks = select(track_rows.c.id, track_rows.c.name).where(
-        track_rows.c.id.in_({row.track_id for row in rows})
-    )
-    names = {row.id: row.name for row in connection.execute(of_tracks)}
     return [
         Submission(
             row.id,
-            names[row.track_id],
+            track.name,
             row.team,
             by_id[row.run_id],
             row.name,
@@ -445,6 +434,7 @@ def _views(connection: Connection, rows: list[Row[Any]]) -> list[Submission]:
             unpacked(row.findings),
             row.profile_effects,
             of_jobs[row.id],
+            of_states[row.id],
         )
         for row in rows
     ]
