@@ -39,7 +39,7 @@ class Ended(click.ClickException):
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.exit_code = code
+        self.exit_code = code  # type: ignore[misc]  # click declares it once for all
 
 
 @click.group()
