@@ -9,7 +9,7 @@ setup(
         Extension(
             "cupel_measures.reading._reader",
             sources=[FOLDER + "_reader.c"],
-            depends=[FOLDER + "_reader.h"],
+            depends=[FOLDER + name for name in ("_reader.h", "_topic.h", "_text.h", "_index.h")],
             optional=True,
         )
     ]

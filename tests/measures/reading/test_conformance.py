@@ -362,6 +362,24 @@ def test_what_is_plainly_right_needs_no_careful_reader(case: Case, implementatio
     assert (joined is None) == returning
 
 
+@pytest.mark.parametrize("idle", [b"# a comment\n", b"\n"], ids=["comments", "blank lines"])
+def test_comments_and_blank_lines_of_a_topic_are_not_kept(idle: bytes, implementation: str) -> None:
+    count = (6 << 20) // len(idle)
+    text, qrels = PLAIN + idle * count + b"1 Q0 ab 4 1 tag\n", read_qrels(QRELS)
+    declined = joining.join_text(
+        open_plain(text), qrels, profile=PROFILES["cupel"], depth=None, limits=Limits()
+    )
+    assert declined is None
+    assert rows_of(join_run(text, qrels), qrels) == PLAIN_ROWS - {("1", 3)} | {("1", 4), ("1", "ab", 4, 4, 4)}
+
+
+@pytest.mark.parametrize("huge", [1 << 31, 1 << 63, 1 << 80])
+def test_limits_and_depths_may_be_huge(huge: int, implementation: str) -> None:
+    qrels, limits = read_qrels(QRELS), Limits(line=huge, lines=huge, topics=huge, depth=huge)
+    assert rows_of(join_run(PLAIN, qrels, depth=huge, limits=limits), qrels) == PLAIN_ROWS
+    assert rows_of(join(read_run(PLAIN, limits=limits).ranking, qrels, depth=huge), qrels) == PLAIN_ROWS
+
+
 def test_qrels_that_were_joined_can_go_to_another_process(implementation: str) -> None:
     qrels = read_qrels(QRELS)
     joined = join_run(PLAIN, qrels)

@@ -1,11 +1,14 @@
 """A stored ranking comes back as it was; its digest names its content alone."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cupel_measures.reading.runs import digest, pack, read_run, unpack
+from cupel_measures.reading import joining
+from cupel_measures.reading.qrels import read_qrels
+from cupel_measures.reading.runs import digest, join, pack, read_run, unpack
 
 RUN = "2 Q0 b 1 1e-3 t\n2 Q0 \u00e9 1 1e-3 t\n10 Q0 a 1 3 t\n10 Q0 c 1 -0.0 t\n".encode()
 LINES = "10\ta\t3.0\n10\tc\t-0.0\n2\t\u00e9\t0.001\n2\tb\t0.001\n"
@@ -38,6 +41,32 @@ def test_a_packed_ranking_comes_back() -> None:
     assert ranking.documents.to_list() == run.ranking.documents.to_list()
     assert np.array_equal(ranking.scores, run.ranking.scores)
     assert ranking.offsets.tolist() == run.ranking.offsets.tolist()
+
+
+@pytest.mark.parametrize("documents", [1, 2, 3])
+def test_the_columns_of_a_ranking_that_comes_back_are_aligned(documents: int) -> None:
+    text = b"".join(f"1 Q0 {i} 1 {i} t\n".encode() for i in range(documents))
+    ranking = unpack(pack(read_run(text)))
+    assert all(part.flags.aligned for part in (ranking.scores, ranking.offsets, ranking.documents.starts))
+
+
+def test_a_ranking_whose_columns_are_not_aligned_is_joined_all_the_same() -> None:
+    ranking, qrels = read_run(RUN).ranking, read_qrels(b"10 0 c 1\n")
+    raw = b"1234" + ranking.scores.tobytes()
+    skewed = replace(ranking, scores=np.frombuffer(raw, "<f8", offset=4))
+    assert not skewed.scores.flags.aligned
+    assert join(skewed, qrels).rank.tolist() == join(ranking, qrels).rank.tolist() == [2]
+
+
+@pytest.mark.skipif(joining.extension is None, reason="the extension was not compiled")
+def test_the_compiled_join_refuses_columns_that_are_not_aligned() -> None:
+    skewed = memoryview(b"1234" + bytes(8))[4:]
+    qrels = read_qrels(b"1 0 c 1\n")
+    join(read_run(b"1 Q0 c 1 1 t\n").ranking, qrels)
+    index = qrels.cache["reading.index"]
+    starts, rows = np.array([0, 1]), np.array([0])
+    with pytest.raises(ValueError, match="aligned"):
+        joining.extension.join(index, b"c", starts, rows, starts, skewed, False, -1)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
-from cupel_measures.model import Run
-from cupel_measures.reading.qrels import read_qrels
+from cupel_measures.model import Aspect, Run
+from cupel_measures.profiles import PROFILES
+from cupel_measures.reading.qrels import SUBTOPICS, QrelsFile, build_qrels, read_qrels, unscaled
 from cupel_measures.reading.runs import (
     Limits,
     check_against,
@@ -275,6 +276,12 @@ def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
         (["1", "2"], ["qtest.1", "qtest.2"], "prefix: 'qtest.' is in those of the track only"),
         (["1-en", "2-en"], ["1", "2"], "suffix: '-en' is in those of the run only"),
         (["007", "010"], ["7", "10"], "leading zeros: '007' in the run, '7' in the track"),
+        (["q1", "q2", "x"], ["1", "2", "3"], "prefix: 'q' is in those of the run only"),
+        (
+            ["1", "2"],
+            ["MB01", "MB02"],
+            "prefix: 'MB' is in those of the track only; and they differ in leading",
+        ),
         (["mb1", "mb2"], ["mb01", "mb02"], "leading zeros: 'mb1' in the run, 'mb01' in the track"),
     ],
 )
@@ -284,8 +291,18 @@ def test_no_topic_in_common_comes_with_a_hint(theirs: list[str], ours: list[str]
     assert hint in only(findings).message
 
 
-def test_no_topic_in_common_without_a_reason_has_no_hint() -> None:
-    finding = only(check_against(run_of("x a 1 1"), ["y"]))
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (["x"], ["y"]),
+        (["a1", "b2", "c3"], ["1", "2", "3"]),
+        (["q1", "other", "strange"], ["1", "2", "3"]),
+        (["007", "other"], ["7", "8"]),
+        ([str(topic) for topic in range(401, 451)], [str(topic) for topic in range(1, 51)]),
+    ],
+)
+def test_no_topic_in_common_without_a_reason_has_no_hint(theirs: list[str], ours: list[str]) -> None:
+    finding = only(check_against(run_of(*(f"{topic} a 1 1" for topic in theirs)), ours))
     assert (finding.code, "differ" in finding.message) == ("run-topics-none", False)
 
 
@@ -299,6 +316,25 @@ def test_few_judged_documents_at_the_top() -> None:
     run = run_of("1 a 1 3", "1 b 2 2", "1 c 3 1")
     assert codes(check_judged(run, read_qrels(b"1 0 a 1\n"))) == ["run-few-judged"]
     assert not list(check_judged(run, read_qrels(b"1 0 a 1\n1 0 c 0\n")))
+
+
+def test_documents_that_are_labelled_as_unjudged_are_not_judged() -> None:
+    run = run_of("1 a 1 4", "1 b 2 3", "1 c 3 2")
+    some = Aspect("some", (0, 1), unjudged=(-2,))
+    other = Aspect("other", (0, 1), unjudged=(-2,))
+    columns = ("topic", "_", "document", "some", "other")
+    file = QrelsFile("q", b"1 0 a -2 -2\n1 0 b -2 -2\n1 0 c 0 -2\n", columns)
+    assert "only 33% are judged" in only(check_judged(run, build_qrels([some, other], [file]))).message
+    file = QrelsFile("q", b"1 0 a -2 1\n1 0 b 0 -2\n1 0 c -2 -2\n", columns)
+    assert not list(check_judged(run, build_qrels([some, other], [file])))
+    subtopics = build_qrels([unscaled("relevance")], [QrelsFile("q", b"1 1 a 1\n1 1 b 0\n", SUBTOPICS)])
+    assert not list(check_judged(run, subtopics))
+
+
+def test_negative_grades_are_judgments_where_the_profile_says_so() -> None:
+    run, qrels = run_of("1 a 1 4", "1 b 2 3"), read_qrels(b"1 0 a -1\n1 0 b -1\n1 0 c 1\n")
+    assert not list(check_judged(run, qrels))
+    assert "only 0% are judged" in only(check_judged(run, qrels, profile=PROFILES["trec_eval-9"])).message
 
 
 # ------------------------------------------------------------------------------------------- profiles

@@ -217,7 +217,8 @@ static PyObject *join(PyObject *module, PyObject *args) {
                        rows.len / 8, scores.len / 8, single};
     Joined joined = {0};
     enum Status status = DECLINED;
-    if (rows.len % 8 == 0 && scores.len % 8 == 0 && starts.len == scores.len + 8 && offsets.len == rows.len + 8) {
+    uintptr_t places = (uintptr_t)rows.buf | (uintptr_t)offsets.buf | (uintptr_t)starts.buf | (uintptr_t)scores.buf;
+    if (places % 8 == 0 && rows.len % 8 == 0 && scores.len % 8 == 0 && starts.len == scores.len + 8 && offsets.len == rows.len + 8) {
         Py_BEGIN_ALLOW_THREADS;
         status = join_columns(&columns, &((IndexObject *)index)->index, &joined, depth);
         Py_END_ALLOW_THREADS;
@@ -227,7 +228,7 @@ static PyObject *join(PyObject *module, PyObject *args) {
     else if (status == NO_MEMORY)
         PyErr_NoMemory();
     else
-        PyErr_SetString(PyExc_ValueError, "the columns of the ranking do not fit each other or the qrels");
+        PyErr_SetString(PyExc_ValueError, "the columns of the ranking are not aligned, or do not fit each other or the qrels");
     joined_close(&joined);
     PyBuffer_Release(&blob), PyBuffer_Release(&starts), PyBuffer_Release(&rows);
     PyBuffer_Release(&offsets), PyBuffer_Release(&scores);

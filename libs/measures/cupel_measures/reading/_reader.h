@@ -13,6 +13,8 @@
 #include "_text.h"
 #include "_topic.h"
 
+#define MOST_IDLE (1u << 20) /* bytes of comments and blank lines that are kept with an open topic's text */
+
 typedef struct {
     size_t line, lines, topics, depth;
 } Limits;
@@ -25,6 +27,7 @@ typedef struct {
     int single_precision, open; /* open: a topic has been begun */
     int64_t depth;
     size_t lines, topics, common;
+    size_t idle;                     /* bytes of lines without data since the open topic began */
     size_t scanned;                  /* bytes of the buffer that have been read already */
     size_t name_start, name_length;  /* of the open topic, from the start of its text */
     uint8_t *strange;                /* names of topics that the qrels don't have, one after another */
@@ -162,10 +165,12 @@ static enum Status reader_feed(Reader *reader, uint8_t *buffer, size_t *filled, 
                 reader->name_start = (size_t)(fields.start[0] - text);
                 reader->name_length = name;
                 reader->open = 1;
+                reader->idle = 0;
             }
             if ((status = add_line(reader, &fields, text)))
                 return status;
-        }
+        } else if (reader->open && (reader->idle += length + 1) > MOST_IDLE)
+            return DECLINED;
         line = fields.next;
     }
     if (last && reader->open && (status = end_topic(reader, text)))

@@ -6,6 +6,7 @@ plainly right: `runs.join_run` then asks the careful reader.
 """
 
 import os
+import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +41,8 @@ extension: Any = compiled
 
 BUFFER = 256 << 10  # bytes; the compiled reader's, which grows to hold the longest topic
 BLOCK = 1536 << 10  # bytes; numpy's, whose columns fit the second cache
+MOST_IDLE = 1 << 20  # bytes of comments and blank lines that are kept with the text of an open topic
+DEEPEST = (1 << 31) - 1  # a rank has 31 bits
 DOCUMENTS = 1 << 15  # of a stored ranking at a time
 
 
@@ -48,6 +51,7 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
 
     depth: rankings are cut there once they are ordered; ranks stay, tie groups end at the cut.
     """
+    depth = None if depth is None else min(depth, DEEPEST)
     row = {name: number for number, name in enumerate(qrels.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
     if extension is None:
@@ -55,7 +59,9 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     blob, starts = ranking.documents.blob, ranking.documents.starts
     index, cut = _index(qrels), -1 if depth is None else depth
     single = profile.single_precision
-    parts = extension.join(index, blob, starts, rows, ranking.offsets, ranking.scores, single, cut)
+    offsets, scores = ranking.offsets, ranking.scores
+    columns_ = (np.require(part, requirements=["C", "A"]) for part in (starts, rows, offsets, scores))
+    parts = extension.join(index, blob, *columns_, single, cut)
     return replace(_joined(parts), profile=profile)
 
 
@@ -67,6 +73,7 @@ def join_text(
     Declined are files with an error, above a limit, without a topic in common, and with a topic that
     comes back later in the file (which is no error).
     """
+    depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
     found = read(stream, qrels, profile, depth, limits)
     return None if found is None else replace(found, profile=profile)
@@ -93,7 +100,10 @@ def _joined(parts: tuple[bytes, ...]) -> Joined:
 def _read_compiled(
     stream: BinaryIO, qrels: Qrels, profile: Profile, depth: int | None, limits: Limits
 ) -> Joined | None:
-    bounds = limits.line, limits.lines, limits.topics, limits.depth
+    bounds = (
+        *(min(n, sys.maxsize) for n in (limits.line, limits.lines, limits.topics)),
+        min(limits.depth, DEEPEST),
+    )
     reader = extension.Reader(
         _index(qrels), profile.single_precision, -1 if depth is None else depth, *bounds
     )
@@ -359,6 +369,8 @@ class _Block:
             if count < len(fields):  # the last topic may go on: all of its text waits for the next block
                 lines = int(fields.line[count])
                 kept = data[int(fields.breaks[lines - 1]) + 1 if lines else 0 :]
+                if len(kept) - (len(data) - cut) - int((widths[fields.line[count:]] + 1).sum()) > MOST_IDLE:
+                    return None
             fields = fields.rows(slice(0, count))
         offsets = np.append(heads, len(fields))
         if np.diff(offsets).max(initial=0) > limits.depth:

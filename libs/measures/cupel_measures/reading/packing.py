@@ -51,6 +51,7 @@ def unpack(blob: bytes) -> Ranking:
     starts = np.zeros(documents + 1, np.int64)
     np.cumsum(np.frombuffer(data, "<u4", documents, cuts[1]), out=starts[1:])
     scores = np.frombuffer(data, "<f8", documents, cuts[2])
+    scores = np.require(scores, requirements="A")  # the ids' lengths before them may end in mid-word
     names = tuple(data[cuts[3] : cuts[4]].decode().split("\n")) if topics else ()
     if starts[-1] != id_bytes or offsets[-1] != documents or len(names) != topics:
         raise ValueError("a packed ranking is damaged: its columns do not fit")

@@ -10,9 +10,11 @@ from itertools import pairwise
 from pathlib import PurePath
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Joined, Qrels, Ranking, Run
+from cupel_measures.pool import are_judged
 from cupel_measures.profiles import DEFAULT, Profile
 from cupel_measures.reading.careful import read_rows
 from cupel_measures.reading.joining import join, join_text
@@ -164,16 +166,30 @@ def _coarser(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
     return False
 
 
-def check_judged(run: Run, qrels: Qrels, *, cutoff: int = 10, share: float = 0.5) -> Findings:
+def check_judged(
+    run: Run, qrels: Qrels, *, profile: Profile = DEFAULT, cutoff: int = 10, share: float = 0.5
+) -> Findings:
     """A warning where less than `share` of the first `cutoff` documents are judged, over topics in common.
 
+    A judgment of any aspect or subtopic counts; a label that says "not judged" does not, nor does a negative
+    grade where it is none in `profile`.
     It depends on judgments, and so is not for participants of a blind phase.
     """
     findings = Findings()
-    joined = join(run.ranking, qrels, depth=cutoff)
+    joined = join(run.ranking, qrels, profile=profile, depth=cutoff)
     total = int(joined.retrieved.sum())
-    judged = joined.rank.size / total if total else 1.0
+    judged = float(_judged(qrels, profile)[joined.document].sum()) / total if total else 1.0
     if judged < share:
         message = f"of the documents at ranks 1 to {cutoff} only {judged:.0%} are judged"
         findings.add(Finding(FEW_JUDGED, message))
     return findings
+
+
+def _judged(qrels: Qrels, profile: Profile) -> NDArray[np.bool_]:
+    """bool[D]: the documents with a judgment of any aspect or subtopic."""
+    judged = np.zeros(len(qrels.documents), bool)
+    for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True):
+        judged |= are_judged(aspect, labels, negatives_judged=profile.negatives_judged)
+    if qrels.subtopics is not None:
+        judged[qrels.subtopics.document] = True
+    return judged

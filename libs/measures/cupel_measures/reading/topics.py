@@ -6,8 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from cupel_measures.findings import Finding, Findings, declare
 from cupel_measures.model import Run
 
+Pieces = Callable[[str], Iterable[tuple[str, str]]]
+Without = Callable[[str, str], str]
+
 TRIED = 50
 """From so many topics affixes are guessed."""
+LONGEST = 100
+"""Characters of an affix that is looked for."""
 
 NONE_IN_COMMON = declare(
     "run-topics-none",
@@ -38,7 +43,7 @@ def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = N
     theirs, ours = run.ranking.topics, set(qrels_topics)
     if ours.isdisjoint(theirs):
         message = f"none of the run's topics ({_some(theirs)}) is in the track ({_some(qrels_topics)})"
-        hint = _hint(theirs, ours)
+        hint = _hint(theirs, sorted(ours))
         message += f"; {hint}" if hint else ""
         findings.add(Finding(NONE_IN_COMMON, message, file, sample=_some(theirs)))
         return findings
@@ -57,18 +62,20 @@ def _some(topics: Sequence[str]) -> str:
     return ", ".join(topics[:3]) + (", ..." if len(topics) > 3 else "")
 
 
-def _hint(theirs: Iterable[str], ours: Collection[str]) -> str | None:
-    """What would make the run's topics those of the track, where that is an affix or leading zeros."""
-    run, track = list(theirs), set(ours)
-    plain = {_plain(topic): topic for topic in track}
-    for topic in run:
-        if _plain(topic) in plain:
-            return f"ids differ in leading zeros: {topic!r} in the run, {plain[_plain(topic)]!r} in the track"
-    for first, second, where in ((run, track, "the run"), (sorted(track), set(run), "the track")):
-        for kind, cuts in (("prefix", _tails), ("suffix", _heads)):
-            affix = _affix(first, second, cuts)
-            if affix:
-                return f"ids differ by a {kind}: {affix!r} is in those of {where} only"
+def _hint(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
+    """What would make most of the run's topics those of the track: leading zeros, an affix, or both."""
+    run, track = {_plain(topic): topic for topic in theirs}, {_plain(topic): topic for topic in ours}
+    common = [topic for topic in run if topic in track]
+    if 2 * len(common) > len(theirs):
+        mine, other = run[common[0]], track[common[0]]
+        return f"ids differ in leading zeros: {mine!r} in the run, {other!r} in the track"
+    for same, also in ((str, ""), (_plain, "; and they differ in leading zeros")):
+        for longer, shorter, where in ((theirs, ours, "the run"), (ours, theirs, "the track")):
+            known = set(map(same, shorter))
+            for kind, pieces, without in AFFIXES:
+                affix, matched = _affix(longer, known, pieces, without, same)
+                if 2 * matched > len(theirs):
+                    return f"ids differ by a {kind}: {affix!r} is in those of {where} only{also}"
     return None
 
 
@@ -80,16 +87,34 @@ def _plain(topic: str) -> str:
 
 def _tails(topic: str) -> Iterable[tuple[str, str]]:
     """(what is cut off, what is left), cutting from the front."""
-    return ((topic[:i], topic[i:]) for i in range(1, len(topic)))
+    return ((topic[:i], topic[i:]) for i in range(1, min(len(topic), LONGEST)))
 
 
 def _heads(topic: str) -> Iterable[tuple[str, str]]:
-    return ((topic[i:], topic[:i]) for i in range(1, len(topic)))
+    return ((topic[i:], topic[:i]) for i in range(max(len(topic) - LONGEST, 1), len(topic)))
+
+
+AFFIXES: tuple[tuple[str, Pieces, Without], ...] = (
+    ("prefix", _tails, str.removeprefix),
+    ("suffix", _heads, str.removesuffix),
+)
 
 
 def _affix(
-    longer: Sequence[str], shorter: Collection[str], cuts: Callable[[str], Iterable[tuple[str, str]]]
-) -> str | None:
-    """What most of the first of `longer` have beyond an id of `shorter`."""
-    found = Counter(cut for topic in longer[:TRIED] for cut, left in cuts(topic[:200]) if left in shorter)
-    return found.most_common(1)[0][0] if found else None
+    longer: Sequence[str],
+    known: Collection[str],
+    pieces: Pieces,
+    without: Without,
+    same: Callable[[str], str],
+) -> tuple[str, int]:
+    """What most of the first of `longer` have beyond a known id, and how many known ids are left without it.
+
+    It is not digits alone: 401 and 1 are just two numbers.
+    """
+    found = Counter(cut for topic in longer[:TRIED] for cut, left in pieces(topic) if same(left) in known)
+    for affix, _ in found.most_common():
+        if not affix.isdigit():
+            left = (without(topic, affix) for topic in longer)
+            bare = {same(some) for some, topic in zip(left, longer, strict=True) if some != topic}
+            return affix, len(bare.intersection(known))
+    return "", 0
