@@ -278,9 +278,9 @@ def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
         (["007", "010"], ["7", "10"], "leading zeros: '007' in the run, '7' in the track"),
         (["q1", "q2", "x"], ["1", "2", "3"], "prefix: 'q' is in those of the run only"),
         (
-            ["1", "2"],
-            ["MB01", "MB02"],
-            "prefix: 'MB' is in those of the track only; and they differ in leading",
+            ["qtest.1", "qtest.2"],
+            ["001", "002"],
+            "prefix: 'qtest.' is in those of the run only; and they differ in leading zeros",
         ),
         (["mb1", "mb2"], ["mb01", "mb02"], "leading zeros: 'mb1' in the run, 'mb01' in the track"),
     ],

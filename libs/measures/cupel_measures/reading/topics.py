@@ -114,7 +114,6 @@ def _affix(
     found = Counter(cut for topic in longer[:TRIED] for cut, left in pieces(topic) if same(left) in known)
     for affix, _ in found.most_common():
         if not affix.isdigit():
-            left = (without(topic, affix) for topic in longer)
-            bare = {same(some) for some, topic in zip(left, longer, strict=True) if some != topic}
-            return affix, len(bare.intersection(known))
+            left = {same(without(topic, affix)) for topic in longer if without(topic, affix) != topic}
+            return affix, len(left.intersection(known))
     return "", 0
