@@ -50,6 +50,13 @@ def prepare() -> None:
         raise click.ClickException("standard output is closed")
 
 
+def printable(text: str) -> str:
+    """`text` of a file or a service as people may see it: what could control their terminal as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def give_up() -> None:
     """Print nothing more: what is still to be written goes nowhere, and so can't fail at the end."""
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -80,4 +87,4 @@ def _cell(value: Any) -> str:
         return repr(value)
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
-    return "" if value is None else str(value)
+    return "" if value is None else printable(str(value))

@@ -59,6 +59,11 @@ class ServiceError(Exception):
         self.retry_after = retry_after
         super().__init__(f"{self.detail} ({self.code})")
 
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed a little later."""
+        return self.status in PASSING or (self.status == 409 and self.retry_after is not None)
+
 
 class Unreachable(ServiceError):
     """No answer came, however often we asked; `status` is 0."""
@@ -282,7 +287,7 @@ class Client:
                 time.sleep(_pause(0, None))  # the service ends long streams; we go on where it stopped
             except (httpx.TransportError, ServiceError) as reason:
                 failures += 1
-                if isinstance(reason, ServiceError) and not _passing(reason):
+                if isinstance(reason, ServiceError) and not reason.passing:
                     raise
                 if failures >= self._attempts:
                     raise _final(self.url, reason) from reason
@@ -344,7 +349,7 @@ class Client:
             if answer.is_success:
                 return answer
             refusal = _refusal(answer)
-            if attempt == self._attempts or not _passing(refusal):
+            if attempt == self._attempts or not refusal.passing:
                 raise refusal
             time.sleep(_pause(attempt, refusal.retry_after))
         raise AssertionError("attempts are at least 1")
@@ -381,11 +386,6 @@ def _refusal(answer: httpx.Response) -> ServiceError:
     if not isinstance(problem, dict):
         problem = {}
     return ServiceError(answer.status_code, problem, float(after) if after.isdigit() else None)
-
-
-def _passing(refusal: ServiceError) -> bool:
-    """Whether the same request may succeed a little later."""
-    return refusal.status in PASSING or (refusal.status == 409 and refusal.retry_after is not None)
 
 
 def _pause(attempt: int, asked: float | None) -> float:

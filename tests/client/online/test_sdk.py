@@ -190,6 +190,12 @@ def test_what_passes_is_asked_again(moody: type[Moody], mood: str) -> None:
     assert len(moody.asked) == 3
 
 
+def test_a_conflict_that_passes_is_the_services_failure(moody: type[Moody], cupel) -> None:
+    moody.moods += ["409 0"] * 6 + ["409"]
+    assert cupel("track", "list", CUPEL_URL=moody.url).exit_code == 3
+    assert cupel("track", "list", CUPEL_URL=moody.url).exit_code == 2
+
+
 def test_what_does_not_pass_is_asked_once(moody: type[Moody]) -> None:
     moody.moods += ["409", "500"]
     with Client(moody.url) as client:

@@ -185,6 +185,51 @@ def test_a_stranger_sees_no_scores_of_others(server, organiser, judged: str) -> 
     assert "submission-forbidden" in done.stderr
 
 
+def test_where_there_is_nothing_a_sentence_says_so(organiser, folder: Path) -> None:
+    name = next(names)
+    assert organiser("track", "create", name, folder / "collection.yaml").exit_code == 0
+    for verb, sentence in {
+        "qrels list": f"{name} has no judgments yet",
+        "runs": "There are no submissions yet.",
+        "leaderboard": f"The leaderboard of {name} is empty: no judgments are published yet.",
+    }.items():
+        done = organiser(*verb.split(), name)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert done.stderr.startswith(sentence)
+
+
+def test_a_run_that_nothing_can_judge_yet_is_not_waited_for(organiser, folder: Path) -> None:
+    name = next(names)
+    assert organiser("track", "create", name, folder / "collection.yaml").exit_code == 0
+    done = organiser("submit", name, folder / "step1.run", "--wait")
+    assert done.exit_code == 0
+    assert f"{name} has no published judgments yet" in done.stderr
+    again = organiser("watch", name)
+    assert again.exit_code == 0
+    assert f"{name} has no published judgments yet" in again.stderr
+
+
+def test_text_of_strangers_does_not_command_the_terminal(
+    server, organiser, folder: Path, judged: str
+) -> None:
+    from sqlalchemy import update
+
+    from cupel_backend.database import writing
+    from cupel_backend.tables import submissions, tracks
+
+    with writing(server.system.engine) as connection:  # as a service of others might answer
+        connection.execute(update(tracks).where(tracks.c.name == judged).values(title="a\x1b[2Jb\x9b31m"))
+        connection.execute(update(submissions).values(name="c\x1b]0;d\x07\u202ee"))
+    verbs = ("track list", "track show {}", "runs {}", "leaderboard {}", "watch {}", "runs {} --format csv")
+    for verb in verbs:
+        done = organiser(*verb.format(judged).split())
+        assert done.exit_code == 0
+        assert not set("\x1b\x9b\x07\u202e") & set(done.output), verb
+    assert "a\\x1b[2Jb\\x9b31m" in organiser("track", "show", judged).stdout
+    assert "c\\x1b]0;d\\x07\\u202ee" in organiser("runs", judged).stdout
+
+
 @pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv"])
 @pytest.mark.parametrize(
     "verb", ["track list", "qrels list {}", "runs {}", "leaderboard {}", "track show {}"]

@@ -6,7 +6,7 @@ import click
 
 from cupel_client.offline.tables import show_blocks
 from cupel_client.online.connecting import service
-from cupel_client.online.printing import decimal, plain, rows, when
+from cupel_client.online.printing import decimal, plain, rows, say, when
 from cupel_client.output import format_option
 from cupel_client.replies import Board, Score
 from cupel_client.sdk import Client
@@ -54,7 +54,7 @@ def scores(
 
 def _print_scores(found: list[Score], by_topic: dict[str, dict[str, float]]) -> None:
     if not found:
-        click.echo("There are no scores yet.", err=True)
+        say("There are no scores yet.", err=True)
         return
     topics = list(next(iter(by_topic.values()), {}))
     columns = [
@@ -92,6 +92,16 @@ def leaderboard(client: Client, track: str, measure: str | None, qrels: int | No
 
 
 def _print_board(board: Board) -> None:
+    if board.rows:
+        _print_ranks(board)
+    else:
+        why = "nothing is scored yet" if board.qrels else "no judgments are published yet"
+        say(f"The leaderboard of {board.track} is empty: {why}.", err=True)
+    for one in board.unscored:
+        say(f"not ranked: {one.submission} of {one.team}: {one.reason}", err=True)
+
+
+def _print_ranks(board: Board) -> None:
     keys = [[str(row.rank), row.team, row.name or row.tag] for row in board.rows]
     columns = [
         (board.measure, [decimal(row.score) for row in board.rows]),
@@ -100,10 +110,8 @@ def _print_board(board: Board) -> None:
     ]
     if not any(row.missing_topics for row in board.rows):
         del columns[1]
-    version = f"qrels {board.qrels} ({(board.qrels_digest or '')[:12]})" if board.qrels else "no qrels yet"
+    version = f"qrels {board.qrels} ({(board.qrels_digest or '')[:12]})"
     caption = f"{version}, profile {board.profile}, scoring version {board.scoring_version}"
     show_blocks(
         ["", "team", "run"], keys, columns, title=f"{board.track} by {board.measure}", caption=caption
     )
-    for one in board.unscored:
-        click.echo(f"not ranked: {one.submission} of {one.team}: {one.reason}", err=True)

@@ -12,6 +12,8 @@ import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED, USAGE
 from cupel_client.offline import verdicts
+from cupel_client.online.printing import say
+from cupel_client.output import printable
 from cupel_client.replies import Item
 from cupel_client.sdk import Client, ServiceError
 from cupel_measures.findings import KINDS, Finding, Findings, Severity, declare
@@ -104,7 +106,8 @@ def refused(problem: ServiceError) -> NoReturn:
 def exit_code(problem: ServiceError) -> int:
     if problem.code in VERDICTS:
         return NEGATIVE
-    return USAGE if 400 <= problem.status < 500 and problem.status not in (408, 429) else SERVICE_FAILED
+    ours = 400 <= problem.status < 500 and problem.status != 408 and not problem.passing
+    return USAGE if ours else SERVICE_FAILED
 
 
 def tell(problem: ServiceError, *, file: str = "") -> None:
@@ -112,23 +115,25 @@ def tell(problem: ServiceError, *, file: str = "") -> None:
     if problem.code in VERDICTS and problem.totals:
         verdict(file or "cupel", f"refused ({problem.code})", findings(problem.errors, problem.totals))
         return
-    click.echo(f"{file or 'cupel'}: {problem.detail} ({problem.code})", err=True)
+    say(f"{file or 'cupel'}: {problem.detail} ({problem.code})", err=True)
     for item in problem.errors:
-        click.echo(f"  {item.field or item.code}: {item.message}", err=True)
+        say(f"  {item.field or item.code}: {item.message}", err=True)
     if problem.remedy:
-        click.echo(click.style(f"  -> {problem.remedy}", dim=True), err=True)
+        say(f"  -> {problem.remedy}", err=True, dim=True)
     if problem.status >= 500 and problem.request_id:
-        click.echo(f"  name the request when you report this: {problem.request_id}", err=True)
+        say(f"  name the request when you report this: {problem.request_id}", err=True)
 
 
 def verdict(file: str, outcome: str, found: Findings) -> None:
     """What was found in a file, on standard error, as `cupel validate` says it."""
     colour = "red" if found.refused else "green"
-    click.echo(f"{click.style(file, bold=True)}: {click.style(outcome, fg=colour)}", err=True)
+    click.echo(
+        f"{click.style(printable(file), bold=True)}: {click.style(printable(outcome), fg=colour)}", err=True
+    )
     for line in verdicts.lines_of(found, file=Path(file).name, at_most=LISTED):
         click.echo(f"  {verdicts.coloured(line)}", err=True)
     for line in verdicts.remedies(found):
-        click.echo(click.style(f"  -> {line}", dim=True), err=True)
+        say(f"  -> {line}", err=True, dim=True)
 
 
 def findings(items: Iterable[Item], totals: Mapping[str, int], severity: Severity = "error") -> Findings:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from cupel_client.online.connecting import credentials_file, failing, remember
+from cupel_client.online.printing import say
 from cupel_client.sdk import Client
 
 
@@ -36,7 +37,7 @@ def login(url: str, token: str | None, token_stdin: bool, token_file: Path | Non
     with failing(), Client(url, token) as client:
         caller = client.me()
     remember(url, token)
-    click.echo(f"Logged in to {url} as team {caller.team}, {caller.scope} (kept in {credentials_file()})")
+    say(f"Logged in to {url} as team {caller.team}, {caller.scope} (kept in {credentials_file()})")
 
 
 def _address(url: str) -> str:

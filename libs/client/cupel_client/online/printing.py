@@ -7,13 +7,18 @@ from typing import Any, Protocol
 
 import click
 
-from cupel_client.output import console, write_csv, write_json, write_jsonl
+from cupel_client.output import console, printable, write_csv, write_json, write_jsonl
 
 
 class Bar(Protocol):
     """A bar of progress; `set` says how much is done, of how much."""
 
     def set(self, done: float, total: float, text: str | None = None) -> None: ...
+
+
+def say(text: str, *, err: bool = False, dim: bool = False) -> None:
+    """Print one line that may hold text of strangers."""
+    click.echo(click.style(printable(text), dim=True) if dim else printable(text), err=err)
 
 
 def rows(form: str, columns: Sequence[str], values: Sequence[Mapping[str, Any]]) -> None:
@@ -30,7 +35,7 @@ def fields(values: Mapping[str, str]) -> None:
     """One line per field, names aligned."""
     width = max(map(len, values))
     for name, value in values.items():
-        click.echo(f"{click.style(name.ljust(width), bold=True)}  {value}")
+        click.echo(f"{click.style(name.ljust(width), bold=True)}  {printable(value)}")
 
 
 def plain(value: Any) -> Any:
@@ -67,13 +72,15 @@ def progress(text: str) -> Iterator[Bar]:
     """A bar on standard error while something lasts; nothing where that is no terminal."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     screen = console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
-        task = bars.add_task(text, total=None)
+        task = bars.add_task(printable(text), total=None)
 
         class Shown:
             def set(self, done: float, total: float, text: str | None = None) -> None:
-                bars.update(task, completed=done, total=total, description=text)
+                bars.update(
+                    task, completed=done, total=total, description=None if text is None else printable(text)
+                )
 
         yield Shown()

@@ -7,7 +7,7 @@ import click
 
 from cupel_client.offline.tables import show_blocks
 from cupel_client.online.connecting import findings, service, verdict
-from cupel_client.online.printing import change, decimal, each, plain, progress, rows
+from cupel_client.online.printing import change, decimal, each, plain, progress, rows, say
 from cupel_client.online.tracks import load
 from cupel_client.output import format_option
 from cupel_client.replies import Version
@@ -58,7 +58,7 @@ def upload(client: Client, track: str, collection: Path, publish_too: bool) -> N
     warnings = findings(version.findings.warnings, version.findings.totals, "warning")
     if warnings.totals:
         verdict(str(collection), "accepted", warnings)
-    click.echo(f"Version {version.number} of {track}: {_counts(version)}")
+    say(f"Version {version.number} of {track}: {_counts(version)}")
     if publish_too:
         _publish(client, track, version.number, wait=True)
 
@@ -93,6 +93,9 @@ def list_(client: Client, track: str, form: str) -> None:
     if form != "table":
         rows(form, COLUMNS, [plain(asdict(one)) for one in found])
         return
+    if not found:
+        say(f"{track} has no judgments yet: `cupel qrels upload` brings some.", err=True)
+        return
     keys = [[str(one.number), one.state, _counts(one), one.digest[:12]] for one in found]
     scored = [f"{one.progress.scored}/{one.progress.total}" for one in found]
     show_blocks(["", "state", "holds", "digest"], keys, [("scored", scored)])
@@ -114,8 +117,8 @@ def show(client: Client, track: str, number: int, form: str) -> None:
     if form != "table":
         rows(form, COLUMNS, [plain(asdict(found))])
         return
-    click.echo(f"Version {found.number} of {track}, {found.state}: {_counts(found)}; digest {found.digest}")
-    click.echo(_progress(found))
+    say(f"Version {found.number} of {track}, {found.state}: {_counts(found)}; digest {found.digest}")
+    say(_progress(found))
     warnings = findings(found.findings.warnings, found.findings.totals, "warning")
     if warnings.totals:
         verdict(track, "warnings", warnings)
@@ -157,7 +160,7 @@ def _publish(client: Client, track: str, number: int, *, wait: bool) -> None:
         with progress(f"publishing version {number}") as bar:
             for version in client.watch_qrels(track, number):
                 bar.set(version.progress.scored + version.progress.dead, version.progress.total)
-    click.echo(f"Version {number} of {track} is {version.state}. {_progress(version)}")
+    say(f"Version {number} of {track} is {version.state}. {_progress(version)}")
 
 
 def _gathered(collection: Path) -> dict[str, bytes]:

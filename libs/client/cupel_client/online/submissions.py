@@ -10,13 +10,13 @@ import click
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline.tables import show_blocks
 from cupel_client.online.connecting import exit_code, findings, service, tell, verdict
-from cupel_client.online.printing import decimal, each, plain, progress, rows, when
+from cupel_client.online.printing import decimal, each, plain, progress, rows, say, when
 from cupel_client.output import format_option
 from cupel_client.replies import Submission
 from cupel_client.sdk import Client, ServiceError
 
 COLUMNS = ("id", "track", "team", "name", "tag", "state", "topics", "documents", "received_at", "digest")
-WAITING = ("queued", "partly")
+UNSCORED = ("waiting", "queued", "partly")
 
 
 @click.command()
@@ -47,7 +47,9 @@ def submit(client: Client, track: str, runs: Sequence[Path], wait: bool, form: s
     if wait:
         accepted = [_followed(client, one) for one in accepted]
         codes += [SERVICE_FAILED for one in accepted if one.state in ("dead", "partly")]
-    _print(accepted, form)
+        _tell_unjudged(accepted)
+    if accepted or form != "table":
+        _print(accepted, form)
     if wait and form == "table":
         _print_scores(client, accepted)
     click.get_current_context().exit(max(codes, default=0))
@@ -71,10 +73,11 @@ def watch(client: Client, what: str) -> None:
             with progress(f"publishing qrels {publishing}") as bar:
                 for version in client.watch_qrels(what, publishing):
                     bar.set(version.progress.scored + version.progress.dead, version.progress.total)
-            click.echo(f"qrels {publishing}: {version.state}")
-        found = [_followed(client, one) for one in client.submissions(what) if one.state in WAITING]
+            say(f"qrels {publishing}: {version.state}")
+        found = [_followed(client, one) for one in client.submissions(what) if one.state in UNSCORED]
     for one in found:
-        click.echo(f"{one.id}  {one.name or one.run.tag}: {one.state}")
+        say(f"{one.id}  {one.name or one.run.tag}: {one.state}")
+    _tell_unjudged(found)
     click.get_current_context().exit(SERVICE_FAILED if any(one.state == "dead" for one in found) else 0)
 
 
@@ -117,10 +120,19 @@ def _followed(client: Client, submission: Submission) -> Submission:
     return submission
 
 
+def _tell_unjudged(followed: Sequence[Submission]) -> None:
+    """Say why there is nothing to wait for."""
+    for track in dict.fromkeys(one.track for one in followed if one.state in UNSCORED and not one.jobs):
+        why = "no published judgments yet: what was handed in is kept, and scored once there are some"
+        say(f"{track} has {why}.", err=True)
+
+
 def _print(found: Sequence[Submission], form: str) -> None:
     if form != "table":
         rows(form, COLUMNS, [_data(one) for one in found])
-    elif found:
+    elif not found:
+        say("There are no submissions yet.", err=True)
+    else:
         keys = [
             [one.id, one.team, one.name or "-", one.run.tag, one.state, when(one.received_at)]
             for one in found

@@ -9,7 +9,7 @@ import yaml
 
 from cupel_client.offline.tables import show_blocks
 from cupel_client.online.connecting import service
-from cupel_client.online.printing import fields, plain, rows
+from cupel_client.online.printing import fields, plain, rows, say
 from cupel_client.output import format_option
 from cupel_client.replies import Track
 from cupel_client.sdk import Client
@@ -55,7 +55,7 @@ def create(
     if not description.get("measures"):
         raise click.UsageError(f"{collection} names no measures: give the plan with -m")
     made = client.create_track(name, title=title or name, **description)
-    click.echo(f"Made the track {made.name} of team {made.team}: {len(made.measures)} measures")
+    say(f"Made the track {made.name} of team {made.team}: {len(made.measures)} measures")
 
 
 @track.command("list")
@@ -71,6 +71,9 @@ def list_(client: Client, form: str) -> None:
     found = list(client.tracks())
     if form != "table":
         rows(form, COLUMNS, [_data(one) for one in found])
+        return
+    if not found:
+        say("There are no tracks yet.", err=True)
         return
     keys = [[one.name, one.title, one.team, _state(one)] for one in found]
     show_blocks(
@@ -127,7 +130,7 @@ def change(
     if not changes:
         raise click.UsageError("nothing to change: give --title, -m, --close or --open")
     changed = client.change_track(name, **changes)
-    click.echo(f"Changed {changed.name}: {_state(changed)}, {len(changed.measures)} measures")
+    say(f"Changed {changed.name}: {_state(changed)}, {len(changed.measures)} measures")
 
 
 def load(collection: Path) -> dict[str, Any]:
