@@ -119,7 +119,8 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
         with engine.execution_options(**options).begin() as connection:
             yield connection
     except (OperationalError, NoConnection) as error:  # locked for too long, gone, or all in use
-        log.warning("the database did not answer: %s", error)
+        if options.get("wait", True):
+            log.warning("the database did not answer: %s", error)
         raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
 
 
