@@ -244,6 +244,7 @@ CASES = [
     ),
     Case("a lone carriage return in a tag", PLAIN.replace(b"tag", b"t\ra", 1), errors=("run-line-ends",)),
     Case("a lone carriage return in a comment", b"#\r1 Q0 a 1 1 t\n" + PLAIN, errors=("run-line-ends",)),
+    Case("Latin-1 and a carriage return", PLAIN + b"1 Q0 \xfc\r 1 1 t\n", errors=("run-not-text",)),
     Case("two carriage returns", PLAIN.replace(b"\n", b"\r\r\n"), errors=("run-line-ends",)),
     *(
         Case(f"the rank {text!r}", f"1 Q0 a {text} 1 t\n".encode(), errors=("run-rank",))

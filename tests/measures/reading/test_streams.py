@@ -37,6 +37,7 @@ PACKED = {
     "zstd in frames": zstandard.compress(TEXT[:99]) + zstandard.compress(TEXT[99:]),
     "zstd after a frame to skip": struct.pack("<II", 0x184D2A57, 4) + b"skip" + zstandard.compress(TEXT),
     "zip": zipped("folder/run.txt"),
+    "zip with a strange name": zipped("__MACOSX_run.txt"),
     "zip with bzip2": zipped("run.txt", method=zipfile.ZIP_BZIP2),
     "zip with LZMA": zipped("run.txt", method=zipfile.ZIP_LZMA),
     "zip from a Mac": zipped("run.txt", "__MACOSX/._run.txt"),

@@ -182,7 +182,7 @@ class _Reading:
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
             at = line.find(b"\r", 0, len(line) - 1)
-            if at < 0 or b"\0" in line:
+            if at < 0 or _not_text(line) is not None:  # which is reported as that
                 continue
             if self.findings.room(LINE_ENDS):
                 message = "a carriage return here, and no newline after it"

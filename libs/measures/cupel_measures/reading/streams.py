@@ -210,7 +210,9 @@ class _Plain(io.RawIOBase):
         self._damage += (zipfile.BadZipFile, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError)
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
-            files = [m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename]
+            files = [
+                m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename.split("/")
+            ]
             if len(files) == 1 and not files[0].flag_bits & ENCRYPTED_BITS:
                 return archive.open(files[0])  # type: ignore[return-value]
         except self._damage as error:
