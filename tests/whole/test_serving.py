@@ -105,6 +105,26 @@ def test_a_part_that_dies_is_replaced_and_callers_wait_rather_than_fail(running:
     psutil.wait_procs([before], timeout=10)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_log_that_can_not_be_written_does_not_end_the_service(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        process = subprocess.Popen(
+            command(tmp_path / "data"), stdout=subprocess.PIPE, stderr=full, text=True, process_group=0
+        )
+    assert process.stdout is not None
+    try:
+        assert any("ready at" in line for line in process.stdout)
+        (first, *_) = psutil.Process(process.pid).children()
+        first.kill()  # which is told to the log
+        until(
+            lambda: len([one for one in psutil.Process(process.pid).children() if one.pid != first.pid]) == 3
+        )
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_it_stops_when_told_and_leaves_nothing_behind(serve: Serve) -> None:
     service = serve()
     family = service.family()
