@@ -27,6 +27,10 @@ DISTANCES: dict[str, tuple[Callable[[int], int], Callable[[int, int], int]]] = {
 }
 
 
+COMBINED = {"euclidean": np.add, "manhattan": np.add, "chebyshev": np.maximum}
+"""The same combinations, of all totals with all contributions at once."""
+
+
 def deviations(
     aspects: Sequence[Aspect], embedding: Mapping[str, Sequence[Any]], distance: str
 ) -> Deviations:
@@ -65,17 +69,18 @@ def all_distances(table: Deviations, distance: str) -> list[int]:
 
     Raises MeasureError beyond MOST_SUMS sums for one more aspect.
     """
-    _, combine = DISTANCES[distance]
-    totals = {0}
+    combine = COMBINED[distance]
+    exact_in_words = sum(max(of_label) for of_label in table) < 2**62
+    totals = np.zeros(1, dtype=np.int64 if exact_in_words else object)
     for of_label in table:
-        steps = set(of_label)
+        steps = np.unique(np.array(of_label, dtype=totals.dtype))
         if len(totals) * len(steps) > MOST_SUMS:
             raise MeasureError(
                 "these scales have too many label tuples to tell their distances apart; "
                 "label_set=observed looks at those that were judged"
             )
-        totals = {combine(total, step) for total in totals for step in steps}
-    return sorted(totals)
+        totals = np.unique(combine.outer(totals, steps))
+    return [int(total) for total in totals]
 
 
 def distinct(labels: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
@@ -103,7 +108,7 @@ def declared_distances(
     return sorted({distance_of(one, table, distance) for one in possible})
 
 
-MOST_SUMS = 5_000_000
+MOST_SUMS = 2_000_000
 
 
 WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {
