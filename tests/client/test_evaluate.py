@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from cupel_client.cli import cli
 from cupel_measures.evaluating import evaluate
+from cupel_measures.findings import KINDS
 from cupel_measures.grammar import parse
 from cupel_measures.reading.qrels import qrels_digest, read_qrels
 from cupel_measures.reading.runs import digest, join_run, read_run
@@ -392,6 +393,38 @@ def test_a_closed_or_full_output_brings_a_sentence(folder: Path, root: Path) -> 
         assert done.returncode == 2
         assert b"No space left" in done.stderr
         assert b"Exception" not in done.stderr
+
+
+def test_control_characters_of_files_are_shown_as_escapes(folder: Path) -> None:
+    (folder / "a\x1b[31mb.txt").write_text(GOOD.replace("1 Q0", "1\x1b[2J Q0"))
+    (folder / "qrels.txt").write_text(QRELS.replace("1 0", "1\x1b[2J 0"))
+    (folder / "c\x9bd.txt").write_text(BAD.replace("x 8", "\x1b[2J 8"))
+    result = cupel("qrels.txt", "a\x1b[31mb.txt", "c\x9bd.txt", "-m", "AP", "--per-topic")
+    assert "\x1b" not in result.output
+    assert "\x9b" not in result.output
+    assert r"1\x1b[2J" in result.stdout
+    assert r"a\x1b[31mb.txt" in result.stdout
+    assert r"c\x9bd.txt is refused" in result.stderr
+
+
+def test_trec_evals_runid_is_the_first_word_of_the_tag(folder: Path) -> None:
+    (folder / "good.txt").write_text(GOOD.replace("good", "good and more"))
+    lines = cupel("qrels.txt", "good.txt", "-m", "official", "--format", "trec_eval").stdout.splitlines()
+    assert lines[0] == "runid                 \tall\tgood"
+
+
+def test_findings_are_shortened_and_say_what_would_be_right(folder: Path) -> None:
+    (folder / "worse.txt").write_text("".join(f"1 Q0 d{i} {i} x worse\n" for i in range(250)))
+    told = cupel("qrels.txt", "worse.txt").stderr
+    assert told.count("error run-score: the") == 10
+    assert "and 240 more" in told
+    assert f"-> run-score: {KINDS['run-score'].remedy}" in told
+
+
+@pytest.mark.usefixtures("folder")
+def test_swapped_qrels_and_run_are_told() -> None:
+    assert "QRELS and RUN look swapped" in cupel("good.txt", "qrels.txt").stderr
+    assert "swapped" not in cupel("bad.txt", "good.txt").stderr
 
 
 # --- real collections --------------------------------------------------------------------------------------

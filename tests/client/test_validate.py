@@ -211,3 +211,18 @@ def test_qrels_that_cannot_be_read_are_refused(folder: Path) -> None:
 def test_pipes_are_read_once() -> None:
     with piped(QRELS) as qrels, piped(GOOD) as run:
         assert [one["kind"] for one in verdicts(qrels, run)] == ["qrels", "run"]
+
+
+def test_qrels_of_several_aspects_are_told_to_need_a_layout(folder: Path) -> None:
+    (folder / "two.txt").write_text("1 0 a 2 1\n1 0 b 1 0\n")
+    (folder / "untagged.txt").write_text("1 Q0 a 1 9\n")
+    two, untagged = verdicts("two.txt", "untagged.txt")
+    assert (two["kind"], two["verdict"], untagged["kind"]) == ("qrels", "refused", "run")
+    assert "a collection file names its layout" in two["findings"][0]["message"]
+
+
+def test_control_characters_of_files_are_shown_as_escapes(folder: Path) -> None:
+    (folder / "a\x1bb.txt").write_text(GOOD.replace("good", "go\x1b[2Jod"))
+    result = cupel("a\x1bb.txt")
+    assert "\x1b" not in result.output
+    assert r"tag go\x1b[2Jod" in result.stdout

@@ -9,12 +9,12 @@ import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline import reports, verdicts
-from cupel_client.offline.files import InputFile, unreadable
+from cupel_client.offline.files import InputFile, first_row, looks_like_qrels, unreadable
 from cupel_client.offline.names import names_of
 from cupel_client.offline.processes import each
 from cupel_client.offline.scoring import DEEPEST, Job, score
-from cupel_client.output import format_option
-from cupel_measures.findings import Refused
+from cupel_client.output import format_option, printable
+from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar import parse_many
 from cupel_measures.profiles import PROFILES
 from cupel_measures.reading.collections import Collection, collection_for
@@ -82,7 +82,7 @@ def evaluate(
     if not runs:
         raise click.UsageError("there is no run to score: QRELS comes first, then the runs")
     names = names_of(runs)
-    collection = read(qrels, aspects)
+    collection = read(qrels, aspects, runs)
     if profile is not None:
         collection = replace(collection, profile=PROFILES[profile])
     job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
@@ -93,13 +93,15 @@ def evaluate(
     reports.PRINTERS[form](report)
     _tell(report)
     if lost := [name for name in names if name not in found]:
-        click.echo(f"not scored, as a process was killed (short of memory?): {', '.join(lost)}", err=True)
+        click.echo(
+            f"not scored, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
+        )
         raise click.exceptions.Exit(SERVICE_FAILED)
     if report.refused:
         raise click.exceptions.Exit(NEGATIVE)
 
 
-def read(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> Collection:
+def read(qrels: Path | None, aspects: Sequence[tuple[str, Path]], runs: Sequence[Path] = ()) -> Collection:
     """The collection that the command line names; ends the command where it can't be had."""
     if len(dict(aspects)) < len(aspects):
         raise click.UsageError("--aspect gives two files for one aspect: name them in a collection file")
@@ -109,8 +111,15 @@ def read(qrels: Path | None, aspects: Sequence[tuple[str, Path]]) -> Collection:
         findings = refused.findings
     except OSError as problem:
         findings = unreadable(problem, qrels or Path())
-    verdicts.say(findings, file=str(qrels or ""))
+    _say(findings, str(qrels or ""))
+    if qrels is not None and len(first_row(qrels)) == 6 and any(map(looks_like_qrels, runs)):
+        click.echo("QRELS and RUN look swapped: the qrels come first, then the runs.", err=True)
     raise click.exceptions.Exit(NEGATIVE)
+
+
+def _say(findings: Findings, file: str) -> None:
+    for line in verdicts.told(findings, file=file, at_most=verdicts.LISTED):
+        click.echo(line, err=True)
 
 
 def _job(collection: Collection, words: str, depth: int | None, *, story: bool) -> Job:
@@ -136,10 +145,11 @@ def _usual(collection: Collection) -> str:
 def _tell(report: reports.Report) -> None:
     """Say on standard error what was refused and why, and in short what is worth knowing."""
     for name, one in report.refused.items():
-        verdicts.say(one.findings, file=str(one.path))
-        click.echo(f"{name} is refused, and not scored.", err=True)
+        _say(one.findings, str(one.path))
+        click.echo(f"{printable(name)} is refused, and not scored.", err=True)
     for line in verdicts.summary({name: one.findings for name, one in report.scored.items()}):
         click.echo(line, err=True)
-    verdicts.say(report.collection.findings, file="", at_most=3)
+    for line in verdicts.lines_of(report.collection.findings, file="", at_most=3):
+        click.echo(verdicts.coloured(line), err=True)
     for line in report.remarks():
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)

@@ -1,6 +1,7 @@
 """Files that a command line names: pipes among them, and some that can't be read."""
 
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -49,6 +50,13 @@ def unreadable(problem: OSError, path: Path) -> Findings:
     file = Path(problem.filename).name if isinstance(problem.filename, str) else path.name
     findings.add(Finding(UNREADABLE, f"it can't be read: {problem.strerror or problem}", file))
     return findings
+
+
+def looks_like_qrels(path: Path) -> bool:
+    """Whether the first row has the four columns of qrels, or five that end in labels of two aspects."""
+    row = first_row(path)
+    labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
+    return len(row) == 4 or (len(row) == 5 and labels and row[1].upper() != b"Q0")
 
 
 def first_row(path: Path) -> list[bytes]:

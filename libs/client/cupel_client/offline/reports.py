@@ -180,9 +180,14 @@ def _print_trec_eval(report: Report) -> None:
                     if measure.declaration.name not in ONLY_OVER_ALL:
                         click.echo(_trec_line(measure, name, topic, float(values[index])))
         if len(report.scored) > 1 or report.official:
-            click.echo(f"{'runid':<22}\t{ALL}\t{one.tag}")
+            click.echo(f"{'runid':<22}\t{ALL}\t{_first_word(one.tag)}")
         for (measure, name), _, mean in rows:
             click.echo(_trec_line(measure, name, ALL, mean))
+
+
+def _first_word(tag: str | None) -> str:
+    """Of the tag: trec_eval ends it at a blank."""
+    return next(iter((tag or "").split()), "")
 
 
 def _trec_line(measure: Measure, name: str, topic: str, value: float) -> str:

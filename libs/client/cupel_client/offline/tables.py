@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cupel_client.output import console
+from cupel_client.output import console, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,14 +28,20 @@ def show_blocks(
 
     last_apart: a line stands above the last row, which sums the others up.
     """
+    keys = [list(map(printable, key)) for key in keys]
+    columns = [(_lines(heading), list(map(printable, cells))) for heading, cells in columns]
     screen = console()
     width = screen.width - sum(_width(name, [key[i] for key in keys]) for i, name in enumerate(key_names))
     if title is not None:
-        screen.print(title, style="bold", soft_wrap=True)
+        screen.print(_lines(title), style="bold", soft_wrap=True)
     for block in _blocks(columns, width):
         screen.print(_table(key_names, keys, block, last_apart))
     if caption is not None:
-        screen.print(caption, style="dim", soft_wrap=True)
+        screen.print(_lines(caption), style="dim", soft_wrap=True)
+
+
+def _lines(heading: str) -> str:
+    return "\n".join(map(printable, heading.split("\n")))
 
 
 def _width(heading: str, cells: Sequence[str]) -> int:

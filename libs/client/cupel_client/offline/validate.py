@@ -12,10 +12,10 @@ import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline import verdicts
-from cupel_client.offline.files import InputFile, first_row, unreadable
+from cupel_client.offline.files import InputFile, looks_like_qrels, unreadable
 from cupel_client.offline.processes import each
 from cupel_client.offline.scoring import DEEPEST
-from cupel_client.output import format_option, write_csv, write_json, write_jsonl
+from cupel_client.output import format_option, printable, write_csv, write_json, write_jsonl
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.model import Qrels
 from cupel_measures.reading.collections import Collection, collection_for, is_collection
@@ -24,8 +24,6 @@ from cupel_measures.reading.runs import check_against, check_judged, digest, pro
 
 Kind = Literal["run", "qrels", "collection"]
 COLUMNS = ("file", "kind", "verdict", "severity", "code", "line", "column", "topic", "message", "sample")
-LISTED = 10
-"""Findings of a kind that a table lists without --all."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +59,18 @@ class Checked:
     help="Qrels or collection file whose topics the runs should have; all FILES are runs then.",
 )
 @click.option("--depth", type=click.IntRange(1, DEEPEST), help="Depth at which the track cuts rankings.")
-@click.option("--all", "everything", is_flag=True, help=f"List more than {LISTED} findings of a kind.")
+@click.option(
+    "--all", "everything", is_flag=True, help=f"List more than {verdicts.LISTED} findings of a kind."
+)
 @format_option()
 def validate(
     files: tuple[Path, ...], qrels: Path | None, depth: int | None, everything: bool, form: str
 ) -> None:
     """Say everything that is wrong with runs, qrels or collection files, and what is worth knowing.
 
-    A file is a collection by its ending (.yaml, .yml, .json), qrels if its first line has four columns,
-    else a run. Runs are checked beside the topics of the qrels, if any are given. The exit code is 1 if
-    a file is refused.
+    A file is a collection by its ending (.yaml, .yml, .json), qrels if its first line has four columns
+    (or five that end in labels), else a run. Runs are checked beside the topics of the qrels, if any are
+    given. The exit code is 1 if a file is refused.
 
     \b
     Examples:
@@ -85,7 +85,9 @@ def validate(
     checked = [*judged, *(one for one in results if one is not None)]
     _PRINTERS[form](checked, everything)
     if lost := [str(path) for path, one in zip(runs, results, strict=True) if one is None]:
-        click.echo(f"not checked, as a process was killed (short of memory?): {', '.join(lost)}", err=True)
+        click.echo(
+            f"not checked, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
+        )
         raise click.exceptions.Exit(SERVICE_FAILED)
     if any(one.findings.refused for one in checked):
         raise click.exceptions.Exit(NEGATIVE)
@@ -97,7 +99,7 @@ def _kind(path: Path, only_runs: bool) -> Kind:
             return "collection"
     if only_runs:
         return "run"
-    return "qrels" if len(first_row(path)) == 4 else "run"
+    return "qrels" if looks_like_qrels(path) else "run"
 
 
 def _judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
@@ -156,7 +158,7 @@ def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
 
 def _print_table(checked: Sequence[Checked], everything: bool) -> None:
     for one in checked:
-        _print_file(one, None if everything else LISTED)
+        _print_file(one, None if everything else verdicts.LISTED)
     verdict = Counter(one.verdict for one in checked)
     warned = sum(bool(one.findings.warnings) and not one.findings.refused for one in checked)
     parts = [f"{verdict['accepted']} accepted" + (f" ({warned} with warnings)" if warned else "")]
@@ -166,13 +168,12 @@ def _print_table(checked: Sequence[Checked], everything: bool) -> None:
 
 def _print_file(one: Checked, at_most: int | None) -> None:
     colour = "red" if one.findings.refused else "green"
-    click.echo(f"{click.style(str(one.path), bold=True)}: {one.kind}, {click.style(one.verdict, fg=colour)}")
+    name = click.style(printable(str(one.path)), bold=True)
+    click.echo(f"{name}: {one.kind}, {click.style(one.verdict, fg=colour)}")
     for line in _told(one):
+        click.echo(f"  {printable(line)}")
+    for line in verdicts.told(one.findings, file=one.path.name, at_most=at_most):
         click.echo(f"  {line}")
-    for line in verdicts.lines_of(one.findings, file=one.path.name, at_most=at_most):
-        click.echo(f"  {verdicts.coloured(line)}")
-    for line in verdicts.remedies(one.findings):
-        click.echo(click.style(f"  -> {line}", dim=True))
     click.echo()
 
 

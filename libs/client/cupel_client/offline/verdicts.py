@@ -6,7 +6,11 @@ from typing import Any
 
 import click
 
+from cupel_client.output import printable
 from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings
+
+LISTED = 10
+"""Findings of a kind that people are told without asking for all."""
 
 
 def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> Iterable[str]:
@@ -23,7 +27,7 @@ def lines_of(findings: Findings, *, file: str, at_most: int | None = None) -> It
             full = len(listed) >= LISTED_PER_CODE
             more = (findings.totals[code] if full else len(listed)) - len(listed[:at_most])
             if more > 0:
-                yield f"{file or 'qrels'}: {severity} {code}: and {more:,} more like these"
+                yield f"{printable(file or 'qrels')}: {severity} {code}: and {more:,} more like these"
 
 
 def line_of(finding: Finding, file: str) -> str:
@@ -31,7 +35,7 @@ def line_of(finding: Finding, file: str) -> str:
     named = file if finding.file in (None, PurePath(file).name) else finding.file
     places = (named or None, finding.line, finding.column)
     where = ":".join(str(place) for place in places if place is not None)
-    return f"{where}: {finding.severity} {finding.code}: {finding.message}".removeprefix(": ")
+    return printable(f"{where}: {finding.severity} {finding.code}: {finding.message}".removeprefix(": "))
 
 
 def is_warning(code: str) -> bool:
@@ -50,10 +54,11 @@ def as_data(finding: Finding) -> dict[str, Any]:
     return {"severity": finding.severity, **{key: getattr(finding, key) for key in keys}}
 
 
-def say(findings: Findings, *, file: str, at_most: int | None = None) -> None:
-    """Print findings to standard error."""
-    for line in lines_of(findings, file=file, at_most=at_most):
-        click.echo(coloured(line), err=True)
+def told(findings: Findings, *, file: str, at_most: int | None = None) -> Iterable[str]:
+    """Findings, then what would be right, in colour."""
+    yield from map(coloured, lines_of(findings, file=file, at_most=at_most))
+    for line in remedies(findings):
+        yield click.style(f"-> {line}", dim=True)
 
 
 def coloured(line: str) -> str:
@@ -74,4 +79,4 @@ def summary(warnings: Mapping[str, Findings]) -> Iterable[str]:
                 having.setdefault(code, []).append(name)
     for code, names in having.items():
         runs = names[0] if len(names) == 1 else f"{len(names)} runs"
-        yield f"{runs}: warning {code}: {KINDS[code].meaning}"
+        yield f"{printable(runs)}: warning {code}: {KINDS[code].meaning}"
