@@ -355,7 +355,8 @@ class _Block:
         text = Text.of(memoryview(data)[:cut])
         if len(data) - cut > limits.line or b"\0" in data or not _is_text(text.data):
             return None
-        if data.count(b"\r", 0, cut) != data.count(b"\r\n", 0, cut):
+        returns = data.count(b"\r", 0, cut)
+        if returns and returns != data.count(b"\r\n", 0, cut):
             return None
         fields = columns_of(text)
         widths = np.diff(fields.breaks, prepend=-1) - 1
