@@ -6,12 +6,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
-
-from cupel_client.offline.processes import each
 
 WAITING = """
 import sys, time
@@ -72,13 +69,24 @@ def test_processes_end_with_the_command_however_it_ends(
     until(lambda: not any(map(lives, workers)))
 
 
-def _work(path: Path, *, mortal: str) -> str:
-    if path.name == mortal:
+MORTAL = """
+import os, signal, time
+from pathlib import Path
+from cupel_client.offline.processes import each
+
+def work(path):
+    if path.name == "c":
         time.sleep(0.5)  # the others are done meanwhile
         os.kill(os.getpid(), signal.SIGKILL)
     return path.name
 
+print(each(work, [Path("a"), Path("b"), Path("c")], doing="testing", jobs=2))
+"""
 
-def test_what_a_killed_process_worked_on_is_lost_and_the_rest_is_there() -> None:
-    files = [Path(name) for name in ("a", "b", "c")]
-    assert each(partial(_work, mortal="c"), files, doing="testing", jobs=2) == ["a", "b", None]
+
+def test_what_a_killed_process_worked_on_is_lost_and_the_rest_is_there(root: Path) -> None:
+    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", MORTAL]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "['a', 'b', None]\n"

@@ -13,6 +13,10 @@ from typing import Any, TypeVar
 
 from cupel_client.output import console
 
+START = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+"""Forking shares what the work holds, with all that was derived from it; else it is sent. The command
+has no other thread when it forks; who calls this from a program with threads sets it to spawn."""
+
 POOL_FROM = 4
 """Files from which a pool of processes is worth its start."""
 
@@ -45,9 +49,8 @@ def _spread(
     if processes < 2 or (jobs is None and len(paths) < POOL_FROM):
         yield map(work, paths)
         return
-    # forking shares what `work` holds, with all that was derived from it; elsewhere it is sent
-    way = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    with ProcessPoolExecutor(processes, multiprocessing.get_context(way), _begin, (work,)) as pool:
+    context = multiprocessing.get_context(START)
+    with ProcessPoolExecutor(processes, context, _begin, (work,)) as pool:
         try:
             yield _results(_submitted(pool, paths), len(paths))
         except BaseException:  # Ctrl-C, say: nobody wants what is still being made

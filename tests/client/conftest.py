@@ -1,0 +1,11 @@
+"""What the tests of the command line share."""
+
+import pytest
+
+from cupel_client.offline import processes
+
+
+@pytest.fixture(autouse=True)
+def spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verbs called within the test process, which has threads, must not fork it."""
+    monkeypatch.setattr(processes, "START", "spawn")
