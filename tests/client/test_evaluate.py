@@ -504,3 +504,13 @@ def test_touche_board_by_toma_and_cam(shared: Path, tmp_path: Path) -> None:
             assert value == pytest.approx(sum(parts) / 2, abs=1e-12)
     board = cupel(str(tmp_path / "touche.json"), *runs, *measures).stdout
     assert "Captain-Levi/output/run5.txt" in board
+
+
+def test_topics_that_the_qrels_lack_are_ignored_counted_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    (tmp_path / "run.txt").write_text("1 Q0 a 1 2 run\n8 Q0 a 1 2 run\n9 Q0 a 1 2 run\n")
+    files = [str(tmp_path / name) for name in ("qrels.txt", "run.txt")]
+    done = CliRunner().invoke(cli, ["evaluate", *files, "-m", "AP"])
+    assert done.exit_code == 0
+    assert "1.0000" in done.stdout
+    assert "run-topics-extra" in done.stderr

@@ -215,6 +215,7 @@ class Joined:
     offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
     rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with
     the same score as the hit (its tie group), itself included. profile: the rules it was joined by.
+    strangers: how many topics of the run the qrels don't have; they are ignored.
     """
 
     retrieved: Ints
@@ -224,6 +225,7 @@ class Joined:
     first: NDArray[np.int32]
     last: NDArray[np.int32]
     profile: Profile = DEFAULT
+    strangers: int = 0
 
     @classmethod
     def empty(cls, topics: int) -> "Joined":
@@ -247,4 +249,5 @@ class Joined:
             np.concatenate([part.first for part in parts]),
             np.concatenate([part.last for part in parts]),
             parts[0].profile,
+            sum(part.strangers for part in parts),
         )

@@ -8,7 +8,8 @@ import pytest
 
 from cupel_measures.reading import joining
 from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import digest, join, pack, read_run, unpack
+from cupel_measures.reading.runs import digest, join, join_run, pack, read_run, unpack
+from making import qrels_of
 
 RUN = "2 Q0 b 1 1e-3 t\n2 Q0 \u00e9 1 1e-3 t\n10 Q0 a 1 3 t\n10 Q0 c 1 -0.0 t\n".encode()
 LINES = "10\ta\t3.0\n10\tc\t-0.0\n2\t\u00e9\t0.001\n2\tb\t0.001\n"
@@ -85,3 +86,15 @@ def test_the_compiled_join_refuses_columns_that_are_not_aligned() -> None:
 def test_a_damaged_blob_is_a_value_error(damage: object) -> None:
     with pytest.raises(ValueError, match="packed ranking"):
         unpack(damage(pack(read_run(RUN))))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_topics_that_the_qrels_lack_are_counted_by_every_reader(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(joining, "extension", None)
+    qrels = qrels_of({"1": {"a": 1}})
+    text = b"1 Q0 a 1 2 run\n8 Q0 a 1 2 run\n9 Q0 a 1 2 run\n"
+    assert join_run(text, qrels).strangers == 2
+    assert join(read_run(text).ranking, qrels).strangers == 2

@@ -9,10 +9,11 @@ import numpy as np
 from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
 from cupel_measures.evaluating import aggregate, check, evaluate
-from cupel_measures.findings import Findings, Refused
+from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.grammar import Measure, parse
-from cupel_measures.model import Floats, Qrels, Run
+from cupel_measures.model import Floats, Joined, Qrels, Run
 from cupel_measures.reading.runs import check_against, digest, join, join_run, read_run
+from cupel_measures.reading.topics import EXTRA
 
 DEEPEST = 2**31 - 1
 """The largest depth of a cut: ranks are int32."""
@@ -80,6 +81,15 @@ def score(path: Path, job: Job) -> Scored:
     means = tuple(map(aggregate, job.parsed, values))
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
-        return Scored(path, Findings(), values, means, missing)
+        return Scored(path, _strangers(joined, path), values, means, missing)
     (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED]).aggregates().values()
     return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged)
+
+
+def _strangers(joined: Joined, path: Path) -> Findings:
+    """The one thing that reading fast tells beside the rows: topics that the qrels don't have."""
+    findings = Findings()
+    if joined.strangers:
+        message = f"{joined.strangers} topics of the run are not among the qrels': they are ignored"
+        findings.add(Finding(EXTRA, message, path.name), joined.strangers)
+    return findings

@@ -180,6 +180,11 @@ static PyObject *reader_feed_method(ReaderObject *self, PyObject *args) {
     return status == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromSsize_t(status ? -1 : (Py_ssize_t)filled);
 }
 
+static PyObject *reader_strangers(ReaderObject *self, PyObject *ignored) {
+    (void)ignored;
+    return PyLong_FromSize_t(self->reader.strange_count);
+}
+
 static PyObject *reader_result(ReaderObject *self, PyObject *ignored) {
     (void)ignored;
     return result_of(&self->reader.joined, self->reader.index->topics);
@@ -188,6 +193,8 @@ static PyObject *reader_result(ReaderObject *self, PyObject *ignored) {
 static PyMethodDef reader_methods[] = {
     {"feed", (PyCFunction)reader_feed_method, METH_VARARGS,
      "feed(buffer, filled, last) -> how many bytes it kept at the front of the buffer, or -1: declined"},
+    {"strangers", (PyCFunction)reader_strangers, METH_NOARGS,
+     "strangers() -> how many topics of the run the qrels don't have"},
     {"result", (PyCFunction)reader_result, METH_NOARGS,
      "result() -> (retrieved, offsets, document, rank, first, last) as bytes"},
     {NULL, NULL, 0, NULL},

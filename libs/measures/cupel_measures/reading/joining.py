@@ -54,15 +54,18 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     depth = None if depth is None else min(depth, DEEPEST)
     row = {name: number for number, name in enumerate(qrels.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
+    strangers = int((rows < 0).sum())
     if extension is None:
-        return replace(_join_numpy(ranking, qrels, rows, profile, depth), profile=profile)
+        return replace(
+            _join_numpy(ranking, qrels, rows, profile, depth), profile=profile, strangers=strangers
+        )
     blob, starts = ranking.documents.blob, ranking.documents.starts
     index, cut = _index(qrels), -1 if depth is None else depth
     single = profile.single_precision
     offsets, scores = ranking.offsets, ranking.scores
     columns_ = (np.require(part, requirements=["C", "A"]) for part in (starts, rows, offsets, scores))
     parts = extension.join(index, blob, *columns_, single, cut)
-    return replace(_joined(parts), profile=profile)
+    return replace(_joined(parts), profile=profile, strangers=strangers)
 
 
 def join_text(
@@ -119,7 +122,7 @@ def _read_compiled(
         if kept < 0:
             return None
         if not got:
-            return _joined(reader.result())
+            return replace(_joined(reader.result()), strangers=reader.strangers())
         if 2 * kept > room:
             buffer.extend(bytes(room))
             room *= 2
@@ -333,7 +336,9 @@ def _read_numpy(
             return None
         gathered.add(documents, np.array([row.get(name, -1) for name in names], np.int64), hashed)
         if not chunk:
-            return gathered.joined() if not seen.isdisjoint(row) else None
+            if seen.isdisjoint(row):
+                return None
+            return replace(gathered.joined(), strangers=len(seen - row.keys()))
         size = max(BLOCK, len(kept))  # a topic that fills the block makes the next one larger
 
 
