@@ -1,7 +1,8 @@
 """Where the bytes live: immutable blobs, named by the SHA-256 of their content.
 
 Bytes are stored before the row that names them: a stray blob is harmless, a row without its blob is
-not. Storing the same content again, also at the same time, changes nothing.
+not. Storing the same content again, also at the same time, changes nothing. What is read whole is
+checked against its name.
 """
 
 import errno
@@ -11,11 +12,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
 from cupel_backend.errors import Unavailable, declare
+from cupel_backend.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +35,13 @@ CONTENT_MISSING = declare(
     "tell the operators, who can bring it back from a copy",
 )
 
+CONTENT_DAMAGED = declare(
+    "content-damaged",
+    Unavailable,
+    "the content of a file is not what it was when the service stored it",
+    "tell the operators, who can bring it back from a copy",
+)
+
 RETRY_SECONDS = 30
 
 
@@ -41,11 +51,14 @@ class Blobs(Protocol):
     def __hash__(self) -> int:
         """Stores are told apart by identity: what was read from one may be cached."""
 
+    def prepare(self) -> None:
+        """Make the place where blobs are kept, if it is not there."""
+
     def put_file(self, path: Path, digest: str) -> str:
         """Store the file at `path`, whose SHA-256 is `digest` (hex), durably; its key. The file may go."""
 
     def get(self, key: str) -> bytes:
-        """The whole content; Unavailable (content-missing) if there is no such blob."""
+        """The whole content; Unavailable (content-missing, content-damaged) if it is not there as it was."""
 
     def open(self, key: str) -> BinaryIO:
         """The content as a stream that the caller closes; Unavailable if there is no such blob."""
@@ -57,12 +70,27 @@ class Blobs(Protocol):
         """Remove what writers that died left half written before the time `before`; returns how much."""
 
 
-def open_blobs(url: str) -> Blobs:
-    """The store that `url` names; ValueError if its kind is not known."""
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        return DirectoryBlobs(Path(unquote(parts.path)))
-    raise ValueError(f"CUPEL_BLOBS is {url!r}; a file: URL was expected")
+def open_blobs(settings: Settings) -> Blobs:
+    """The store that the settings name."""
+    parts = urlsplit(settings.blobs_url)
+    if parts.scheme == "s3":
+        from cupel_backend.s3 import S3Blobs  # boto3 takes a while to import: only who uses it pays
+
+        return S3Blobs(settings, bucket=parts.netloc, prefix=parts.path.strip("/"))
+    return DirectoryBlobs(Path(unquote(parts.path)))
+
+
+def key_of(digest: str) -> str:
+    """The key of a blob whose content has this SHA-256 (hex)."""
+    return f"{digest[:2]}/{digest}"
+
+
+def checked(key: str, content: bytes) -> bytes:
+    """The content, if it is that which the key names."""
+    if key_of(sha256(content).hexdigest()) != key:
+        log.error("the blob %s is damaged", key)
+        raise CONTENT_DAMAGED(f"the content {key} was changed in the store")
+    return content
 
 
 @contextmanager
@@ -84,8 +112,12 @@ class DirectoryBlobs:
         self.root = root
 
     @storage()
+    def prepare(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    @storage()
     def put_file(self, path: Path, digest: str) -> str:
-        key = f"{digest[:2]}/{digest}"
+        key = key_of(digest)
         target = self.root / key
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +129,7 @@ class DirectoryBlobs:
     @storage()
     def get(self, key: str) -> bytes:
         with self.open(key) as file:
-            return file.read()
+            return checked(key, file.read())
 
     @storage()
     def open(self, key: str) -> BinaryIO:

@@ -12,9 +12,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, Select, Table, create_engine, event
+from sqlalchemy import Connection, Engine, Select, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 from uuid6 import uuid7
 
@@ -32,16 +32,32 @@ CURSOR_UNKNOWN = declare(
 DATABASE_BUSY = declare(
     "database-busy",
     Unavailable,
-    "the database does not answer now; nothing was changed",
-    "send the same request again a little later",
+    "the database does not answer now",
+    "send the same request again a little later, with the same Idempotency-Key if it takes one",
 )
 
 RETRY_SECONDS = 2
 BUSY_SECONDS = 10
 """How long a writer waits for another one: well below a job's lease, which a renewal has to reach in time."""
 LARGEST_PAGE = 500
+KEPT = 4
+"""Connections that a process keeps open when they are not in use."""
 THREADS = 128
-"""Connections a process may have at once: more than a gateway has threads, so that none waits for one."""
+"""Connections to SQLite that a process may have at once: more than a gateway has threads."""
+MIGRATING = 0x43_75_70_65_6C
+"""PostgreSQL's lock for who migrates: any number that nobody else takes."""
+
+POSTGRESQL = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,  # with these, and the next, a host that is gone without a word is noticed
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "options": f"-c lock_timeout={BUSY_SECONDS}s -c statement_timeout=60s"
+    " -c idle_in_transaction_session_timeout=60s",  # a stopped process must not hold its locks for ever
+    "application_name": "cupel",
+}
+"""How a connection to PostgreSQL behaves when something goes wrong."""
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +75,26 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{UUID(str(uuid7())).hex}"
 
 
-def connect(url: str) -> Engine:
-    """An engine for `url`. Make it after fork: connections must never be shared between processes."""
-    pool_pre_ping = not url.startswith("sqlite")
-    engine = create_engine(url, pool_pre_ping=pool_pre_ping, pool_size=4, max_overflow=THREADS - 4)
-    if engine.dialect.name == "sqlite":
+def connect(url: str, *, connections: int = 20) -> Engine:
+    """An engine for `url`. Make it after fork: connections must never be shared between processes.
+
+    connections: to PostgreSQL, at a time; who comes when all are in use waits for BUSY_SECONDS. The sum over
+    all processes has to stay below the server's max_connections.
+    """
+    if url.startswith("sqlite"):
+        engine = create_engine(url, pool_size=KEPT, max_overflow=THREADS - KEPT)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    return engine
+        return engine
+    kept = min(KEPT, connections)
+    return create_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,  # the server may have been started anew
+        pool_size=kept,
+        max_overflow=connections - kept,
+        pool_timeout=BUSY_SECONDS,
+        connect_args=POSTGRESQL,
+    )
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -99,17 +127,21 @@ def _begin_sqlite(connection: Connection) -> None:
 def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
     """A transaction that may write: committed at the end, rolled back on any error.
 
-    wait: for another writer of the whole database, where it has only one; else Unavailable at once.
+    wait: for another writer, of the whole database where it has only one; else Unavailable at once.
     """
     with _transaction(engine, writes=True, wait=wait) as connection:
+        if not wait and engine.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL lock_timeout = 1"))  # milliseconds; 0 would mean for ever
         yield connection
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A transaction that only reads: one consistent view of everything."""
-    snapshot = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
-    with _transaction(engine, writes=False, **snapshot) as connection:
+    snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    with _transaction(
+        engine, writes=False, **(snapshot if engine.dialect.name == "postgresql" else {})
+    ) as connection:
         yield connection
 
 
@@ -118,7 +150,7 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
     try:
         with engine.execution_options(**options).begin() as connection:
             yield connection
-    except (OperationalError, NoConnection) as error:  # locked for too long, gone, or all in use
+    except (OperationalError, InterfaceError, NoConnection) as error:  # locked for too long, gone, all in use
         if options.get("wait", True):
             log.warning("the database did not answer: %s", error)
         raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
@@ -130,7 +162,8 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
         return 0
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
-    return connection.execute(statement).rowcount
+    # Counted by what comes back: psycopg tells no number of rows for such a statement.
+    return len(connection.execute(statement.returning(*table.primary_key)).all())
 
 
 def page(
@@ -161,8 +194,12 @@ def _place(key: Any, cursor: str) -> Any:
 
 
 def migrate(engine: Engine) -> None:
-    """Bring the tables up to date. Several processes may call it at once: the write lock orders them."""
+    """Bring the tables up to date. Several processes may call it at once: a lock orders them."""
     with writing(engine) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))  # a large table takes its time
+            connection.execute(text("SET LOCAL lock_timeout = 0"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
         config = _alembic()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func,
 
 from cupel_backend.access import Principal
 from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, declare
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable, declare
 from cupel_backend.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
 
 if TYPE_CHECKING:
@@ -133,7 +133,11 @@ def claim(system: "System", queue: str) -> Claim | None:
     while True:
         now = system.now()
         with writing(system.engine) as connection:
-            chosen = connection.execute(_next(queue, now)).first()
+            first = _next(queue, now)
+            # A job that another worker is just taking is passed over; where no tenant has another one,
+            # that worker's turn is waited for, for it may have left more behind.
+            chosen = connection.execute(first.with_for_update(of=jobs, skip_locked=True)).first()
+            chosen = chosen or connection.execute(first).first()
             if chosen is None:
                 return None
             row = connection.execute(_take(chosen.id, now, system.settings.lease_seconds)).first()
@@ -152,9 +156,9 @@ def _next(queue: str, now: datetime) -> Select[Any]:
     served = and_(turns.c.queue == queue, turns.c.tenant == waiting.c.tenant)
     never_first = turns.c.served_at.is_not(None)
     return (
-        select(waiting.c.id)
-        .select_from(waiting.outerjoin(turns, served))
-        .order_by(never_first, turns.c.served_at, waiting.c.id)
+        select(jobs.c.id)
+        .select_from(jobs.join(waiting, jobs.c.id == waiting.c.id).outerjoin(turns, served))
+        .order_by(never_first, turns.c.served_at, jobs.c.id)
         .limit(1)
     )
 
@@ -202,15 +206,18 @@ def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
         raise Lost(claim.id)
 
 
-def fail(system: "System", claim: Claim, error: str) -> bool:
+def fail(system: "System", claim: Claim, error: str, *, charged: bool = True) -> bool:
     """Give the job back after an error: to be tried again a little later, or dead after the last attempt.
 
+    charged: whether the attempt counts; where storage or database were away for a while, it does not.
     Returns False, and changes nothing, if the claim is no longer ours.
     """
     now = system.now()
     pause = timedelta(seconds=system.settings.retry_seconds * claim.attempts)
-    values = {"lease_until": None, "error": error[:LONGEST_ERROR], "ready_at": now + pause}
-    if claim.attempts >= system.settings.attempts:
+    values: dict[str, Any] = {"lease_until": None, "error": error[:LONGEST_ERROR], "ready_at": now + pause}
+    if not charged:
+        values["attempts"] = claim.attempts - 1
+    elif claim.attempts >= system.settings.attempts:
         values["dead_at"] = now
     with writing(system.engine) as connection:
         row = connection.execute(update(jobs).where(_held(claim)).values(values).returning(jobs)).first()
@@ -223,9 +230,11 @@ def sweep(system: "System") -> Swept:
     """Free the jobs whose lease ran out (or declare them dead), and ring for all that is waiting."""
     now = system.now()
     worn_out = jobs.c.attempts >= system.settings.attempts
+    # In order, and past what others hold: two sweeps, or a sweep and a worker, never wait for each other.
+    late = select(jobs.c.id).where(IS_RUNNING, jobs.c.lease_until < now).order_by(jobs.c.id)
     expired = (
         update(jobs)
-        .where(IS_RUNNING, jobs.c.lease_until < now)
+        .where(jobs.c.id.in_(late.with_for_update(skip_locked=True)))
         .values(
             lease_until=None,
             dead_at=case((worn_out, literal(now, Instant())), else_=None),
@@ -241,14 +250,20 @@ def sweep(system: "System") -> Swept:
         dead = [row.track_id for row in freed if row.dead_at is not None]
         touch(connection, dead)
         counts = connection.execute(waiting).all()
-    for queue, count in counts:
+    for queue, count in counts:  # whoever is at work goes on by himself: more rings would only pile up
         system.bell.ring(queue, times=min(count, system.settings.workers))
     return Swept(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
 
+def _nothing() -> None: ...
+
+
 @contextmanager
-def holding(system: "System", claim: Claim) -> Iterator[None]:
-    """Keep the lease of `claim` alive from a thread while the caller works, for `job_seconds` at most."""
+def holding(system: "System", claim: Claim, alive: Callable[[], None] = _nothing) -> Iterator[None]:
+    """Keep the lease of `claim` alive from a thread while the caller works, for `job_seconds` at most.
+
+    alive: called whenever the lease was renewed.
+    """
     over = threading.Event()
     until = monotonic() + system.settings.job_seconds
 
@@ -257,8 +272,9 @@ def holding(system: "System", claim: Claim) -> Iterator[None]:
             try:
                 if not renew(system, claim):
                     return
-            except Exception:  # the database may be back before the lease ends
-                log.exception("could not renew %s", claim.id)
+                alive()
+            except Unavailable as problem:  # the database may be back before the lease ends
+                log.warning("could not renew %s: %s", claim.id, problem)
 
     thread = threading.Thread(target=keep, name=f"lease of {claim.id}", daemon=True)
     thread.start()
@@ -275,30 +291,36 @@ def holding(system: "System", claim: Claim) -> Iterator[None]:
 Handler = Callable[["System", Claim], None]
 
 
-def work(system: "System", queue: str, handlers: Mapping[str, Handler]) -> bool:
+def work(
+    system: "System", queue: str, handlers: Mapping[str, Handler], *, alive: Callable[[], None] = _nothing
+) -> bool:
     """Do jobs of `queue` until none is ready or the turn is over; returns whether there may be more.
 
     A handler writes its results and calls `finish`, both in one transaction. Whatever it raises is
-    kept as the job's error.
+    kept as the job's error. alive: called now and then while a job takes long.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:
         taken = claim(system, queue)
         if taken is None:
             return False
-        _attempt(system, taken, handlers[taken.kind])
+        _attempt(system, taken, handlers[taken.kind], alive)
     return True
 
 
-def _attempt(system: "System", claim: Claim, handler: Handler) -> None:
+def _attempt(system: "System", claim: Claim, handler: Handler, alive: Callable[[], None]) -> None:
     began = monotonic()
     outcome = "done"
     try:
-        with holding(system, claim):
+        with holding(system, claim, alive):
             handler(system, claim)
     except Lost:
         outcome = "lost"
         log.warning("%s was given to another worker before it was finished here", claim.id)
+    except Unavailable as error:
+        outcome = "put off" if error.retry_after else "failed"
+        log.warning("%s %s, attempt %d: %s", claim.id, outcome, claim.attempts, error)
+        fail(system, claim, str(error), charged=not error.retry_after)
     except Exception as error:  # whatever went wrong is the job's error, not the worker's end
         outcome = "failed"
         log.exception("%s failed, attempt %d", claim.id, claim.attempts)

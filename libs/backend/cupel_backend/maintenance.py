@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from cupel_backend import jobs, keys, planning
 from cupel_backend.blobs import remove_older
+from cupel_backend.settings import QUEUES
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -17,6 +18,8 @@ def tick(system: "System") -> None:
     """
     swept = jobs.sweep(system)
     system.metrics.swept(expired=swept.expired, died=swept.died)
+    for queue in set(QUEUES).difference(swept.rung):  # so that workers hear something: see pulse.py
+        system.bell.ring(queue)
     planning.settle_all(system)
     keys.forget(system)
     before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()

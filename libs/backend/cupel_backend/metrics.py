@@ -1,20 +1,25 @@
 """What monitoring sees. The one file that knows prometheus_client.
 
-Several processes count, each into a file of its own in the folder `metrics`; whoever is asked adds them
-up. What is a state rather than a count (queues, dead jobs) is read from the database at that moment.
+Every metric is declared here, once. Several processes count, each into a file of its own in the folder
+`metrics`; whoever is asked adds them up. What is a state rather than a count (queues, dead jobs) is read from
+the database at that moment.
 """
 
 import fcntl
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Literal
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, start_http_server
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, make_wsgi_app
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -23,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.database import reading
 from cupel_backend.errors import Unavailable
-from cupel_backend.queue import QUEUES
+from cupel_backend.settings import QUEUES
 from cupel_backend.tables import JOB_STATES, jobs
 
 if TYPE_CHECKING:
@@ -33,8 +38,65 @@ REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 WORK_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
+@dataclass(frozen=True)
+class Declared:
+    """A metric: a count, a distribution of seconds over `buckets`, or (gauge) a state read when asked for."""
+
+    name: str
+    kind: Literal["counter", "histogram", "gauge"]
+    meaning: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def exposed(self) -> str:
+        """The name of its first sample in Prometheus."""
+        return self.name + {"counter": "_total", "histogram": "_count", "gauge": ""}[self.kind]
+
+
+METRICS: dict[str, Declared] = {}
+"""Every metric, by name."""
+
+
+def _declare(*declaration: Any) -> Declared:
+    declared = Declared(*declaration)
+    METRICS[declared.name] = declared
+    return declared
+
+
+REQUESTS = _declare("cupel_requests", "counter", "HTTP requests answered", ("method", "route", "status"))
+REQUEST_TIME = _declare(
+    "cupel_request_seconds",
+    "histogram",
+    "time to answer an HTTP request",
+    ("method", "route"),
+    REQUEST_SECONDS,
+)
+CHECKS = _declare("cupel_checks", "counter", "uploads checked, by verdict", ("kind", "verdict"))
+CHECK_TIME = _declare("cupel_check_seconds", "histogram", "time to check an upload", ("kind",), WORK_SECONDS)
+JOBS = _declare("cupel_jobs", "counter", "attempts at jobs, by outcome", ("queue", "outcome"))
+JOB_TIME = _declare("cupel_job_seconds", "histogram", "time of an attempt at a job", ("queue",), WORK_SECONDS)
+JOB_WAIT = _declare(
+    "cupel_job_wait_seconds",
+    "histogram",
+    "from the queueing of a job to its results",
+    ("queue",),
+    WORK_SECONDS,
+)
+RINGS = _declare("cupel_rings", "counter", "rings for work, by what the broker did", ("queue", "outcome"))
+SWEEPS = _declare("cupel_sweeps", "counter", "sweeps by the scheduler")
+SWEPT = _declare("cupel_swept", "counter", "jobs that a sweep freed or gave up", ("outcome",))
+DEPTH = _declare("cupel_queue_depth", "gauge", "jobs that wait", ("queue",))
+RUNNING = _declare("cupel_queue_running", "gauge", "jobs being worked on", ("queue",))
+DEAD = _declare("cupel_queue_dead", "gauge", "jobs given up", ("queue",))
+OLDEST = _declare(
+    "cupel_queue_oldest_seconds", "gauge", "how long the oldest waiting job has been ready", ("queue",)
+)
+DATABASE_UP = _declare("cupel_database_up", "gauge", "whether the database answers")
+
+
 class Metrics:
-    """Every metric that is counted, declared here. One object per process, for the folder `folder`."""
+    """Counts for the folder `folder`. One object per process."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -42,57 +104,80 @@ class Metrics:
         self.folder = folder
         # Values go to the folder that the environment names when they are made (see Settings.prepare).
         values.ValueClass = values.MultiProcessValue()
-        self._requests = _counter("cupel_requests", "HTTP requests answered", "method", "route", "status")
-        self._request_seconds = _histogram(
-            "cupel_request_seconds", "time to answer an HTTP request", REQUEST_SECONDS, "method", "route"
-        )
-        self._checks = _counter("cupel_checks", "uploads checked, by verdict", "kind", "verdict")
-        self._check_seconds = _histogram(
-            "cupel_check_seconds", "time to check an upload", WORK_SECONDS, "kind"
-        )
-        self._jobs = _counter("cupel_jobs", "attempts at jobs, by outcome", "queue", "outcome")
-        self._job_seconds = _histogram(
-            "cupel_job_seconds", "time of an attempt at a job", WORK_SECONDS, "queue"
-        )
-        self._waits = _histogram(
-            "cupel_job_wait_seconds", "from the queueing of a job to its results", WORK_SECONDS, "queue"
-        )
-        self._sweeps = _counter("cupel_sweeps", "sweeps by the scheduler")
-        self._swept = _counter("cupel_swept", "jobs that a sweep freed or gave up", "outcome")
+        self._counters = {one: _counter(one) for one in METRICS.values() if one.kind == "counter"}
+        self._histograms = {one: _histogram(one) for one in METRICS.values() if one.kind == "histogram"}
 
     def request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Count an HTTP request; `route` is the route's template, never the path itself."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._request_seconds.labels(method, route).observe(seconds)
+        self._count(REQUESTS, method, route, str(status))
+        self._observe(REQUEST_TIME, seconds, method, route)
 
     def check(self, *, kind: str, verdict: str, seconds: float) -> None:
         """Count a checked upload, a run or qrels: accepted, refused, or ended its checker."""
-        self._checks.labels(kind, verdict).inc()
-        self._check_seconds.labels(kind).observe(seconds)
+        self._count(CHECKS, kind, verdict)
+        self._observe(CHECK_TIME, seconds, kind)
 
     def job(self, *, queue: str, outcome: str, seconds: float) -> None:
-        """Count an attempt at a job: done, failed, or lost to another worker."""
-        self._jobs.labels(queue, outcome).inc()
-        self._job_seconds.labels(queue).observe(seconds)
+        """Count an attempt at a job: done, failed, put off, or lost to another worker."""
+        self._count(JOBS, queue, outcome)
+        self._observe(JOB_TIME, seconds, queue)
 
     def finished(self, *, queue: str, waited: timedelta) -> None:
         """Note how long after its queueing a job had results."""
-        self._waits.labels(queue).observe(waited.total_seconds())
+        self._observe(JOB_WAIT, waited.total_seconds(), queue)
+
+    def ring(self, queue: str, taken: bool) -> None:
+        """Count a ring, and whether the broker took it."""
+        self._count(RINGS, queue, "taken" if taken else "failed")
 
     def swept(self, *, expired: int, died: int) -> None:
         """Count a sweep, and what it did to jobs."""
-        self._sweeps.inc()
-        self._swept.labels("freed").inc(expired - died)
-        self._swept.labels("died").inc(died)
+        self._count(SWEEPS)
+        self._count(SWEPT, "freed", times=expired - died)
+        self._count(SWEPT, "died", times=died)
+
+    def _count(self, metric: Declared, *labels: str, times: int = 1) -> None:
+        counter = self._counters[metric]
+        (counter.labels(*labels) if labels else counter).inc(times)
+
+    def _observe(self, metric: Declared, seconds: float, *labels: str) -> None:
+        self._histograms[metric].labels(*labels).observe(seconds)
 
     def exposition(self, system: "System") -> bytes:
         """Everything, summed over the processes of the folder, in Prometheus' text format."""
         return generate_latest(_registry(self.folder, lambda: system))
 
 
-def serve(folder: Path, port: int, system: Callable[[], "System"]) -> None:
-    """Answer Prometheus on `port` from a thread of this process, which must not fork afterwards."""
-    start_http_server(port, registry=_registry(folder, system))
+def serve(
+    folder: Path, port: int, system: Callable[[], "System"], complaint: Callable[[], str | None]
+) -> None:
+    """Answer /metrics and /healthz on `port` from threads of this process, which must not fork afterwards.
+
+    complaint: what is wrong with the process that this one speaks for, if anything is.
+    """
+    exposition = make_wsgi_app(_registry(folder, system))
+
+    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:
+        if environ["PATH_INFO"] != "/healthz":
+            answered: Iterable[bytes] = exposition(environ, start_response)
+            return answered
+        wrong = complaint()
+        start_response("503 Service Unavailable" if wrong else "200 OK", [("Content-Type", "text/plain")])
+        return [f"{wrong or 'ok'}\n".encode()]
+
+    server = make_server("", port, answer, _Threaded, _Silent)
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+
+
+class _Threaded(ThreadingMixIn, WSGIServer):
+    """A slow reader keeps nobody waiting."""
+
+    daemon_threads = True
+
+
+class _Silent(WSGIRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """A line for each scrape says nothing."""
 
 
 def _registry(folder: Path, system: Callable[[], "System"]) -> CollectorRegistry:
@@ -102,12 +187,12 @@ def _registry(folder: Path, system: Callable[[], "System"]) -> CollectorRegistry
     return registry
 
 
-def _counter(name: str, meaning: str, *labels: str) -> Counter:
-    return Counter(name, meaning, labels, registry=None)
+def _counter(one: Declared) -> Counter:
+    return Counter(one.name, one.meaning, one.labels, registry=None)
 
 
-def _histogram(name: str, meaning: str, buckets: Iterable[float], *labels: str) -> Histogram:
-    return Histogram(name, meaning, labels, registry=None, buckets=tuple(buckets))
+def _histogram(one: Declared) -> Histogram:
+    return Histogram(one.name, one.meaning, one.labels, registry=None, buckets=one.buckets)
 
 
 class _Counted(Collector):
@@ -160,7 +245,7 @@ class _Backlog(Collector):
         self._system = system
 
     def collect(self) -> Iterator[Metric]:
-        up = GaugeMetricFamily("cupel_database_up", "whether the database answers")
+        up = GaugeMetricFamily(DATABASE_UP.name, DATABASE_UP.meaning)
         try:
             yield from _backlog(self._system())
             up.add_metric([], 1)
@@ -170,31 +255,23 @@ class _Backlog(Collector):
 
 
 def _backlog(system: "System") -> list[Metric]:
-    by_queue = [
-        ("depth", JOB_STATES["queued"]),
-        ("running", JOB_STATES["running"]),
-        ("dead", JOB_STATES["dead"]),
-    ]
-    meanings = {"depth": "jobs that wait", "running": "jobs being worked on", "dead": "jobs given up"}
+    states = {DEPTH: JOB_STATES["queued"], RUNNING: JOB_STATES["running"], DEAD: JOB_STATES["dead"]}
     families: list[Metric] = []
     with reading(system.engine) as connection:
-        for name, state in by_queue:
+        for metric, state in states.items():
             counts = select(jobs.c.queue, func.count()).where(state).group_by(jobs.c.queue)
             found = {queue: float(count) for queue, count in connection.execute(counts)}
-            families.append(_gauge(f"cupel_queue_{name}", meanings[name], found))
+            families.append(_gauge(metric, found))
         oldest = (
             select(jobs.c.queue, func.min(jobs.c.ready_at)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
         )
         since = {queue: (system.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
     waits = {queue: max(0.0, seconds) for queue, seconds in since.items()}
-    families.append(
-        _gauge("cupel_queue_oldest_seconds", "how long the oldest waiting job has been ready", waits)
-    )
-    return families
+    return [*families, _gauge(OLDEST, waits)]
 
 
-def _gauge(name: str, meaning: str, found: dict[str, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, meaning, labels=["queue"])
+def _gauge(metric: Declared, found: dict[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
     for queue in QUEUES:
         family.add_metric([queue], found.get(queue, 0.0))
     return family

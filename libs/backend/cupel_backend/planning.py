@@ -108,6 +108,8 @@ def settle(system: "System", track_id: int) -> bool:
     if number is None or number == track.current:
         return False
     with writing(system.engine) as connection:
+        # Locked first: an UPDATE that waits for a row sees it as it is then, but jobs as they were before.
+        connection.execute(select(tracks.c.id).where(tracks.c.id == track_id).with_for_update())
         if connection.execute(_switch(track_id, number)).rowcount != 1:
             return False
         arrived = update(qrels).where(qrels.c.track_id == track_id, qrels.c.number == number)

@@ -143,9 +143,10 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
         newest = connection.execute(planning.newest_published(row.id)).scalar() or 0
         if number < newest:
             raise QRELS_OLDER(f"version {newest} was published already")
+        queued = 0
         if version.published_at is None:
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
-            planning.request(
+            queued = planning.request(
                 connection,
                 now=now,
                 track_id=row.id,
@@ -154,8 +155,9 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
                 submission_ids=planning.eligible(connection, row.id),
                 measures=row.measures,
             )
-    if not planning.settle(system, row.id):
-        system.bell.ring(planning.QUEUE, times=system.settings.workers)
+    if queued:
+        system.bell.ring(planning.QUEUE, times=queued)
+    planning.settle(system, row.id)
     return get(system, principal, track, number)
 
 

@@ -5,6 +5,7 @@ no harm, for the scheduler rings again for whatever nobody claimed.
 """
 
 import logging
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,13 +17,20 @@ from celery.platforms import SecurityWarning
 from kombu.entity import Queue
 from kombu.transport import TRANSPORT_ALIASES, filesystem
 
-from cupel_backend.settings import Settings
+from cupel_backend.settings import QUEUES, Settings
 
 log = logging.getLogger(__name__)
 
-QUEUES = ("score", "audit", "notify")
-
 RING = "cupel.ring"
+
+MOST_RINGS = 64
+"""Rings for one queue that are kept for a broker that is away or slow: more would say nothing new."""
+
+BROKER_SECONDS = 3
+"""How long a broker may take to answer."""
+
+ONE_TRY = {"max_retries": 0, "connect_retries_timeout": BROKER_SECONDS}
+"""Who rings does not insist: kombu would try for ever. Workers that listen are another matter, and do."""
 
 FOLDER = "folder"
 """Scheme of the broker URL that means a folder of this machine."""
@@ -70,27 +78,58 @@ TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
 
 
 class Bell:
-    """Rings for work. Never raises: what was accepted is accepted, whatever the broker does."""
+    """Rings for work, from a thread of its own: nobody who rings waits for the broker, or fails with it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, note: Callable[[str, bool], None]) -> None:
+        """note: told of each ring, (queue, whether the broker took it)."""
         self._app = _app(settings)
+        self._note = note
+        self._due: dict[str, int] = {}
+        self._change = threading.Condition()
+        self._closing = False
+        self._thread: threading.Thread | None = None
 
-    def ring(self, queue: str, *, times: int = 1) -> bool:
-        """Say that `queue` has work for up to `times` workers; False if the broker can't be reached."""
+    def ring(self, queue: str, *, times: int = 1) -> None:
+        """Say that `queue` has work for up to `times` workers."""
+        with self._change:
+            self._due[queue] = min(self._due.get(queue, 0) + times, MOST_RINGS)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._ring_on, name="bell", daemon=True)
+                self._thread.start()
+            self._change.notify()
+
+    def close(self) -> None:
+        """Send what is due, if the broker takes it in a few seconds."""
+        with self._change:
+            self._closing = True
+            self._change.notify()
+        if self._thread is not None:
+            self._thread.join(BROKER_SECONDS)
+        self._app.close()
+
+    def _ring_on(self) -> None:
+        while (due := self._next()) is not None:
+            for queue, times in due.items():
+                self._note(queue, all(self._send(queue) for _ in range(times)))
+
+    def _next(self) -> dict[str, int] | None:
+        """What is due, as soon as anything is; None when the bell is closed and nothing is left."""
+        with self._change:
+            self._change.wait_for(lambda: self._due or self._closing)
+            due, self._due = self._due, {}
+        return due or None
+
+    def _send(self, queue: str) -> bool:
         try:
-            for _ in range(times):
-                self._app.send_task(RING, args=[queue], queue=queue, retry=False, ignore_result=True)
+            self._app.send_task(RING, args=[queue], queue=queue, retry=False, ignore_result=True)
         except Exception as error:  # every broker library raises its own
             log.warning("could not ring for %s, the scheduler will: %s", queue, error)
             return False
         return True
 
-    def close(self) -> None:
-        self._app.close()
-
 
 def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str], bool]) -> int:
-    """Run a worker with `settings.workers` processes until SIGTERM; returns its exit code.
+    """Run a worker on `settings.queues` with `settings.workers` processes until SIGTERM; its exit code.
 
     Each process calls `begin` once, after its fork, then `answer(queue)` for each ring; when that
     returns True there is more to do, and the process rings for itself: so a worker that is told
@@ -116,7 +155,7 @@ def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str
     worker = app.Worker(
         pool="prefork",
         concurrency=settings.workers,
-        queues=list(QUEUES),
+        queues=list(settings.queues),
         quiet=True,
         without_gossip=True,
         without_mingle=True,
@@ -131,15 +170,18 @@ def _app(settings: Settings) -> Celery:
     longest = settings.turn_seconds + settings.job_seconds + settings.lease_seconds
     app.conf.update(
         broker_url=settings.broker_url,
-        broker_transport_options=_transport_options(settings),
+        broker_transport_options=_transport_options(settings, longest),
+        broker_connection_timeout=BROKER_SECONDS,
         broker_connection_retry_on_startup=True,
-        task_queues=[Queue(name, routing_key=name) for name in QUEUES],
+        broker_connection_max_retries=None,  # a broker that is away for long is waited for
+        task_queues=[Queue(name, routing_key=name, queue_arguments=_QUORUM) for name in QUEUES],
         task_default_queue=QUEUES[0],
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_time_limit=longest,
         worker_prefetch_multiplier=1,
-        worker_cancel_long_running_tasks_on_connection_loss=True,
+        worker_disable_prefetch=settings.broker_url.startswith("redis"),
+        worker_cancel_long_running_tasks_on_connection_loss=False,  # what runs holds a lease: let it finish
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
         worker_send_task_events=False,
@@ -149,14 +191,29 @@ def _app(settings: Settings) -> Celery:
     return app
 
 
-def _transport_options(settings: Settings) -> dict[str, Any]:
-    if not settings.broker_url.startswith(f"{FOLDER}:"):
-        return {}
-    folder = settings.broker_folder
-    return {
-        "data_folder_in": str(folder / "messages"),
-        "data_folder_out": str(folder / "messages"),
-        "control_folder": str(folder / "control"),
-        "processed_folder": str(folder / "taken"),
-        "polling_interval": settings.polling_seconds,
-    }
+_QUORUM = {"x-queue-type": "quorum"}
+"""For RabbitMQ, which keeps such a queue through the loss of a node; other brokers don't look at it."""
+
+
+def _transport_options(settings: Settings, longest: float) -> dict[str, Any]:
+    scheme = settings.broker_url.partition(":")[0]
+    if scheme == FOLDER:
+        folder = settings.broker_folder
+        return {
+            "data_folder_in": str(folder / "messages"),
+            "data_folder_out": str(folder / "messages"),
+            "control_folder": str(folder / "control"),
+            "processed_folder": str(folder / "taken"),
+            "polling_interval": settings.polling_seconds,
+        }
+    if scheme.startswith("redis"):
+        return {
+            **ONE_TRY,
+            "visibility_timeout": int(3 * longest),  # else what runs for longer would be delivered again
+            "unacked_restore_throttle": 1,  # look for what a lost worker held every 10 s, not every 100
+            "socket_connect_timeout": BROKER_SECONDS,
+            "socket_timeout": 3 * BROKER_SECONDS,  # above the second that a consumer's BRPOP waits
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        }
+    return {**ONE_TRY, "confirm_publish": True, "write_timeout": BROKER_SECONDS}

@@ -38,11 +38,11 @@ def get(system: "System", principal: Principal, id: str) -> Run:
         return view(_visible(connection, principal, id))
 
 
-def open_file(system: "System", principal: Principal, id: str) -> tuple[Run, BinaryIO]:
-    """The run and its file as sent, compressed if it was; the caller closes the stream."""
+def open_file(system: "System", principal: Principal, id: str) -> BinaryIO:
+    """The run's file as sent, compressed if it was; the caller closes the stream."""
     with reading(system.engine) as connection:
         row = _visible(connection, principal, id)
-    return view(row), system.blobs.open(row.raw_blob)
+    return system.blobs.open(row.raw_blob)
 
 
 def view(row: Row[Any]) -> Run:

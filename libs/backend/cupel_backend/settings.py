@@ -3,15 +3,21 @@
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 MEGABYTE = 1 << 20
+
+QUEUES = ("score", "audit", "notify")
+"""The kinds of work that must not wait for each other."""
+
+FILE = "_FILE"
 
 
 class WrongSetting(Exception):
@@ -19,15 +25,36 @@ class WrongSetting(Exception):
 
 
 class Settings(BaseSettings):
-    """Each field may be set by the variable `CUPEL_<FIELD>`; everything has a default for one machine."""
+    """Each field may be set by the variable `CUPEL_<FIELD>`, or by a file that `CUPEL_<FIELD>_FILE` names.
+
+    Everything has a default for one machine.
+    """
 
     model_config = SettingsConfigDict(env_prefix="CUPEL_", frozen=True, extra="forbid")
 
     data: Path = Field(Path("cupel-data"), description="folder of the database, blobs, broker and metrics")
-    database: str = Field("", description="SQLAlchemy URL; default: SQLite in the data folder")
-    blobs: str = Field("", description="where blobs live; default: a folder in the data folder")
-    broker: str = Field("", description="Celery broker URL; default: folders in the data folder")
+    database: str = Field("", description="postgresql: or sqlite: URL; default: SQLite in the data folder")
+    database_password: SecretStr = Field(
+        SecretStr(""), description="password, where the URL of the database has none"
+    )
+    connections: int = Field(
+        20, ge=2, description="connections to PostgreSQL that one process may have at a time"
+    )
+    blobs: str = Field(
+        "", description="file: URL or s3://bucket/prefix; default: a folder in the data folder"
+    )
+    s3_endpoint: str = Field("", description="address of the S3 server; default: that of AWS")
+    s3_region: str = Field("us-east-1", description="region of the bucket")
+    s3_key: str = Field("", description="access key; default: wherever AWS's tools look for one")
+    s3_secret: SecretStr = Field(SecretStr(""), description="secret of the access key")
+    broker: str = Field("", description="redis: or amqp: URL; default: folders in the data folder")
+    broker_password: SecretStr = Field(
+        SecretStr(""), description="password, where the URL of the broker has none"
+    )
 
+    queues: Annotated[tuple[str, ...], NoDecode] = Field(
+        QUEUES, description="queues that a worker takes jobs from, separated by commas"
+    )
     workers: int = Field(2, ge=1, description="processes that work on jobs")
     checkers: int = Field(
         2, ge=1, description="checking processes of a gateway, and so uploads checked at once"
@@ -57,26 +84,60 @@ class Settings(BaseSettings):
     upload_hours: float = Field(6.0, description="age at which a forgotten partial upload is removed")
     key_hours: float = Field(48.0, description="how long an Idempotency-Key is remembered")
 
-    metrics_port: int = Field(0, description="port of the worker's /metrics; 0: none (the gateway shows all)")
+    metrics_port: int = Field(
+        0,
+        description="port of /metrics and /healthz of worker and scheduler; 0: none (the gateway shows all)",
+    )
+    pulse_seconds: float = Field(
+        120.0,
+        description="a worker that heard no ring for so long, or a scheduler that rang none, is not well",
+    )
     polling_seconds: float = Field(0.1, description="how often the folder broker is looked at")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, FromFiles(settings_cls)
 
     @field_validator("blobs")
     @classmethod
     def _known_store(cls, url: str) -> str:
-        if url and not url.startswith("file:"):
-            raise ValueError("give a file: URL, such as file:///srv/cupel/blobs")
+        if url and not (url.startswith("file:") or (url.startswith("s3://") and urlsplit(url).netloc)):
+            raise ValueError("give a file: URL, such as file:///srv/cupel/blobs, or s3://bucket/prefix")
         return url
 
     @field_validator("database")
     @classmethod
     def _known_database(cls, url: str) -> str:
-        if url and not url.startswith(("sqlite", "postgresql")):
-            raise ValueError("give the SQLAlchemy URL of a PostgreSQL or SQLite database")
+        if url and not url.startswith(("sqlite:", "postgresql:", "postgresql+psycopg:")):
+            raise ValueError("give the URL of a database: postgresql://user@host/name or sqlite:///path")
         return url
+
+    @field_validator("broker")
+    @classmethod
+    def _known_broker(cls, url: str) -> str:
+        if url and urlsplit(url).scheme not in ("redis", "rediss", "amqp", "amqps", "folder"):
+            raise ValueError("give the URL of a broker: redis://host:6379/0 or amqp://user@host:5672/vhost")
+        return url
+
+    @field_validator("queues", mode="before")
+    @classmethod
+    def _known_queues(cls, value: object) -> object:
+        names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(names, Sequence) or not names or not set(names) <= set(QUEUES):
+            raise ValueError(f"give some of {', '.join(QUEUES)}, separated by commas")
+        return names
 
     @cached_property
     def database_url(self) -> str:
-        return self.database or f"sqlite:///{self.data.absolute() / 'cupel.sqlite'}"
+        url = _with_password(self.database, self.database_password)
+        return url or f"sqlite:///{self.data.absolute() / 'cupel.sqlite'}"
 
     @cached_property
     def blobs_url(self) -> str:
@@ -84,7 +145,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def broker_url(self) -> str:
-        return self.broker or "folder://localhost"
+        return _with_password(self.broker, self.broker_password) or "folder://localhost"
 
     @cached_property
     def broker_folder(self) -> Path:
@@ -100,6 +161,10 @@ class Settings(BaseSettings):
     def metrics(self) -> Path:
         """Values of all processes that share the data folder, one file a process."""
         return self.data.absolute() / "metrics"
+
+    def pulse(self, role: str) -> Path:
+        """A file that was changed when the worker or scheduler of the folder last did its work."""
+        return self.data.absolute() / f"pulse-{role}"
 
     def in_use(self) -> bool:
         """Whether there is a service to look after: a database elsewhere, or one in the data folder."""
@@ -134,8 +199,55 @@ class Settings(BaseSettings):
 
         One thread for BLAS: its idle ones would only spin, and no score depends on it.
         """
-        own = {f"CUPEL_{name.upper()}": str(value) for name, value in self.model_dump().items()}
-        return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
+        own = {variable(name): _written(value) for name, value in self.model_dump().items()}
+        files = {variable(name) + FILE for name in self.model_dump()}  # what they held is in `own`
+        kept = {name: value for name, value in os.environ.items() if name not in files}
+        return {"OPENBLAS_NUM_THREADS": "1", **kept, **own}
+
+
+class FromFiles(PydanticBaseSettingsSource):
+    """Settings whose variable with `_FILE` behind it names a file with the value: secrets, above all."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {
+            name: self._read(variable(name) + FILE)
+            for name in self.settings_cls.model_fields
+            if os.environ.get(variable(name) + FILE)
+        }
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError  # asked for by the base class, for sources that are read a field at a time
+
+    def _read(self, name: str) -> str:
+        if name.removesuffix(FILE) in os.environ:
+            raise WrongSetting(f"{name} and {name.removesuffix(FILE)} are both set: give one of them")
+        try:
+            return Path(os.environ[name]).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise WrongSetting(f"{name} names {os.environ[name]}, which can't be read: {reason}") from None
+
+
+def variable(name: str) -> str:
+    """The environment variable of the setting `name`."""
+    return f"CUPEL_{name.upper()}"
+
+
+def _written(value: object) -> str:
+    """A setting as its variable has it."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _with_password(url: str, password: SecretStr) -> str:
+    """`url` with the password in its place, if there is one and the URL has none."""
+    parts = urlsplit(url)
+    if not password.get_secret_value() or parts.password is not None:
+        return url
+    user, _, host = parts.netloc.rpartition("@")
+    login = f"{user}:{quote(password.get_secret_value(), safe='')}"
+    return urlunsplit(parts._replace(netloc=f"{login}@{host}"))
 
 
 def read_settings(**given: object) -> Settings:
@@ -148,11 +260,13 @@ def read_settings(**given: object) -> Settings:
 
 def _sentence(wrong: Mapping[str, Any]) -> str:
     name = str(wrong["loc"][0])
-    said = "" if name in ("database", "broker") else f" is {wrong['input']!r}"  # those may hold a password
     reason = wrong["msg"].removeprefix("Value error, ")
     field = Settings.model_fields[name]
-    about = f"{field.description}; default {field.default!r}" if field.default != "" else field.description
-    return f"CUPEL_{name.upper()}{said}: {reason[0].lower()}{reason[1:]} ({about})"
+    secret = name in ("database", "broker") or field.annotation is SecretStr  # those may hold a password
+    said = "" if secret else f" is {wrong['input']!r}"
+    default = _written(field.default)
+    about = f"{field.description}; default {default!r}" if default else field.description
+    return f"{variable(name)}{said}: {reason[0].lower()}{reason[1:]} ({about})"
 
 
 def checker_environment() -> dict[str, str]:

@@ -49,8 +49,12 @@ class System:
             raise NOT_READY(f"{type(error).__name__} while looking at the database and blobs") from error
 
     def migrate(self) -> None:
-        """Bring the tables up to date; harmless if they are, or if another process does the same."""
+        """Bring the tables up to date, and make the place of the blobs.
+
+        Harmless if all is there, or if another process does the same.
+        """
         migrate(self.engine)
+        self.blobs.prepare()
 
     def close(self) -> None:
         """Let go of everything: connections, checking processes."""
@@ -62,11 +66,12 @@ class System:
 def open_system(settings: Settings) -> System:
     """Wire the system that `settings` describe. Call it after fork: connections can't be shared."""
     settings.prepare()
+    metrics = Metrics(settings.metrics)
     return System(
         settings=settings,
-        engine=connect(settings.database_url),
-        blobs=open_blobs(settings.blobs_url),
-        bell=Bell(settings),
-        metrics=Metrics(settings.metrics),
+        engine=connect(settings.database_url, connections=settings.connections),
+        blobs=open_blobs(settings),
+        bell=Bell(settings, metrics.ring),
+        metrics=metrics,
         checkers=Checkers(settings),
     )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     and_,
+    select,
     text,
     update,
 )
@@ -207,4 +208,6 @@ turns = Table(
 def touch(connection: Connection, track_ids: Iterable[int | None]) -> None:
     """Note that boards of these tracks may look different from now on: readers' copies are void."""
     ids = {id for id in track_ids if id is not None}
-    connection.execute(update(tracks).where(tracks.c.id.in_(ids)).values(revision=tracks.c.revision + 1))
+    # Several are locked in one order, so that two who do this never wait for each other.
+    locked = select(tracks.c.id).where(tracks.c.id.in_(ids)).order_by(tracks.c.id).with_for_update()
+    connection.execute(update(tracks).where(tracks.c.id.in_(locked)).values(revision=tracks.c.revision + 1))

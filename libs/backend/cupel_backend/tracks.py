@@ -162,8 +162,9 @@ def change(
         if values.get("measures", row.measures) != row.measures:  # nothing else of it shows on a board
             touch(connection, [row.id])
         added = [text for text in values.get("measures", ()) if text not in row.measures]
+        queued = 0
         if added:
-            planning.request(
+            queued = planning.request(
                 connection,
                 now=now,
                 track_id=row.id,
@@ -173,8 +174,8 @@ def change(
                 measures=added,
             )
         track = _view(connection, find(connection, name))
-    if added:
-        system.bell.ring(planning.QUEUE, times=system.settings.workers)
+    if queued:
+        system.bell.ring(planning.QUEUE, times=queued)
     return track
 
 

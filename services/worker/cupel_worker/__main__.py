@@ -8,7 +8,8 @@ import sys
 import threading
 from functools import cache
 
-from cupel_backend import jobs, maintenance, metrics, queue
+from cupel_backend import jobs, maintenance, metrics, pulse, queue
+from cupel_backend.errors import Unavailable
 from cupel_backend.evaluations import HANDLERS
 from cupel_backend.settings import WrongSetting, read_settings
 from cupel_backend.system import System, open_system
@@ -25,6 +26,8 @@ def system() -> System:
 def worker() -> int:
     """Work on jobs in a pool of processes until SIGTERM, which lets running jobs end first."""
     settings = read_settings()
+    settings.prepare()
+    pulse.beat(settings.pulse("worker"))
     endpoint = None
     if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
         endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
@@ -41,17 +44,28 @@ def _begin() -> None:
 
 
 def _answer(name: str) -> bool:
-    return jobs.work(system(), name, HANDLERS)
+    own = system()
+    heard = own.settings.pulse("worker")
+    pulse.beat(heard)
+    try:
+        return jobs.work(own, name, HANDLERS, alive=lambda: pulse.beat(heard))
+    except Unavailable as problem:  # the scheduler rings again when the database is back
+        log.warning("no work on %s: %s", name, problem)
+        return False
 
 
 def scheduler() -> int:
     """Sweep every few seconds until SIGTERM or SIGINT. Two at once do no harm."""
     stop = _stopping()
     own = system()
+    _serve_metrics("scheduler")
     while not stop.is_set():
         try:
             maintenance.tick(own)
-        except Exception:  # the database may be away for a while; the next tick is soon
+            pulse.beat(own.settings.pulse("scheduler"))
+        except Unavailable as problem:  # the database may be away for a while; the next tick is soon
+            log.warning("the sweep failed: %s", problem)
+        except Exception:
             log.exception("the sweep failed")
         stop.wait(own.settings.sweep_seconds)
     own.close()
@@ -59,14 +73,23 @@ def scheduler() -> int:
 
 
 def serve_metrics() -> int:
-    """Answer Prometheus for the processes that share the data folder, as long as the worker lives."""
+    """Answer Prometheus for the worker's processes, as long as the worker lives."""
     stop, parent = _stopping(), os.getppid()
-    settings = read_settings()
-    settings.prepare()
-    metrics.serve(settings.metrics, settings.metrics_port, system)
+    read_settings().prepare()
+    _serve_metrics("worker")
     while os.getppid() == parent and not stop.wait(1):
         pass
     return 0
+
+
+def _serve_metrics(role: str) -> None:
+    """Answer /metrics and /healthz for `role`, where a port was given."""
+    settings = read_settings()
+    beats, longest = settings.pulse(role), settings.pulse_seconds
+    if settings.metrics_port:
+        metrics.serve(
+            settings.metrics, settings.metrics_port, system, lambda: pulse.complaint(beats, longest)
+        )
 
 
 def _stopping() -> threading.Event:

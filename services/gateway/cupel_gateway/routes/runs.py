@@ -31,13 +31,14 @@ def show_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch 
 )
 def download_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """The file as it was sent, compressed if it was."""
-    view, file = runs.open_file(system, caller, run)
+    view = runs.get(system, caller, run)
     headers = {"ETag": f'"{view.raw_digest}"', "Cache-Control": "private, max-age=31536000, immutable"}
     if matches(if_none_match, view.raw_digest):
-        file.close()
         return Response(status_code=304, headers=headers)
     headers |= {"Content-Length": str(view.bytes), "Content-Disposition": f'attachment; filename="{view.id}"'}
-    return StreamingResponse(_blocks(file), headers=headers, media_type="application/octet-stream")
+    return StreamingResponse(
+        _blocks(runs.open_file(system, caller, run)), headers=headers, media_type="application/octet-stream"
+    )
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

@@ -56,6 +56,7 @@ RAW = {
         "checkers-busy",
         "storage-failed",
         "content-missing",
+        "content-damaged",
     )
     | {202: sends("Location")},
 )
