@@ -1,16 +1,32 @@
 """What every test can ask for."""
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import components
+from sizes import SIZES, Places, SizeName, place
 
 # No test asserts on time. CI draws the same examples each time: a change is judged by what it changes.
 settings.register_profile("cupel", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("cupel")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of this run find the same servers, whoever starts them."""
+    components.share_servers()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if os.environ.get("CUPEL_TEST_OWNER") == str(os.getpid()):
+        shutil.rmtree(os.environ["CUPEL_TEST_SERVERS"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +42,17 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no shared data at {folder}: set CUPEL_SHARED to the folder that holds data/")
     return folder
+
+
+@pytest.fixture(scope="session", params=SIZES)
+def size(request: pytest.FixtureRequest) -> SizeName:
+    """Each test that asks for it runs on both sizes of the service."""
+    name: SizeName = request.param
+    return name
+
+
+@pytest.fixture
+def new_place(size: SizeName) -> Iterator[Places]:
+    """Gives settings of new, empty places for systems of the size at hand."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(place(size))

@@ -10,6 +10,7 @@ import pytest
 from backend.cast import Clock
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system
+from sizes import Places
 
 
 @pytest.fixture
@@ -18,12 +19,18 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def open_at(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., System]]:
-    """Opens the system of the test's folder, with settings of choice."""
+def at(new_place: Places, tmp_path: Path) -> dict[str, Any]:
+    """Settings of the test's place: a data folder, and in production a database, a bucket and a broker."""
+    return {"data": tmp_path / "data", **new_place()}
+
+
+@pytest.fixture
+def open_at(at: dict[str, Any], clock: Clock) -> Iterator[Callable[..., System]]:
+    """Opens the system of the test's place, with settings of choice."""
     opened: list[System] = []
 
     def open_(**settings: Any) -> System:
-        system = replace(open_system(Settings(data=tmp_path / "data", **settings)), now=clock)
+        system = replace(open_system(Settings(**(at | settings))), now=clock)
         system.migrate()
         opened.append(system)
         return system

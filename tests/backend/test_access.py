@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import select
 
 from backend.cast import ADMIN, ALICE, BOB, ORGANISER, Clock
 from cupel_backend import access
@@ -10,6 +11,7 @@ from cupel_backend.access import Principal
 from cupel_backend.database import writing
 from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated
 from cupel_backend.system import System
+from cupel_backend.tables import tokens
 
 
 def test_a_token_tells_team_and_scope_of_its_holder(system: System) -> None:
@@ -122,9 +124,10 @@ def test_an_instant_beyond_all_calendars_is_refused(system: System, instant: str
         access.issue(system, ADMIN, team="a", scope="participant", expires_at=datetime.fromisoformat(instant))
 
 
-def test_a_token_is_good_while_the_database_has_another_writer(system: System, clock: Clock) -> None:
+def test_a_token_is_good_while_another_writer_holds_it(system: System, clock: Clock) -> None:
     text, token = access.issue(system, ADMIN, team="alice", scope="participant")
-    with writing(system.engine):
+    with writing(system.engine) as connection:  # a database of files has one writer, PostgreSQL locks rows
+        connection.execute(select(tokens.c.prefix).with_for_update())
         assert access.authenticate(system, text).prefix == token.prefix
     assert access.list_(system, ALICE).items[0].used_at is None
     access.authenticate(system, text)

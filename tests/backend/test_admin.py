@@ -16,12 +16,17 @@ def cupel_admin(*arguments: str, data: Path) -> Result:
     return CliRunner().invoke(admin, [*arguments, "--data", str(data)])
 
 
-def test_a_token_is_printed_once_and_works(system: System, tmp_path: Path) -> None:
-    answer = cupel_admin("token", "--team", "alice", "--scope", "organiser", data=tmp_path / "data")
+def cupel_admin_of(system: System, *arguments: str) -> Result:
+    """The command on the machine of a service, with its settings in the environment."""
+    return CliRunner(env=system.settings.environment()).invoke(admin, arguments)
+
+
+def test_a_token_is_printed_once_and_works(system: System) -> None:
+    answer = cupel_admin_of(system, "token", "--team", "alice", "--scope", "organiser")
     assert answer.exit_code == 0
     principal = access.authenticate(system, answer.output.strip())
     assert (principal.team, principal.scope) == ("alice", "organiser")
-    assert cupel_admin("revoke", principal.prefix, data=tmp_path / "data").exit_code == 0
+    assert cupel_admin_of(system, "revoke", principal.prefix).exit_code == 0
     assert access.list_(system, ADMIN).items[0].revoked_at is not None
 
 
@@ -35,7 +40,7 @@ def test_a_folder_without_tables_says_what_to_do(tmp_path: Path) -> None:
     assert cupel_admin("token", "--team", "alice", data=tmp_path / "new").exit_code == 0
 
 
-def test_dead_jobs_are_listed_and_revived(system: System, tmp_path: Path, clock: Clock) -> None:
+def test_dead_jobs_are_listed_and_revived(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     [job] = submit(system).jobs
@@ -44,15 +49,15 @@ def test_dead_jobs_are_listed_and_revived(system: System, tmp_path: Path, clock:
         assert claim is not None
         jobs.fail(system, claim, "no such file\nand more")
         clock.forward(10)
-    listed = cupel_admin("jobs", data=tmp_path / "data").output
+    listed = cupel_admin_of(system, "jobs").output
     assert job.id in listed
     assert "no such file" in listed
-    assert job.id in cupel_admin("jobs", "--revive", data=tmp_path / "data").output
+    assert job.id in cupel_admin_of(system, "jobs", "--revive").output
     assert jobs.get(system, ORGANISER, job.id).state == "queued"
 
 
-def test_a_name_that_can_not_be_is_one_sentence(system: System, tmp_path: Path) -> None:
-    answer = cupel_admin("token", "--team", "a b", data=tmp_path / "data")
+def test_a_name_that_can_not_be_is_one_sentence(system: System) -> None:
+    answer = cupel_admin_of(system, "token", "--team", "a b")
     assert answer.exit_code == 2
     assert "Error: 'a b' can't be the name of a team" in answer.output
 
@@ -63,13 +68,13 @@ def test_what_it_makes_is_its_owners_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
-def test_a_token_that_is_not_there_is_looked_for_with_the_command(system: System, tmp_path: Path) -> None:
-    answer = cupel_admin("revoke", "12345678", data=tmp_path / "data")
+def test_a_token_that_is_not_there_is_looked_for_with_the_command(system: System) -> None:
+    answer = cupel_admin_of(system, "revoke", "12345678")
     assert answer.exit_code == 2
     assert "cupel admin tokens" in answer.output
     assert "/v1/" not in answer.output
     text, token = access.issue(system, ADMIN, team="alice", scope="participant", label="ci")
-    listed = cupel_admin("tokens", data=tmp_path / "data").output
+    listed = cupel_admin_of(system, "tokens").output
     assert f"{token.prefix}  alice  participant  in force  'ci'" in listed
     assert text not in listed
 
@@ -86,8 +91,12 @@ def test_tables_that_are_out_of_date_are_the_services_fault(tmp_path: Path) -> N
     ("variable", "value", "right"),
     [
         ("CUPEL_WORKERS", "abc", "integer"),
-        ("CUPEL_BLOBS", "s3://x", "give a file: URL"),
-        ("CUPEL_DATABASE", "mysql://me:secret@x/y", "PostgreSQL or SQLite"),
+        ("CUPEL_BLOBS", "ftp://somewhere/", "give a file: URL"),
+        ("CUPEL_BLOBS", "s3:///prefix", "s3://bucket/prefix"),
+        ("CUPEL_DATABASE", "mysql://me:secret@x/y", "give the URL of a database"),
+        ("CUPEL_BROKER", "kafka://me:secret@x/y", "redis://host:6379/0"),
+        ("CUPEL_QUEUES", "score,other", "score, audit, notify"),
+        ("CUPEL_S3_SECRET_FILE", "/nowhere/to/be/found", "can't be read: No such file"),
         ("CUPEL_DATA", "/dev/null/x", "name a folder that you may write to"),
     ],
 )

@@ -5,14 +5,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import event, func, insert, select, update
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import Engine, event, func, insert, select, text, update
+from sqlalchemy.exc import InternalError
 
 from backend.cast import ADMIN
 from cupel_backend import access, tracks
@@ -29,24 +29,36 @@ migrate(connect(sys.argv[1]))
 """
 
 
-def test_the_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
-    engine = connect(f"sqlite:///{tmp_path / 'new.sqlite'}")
+on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
+"""What SQLite, without a server, has no counterpart for."""
+
+
+@pytest.fixture
+def engine(at: dict[str, Any]) -> Iterator[Engine]:
+    """An engine of a database without tables."""
+    at["data"].mkdir()
+    engine = connect(Settings(**at).database_url)
+    yield engine
+    engine.dispose()
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_code(engine: Engine) -> None:
     assert not migrated(engine)
     migrate(engine)
     assert migrated(engine)
     with reading(engine) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-    engine.dispose()
 
 
-def test_processes_that_migrate_at_the_same_time_do_no_harm(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'new.sqlite'}"
+def test_processes_that_migrate_at_the_same_time_do_no_harm(engine: Engine) -> None:
+    url = engine.url.render_as_string(hide_password=False)
     started = [subprocess.Popen([sys.executable, "-c", MIGRATE, url]) for _ in range(4)]
     assert [process.wait() for process in started] == [0, 0, 0, 0]
+    assert migrated(engine)
 
 
-def test_a_system_without_tables_is_not_ready_and_says_what_to_do(tmp_path: Path) -> None:
-    system = open_system(Settings(data=tmp_path / "data"))
+def test_a_system_without_tables_is_not_ready_and_says_what_to_do(at: dict[str, Any]) -> None:
+    system = open_system(Settings(**at))
     with pytest.raises(Unavailable, match="cupel admin migrate"):
         system.ready()
     system.migrate()
@@ -54,14 +66,14 @@ def test_a_system_without_tables_is_not_ready_and_says_what_to_do(tmp_path: Path
     system.close()
 
 
-def test_writers_that_read_first_wait_for_each_other(system: System) -> None:
+def test_writers_that_lock_what_they_read_wait_for_each_other(system: System) -> None:
     with writing(system.engine) as connection:
         connection.execute(insert(turns).values(queue="q", tenant="0", served_at=system.now()))
 
     def count() -> None:
         for _ in range(20):
             with writing(system.engine) as connection:
-                value = int(connection.execute(select(turns.c.tenant)).scalar_one())
+                value = int(connection.execute(select(turns.c.tenant).with_for_update()).scalar_one())
                 connection.execute(update(turns).values(tenant=str(value + 1)))
 
     threads = [threading.Thread(target=count) for _ in range(4)]
@@ -112,32 +124,75 @@ def test_a_database_that_stays_locked_is_unavailable_for_now(tmp_path: Path) -> 
 
 
 def test_a_writer_gives_up_before_a_lease_ends(system: System) -> None:
-    with reading(system.engine) as connection:
-        milliseconds = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
-    assert 0 < milliseconds / 1000 + system.settings.renew_seconds < system.settings.lease_seconds
+    assert 0 < patience(system.engine) + system.settings.renew_seconds < system.settings.lease_seconds
+
+
+def patience(engine: Engine) -> float:
+    """Seconds that a connection waits for another writer."""
+    with reading(engine) as connection:
+        if engine.dialect.name == "sqlite":
+            return int(connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()) / 1000
+        return float(str(connection.exec_driver_sql("SHOW lock_timeout").scalar_one()).removesuffix("s"))
 
 
 def test_who_does_not_wait_leaves_the_patience_of_others(system: System) -> None:
-    with writing(system.engine):
-        with pytest.raises(Unavailable), writing(system.engine, wait=False):
-            pass
-        with reading(system.engine) as connection:
-            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() > 0
+    with writing(system.engine) as connection:
+        connection.execute(insert(turns).values(queue="q", tenant="0", served_at=system.now()))
+    whole = patience(system.engine)
+    locking = select(turns).with_for_update()
+    with writing(system.engine) as connection:
+        connection.execute(locking)
+        with pytest.raises(Unavailable), writing(system.engine, wait=False) as other:
+            other.execute(locking)
+    assert patience(system.engine) == whole
 
 
-def test_a_reader_of_postgresql_sees_one_snapshot() -> None:
-    asked: dict[str, object] = {}
+def test_a_reader_sees_one_state_of_everything(system: System) -> None:
+    with reading(system.engine) as connection:
+        before = connection.execute(select(func.count()).select_from(turns)).scalar_one()
+        with writing(system.engine) as other:
+            other.execute(insert(turns).values(queue="q", tenant="0", served_at=system.now()))
+        assert connection.execute(select(func.count()).select_from(turns)).scalar_one() == before
 
-    class Recorded:
-        dialect = postgresql.dialect()
 
-        def execution_options(self, **options: object) -> "Recorded":
-            asked.update(options)
-            return self
+@on_postgresql
+def test_a_reader_can_not_write(system: System) -> None:
+    row = insert(turns).values(queue="q", tenant="0", served_at=system.now())
+    with pytest.raises(InternalError, match="read-only"), reading(system.engine) as connection:
+        connection.execute(row)
 
-        @contextmanager
-        def begin(self) -> Iterator[None]:
-            yield
 
-    with reading(Recorded()):  # type: ignore[arg-type]
-        assert asked["isolation_level"] == "REPEATABLE READ"
+@on_postgresql
+def test_all_connections_in_use_is_unavailable_for_now(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cupel_backend.database.BUSY_SECONDS", 0.1)
+    few = connect(engine.url.render_as_string(hide_password=False), connections=2)
+    with reading(few), reading(few), pytest.raises(Unavailable) as refused, reading(few):
+        pass
+    assert refused.value.code == "database-busy"
+    few.dispose()
+
+
+@on_postgresql
+def test_connections_that_the_server_ended_are_replaced(engine: Engine) -> None:
+    with reading(engine) as connection:
+        connection.execute(text("SELECT 1"))
+    others = text(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
+    another = connect(engine.url.render_as_string(hide_password=False))
+    with writing(another) as connection:
+        assert connection.execute(others).all() == [(True,)]
+    another.dispose()
+    with reading(engine) as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+
+
+@on_postgresql
+def test_a_connection_that_ends_in_a_transaction_is_unavailable_for_now(engine: Engine) -> None:
+    suicide = text("SELECT pg_terminate_backend(pg_backend_pid())")
+    with pytest.raises(Unavailable) as refused, writing(engine) as connection:
+        connection.execute(suicide)
+    assert (refused.value.code, refused.value.retry_after) == ("database-busy", 2)

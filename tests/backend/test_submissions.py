@@ -71,10 +71,9 @@ def test_a_submission_is_answered_with_its_verdict_then_scored(system: System) -
 def test_the_bytes_come_back_as_they_were_sent(system: System) -> None:
     content = gzip.compress(run_file())
     received = submit(system, ALICE, content, name="run.txt.gz")
-    run, stream = runs.open_file(system, ALICE, received.run.id)
-    with stream:
+    with runs.open_file(system, ALICE, received.run.id) as stream:
         assert stream.read() == content
-    assert run.bytes == len(content)
+    assert runs.get(system, ALICE, received.run.id).bytes == len(content)
 
 
 def test_a_refused_run_leaves_nothing_behind(system: System) -> None:

@@ -9,18 +9,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from backend.cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
 from cupel_backend import jobs, leaderboards, qrels
+from cupel_backend.database import reading
 from cupel_backend.jobs import Job
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system, utc_now
 from cupel_backend.tables import scores
+from sizes import SizeName, forget
 
 TOPICS = [f"t{number}" for number in range(200)]
 DOCUMENTS = [f"d{number}" for number in range(100)]
@@ -77,10 +79,20 @@ def pool_of(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return []
 
 
+BROKERS = ("embedded", "production", "rabbitmq")
+
+
+@pytest.fixture(params=BROKERS)
+def size(request: pytest.FixtureRequest) -> SizeName:
+    """Whatever the broker is."""
+    name: SizeName = request.param
+    return name
+
+
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[System]:
+def system(at: dict[str, Any]) -> Iterator[System]:
     settings = Settings(
-        data=tmp_path / "data",
+        **at,
         lease_seconds=1.5,
         renew_seconds=0.3,
         sweep_seconds=0.3,
@@ -99,6 +111,12 @@ def processes(system: System) -> Iterator[Processes]:
     started = Processes(system.settings)
     yield started
     started.end()
+
+
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL"
+)
 
 
 def all_jobs(system: System) -> list[Job]:
@@ -171,6 +189,9 @@ def test_killed_pool_processes_workers_and_a_deleted_broker_lose_and_double_noth
 
 def delete_broker(system: System) -> None:
     """At once: a folder that is deleted file by file may be written to meanwhile."""
+    if system.settings.broker:
+        forget(system.settings.broker)
+        return
     gone = system.settings.broker_folder.rename(system.settings.data / f"gone-{time.monotonic_ns()}")
     shutil.rmtree(gone)
 
@@ -189,6 +210,10 @@ def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
 
 
 def locked(system: System) -> bool:
+    """Whether somebody is in the midst of a transaction that writes."""
+    if system.engine.dialect.name == "postgresql":
+        with reading(system.engine) as connection:
+            return connection.execute(text(OTHERS)).scalar_one() > 0
     database = sqlite3.connect(system.settings.data / "cupel.sqlite", timeout=0)
     try:
         database.execute("BEGIN IMMEDIATE").connection.rollback()

@@ -7,20 +7,24 @@ from pathlib import Path
 import pytest
 
 from gateway_service import Service, running
+from sizes import Places, SizeName, place
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests; each makes tracks of its own."""
-    with running(tmp_path_factory.mktemp("service"), attempts=1, retry_seconds=0) as service:
+    with (
+        place(size) as at,
+        running(tmp_path_factory.mktemp("service"), attempts=1, retry_seconds=0, **at) as service,
+    ):
         yield service
 
 
 @pytest.fixture
-def special(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def special(new_place: Places, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """Starts services with settings of choice."""
     with ExitStack() as stack:
-        yield lambda **settings: stack.enter_context(running(tmp_path / "data", **settings))
+        yield lambda **settings: stack.enter_context(running(tmp_path / "data", **new_place(), **settings))
 
 
 @pytest.fixture

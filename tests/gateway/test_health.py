@@ -1,14 +1,14 @@
 """A gateway under strain: its health, HEAD, and what becomes of requests when it stops."""
 
 import logging
-import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import httpx
 import pytest
+from sqlalchemy import text
 
+from cupel_backend.database import writing
 from gateway_service import run_file, serving
 
 WAITING = 45  # more than the gateway has threads for
@@ -17,19 +17,16 @@ WAITING = 45  # more than the gateway has threads for
 def test_its_health_is_told_while_every_thread_waits_for_the_database(special) -> None:
     service = special()
     wanted = {"team": "a", "scope": "participant"}
-    database = service.system.settings.data / "cupel.sqlite"
-    with (
-        closing(sqlite3.connect(database, isolation_level=None)) as holder,
-        ThreadPoolExecutor(WAITING) as pool,
-    ):
-        holder.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(WAITING) as pool, writing(service.system.engine) as holder:
+        if holder.dialect.name == "postgresql":
+            holder.execute(text("LOCK TABLE tokens IN EXCLUSIVE MODE"))  # SQLite has one writer as it is
         writes = [
             pool.submit(service.ask, "admin", "POST", "/v1/tokens", json=wanted) for _ in range(WAITING)
         ]
         for _ in range(20):
             assert httpx.get(f"{service.url}/healthz", timeout=5).text == "ok\n"
-        assert not all(write.done() for write in writes)
-        holder.execute("ROLLBACK")
+        assert not any(write.done() for write in writes)
+        holder.rollback()
         assert {write.result().status_code for write in writes} == {201}
 
 

@@ -4,13 +4,15 @@ import gzip
 import json
 import re
 import socket
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
+from sqlalchemy import update
 
+from cupel_backend.database import writing
+from cupel_backend.tables import tracks
 from gateway_service import run_file
+from sizes import SizeName, place
 
 JSON = {"Content-Type": "application/json"}
 
@@ -87,9 +89,8 @@ def test_the_callers_own_request_id_comes_back_where_it_is_harmless(service) -> 
 def test_an_unexpected_error_is_a_problem_with_an_id_and_no_traceback(special, caplog) -> None:
     service = special()
     track = service.track()
-    with closing(sqlite3.connect(service.system.settings.data / "cupel.sqlite")) as database:
-        database.execute("UPDATE tracks SET measures = 'spoilt'")
-        database.commit()
+    with writing(service.system.engine) as connection:
+        connection.execute(update(tracks).values(measures=5))
     answer = service.ask("participant", "GET", f"/v1/tracks/{track}")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal-error")
     assert str(service.system.settings.data) not in answer.text
@@ -98,13 +99,13 @@ def test_an_unexpected_error_is_a_problem_with_an_id_and_no_traceback(special, c
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def small(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A service with narrow limits."""
     from gateway_service import running
 
     data = tmp_path_factory.mktemp("small")
     limits = {"upload_megabytes": 1, "expanded_megabytes": 2, "open_submissions": 2}
-    with running(data, watching={"idle_seconds": 0.3}, **limits) as service:
+    with place(size) as at, running(data, watching={"idle_seconds": 0.3}, **at, **limits) as service:
         yield service
 
 
@@ -181,14 +182,14 @@ def test_a_client_that_goes_away_leaves_nothing_behind(small) -> None:
         small.get("participant", "/v1/me")
 
 
-def test_a_service_without_tables_says_that_it_is_not_ready(tmp_path) -> None:
+def test_a_service_without_tables_says_that_it_is_not_ready(tmp_path, new_place) -> None:
     import httpx
 
     from cupel_backend.settings import Settings
     from cupel_backend.system import open_system
     from gateway_service import serving
 
-    with serving(open_system(Settings(data=tmp_path / "data"))) as (_, url):
+    with serving(open_system(Settings(data=tmp_path / "data", **new_place()))) as (_, url):
         assert httpx.get(f"{url}/healthz").text == "ok\n"
         answer = httpx.get(f"{url}/readyz")
         assert (answer.status_code, answer.json()["code"]) == (503, "not-ready")

@@ -82,7 +82,7 @@ def test_a_number_that_makes_no_sense_is_named(tmp_path: Path, option: str) -> N
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("CUPEL_WORKERS", "abc"), ("CUPEL_BLOBS", "s3://x"), ("CUPEL_DATA", "/dev/null/x")],
+    [("CUPEL_WORKERS", "abc"), ("CUPEL_BLOBS", "ftp://x"), ("CUPEL_DATA", "/dev/null/x")],
 )
 def test_a_setting_that_can_not_be_is_named_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str

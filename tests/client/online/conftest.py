@@ -22,6 +22,7 @@ from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system
 from cupel_client.cli import cli
 from cupel_client.sdk import Client
+from sizes import SizeName, place
 
 RELEVANCE = "".join(f"t{t} 0 d{d} {(d * t) % 3}\n" for t in range(1, 6) for d in range(20))
 QUALITY = "".join(f"t{t} 0 d{d} {'good' if (d + t) % 2 else 'bad'}\n" for t in range(1, 6) for d in range(20))
@@ -86,9 +87,14 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A gateway process."""
-    system = open_system(Settings(data=tmp_path_factory.mktemp("service")))
+    with place(size) as at:
+        yield from serve(Settings(data=tmp_path_factory.mktemp("service"), **at))
+
+
+def serve(settings: Settings) -> Iterator[Server]:
+    system = open_system(settings)
     system.migrate()
     server = Server(system)
     server.start()

@@ -1,0 +1,92 @@
+"""The two sizes of the service: everything in a folder, or on PostgreSQL, Redis and S3.
+
+A place is where one system keeps its things, empty and its own; what is tested there is the same. The third
+one, rabbitmq, is production with the other broker, for the tests of what a broker is there for.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+import psycopg
+from kombu import Connection
+from redis import Redis
+
+import components
+from cupel_backend.settings import QUEUES
+
+SizeName = Literal["embedded", "production", "rabbitmq"]
+
+Places = Callable[[], dict[str, Any]]
+"""Gives settings of a new, empty place each time."""
+
+SIZES: tuple[SizeName, ...] = ("embedded", "production")
+
+BUCKET = "cupel-tests"
+
+numbers = count()
+
+
+@contextmanager
+def place(size: SizeName) -> Iterator[dict[str, Any]]:
+    """Settings, besides the data folder, of a system of this size whose database, bucket and broker are empty."""
+    if size == "embedded":
+        yield {}
+        return
+    with new_database() as database:
+        broker = new_redis() if size == "production" else emptied_rabbitmq()
+        yield {"database": database, "broker": broker, **new_blobs()}
+
+
+@contextmanager
+def new_database() -> Iterator[str]:
+    """The URL of an empty PostgreSQL database, which goes away again."""
+    server = components.address("postgres")
+    name = f"t{os.getpid()}_{next(numbers)}_{uuid4().hex[:8]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def new_redis() -> str:
+    """The URL of a Redis database that nobody else has."""
+    server = components.address("redis")
+    with Redis.from_url(server) as redis:
+        return urlsplit(server)._replace(path=f"/{redis.incr('databases')}").geturl()
+
+
+def emptied_rabbitmq() -> str:
+    """The URL of RabbitMQ, whose queues are gone: for tests that run one after the other."""
+    server = components.address("rabbitmq")
+    forget(server)
+    return server
+
+
+def forget(broker: str) -> None:
+    """Have a broker lose all that it holds, as one without a disk does when it is started again."""
+    if broker.startswith("redis:"):
+        with Redis.from_url(broker) as redis:
+            redis.flushdb()
+        return
+    with Connection(broker) as connection, connection.channel() as channel:
+        for queue in QUEUES:
+            channel.queue_delete(queue)
+
+
+def new_blobs() -> dict[str, Any]:
+    """Settings of an empty prefix of the tests' bucket."""
+    server = urlsplit(components.address("s3"))
+    return {
+        "blobs": f"s3://{BUCKET}/{uuid4().hex}",
+        "s3_endpoint": f"{server.scheme}://{server.hostname}:{server.port}",
+        "s3_key": unquote(server.username or ""),
+        "s3_secret": unquote(server.password or ""),
+    }
