@@ -8,12 +8,14 @@ READY := $(VENV)/.ready
 # More processes than most machines have cores, for many tests wait for a service.
 WORKERS ?= 4
 
+COMPOSE ?= docker compose
+
 # One thread per process for numpy's linear algebra: no score uses it, and idle threads only spin.
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench fuzz clean
+.PHONY: help setup demo test check bench fuzz up down compose clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +52,21 @@ bench: $(READY)  ## measure reading beside pytrec_eval, and the service under lo
 
 fuzz:  ## throw hostile bytes at the reader for SECONDS=60, under the address sanitizer (needs a C compiler)
 	@tests/fuzz/run.sh $(or $(SECONDS),60)
+
+up: compose  ## start the service on PostgreSQL, Redis and S3, in containers (needs Docker with Compose)
+	@"$(PYTHON)" deploy/make_secrets.py
+	@$(COMPOSE) up --detach --build --wait
+	@echo "Cupel is ready at http://$$($(COMPOSE) port gateway 8000), Prometheus at http://$$($(COMPOSE) port prometheus 9090)."
+	@echo "The first token, an administrator's, is issued by"
+	@echo "    $(COMPOSE) exec gateway cupel admin token --team organisers --scope admin"
+
+down: compose  ## stop those containers; what they stored is kept
+	@$(COMPOSE) down
+	@echo "All data is kept: 'make up' goes on where it was, '$(COMPOSE) down --volumes' removes it for good."
+
+compose:
+	@$(COMPOSE) version >/dev/null 2>&1 || \
+		{ echo "This needs Docker with Compose, but '$(COMPOSE) version' fails; 'cupel serve' needs neither."; exit 1; }
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
