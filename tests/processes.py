@@ -88,13 +88,16 @@ Serve = Callable[..., Service]
 
 
 @contextmanager
-def services(folder: Path) -> Iterator[Serve]:
-    """A function that starts services on `folder`, all on the same data; those left at the end are ended."""
+def services(folder: Path, **at: object) -> Iterator[Serve]:
+    """A function that starts services on `folder`, all on the same data; those left at the end are ended.
+
+    at: settings of all of them, such as where a place of sizes.py is.
+    """
     started: list[Service] = []
 
     def start(*options: str, **settings: object) -> Service:
         """options: of the command line, default `--port 0`. settings: as in CUPEL_*."""
-        started.append(launch(folder, options, settings))
+        started.append(launch(folder, options, at | settings))
         return started[-1]
 
     try:

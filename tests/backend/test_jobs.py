@@ -1,5 +1,6 @@
 """Jobs: claimed once, held by a lease, finished by the last holder only."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -12,12 +13,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sqlalchemy import text
 
 from backend.cast import ADMIN, ALICE, ORGANISER, STRANGER, Clock, make_track, publish_qrels, submit, work_off
-from cupel_backend import jobs
+from cupel_backend import jobs, submissions
+from cupel_backend.blobs import open_blobs
 from cupel_backend.database import writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.evaluations import HANDLERS
 from cupel_backend.jobs import Claim, Lost
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system
+from sizes import Places, SizeName, place
 
 
 def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
@@ -52,6 +56,46 @@ def finish_with_a_result(system: System, claim: Claim) -> None:
 
 def states(system: System) -> list[str]:
     return [job.state for job in jobs.list_(system, ADMIN).items]
+
+
+def work(system: System) -> None:
+    jobs.work(system, "score", HANDLERS)
+
+
+def test_an_attempt_that_met_a_storage_that_is_away_does_not_count(
+    system: System, clock: Clock, tmp_path: Path
+) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submitted = submit(system)
+    (tmp_path / "file").touch()
+    broken = Settings(data=tmp_path, blobs=(tmp_path / "file").as_uri())
+    away = replace(system, blobs=open_blobs(broken))
+    for _ in range(2 * system.settings.attempts):
+        work(away)
+        [job] = jobs.list_(system, ADMIN).items
+        assert (job.state, job.attempts) == ("queued", 0)
+        assert "storage failed" in str(job.error)
+        clock.forward(60)
+    work(system)
+    assert submissions.get(system, ALICE, submitted.id).state == "scored"
+
+
+def test_an_attempt_that_found_a_file_missing_counts(
+    system: System, clock: Clock, new_place: Places, tmp_path: Path
+) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    elsewhere = new_place() or {"blobs": (tmp_path / "empty").as_uri()}
+    emptied = replace(system, blobs=open_blobs(Settings(data=tmp_path, **elsewhere)))
+    emptied.blobs.prepare()
+    for attempts in (1, 2, 3):
+        work(emptied)
+        [job] = jobs.list_(system, ADMIN).items
+        assert (job.state, job.attempts) == ("dead" if attempts == 3 else "queued", attempts)
+        assert "is not in the store" in str(job.error)
+        clock.forward(60)
 
 
 def test_the_same_work_is_queued_once(system: System) -> None:
@@ -233,17 +277,21 @@ class Interleavings(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.clock = Clock()
-        self.system = replace(open_system(Settings(data=Path(mkdtemp(dir=self.base)))), now=self.clock)
+        self.stack = ExitStack()
+        at = self.stack.enter_context(place(self.size))
+        self.system = replace(open_system(Settings(data=Path(mkdtemp(dir=self.base)), **at)), now=self.clock)
         self.system.migrate()
         self.claims: list[Claim] = []
         self.written: list[str] = []
         self.added: set[str] = set()
 
     base: Path
+    size: SizeName
 
     def teardown(self) -> None:
         if hasattr(self, "system"):
             self.system.close()
+            self.stack.close()
 
     @rule(key=st.sampled_from("abcd"), tenant=st.sampled_from(["alice", "bob"]))
     def enqueue(self, key: str, tenant: str) -> None:
@@ -279,11 +327,11 @@ class Interleavings(RuleBasedStateMachine):
         assert not jobs.renew(self.system, claim) or claim.token == newest
 
     @precondition(lambda self: self.claims)
-    @rule(data=st.data())
-    def fail(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), charged=st.booleans())
+    def fail(self, data: st.DataObject, charged: bool) -> None:
         claim = data.draw(st.sampled_from(self.claims))
         newest = max(c.token for c in self.claims if c.id == claim.id)
-        assert not jobs.fail(self.system, claim, "no") or claim.token == newest
+        assert not jobs.fail(self.system, claim, "no", charged=charged) or claim.token == newest
 
     @rule(seconds=st.sampled_from([1, 7, 30]))
     def wait_and_sweep(self, seconds: int) -> None:
@@ -306,9 +354,12 @@ class Interleavings(RuleBasedStateMachine):
         assert all(job.attempts <= 3 for job in found)
 
 
-def test_any_interleaving_writes_each_result_once(tmp_path: Path) -> None:
-    machine = type("Machine", (Interleavings,), {"base": tmp_path})
+def test_any_interleaving_writes_each_result_once(size: SizeName, tmp_path: Path) -> None:
+    machine = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
     machine.TestCase.settings = settings(
-        max_examples=50, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=50 if size == "embedded" else 12,  # each makes a database
+        stateful_step_count=30,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
     machine.TestCase().runTest()

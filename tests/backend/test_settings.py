@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from cupel_backend.settings import Settings
+from cupel_backend.settings import QUEUES, Settings, WrongSetting, read_settings
 
 SHOW = "from cupel_backend.settings import Settings; print(Settings().model_dump_json())"
 
@@ -37,3 +37,42 @@ def test_a_value_that_can_not_be_is_refused_by_name(monkeypatch: pytest.MonkeyPa
 
 def test_every_setting_says_what_it_is() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_a_value_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("p/w@\n")
+    monkeypatch.setenv("CUPEL_DATABASE", "postgresql://cupel@db:5432/cupel")
+    monkeypatch.setenv("CUPEL_DATABASE_PASSWORD_FILE", str(tmp_path / "password"))
+    settings = read_settings()
+    assert settings.database_url == "postgresql://cupel:p%2Fw%40@db:5432/cupel"
+    assert "p/w" not in str(settings)
+    assert "CUPEL_DATABASE_PASSWORD_FILE" not in settings.environment()
+    assert settings.environment()["CUPEL_DATABASE_PASSWORD"] == "p/w@"
+
+
+def test_a_password_in_the_address_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUPEL_DATABASE", "postgresql://cupel:inside@db/cupel")
+    monkeypatch.setenv("CUPEL_DATABASE_PASSWORD", "beside")
+    assert read_settings().database_url == "postgresql://cupel:inside@db/cupel"
+
+
+def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(WrongSetting, match=r"CUPEL_S3_SECRET_FILE names .*nothing, which can't be read"):
+        read_settings()
+
+
+def test_a_value_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "workers").write_text("3")
+    monkeypatch.setenv("CUPEL_WORKERS_FILE", str(tmp_path / "workers"))
+    assert read_settings().workers == 3
+    monkeypatch.setenv("CUPEL_WORKERS", "2")
+    with pytest.raises(WrongSetting, match="CUPEL_WORKERS_FILE and CUPEL_WORKERS are both set"):
+        read_settings()
+
+
+def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_settings().queues == QUEUES
+    monkeypatch.setenv("CUPEL_QUEUES", "score, notify")
+    assert read_settings().queues == ("score", "notify")
+    assert read_settings().environment()["CUPEL_QUEUES"] == "score,notify"

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from processes import Serve, services
+from sizes import Places
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Start `cupel serve` on a data folder of this test's own, as often as wanted."""
-    with services(tmp_path) as start:
+def serve(tmp_path: Path, new_place: Places) -> Iterator[Serve]:
+    """Start `cupel serve` on a place of this test's own, as often as wanted."""
+    with services(tmp_path, **new_place()) as start:
         yield start

@@ -13,12 +13,13 @@ import pytest
 
 from cupel_client.sdk import Client, ServiceError
 from processes import CUPEL, Serve, Service, command, services, until
+from sizes import SizeName, place
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def running(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service for tests that leave it as it was."""
-    with services(tmp_path_factory.mktemp("serving")) as start:
+    with place(size) as at, services(tmp_path_factory.mktemp("serving"), **at) as start:
         yield start()
 
 

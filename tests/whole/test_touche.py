@@ -10,6 +10,7 @@ from cupel_client.sdk import Client
 from cupel_measures.evaluating import aggregate
 from processes import services
 from real_runs import Load, touche
+from sizes import SizeName, place
 
 MEASURES = ("TOMA(of=nDCG@5)", "CAM(of=nDCG@5)", "nDCG@5", "nDCG(aspect=quality)@5")
 
@@ -30,9 +31,15 @@ def offline(load: Load) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def board(load: Load, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Board]]:
+def board(
+    size: SizeName, load: Load, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Board]]:
     """Measure -> leaderboard, after every team handed in its runs."""
-    with services(tmp_path_factory.mktemp("touche")) as start, start().client() as client:
+    with (
+        place(size) as at,
+        services(tmp_path_factory.mktemp("touche"), **at) as start,
+        start().client() as client,
+    ):
         client.publish_qrels(load.track, load.upload(client))
         for submission in [submit(client, load.track, path) for path in load.runs]:
             *_, last = client.watch_submission(submission)
