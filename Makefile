@@ -38,7 +38,7 @@ $(READY): requirements.lock $(wildcard libs/*/pyproject.toml libs/*/setup.py ser
 demo: $(READY)  ## show it all: a service, a track, 30 runs, two leaderboards, a correction (ONCE=1 ends it)
 	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
 
-test: $(READY)  ## run the tests (about five minutes)
+test: $(READY)  ## run the tests (some minutes; more where PostgreSQL, Redis and S3 are installed)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
 check: $(READY)  ## check formatting, lint and types

@@ -72,6 +72,20 @@ def test_what_is_put_is_got_back(blobs: Blobs, tmp_path: Path) -> None:
             assert stream.read() == content[3:]
 
 
+def test_what_is_wanted_often_is_at_hand_as_a_file(
+    blobs: Blobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cupel_backend.s3.CACHED", 2)
+    keys = [put(blobs, tmp_path / "upload", bytes([number])) for number in range(4)]
+    for key in (*keys, keys[0], keys[0]):
+        assert blobs.local(key).read_bytes() == blobs.get(key)
+    with pytest.raises(Unavailable) as refusal:
+        blobs.local("00/0000")
+    assert refusal.value.code == "content-missing"
+    if isinstance(blobs, S3Blobs):
+        assert len(list((tmp_path / "data" / "cache").glob("??/*"))) == 2
+
+
 def test_the_same_content_is_kept_once(blobs: Blobs, tmp_path: Path) -> None:
     keys = {put(blobs, tmp_path / "upload", b"content") for _ in range(2)}
     assert len(keys) == 1

@@ -196,3 +196,11 @@ def test_a_connection_that_ends_in_a_transaction_is_unavailable_for_now(engine: 
     with pytest.raises(Unavailable) as refused, writing(engine) as connection:
         connection.execute(suicide)
     assert (refused.value.code, refused.value.retry_after) == ("database-busy", 2)
+
+
+@on_postgresql
+def test_who_slept_in_a_transaction_until_it_was_ended_is_refused_for_now(engine: Engine) -> None:
+    with pytest.raises(Unavailable), writing(engine) as connection:
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
+        time.sleep(0.5)  # as a stopped process does, which may wake up much later
+        connection.execute(text("SELECT 1"))

@@ -1,9 +1,10 @@
-"""The embedded service under load: accept latency, submit-to-scored, and idle memory.
+"""The service under load, on both sizes: accept latency, submit-to-scored, throughput, memory.
 
-python tests/bench/service.py [--quick]
+python tests/bench/service.py [--quick] [--size embedded|production]
 
-A track of 50 topics with two aspects and 8 measures; runs of 50 x 1,000 documents, gzipped, at two
-a second; then as many as it takes at once. Prints a table; nothing here is asserted.
+Production is PostgreSQL, Redis and S3, on servers of its own on this machine, where they are installed. A
+track of 50 topics with two aspects and 8 measures; runs of 50 x 1,000 documents, gzipped, at two a second; then
+as many as it takes at once. Prints a table; nothing here is asserted.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import gzip
 import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,10 +20,16 @@ from datetime import datetime
 from pathlib import Path
 
 import psutil
+import pytest
 
 from cupel_client.sdk import Client
 from cupel_standalone.demo import service
 from cupel_standalone.serving import token_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import components
+from sizes import SIZES, SizeName, place
 
 MEASURES = ["nDCG", "nDCG@10", "AP", "P@10", "RR", "Bpref", "CAM(of=nDCG@10)", "TOMA(of=nDCG@10)"]
 ASPECTS = {"relevance": {"labels": [0, 1, 2, 3]}, "credibility": {"labels": [0, 1, 2]}}
@@ -111,7 +119,8 @@ def burst(client: Client, bodies: list[bytes]) -> tuple[list[float], float]:
 
 def memory() -> tuple[float, int]:
     """MB that the service's processes have to themselves (shared pages counted by share), and how many."""
-    children = psutil.Process(os.getpid()).children(recursive=True)
+    (supervisor,) = [one for one in psutil.Process(os.getpid()).children() if "serve" in one.cmdline()]
+    children = [supervisor, *supervisor.children(recursive=True)]
     return sum(child.memory_full_info().pss for child in children) / 2**20, len(children)
 
 
@@ -129,13 +138,27 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="a few seconds of load only")
-    count = 10 if parser.parse_args().quick else 60
+    parser.add_argument("--size", choices=SIZES, action="append", help="default: both")
+    options = parser.parse_args()
     draw = random.Random(2)
-    bodies = [run(draw, f"run{number}") for number in range(count)]
-    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as url:
-        token = token_file(Path(folder)).read_text().strip()
-        with Client(url, token) as client:
-            measure(client, bodies)
+    bodies = [run(draw, f"run{number}") for number in range(10 if options.quick else 60)]
+    components.share_servers()
+    for size in options.size or SIZES:
+        try:
+            measure_size(size, bodies)
+        except pytest.skip.Exception as missing:
+            print(f"\n{size}: left out, for {missing}")
+
+
+def measure_size(size: SizeName, bodies: list[bytes]) -> None:
+    """Everything, on a service of this size."""
+    with place(size) as at, tempfile.TemporaryDirectory() as folder:
+        os.environ |= {f"CUPEL_{name.upper()}": str(value) for name, value in at.items()}
+        with service(Path(folder)) as url:
+            token = token_file(Path(folder)).read_text().strip()
+            with Client(url, token) as client:
+                print(f"\n{size}")
+                measure(client, bodies)
 
 
 def measure(client: Client, bodies: list[bytes]) -> None:

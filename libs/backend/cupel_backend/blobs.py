@@ -63,6 +63,12 @@ class Blobs(Protocol):
     def open(self, key: str) -> BinaryIO:
         """The content as a stream that the caller closes; Unavailable if there is no such blob."""
 
+    def local(self, key: str) -> Path:
+        """A file with the content, to be read at once and left as it is; Unavailable as with `get`.
+
+        For what is wanted again and again, such as the judgments of a track.
+        """
+
     def check(self) -> None:
         """OSError unless blobs can be stored."""
 
@@ -138,6 +144,10 @@ class DirectoryBlobs:
         except FileNotFoundError:
             log.error("the blob %s is gone", key)
             raise CONTENT_MISSING(f"the content {key} is not in the store") from None
+
+    def local(self, key: str) -> Path:
+        self.open(key).close()
+        return self.root / key
 
     def check(self) -> None:
         with tempfile.TemporaryFile(dir=self._tmp()):

@@ -14,7 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, Select, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 from uuid6 import uuid7
 
@@ -58,6 +58,9 @@ POSTGRESQL = {
     "application_name": "cupel",
 }
 """How a connection to PostgreSQL behaves when something goes wrong."""
+
+SLEPT = "25P03"
+"""How PostgreSQL ends who does nothing within a transaction: to the driver an internal error, unlike other ends."""
 
 log = logging.getLogger(__name__)
 
@@ -150,9 +153,13 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
     try:
         with engine.execution_options(**options).begin() as connection:
             yield connection
-    except (OperationalError, InterfaceError, NoConnection) as error:  # locked for too long, gone, all in use
+    except (OperationalError, InterfaceError, InternalError, NoConnection) as error:
+        reason = getattr(error, "orig", None) or error  # without the statement, which may be very long
+        if isinstance(error, InternalError) and getattr(reason, "sqlstate", "") != SLEPT:
+            raise
+        # Locked for too long, gone, all in use; or we were, for the process was stopped in the midst of it.
         if options.get("wait", True):
-            log.warning("the database did not answer: %s", error)
+            log.warning("the database did not answer: %s", reason)
         raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
 
 

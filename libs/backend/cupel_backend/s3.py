@@ -4,6 +4,8 @@ An object appears whole or not at all, and its key is its content, so nothing is
 something else: that needs neither locks nor conditional writes, which few S3 servers have.
 """
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,9 @@ THERE = {"BucketAlreadyOwnedByYou", "BucketAlreadyExists"}
 PROBE = "probe"
 """The object that shows that objects can be stored."""
 
+CACHED = 32
+"""Blobs of which a copy is kept at hand."""
+
 
 class S3Blobs:
     """Blobs under a prefix of a bucket. Safe to use from several threads, not across a fork."""
@@ -31,6 +36,7 @@ class S3Blobs:
     def __init__(self, settings: Settings, *, bucket: str, prefix: str = "") -> None:
         self.bucket = bucket
         self.prefix = f"{prefix}/" if prefix else ""
+        self._cache = settings.data.absolute() / "cache"
         self._s3 = boto3.session.Session().client(
             "s3",
             endpoint_url=settings.s3_endpoint or None,
@@ -51,11 +57,9 @@ class S3Blobs:
 
     def put_file(self, path: Path, digest: str) -> str:
         key = key_of(digest)
-        with storage(), path.open("rb") as file:
-            size = path.stat().st_size
-            if self._size(key) != size:
-                with self._asking():
-                    self._s3.put_object(Bucket=self.bucket, Key=self.prefix + key, Body=file)
+        # Without a look whether it is there: nearly all is new, and storing it again changes nothing.
+        with storage(), path.open("rb") as file, self._asking():
+            self._s3.put_object(Bucket=self.bucket, Key=self.prefix + key, Body=file)
         return key
 
     def get(self, key: str) -> bytes:
@@ -66,6 +70,20 @@ class S3Blobs:
         with self._asking(key):
             stream: BinaryIO = self._s3.get_object(Bucket=self.bucket, Key=self.prefix + key)["Body"]
             return stream
+
+    @storage()
+    def local(self, key: str) -> Path:
+        path = self._cache / key
+        if path.exists():
+            path.touch()
+        else:
+            self._cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
+                file.write(self.get(key))
+            path.parent.mkdir(exist_ok=True)
+            os.replace(file.name, path)
+            _keep_newest(self._cache, CACHED)
+        return path
 
     def check(self) -> None:
         with self._asking():
@@ -82,16 +100,6 @@ class S3Blobs:
             if _code(error) not in THERE:  # another process was faster
                 raise
 
-    def _size(self, key: str) -> int | None:
-        """Bytes of a blob; None if it is not there."""
-        with self._asking():
-            try:
-                return int(self._s3.head_object(Bucket=self.bucket, Key=self.prefix + key)["ContentLength"])
-            except ClientError as error:
-                if _code(error) not in GONE:
-                    raise
-                return None
-
     @contextmanager
     def _asking(self, key: str = "") -> Iterator[None]:
         """Within it, an object that is gone is content-missing, all else a failure of the storage."""
@@ -105,6 +113,13 @@ class S3Blobs:
             raise STORAGE_FAILED(
                 f"the object store failed: {_code(error) or type(error).__name__}", retry_after=RETRY_SECONDS
             ) from error
+
+
+def _keep_newest(folder: Path, most: int) -> None:
+    """Remove what was last asked for longest ago, down to `most` files; who has one open reads on."""
+    files = sorted(folder.glob("??/*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[most:]:
+        path.unlink(missing_ok=True)
 
 
 def _code(error: Exception) -> str:
