@@ -3,8 +3,8 @@
 python tests/bench/service.py [--quick] [--size embedded|production]
 
 Production is PostgreSQL, Redis and S3, on servers of its own on this machine, where they are installed. A
-track of 50 topics with two aspects and 8 measures; runs of 50 x 1,000 documents, gzipped, at two a second; then
-as many as it takes at once. Prints a table; nothing here is asserted.
+track of 50 topics with two aspects and 8 measures; runs of 50 x 1,000 documents, gzipped, at two a second;
+then as many as it takes at once. Prints a table; nothing here is asserted.
 """
 
 import argparse
