@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -34,7 +33,7 @@ numbers = count()
 
 @contextmanager
 def place(size: SizeName) -> Iterator[dict[str, Any]]:
-    """Settings, besides the data folder, of a system of this size whose database, bucket and broker are empty."""
+    """Settings, besides the data folder, of a system of this size: database, bucket and broker are empty."""
     if size == "embedded":
         yield {}
         return

@@ -77,10 +77,11 @@ def test_what_is_wanted_often_is_at_hand_as_a_file(
 ) -> None:
     monkeypatch.setattr("cupel_backend.s3.CACHED", 2)
     keys = [put(blobs, tmp_path / "upload", bytes([number])) for number in range(4)]
-    for key in (*keys, keys[0], keys[0]):
-        assert blobs.local(key).read_bytes() == blobs.get(key)
+    for number, key in enumerate((*keys, keys[0], keys[0])):
+        blobs.bring(key, tmp_path / str(number))
+    assert [(tmp_path / str(number)).read_bytes()[0] for number in range(6)] == [0, 1, 2, 3, 0, 0]
     with pytest.raises(Unavailable) as refusal:
-        blobs.local("00/0000")
+        blobs.bring("00/0000", tmp_path / "none")
     assert refusal.value.code == "content-missing"
     if isinstance(blobs, S3Blobs):
         assert len(list((tmp_path / "data" / "cache").glob("??/*"))) == 2

@@ -63,8 +63,8 @@ class Blobs(Protocol):
     def open(self, key: str) -> BinaryIO:
         """The content as a stream that the caller closes; Unavailable if there is no such blob."""
 
-    def local(self, key: str) -> Path:
-        """A file with the content, to be read at once and left as it is; Unavailable as with `get`.
+    def bring(self, key: str, target: Path) -> None:
+        """Have the content at `target`, to be read and left as it is; Unavailable as with `get`.
 
         For what is wanted again and again, such as the judgments of a track.
         """
@@ -145,9 +145,10 @@ class DirectoryBlobs:
             log.error("the blob %s is gone", key)
             raise CONTENT_MISSING(f"the content {key} is not in the store") from None
 
-    def local(self, key: str) -> Path:
+    @storage()
+    def bring(self, key: str, target: Path) -> None:
         self.open(key).close()
-        return self.root / key
+        link(self.root / key, target)
 
     def check(self) -> None:
         with tempfile.TemporaryFile(dir=self._tmp()):
@@ -184,6 +185,16 @@ class DirectoryBlobs:
             except BaseException:
                 os.unlink(copy.name)
                 raise
+
+
+def link(path: Path, target: Path) -> None:
+    """Give the file a second name, by which it stays even if the first one goes; else copy it."""
+    try:
+        os.link(path, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(path, target)
 
 
 def remove_older(folder: Path, before: float) -> int:

@@ -60,7 +60,7 @@ POSTGRESQL = {
 """How a connection to PostgreSQL behaves when something goes wrong."""
 
 SLEPT = "25P03"
-"""How PostgreSQL ends who does nothing within a transaction: to the driver an internal error, unlike other ends."""
+"""How PostgreSQL ends who does nothing within a transaction: for the driver an internal error."""
 
 log = logging.getLogger(__name__)
 

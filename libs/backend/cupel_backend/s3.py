@@ -5,9 +5,8 @@ something else: that needs neither locks nor conditional writes, which few S3 se
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +14,16 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
-from cupel_backend.blobs import CONTENT_MISSING, RETRY_SECONDS, STORAGE_FAILED, checked, key_of, log, storage
+from cupel_backend.blobs import (
+    CONTENT_MISSING,
+    RETRY_SECONDS,
+    STORAGE_FAILED,
+    checked,
+    key_of,
+    link,
+    log,
+    storage,
+)
 from cupel_backend.settings import Settings
 
 CONNECTIONS = 64
@@ -72,18 +80,14 @@ class S3Blobs:
             return stream
 
     @storage()
-    def local(self, key: str) -> Path:
-        path = self._cache / key
-        if path.exists():
-            path.touch()
-        else:
-            self._cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
-                file.write(self.get(key))
-            path.parent.mkdir(exist_ok=True)
-            os.replace(file.name, path)
-            _keep_newest(self._cache, CACHED)
-        return path
+    def bring(self, key: str, target: Path) -> None:
+        cached = self._cache / key
+        try:
+            os.utime(cached)  # so that what is in use stays
+            link(cached, target)
+        except FileNotFoundError:  # never here, or just removed for newer ones
+            target.write_bytes(self.get(key))
+            self._remember(target, cached)
 
     def check(self) -> None:
         with self._asking():
@@ -92,6 +96,12 @@ class S3Blobs:
     def tidy(self, before: float) -> int:
         """Nothing: an object is never half written."""
         return 0
+
+    def _remember(self, path: Path, cached: Path) -> None:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # another thread was faster
+            os.link(path, cached)
+        _keep_newest(self._cache, CACHED)
 
     def _create(self) -> None:
         try:
@@ -116,10 +126,11 @@ class S3Blobs:
 
 
 def _keep_newest(folder: Path, most: int) -> None:
-    """Remove what was last asked for longest ago, down to `most` files; who has one open reads on."""
-    files = sorted(folder.glob("??/*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in files[most:]:
-        path.unlink(missing_ok=True)
+    """Remove what was last asked for longest ago, down to `most` files; whoever linked one has it still."""
+    files = list(folder.glob("??/*"))
+    with suppress(FileNotFoundError):  # another process does the same
+        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[most:]:
+            path.unlink()
 
 
 def _code(error: Exception) -> str:

@@ -293,6 +293,8 @@ def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
         newest = planning.newest_published(track.id).scalar_subquery()
         judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
         blob = connection.execute(judged).scalar()
+    if blob is not None:
+        system.blobs.bring(blob, folder / "qrels")
     return {
         "kind": "run",
         "file": str(asked.upload.path),
@@ -300,7 +302,7 @@ def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
         "ranking": str(folder / "ranking"),
         "limits": system.settings.limits(),
         "depth": track.depth,
-        "qrels": str(system.blobs.local(blob)) if blob is not None else None,
+        "qrels": str(folder / "qrels") if blob is not None else None,
     }
 
 

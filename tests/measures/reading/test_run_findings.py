@@ -381,10 +381,11 @@ def test_metadata_in_comments_is_kept_as_text() -> None:
         b"# ir_metadata.start\n# a: 1\n",
         b"# ir_metadata.start\n# a: [\n# ir_metadata.end\n",
         b"# ir_metadata.start\n# just words\n# ir_metadata.end\n",
+        b'# ir_metadata.start\n# a: "\\ud800"\n# ir_metadata.end\n',
         b"# ir_metadata.start\n# a: &x [1]\n# b: [*x, *x]\n# ir_metadata.end\n",
         b"# ir_metadata.start\n# a: " + b"[" * 5000 + b"\n# ir_metadata.end\n",
     ],
-    ids=["no end", "no YAML", "no mapping", "aliases", "too deep"],
+    ids=["no end", "no YAML", "no mapping", "no text", "aliases", "too deep"],
 )
 def test_metadata_that_cannot_be_read_is_a_warning(block: bytes) -> None:
     run = read_run(block + GOOD)

@@ -3,6 +3,7 @@
 Breuer, Keller, Schaer: ir_metadata: An Extensible Metadata Schema for IR Experiments (SIGIR 2022).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,4 +65,5 @@ def _mapping(text: str) -> Mapping[str, Any]:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise ValueError("a mapping is wanted")
+    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text, and none could show it
     return value
