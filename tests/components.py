@@ -19,11 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
+from urllib.request import urlopen
 
+import psutil
 import pytest
 
 ELSEWHERE = (
@@ -109,17 +111,25 @@ class Server:
 
     def start(self) -> "Server":
         """Start it and wait until it answers."""
+        self.launch()
+        self.wait()
+        return self
+
+    def launch(self) -> None:
+        """Start its processes."""
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             self._give_away()
             self.prepare()
         self.processes = [self._spawn(command) for command in self.commands()]
+
+    def wait(self) -> None:
+        """Wait until it answers."""
         until = time.monotonic() + PATIENCE
         while not self.answers():
             if time.monotonic() > until or any(one.poll() is not None for one in self.processes):
                 raise RuntimeError(f"{type(self).__name__} did not start:\n{self.log_end()}")
             time.sleep(0.05)
-        return self
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """End it in good order, or with SIGKILL as a crash would."""
@@ -197,10 +207,9 @@ class Postgres(Server):
     def _url(self, database: str) -> str:
         return f"postgresql://cupel:{self.password}@127.0.0.1:{self.port}/{database}"
 
-    def start(self) -> "Server":
-        super().start()
+    def wait(self) -> None:
+        super().wait()
         self._make_database()
-        return self
 
     def prepare(self) -> None:
         secret = self.folder / "password"
@@ -245,7 +254,13 @@ class Postgres(Server):
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """SIGINT is PostgreSQL's fast shutdown: SIGTERM would wait for its clients."""
+        alive = [psutil.Process(one.pid) for one in self.processes if one.poll() is None]
+        own = [child for one in alive for child in one.children(recursive=True)]
         super().stop(number)
+        for child in own:  # each leads a group of its own, and holds the memory that a new start needs
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(own, timeout=10)
 
 
 class Redis(Server):
@@ -338,18 +353,16 @@ class Swift(Server):
         self._ports = {kind: free_port() for kind in self.BACKENDS}
         (self.folder / "devices" / "disk").mkdir(parents=True)
         (self.folder / "swift.conf").write_text("[swift-hash]\nswift_hash_path_suffix = cupel\n")
+        self._make_rings()
         for kind, port in self._ports.items():
-            self._ring(kind, port)
             self._configure(kind, port, f"pipeline = {kind}-server", BACKEND.format(kind=kind))
         pipeline = "pipeline = catch_errors cache s3api tempauth proxy-server"
         self._configure("proxy", self.port, pipeline, PROXY.format(self=self))
 
-    def _ring(self, kind: str, port: int) -> None:
-        builder = f"{kind}.builder"
-        tool = find("swift-ring-builder")
-        self.run([tool, builder, "create", "4", "1", "1"])
-        self.run([tool, builder, "add", f"r1z1-127.0.0.1:{port}/disk", "1"])
-        self.run([tool, builder, "rebalance"])
+    def _make_rings(self) -> None:
+        """Where the one copy of everything is: by Swift's own Python, as its tool takes a second for each."""
+        python = Path(find("swift-ring-builder")).read_text().splitlines()[0].removeprefix("#!").split()
+        self.run([*python, "-c", RINGS, *(f"{kind}:{port}" for kind, port in self._ports.items())])
 
     def _configure(self, kind: str, port: int, pipeline: str, rest: str) -> None:
         (self.folder / f"{kind}.conf").write_text(
@@ -366,6 +379,19 @@ class Swift(Server):
     def answers(self) -> bool:
         return reachable(self.port) and all(map(reachable, self._ports.values()))
 
+
+RINGS = """
+import sys
+from swift.common.ring import RingBuilder
+for given in sys.argv[1:]:
+    kind, port = given.split(":")
+    builder = RingBuilder(4, 1, 1)
+    where = {"ip": "127.0.0.1", "port": int(port), "device": "disk", "region": 1, "zone": 1}
+    copy = {"replication_ip": "127.0.0.1", "replication_port": int(port)}
+    builder.add_dev({"id": 0, "weight": 1.0, "meta": "", **where, **copy})
+    builder.rebalance()
+    builder.get_ring().save(kind + ".ring.gz")
+"""
 
 BACKEND = "[app:{kind}-server]\nuse = egg:swift#{kind}\n"
 
@@ -384,6 +410,35 @@ s3_acl = false
 use = egg:swift#tempauth
 user_cupel_cupel = {self.secret} .admin
 """
+
+
+class Prometheus(Server):
+    """Prometheus, with `files` as its configuration: name -> text, of which the first is where it begins."""
+
+    programs = ("prometheus",)
+    files: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        for name, text in self.files.items():
+            (self.folder / name).write_text(text)
+
+    def commands(self) -> list[list[str]]:
+        options = {
+            "config.file": self.folder / next(iter(self.files)),
+            "storage.tsdb.path": self.folder / "data",
+            "web.listen-address": f"127.0.0.1:{self.port}",
+            "log.level": "warn",
+        }
+        return [[find("prometheus"), *(f"--{name}={value}" for name, value in options.items())]]
+
+    def answers(self) -> bool:
+        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=2) as answer:
+            return bool(answer.status == 200)
+        return False
 
 
 SERVERS: dict[str, Callable[[Path], Server]] = {

@@ -1,6 +1,5 @@
 """Everything is killed while runs are being scored: each is scored exactly once all the same, to the bit."""
 
-import math
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -8,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cupel_client.replies import Submission
 from cupel_client.sdk import Client
-from cupel_measures.evaluating import aggregate
-from cupel_measures.grammar import parse
 from processes import Serve, Service, until
-from real_runs import Load, clef, example
+from real_runs import Load, clef_or_example
+from soundness import assert_all_scored, assert_scored_as_offline
 
 HURRIED = {
     "lease_seconds": 2,
@@ -24,20 +21,16 @@ HURRIED = {
 }
 """Settings that make a lost job known in two seconds, and let one job meet every disaster below."""
 
-BY_TOPIC = ("AP", "nDCG@10", "Bpref")
-
-HandedIn = dict[Path, Submission]
+HandedIn = dict[str, Path]
+"""Id of the submission -> run."""
 
 
 @pytest.fixture
 def loads(request: pytest.FixtureRequest) -> list[Load]:
-    """The 54 CLEF runs where they are to be had, else the 30 of the example."""
-    try:
-        return clef(request.getfixturevalue("shared"))
-    except pytest.skip.Exception:
-        return [example()]
+    return clef_or_example(request)
 
 
+@pytest.mark.parametrize("size", ["embedded"], indirect=True)  # of the other one: tests/deploy/test_faults.py
 def test_whatever_is_killed_every_run_is_scored_exactly_once_and_as_offline(
     serve: Serve, loads: list[Load]
 ) -> None:
@@ -59,7 +52,7 @@ def test_whatever_is_killed_every_run_is_scored_exactly_once_and_as_offline(
 def hand_in(client: Client, load: Load, runs: list[Path]) -> HandedIn:
     """Create the track with its judgments, not yet published, and submit `runs`."""
     load.upload(client)
-    return {path: client.submit(load.track, path) for path in runs}
+    return {client.submit(load.track, path).id: path for path in runs}
 
 
 def disasters(service: Service, client: Client, loads: list[Load], handed_in: list[HandedIn]) -> None:
@@ -73,7 +66,7 @@ def disasters(service: Service, client: Client, loads: list[Load], handed_in: li
     service.child("worker").kill()
     shutil.rmtree((service.data / "broker").rename(service.data / "broker-gone"))  # at once
     for load, submissions in zip(loads, handed_in, strict=True):
-        submissions[load.runs[-1]] = client.submit(load.track, load.runs[-1])
+        submissions[client.submit(load.track, load.runs[-1]).id] = load.runs[-1]
     until(lambda: scored(service.data) >= 10)
     service.kill()
 
@@ -91,25 +84,3 @@ def query(data: Path, text: str) -> Iterator[tuple[int, ...]]:
         yield from connection.execute(text).fetchall()
     finally:
         connection.close()
-
-
-def assert_all_scored(client: Client, load: Load, submissions: HandedIn) -> None:
-    *_, version = client.watch_qrels(load.track, 1)
-    assert (version.state, version.progress.dead) == ("current", 0)
-    assert version.progress.scored == len(submissions) == len(load.runs)
-    for submission in submissions.values():
-        assert [job.state for job in client.submission(submission.id).jobs] == ["done"]
-
-
-def assert_scored_as_offline(client: Client, load: Load, submissions: HandedIn) -> None:
-    for path, submission in submissions.items():
-        own = load.offline(path).values
-        for measure, score in zip(load.bound, client.scores(submission.id), strict=True):
-            value = aggregate(measure, own[measure])
-            assert score.measure == str(measure)
-            assert score.value == (value if math.isfinite(value) else None), (path.name, measure)
-        for text in BY_TOPIC:
-            told = client.topic_scores(submission.id, text).topics
-            assert [one.topic for one in told] == list(load.collection.qrels.topics)
-            measure = parse(text).bound(load.collection.aspects)
-            assert [one.value for one in told] == own[measure].tolist(), (path.name, measure)

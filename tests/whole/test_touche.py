@@ -31,9 +31,7 @@ def offline(load: Load) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def board(
-    size: SizeName, load: Load, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Board]]:
+def board(size: SizeName, load: Load, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Board]]:
     """Measure -> leaderboard, after every team handed in its runs."""
     with (
         place(size) as at,

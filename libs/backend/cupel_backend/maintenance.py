@@ -22,6 +22,14 @@ def tick(system: "System") -> None:
         system.bell.ring(queue)
     planning.settle_all(system)
     keys.forget(system)
+    tidy(system)
+
+
+def tidy(system: "System") -> None:
+    """Remove what uploads left behind that died on the way.
+
+    Whoever takes uploads does it as well, for its data folder may not be the scheduler's.
+    """
     before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()
     remove_older(system.settings.incoming, before)
     system.blobs.tidy(before)

@@ -7,8 +7,9 @@ no harm, for the scheduler rings again for whatever nobody claimed.
 import logging
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,37 @@ class FolderTransport(filesystem.Transport):
 
 
 TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
+
+
+@cache
+def _mend_redis() -> None:
+    """Have a worker notice that Redis went away while all of its processes were busy.
+
+    kombu counts what was taken and not acknowledged, and while that is as much as may be, it does not look
+    at the connection that it takes from. An acknowledgment that fails is only logged, and stays counted. So
+    where all acknowledgments of busy processes fail, the broken connection is never looked at again, and the
+    worker is deaf for ever. Here a place is free once its message was to be acknowledged, come what may.
+    """
+    from kombu.transport import redis  # takes a while to import: only who uses it pays
+
+    class QoS(redis.QoS):
+        def ack(self, delivery_tag: str) -> None:
+            with self._freeing(delivery_tag):
+                super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+
+        def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+            with self._freeing(delivery_tag):
+                super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
+
+        @contextmanager
+        def _freeing(self, delivery_tag: str) -> Iterator[None]:
+            try:
+                yield
+            except BaseException:
+                self._quick_ack(delivery_tag)
+                raise
+
+    redis.Channel.QoS = QoS
 
 
 class Bell:
@@ -207,6 +239,7 @@ def _transport_options(settings: Settings, longest: float) -> dict[str, Any]:
             "polling_interval": settings.polling_seconds,
         }
     if scheme.startswith("redis"):
+        _mend_redis()
         return {
             **ONE_TRY,
             "visibility_timeout": int(3 * longest),  # else what runs for longer would be delivered again

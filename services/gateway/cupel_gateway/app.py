@@ -1,5 +1,7 @@
 """The application: routes, problems and watching, put together over one System."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -7,14 +9,18 @@ import anyio
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
+from cupel_backend import maintenance
 from cupel_backend.system import System
 from cupel_gateway import problems
 from cupel_gateway.describing import described
 from cupel_gateway.routes import jobs, qrels, runs, service, submissions, tokens, tracks
 from cupel_gateway.watching import Watched
 
+log = logging.getLogger("cupel.gateway")
+
 CHECKS_AT_ONCE = 64
 HEARTBEAT_SECONDS = 15.0
+TIDY_SECONDS = 3600.0
 
 TITLE = "Cupel"
 ABOUT = "Evaluation of ranked retrieval as a service: tracks, qrels, runs, scores, leaderboards."
@@ -47,8 +53,20 @@ def create_app(system: System) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     # Uploads wait for a checking process in threads of their own: reading goes on meanwhile.
     app.state.checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
+    tidying = asyncio.create_task(_tidy(app.state.system))
     yield
+    tidying.cancel()
     app.state.system.close()
+
+
+async def _tidy(system: System) -> None:
+    """Tidy up now and then: a gateway that was killed in the midst of uploads left them here."""
+    while True:
+        try:
+            await anyio.to_thread.run_sync(maintenance.tidy, system)
+        except Exception:
+            log.exception("tidying failed")
+        await anyio.sleep(TIDY_SECONDS)
 
 
 def _operation_id(route: APIRoute) -> str:

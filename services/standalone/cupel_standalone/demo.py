@@ -1,6 +1,7 @@
 """What `make demo` shows: an organiser, ten teams and a correction, against the real service.
 
 python -m cupel_standalone.demo [--once]
+python -m cupel_standalone.demo --url URL --token-file FILE  # on a service that runs already
 """
 
 import re
@@ -26,7 +27,7 @@ from cupel_measures.grammar import parse
 from cupel_measures.reading.collections import read_collection
 from cupel_measures.reading.runs import join_run
 from cupel_standalone.cli import EXAMPLE
-from cupel_standalone.serving import token_file
+from cupel_standalone.serving import token_file as first_token
 from cupel_standalone.supervising import dying_with_us
 
 TRACK = "health"
@@ -37,22 +38,50 @@ RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
 
 @click.command()
 @click.option("--once", is_flag=True, help="End when everything was shown.")
-def main(once: bool) -> None:
+@click.option("--url", help="Show it on the service that runs here already, and end.")
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With --url: a file with an administrator's token.",
+)
+def main(once: bool, url: str | None, token_file: Path | None) -> None:
     """Show Cupel from a run file to a leaderboard, and what a correction of the judgments moves."""
+    if (url is None) != (token_file is None):
+        raise click.UsageError("--url and --token-file belong together")
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
     began = time.monotonic()
     console.print("\nCupel, from a run file to a leaderboard", style="bold")
     with tempfile.TemporaryDirectory(prefix="cupel-demo-") as folder, ExitStack() as stack:
-        url = stack.enter_context(service(Path(folder)))
-        token = token_file(Path(folder)).read_text().strip()
-        say(console, "A service", f"It runs at {url}: a gateway, a worker with two processes, a scheduler.")
-        organiser = stack.enter_context(Client(url, token))
+        if url is not None and token_file is not None:
+            organiser = stack.enter_context(visited(url, token_file))
+            say(console, "A service", f"It runs at {url}.")
+        else:
+            organiser = stack.enter_context(own(Path(folder)))
+            parts = "a gateway, a worker with two processes, a scheduler"
+            say(console, "A service", f"It runs at {organiser.url}: {parts}.")
         show(console, organiser, stack)
         seconds = time.monotonic() - began
-        if once:
+        if once or url is not None:
             console.print(f"\nAll of this took {seconds:.0f} seconds.\n")
         else:
-            stay(console, url, Path(folder), seconds)
+            stay(console, organiser.url, Path(folder), seconds)
+
+
+@contextmanager
+def visited(url: str, token_file: Path) -> Iterator[Client]:
+    """The organiser's client of a service that is not ours."""
+    try:
+        with Client(url, token_file.read_text().strip()) as organiser:
+            yield organiser
+    except ServiceError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def own(folder: Path) -> Iterator[Client]:
+    """The organiser's client of a service of our own."""
+    with service(folder) as url, Client(url, first_token(folder).read_text().strip()) as organiser:
+        yield organiser
 
 
 def show(console: Console, organiser: Client, stack: ExitStack) -> None:
@@ -264,7 +293,7 @@ def stay(console: Console, url: str, folder: Path, seconds: float) -> None:
         f"All of this took {seconds:.0f} seconds. The service stays up until Ctrl-C. Try:",
     )
     commands: Sequence[str] = (
-        f"{cupel} login {url} --token-file {token_file(folder)}",
+        f"{cupel} login {url} --token-file {first_token(folder)}",
         f"{cupel} leaderboard {TRACK} -m 'CAM(of=nDCG@10)'",
         f"{cupel} submit {TRACK} {EXAMPLE / 'runs' / 'aster-bm25.gz'}",
     )

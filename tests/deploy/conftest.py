@@ -1,0 +1,14 @@
+"""The stack of docker-compose.yml for the tests of this folder."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from stack import QUICK, Stack
+
+
+@pytest.fixture(scope="session")
+def quick_stack() -> Iterator[Stack]:
+    """A stack that notices at once what is wrong, and gives no job up for any single disaster."""
+    with Stack(**QUICK, attempts=5, pulse_seconds=3) as stack:
+        yield stack
