@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.cast import ALICE, Clock, make_track, publish_qrels, run_file, submit, work_off
 from cupel_backend import jobs
-from cupel_backend.errors import Invalid
+from cupel_backend.errors import Invalid, Unavailable
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system, utc_now
 
@@ -121,6 +121,18 @@ def test_checks_are_counted_by_their_verdict(system: System) -> None:
     assert found["cupel_checks_total", "run", "accepted"] == 1
     assert found["cupel_checks_total", "run", "refused"] == 1
     assert found["cupel_checks_total", "qrels", "accepted"] == 1
+
+
+def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    with pytest.raises(Unavailable):
+        system.blobs.get("00/0000")
+    found = scraped(system)
+    assert found["cupel_storage_seconds_count", "put", "done"] == 3  # judgments, a run, its ranking
+    assert found["cupel_storage_seconds_count", "bring", "done"] == 1
+    assert found["cupel_storage_seconds_count", "get", "failed"] == 1
 
 
 def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:

@@ -203,6 +203,7 @@ STIMULI: dict[str, Stimulus] = {
     "cupel_job_seconds": counts('queue="score"', Watched.hand_in),
     "cupel_job_wait_seconds": counts('queue="score"', Watched.hand_in),
     "cupel_rings": counts('queue="score",outcome="failed"', lose_the_broker),
+    "cupel_storage_seconds": counts('operation="put",outcome="done"', Watched.hand_in),
     "cupel_sweeps": counts('service="scheduler"', lambda _: None),
     "cupel_swept": counts('outcome="freed"', kill_a_pool_at_work),
     "cupel_queue_depth": waits,

@@ -10,10 +10,11 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -109,6 +110,50 @@ def storage() -> Iterator[None]:
         raise STORAGE_FAILED(
             f"the storage failed: {error.strerror or type(error).__name__}", retry_after=RETRY_SECONDS
         ) from error
+
+
+class WatchedBlobs:
+    """A store of which somebody is told how each operation went: (name, whether it worked, seconds)."""
+
+    def __init__(self, blobs: Blobs, note: Callable[[str, bool, float], None]) -> None:
+        self._blobs = blobs
+        self._note = note
+
+    def prepare(self) -> None:
+        with self._noted("prepare"):
+            self._blobs.prepare()
+
+    def put_file(self, path: Path, digest: str) -> str:
+        with self._noted("put"):
+            return self._blobs.put_file(path, digest)
+
+    def get(self, key: str) -> bytes:
+        with self._noted("get"):
+            return self._blobs.get(key)
+
+    def open(self, key: str) -> BinaryIO:
+        with self._noted("open"):
+            return self._blobs.open(key)
+
+    def bring(self, key: str, target: Path) -> None:
+        with self._noted("bring"):
+            self._blobs.bring(key, target)
+
+    def check(self) -> None:
+        with self._noted("check"):
+            self._blobs.check()
+
+    def tidy(self, before: float) -> int:
+        return self._blobs.tidy(before)
+
+    @contextmanager
+    def _noted(self, operation: str) -> Iterator[None]:
+        began, worked = monotonic(), False
+        try:
+            yield
+            worked = True
+        finally:
+            self._note(operation, worked, monotonic() - began)
 
 
 class DirectoryBlobs:

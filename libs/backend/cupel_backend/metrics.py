@@ -84,6 +84,13 @@ JOB_WAIT = _declare(
     WORK_SECONDS,
 )
 RINGS = _declare("cupel_rings", "counter", "rings for work, by what the broker did", ("queue", "outcome"))
+STORAGE_TIME = _declare(
+    "cupel_storage_seconds",
+    "histogram",
+    "time of an operation of the store of blobs",
+    ("operation", "outcome"),
+    WORK_SECONDS,
+)
 SWEEPS = _declare("cupel_sweeps", "counter", "sweeps by the scheduler")
 SWEPT = _declare("cupel_swept", "counter", "jobs that a sweep freed or gave up", ("outcome",))
 DEPTH = _declare("cupel_queue_depth", "gauge", "jobs that wait", ("queue",))
@@ -129,6 +136,10 @@ class Metrics:
     def ring(self, queue: str, taken: bool) -> None:
         """Count a ring, and whether the broker took it."""
         self._count(RINGS, queue, "taken" if taken else "failed")
+
+    def storage(self, operation: str, worked: bool, seconds: float) -> None:
+        """Note an operation of the store of blobs."""
+        self._observe(STORAGE_TIME, seconds, operation, "done" if worked else "failed")
 
     def swept(self, *, expired: int, died: int) -> None:
         """Count a sweep, and what it did to jobs."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from cupel_backend.blobs import Blobs, open_blobs
+from cupel_backend.blobs import Blobs, WatchedBlobs, open_blobs
 from cupel_backend.checking import Checkers
 from cupel_backend.database import connect, migrate, migrated
 from cupel_backend.errors import Unavailable, declare
@@ -70,7 +70,7 @@ def open_system(settings: Settings) -> System:
     return System(
         settings=settings,
         engine=connect(settings.database_url, connections=settings.connections),
-        blobs=open_blobs(settings),
+        blobs=WatchedBlobs(open_blobs(settings), metrics.storage),
         bell=Bell(settings, metrics.ring),
         metrics=metrics,
         checkers=Checkers(settings),
