@@ -225,6 +225,23 @@ def away(tmp_path: Path) -> S3Blobs:
     return S3Blobs(settings, bucket="b")
 
 
+def test_judgments_that_are_damaged_at_hand_are_fetched_again(
+    blobs: Blobs, tmp_path: Path, at: dict[str, Any]
+) -> None:
+    key = put(blobs, tmp_path / "upload", b"content")
+    blobs.bring(key, tmp_path / "first")
+    damaged = (tmp_path / "data" / ("cache" if isinstance(blobs, S3Blobs) else "blobs")) / key
+    for spoilt in (b"", b"c0ntent"):
+        damaged.write_bytes(spoilt)
+        if isinstance(blobs, S3Blobs):
+            blobs.bring(key, tmp_path / "again")
+            assert (tmp_path / "again").read_bytes() == b"content"
+        else:
+            with pytest.raises(Unavailable) as refusal:
+                blobs.bring(key, tmp_path / "again")
+            assert refusal.value.code == "content-damaged"
+
+
 @on_s3
 def test_a_wrong_secret_is_unavailable_and_named(at: dict[str, Any]) -> None:
     wrong = open_blobs(Settings(**at | {"s3_secret": "wrong"}))

@@ -25,11 +25,12 @@ from backend.cast import (
 )
 from cupel_backend import jobs, leaderboards, maintenance, planning, qrels, submissions, tracks
 from cupel_backend.access import Principal
+from cupel_backend.clock import utc_now
 from cupel_backend.database import reading, writing
 from cupel_backend.errors import Conflict
 from cupel_backend.evaluations import HANDLERS
 from cupel_backend.submissions import Submission
-from cupel_backend.system import System, utc_now
+from cupel_backend.system import System
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import qrels as qrels_rows
 from cupel_backend.tables import runs, scores
@@ -177,8 +178,8 @@ def test_workers_that_claim_at_once_share_the_jobs_and_miss_none(system: System)
 
 
 def enqueue(system: System, connection: Any, name: str) -> None:
-    values = {"key": name, "kind": "test", "queue": "score", "payload": {"key": name}}
-    jobs.enqueue(connection, now=system.now(), tenant=name.partition("/")[0], **values)
+    wanted = jobs.Wanted(name, "test", "score", tenant=name.partition("/")[0], payload={"key": name})
+    assert jobs.enqueue(connection, [wanted], now=system.now()) == 1
 
 
 @on_postgresql

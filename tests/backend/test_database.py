@@ -6,12 +6,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, func, insert, select, text, update
-from sqlalchemy.exc import InternalError
+from sqlalchemy.exc import InternalError, OperationalError
 
 from backend.cast import ADMIN
 from cupel_backend import access, tracks
@@ -199,3 +200,39 @@ def test_who_slept_in_a_transaction_until_it_was_ended_is_refused_for_now(engine
 
     with pytest.raises(Unavailable):
         sleep()
+
+
+@on_postgresql
+def test_what_will_never_pass_is_not_taken_for_a_busy_database(system: System) -> None:
+    """The driver calls it operational when a row does not fit an index: trying again would go on for ever."""
+    row = insert(turns).values(queue="".join(map(chr, range(1000, 6000))), tenant="t", served_at=system.now())
+    with pytest.raises(OperationalError, match="index row"), writing(system.engine) as connection:
+        connection.execute(row)
+
+
+@on_postgresql
+def test_writers_that_wait_leave_connections_to_readers(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cupel_backend.database.BUSY_SECONDS", 0.2)
+    few = connect(engine.url.render_as_string(hide_password=False), connections=4)
+    with writing(few), writing(few), writing(few):
+        with pytest.raises(Unavailable, match="too many wait to write"), writing(few):
+            pass
+        with reading(few) as connection:
+            assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    few.dispose()
+
+
+@on_postgresql
+def test_the_zone_of_the_server_does_not_matter(engine: Engine) -> None:
+    url = engine.url.render_as_string(hide_password=False)
+    with writing(engine) as connection:
+        connection.execute(text(f"ALTER DATABASE {engine.url.database} SET timezone = 'Asia/Tokyo'"))
+    fresh = connect(url)
+    migrate(fresh)
+    last = datetime(9999, 12, 31, 23, 30, tzinfo=UTC)
+    with writing(fresh) as connection:
+        connection.execute(insert(turns).values(queue="q", tenant="t", served_at=last))
+        assert connection.execute(select(turns.c.served_at)).scalar_one() == last
+    fresh.dispose()

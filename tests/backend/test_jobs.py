@@ -26,15 +26,8 @@ from sizes import Places, SizeName, place
 
 def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
     with writing(system.engine) as connection:
-        return jobs.enqueue(
-            connection,
-            now=system.now(),
-            key=key,
-            kind="test",
-            queue=queue,
-            tenant=tenant,
-            payload={"key": key},
-        )
+        wanted = jobs.Wanted(key, "test", queue, tenant, payload={"key": key})
+        return jobs.enqueue(connection, [wanted], now=system.now()) == 1
 
 
 def take(system: System) -> Claim:

@@ -16,9 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.cast import ALICE, Clock, make_track, publish_qrels, run_file, submit, work_off
 from cupel_backend import jobs
+from cupel_backend.clock import utc_now
 from cupel_backend.errors import Invalid, Unavailable
 from cupel_backend.settings import Settings
-from cupel_backend.system import System, open_system, utc_now
+from cupel_backend.system import System, open_system
 
 COUNT = """
 import sys
@@ -108,6 +109,18 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     found = scraped(system)
     assert (found["cupel_queue_dead", "score"], found["cupel_queue_depth", "score"]) == (3, 0)
     assert found["cupel_queue_oldest_seconds", "score"] == 0
+
+
+def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock: Clock) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    for _ in range(10):
+        claim = jobs.claim(system, "score")
+        assert claim is not None
+        jobs.fail(system, claim, "the store is away", charged=False)
+        clock.forward(60)
+    assert scraped(system)["cupel_queue_oldest_seconds", "score"] == 600
 
 
 def test_checks_are_counted_by_their_verdict(system: System) -> None:

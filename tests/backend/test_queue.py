@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,35 @@ def test_rings_for_a_broker_that_is_away_do_not_pile_up() -> None:
     rung.bell.close()
     assert 0 < len(rung.outcomes) <= 1000
     assert not any(taken for _, taken in rung.outcomes)
+
+
+def test_a_bell_goes_on_when_a_ring_could_not_be_noted() -> None:
+    noted: list[str] = []
+
+    def note(queue: str, taken: bool) -> None:
+        noted.append(queue)
+        if len(noted) == 1:
+            raise OSError("no space left on device")
+
+    bell = Bell(Settings(broker="redis://127.0.0.1:1/0"), note)
+    for number in (1, 2):
+        bell.ring("score")
+        until(lambda: len(noted) >= number)  # noqa: B023  (called at once)
+    bell.close()
+
+
+def test_who_can_not_start_a_thread_rings_with_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    rung = Rung(broker="redis://127.0.0.1:1/0")
+    with monkeypatch.context() as context:
+        context.setattr(threading.Thread, "start", no_more)
+        rung.bell.ring("audit")
+    rung.bell.ring("score")
+    until(lambda: len(rung.outcomes) == 2)
+    rung.bell.close()
+    Rung().bell.close()
 
 
 def test_what_is_due_when_a_bell_is_closed_is_rung_still(redis: Server) -> None:

@@ -13,15 +13,15 @@ SHOW = "from cupel_backend.settings import Settings; print(Settings().model_dump
 
 
 def test_a_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CUPEL_LEASE_SECONDS", "7.5")
+    monkeypatch.setenv("CUPEL_LEASE_SECONDS", "17.5")
     monkeypatch.setenv("CUPEL_DATA", str(tmp_path))
     settings = Settings()
-    assert (settings.lease_seconds, settings.data) == (7.5, tmp_path)
+    assert (settings.lease_seconds, settings.data) == (17.5, tmp_path)
     assert settings.database_url == f"sqlite:///{tmp_path}/cupel.sqlite"
 
 
 def test_a_child_process_has_the_same_settings(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, lease_seconds=1.5, workers=3, metrics_port=9100)
+    settings = Settings(data=tmp_path, lease_seconds=11.5, workers=3, metrics_port=9100)
     shown = subprocess.run(
         [sys.executable, "-c", SHOW], env=settings.environment(), capture_output=True, text=True, check=True
     )
@@ -76,3 +76,42 @@ def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUPEL_QUEUES", "score, notify")
     assert read_settings().queues == ("score", "notify")
     assert read_settings().environment()["CUPEL_QUEUES"] == "score,notify"
+
+
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ({"DATABASE": "postgresql://u:hunter2@h:abc/db"}, "CUPEL_DATABASE: the port is no number"),
+        ({"BROKER": "redis://:hunter2@h:abc/0"}, "CUPEL_BROKER: the port is no number"),
+        (
+            {"BROKER": "redis://h:6379/abc"},
+            "CUPEL_BROKER: the path of a redis: URL is the number of a database",
+        ),
+        ({"S3_ENDPOINT": "localhost:8333"}, "CUPEL_S3_ENDPOINT is 'localhost:8333': give the whole address"),
+        ({"S3_KEY": "key"}, "CUPEL_S3_KEY and CUPEL_S3_SECRET belong together"),
+        ({"BROKER_PASSWORD": "hunter2"}, "CUPEL_BROKER_PASSWORD is set, but CUPEL_BROKER is not"),
+        ({"DATABASE_PASSWORD": "hunter2"}, "CUPEL_DATABASE_PASSWORD is set, but CUPEL_DATABASE is not"),
+        ({"METRICS_PORT": "99999"}, "less than or equal to 65535"),
+        ({"LEASE_SECONDS": "1", "RENEW_SECONDS": "60"}, "must be renewed at least twice"),
+        ({"LEASE_SECONDS": "nan"}, "CUPEL_LEASE_SECONDS is 'nan'"),
+        ({"TURN_SECONDS": "0"}, "CUPEL_TURN_SECONDS is '0': input should be greater than 0"),
+        ({"SWEEP_SECONDS": "-1"}, "CUPEL_SWEEP_SECONDS is '-1': input should be greater than 0"),
+        ({"CONNECTIONS": "1"}, "CUPEL_CONNECTIONS is '1': input should be greater than or equal to 4"),
+    ],
+)
+def test_settings_that_can_not_work_are_one_sentence_without_secrets(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], right: str
+) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(f"CUPEL_{name}", value)
+    with pytest.raises(WrongSetting) as refusal:
+        read_settings()
+    assert right in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_a_secret_of_several_lines_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"first\0second")
+    monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "secret"))
+    with pytest.raises(WrongSetting, match="more than one line of text"):
+        read_settings()

@@ -31,6 +31,13 @@ def test_a_track_needs_an_organiser(system: System) -> None:
         tracks.create(system, ALICE, name="x", title="x", aspects=ASPECTS, measures=["AP"])
 
 
+def test_a_measure_whose_full_text_fits_no_key_is_refused(system: System) -> None:
+    aspects = {"relevance": {"labels": [0, 1]}, "\u4e00" * 400: {"labels": [0, 1]}}
+    with pytest.raises(Invalid, match="bytes in full; at most 1,000"):
+        make_track(system, aspects=aspects, measures=["CAM(of=AP)"])
+    assert make_track(system, aspects=aspects, measures=["AP"]).measures == ("AP",)
+
+
 def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
     make_track(system)
     with pytest.raises(Conflict, match="'track'"):

@@ -17,10 +17,11 @@ from sqlalchemy import func, select, text
 
 from backend.cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
 from cupel_backend import jobs, leaderboards, qrels
+from cupel_backend.clock import utc_now
 from cupel_backend.database import reading
 from cupel_backend.jobs import Job
 from cupel_backend.settings import Settings
-from cupel_backend.system import System, open_system, utc_now
+from cupel_backend.system import System, open_system
 from cupel_backend.tables import scores
 from sizes import SizeName, forget
 

@@ -75,8 +75,12 @@ def test_a_gateway_that_is_killed_keeps_what_it_accepted_and_accepts_nothing_twi
     forgotten = gateway.folder / "data" / "incoming" / "forgotten"
     forgotten.touch()
     os.utime(forgotten, (0, 0))
+    run = traffic.load.runs[0]
+    id = traffic.organiser.submit(traffic.load.track, run, key="whose answer was lost").id
+    traffic.accepted[id] = run
     faults.gateway_killed(traffic)
     assert ends(gateway) == before + 1
+    assert traffic.organiser.submit(traffic.load.track, run, key="whose answer was lost").id == id
     until(lambda: not forgotten.exists())
 
 

@@ -30,6 +30,8 @@ USAGE, SERVICE_FAILED = 2, 3
 REMEDIES = {
     "token-unknown": "list the tokens with `cupel admin tokens`",
     "job-unknown": "list the jobs with `cupel admin jobs`",
+    "database-busy": "see whether the database runs, and whether CUPEL_DATABASE names it",
+    "storage-failed": "see whether the store runs, and whether CUPEL_BLOBS and CUPEL_S3_... name it",
 }
 """What would be right on a command line, where it is not what would be right over HTTP."""
 

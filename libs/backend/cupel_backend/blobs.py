@@ -65,7 +65,7 @@ class Blobs(Protocol):
         """The content as a stream that the caller closes; Unavailable if there is no such blob."""
 
     def bring(self, key: str, target: Path) -> None:
-        """Have the content at `target`, to be read and left as it is; Unavailable as with `get`.
+        """Write the content to `target`; Unavailable as with `get`.
 
         For what is wanted again and again, such as the judgments of a track.
         """
@@ -192,8 +192,7 @@ class DirectoryBlobs:
 
     @storage()
     def bring(self, key: str, target: Path) -> None:
-        self.open(key).close()
-        link(self.root / key, target)
+        target.write_bytes(self.get(key))
 
     def check(self) -> None:
         with tempfile.TemporaryFile(dir=self._tmp()):
@@ -230,16 +229,6 @@ class DirectoryBlobs:
             except BaseException:
                 os.unlink(copy.name)
                 raise
-
-
-def link(path: Path, target: Path) -> None:
-    """Give the file a second name, by which it stays even if the first one goes; else copy it."""
-    try:
-        os.link(path, target)
-    except FileNotFoundError:
-        raise
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(path, target)
 
 
 def remove_older(folder: Path, before: float) -> int:

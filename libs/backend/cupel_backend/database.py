@@ -4,9 +4,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any, Generic, TypeVar
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from alembic import command
 from alembic.config import Config
@@ -16,6 +19,7 @@ from sqlalchemy import Connection, Engine, Select, Table, create_engine, event, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.pool import NullPool
 from uuid6 import uuid7
 
 from cupel_backend.errors import Invalid, Unavailable, declare
@@ -54,13 +58,20 @@ POSTGRESQL = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
     "options": f"-c lock_timeout={BUSY_SECONDS}s -c statement_timeout=60s"
-    " -c idle_in_transaction_session_timeout=60s",  # a stopped process must not hold its locks for ever
+    " -c idle_in_transaction_session_timeout=60s"  # a stopped process must not hold its locks for ever
+    " -c timezone=UTC -c datestyle=ISO",  # the last instants of the calendar are beyond it in other zones
+    "client_encoding": "utf8",
+    "target_session_attrs": "read-write",  # not a standby
     "application_name": "cupel",
 }
 """How a connection to PostgreSQL behaves when something goes wrong."""
 
-SLEPT = "25P03"
-"""How PostgreSQL ends who does nothing within a transaction: for the driver an internal error."""
+PASSING = ("08", "40", "53", "57", "55P03", "25P03")
+"""Beginnings of PostgreSQL's codes for what passes: connections, deadlocks, resources, shutdowns, locks held
+for long, and who slept in a transaction. The driver files others under the same classes of error."""
+
+WRITERS: WeakKeyDictionary[Engine, BoundedSemaphore] = WeakKeyDictionary()
+"""How many may write to a PostgreSQL at once: those who wait for a lock leave connections to readers."""
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +101,7 @@ def connect(url: str, *, connections: int = 20) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     kept = min(KEPT, connections)
-    return create_engine(
+    engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_pre_ping=True,  # the server may have been started anew
         pool_size=kept,
@@ -98,6 +109,8 @@ def connect(url: str, *, connections: int = 20) -> Engine:
         pool_timeout=BUSY_SECONDS,
         connect_args=POSTGRESQL,
     )
+    WRITERS[engine] = BoundedSemaphore(max(1, connections - max(1, connections // 4)))
+    return engine
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -132,10 +145,25 @@ def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
 
     wait: for another writer, of the whole database where it has only one; else Unavailable at once.
     """
-    with _transaction(engine, writes=True, wait=wait) as connection:
+    with _writer(engine), _transaction(engine, writes=True, wait=wait) as connection:
         if not wait and engine.dialect.name == "postgresql":
             connection.execute(text("SET LOCAL lock_timeout = 1"))  # milliseconds; 0 would mean for ever
         yield connection
+
+
+@contextmanager
+def _writer(engine: Engine) -> Iterator[None]:
+    """A writer's turn, where there are only so many."""
+    turns = WRITERS.get(engine)
+    if turns is None:
+        yield
+        return
+    if not turns.acquire(timeout=BUSY_SECONDS):
+        raise DATABASE_BUSY("too many wait to write", retry_after=RETRY_SECONDS)
+    try:
+        yield
+    finally:
+        turns.release()
 
 
 @contextmanager
@@ -155,12 +183,21 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
             yield connection
     except (OperationalError, InterfaceError, InternalError, NoConnection) as error:
         reason = getattr(error, "orig", None) or error  # without the statement, which may be very long
-        if isinstance(error, InternalError) and getattr(reason, "sqlstate", "") != SLEPT:
+        state = getattr(reason, "sqlstate", None)
+        if isinstance(error, InternalError) if state is None else not state.startswith(PASSING):
             raise
         # Locked for too long, gone, all in use; or we were, for the process was stopped in the midst of it.
         if options.get("wait", True):
             log.warning("the database did not answer: %s", reason)
         raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
+
+
+def time_of(engine: Engine) -> datetime:
+    """The clock of a PostgreSQL server, asked over a connection of its own: who asks may hold one already."""
+    alone = create_engine(engine.url, poolclass=NullPool, connect_args=POSTGRESQL)
+    with reading(alone) as connection:
+        instant: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        return instant
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:

@@ -7,7 +7,7 @@ thought dead and comes back is refused, so each job's results are written once.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -31,6 +31,8 @@ State = Literal["queued", "running", "done", "dead"]
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
 
 LONGEST_ERROR = 2000
+AT_ONCE = 500
+"""Rows of one statement: few round trips, and below every database's limit of parameters."""
 
 JOB_UNKNOWN = declare("job-unknown", NotFound, "there is no such job that you may see", "check the id")
 JOB_STATE_UNKNOWN = declare(
@@ -92,36 +94,27 @@ class Swept:
 # What the queue does
 
 
-def enqueue(
-    connection: Connection,
-    *,
-    now: datetime,
-    key: str,
-    kind: str,
-    queue: str,
-    tenant: str,
-    payload: Mapping[str, Any],
-    track_id: int | None = None,
-    submission_id: str | None = None,
-    qrels_id: int | None = None,
-) -> bool:
-    """Add a job in the caller's transaction, unless one with this `key` ever was; whether it is new."""
-    row = {
-        "id": new_id("job"),
-        "key": key,
-        "kind": kind,
-        "queue": queue,
-        "tenant": tenant,
-        "track_id": track_id,
-        "submission_id": submission_id,
-        "qrels_id": qrels_id,
-        "payload": dict(payload),
-        "created_at": now,
-        "ready_at": now,
-        "token": 0,
-        "attempts": 0,
-    }
-    return insert_new(connection, jobs, [row]) == 1
+@dataclass(frozen=True)
+class Wanted:
+    """Work to be queued, once: `key` names it. tenant: whose turn it takes. The ids say what it concerns."""
+
+    key: str
+    kind: str
+    queue: str
+    tenant: str
+    payload: Mapping[str, Any]
+    track_id: int | None = None
+    submission_id: str | None = None
+    qrels_id: int | None = None
+
+
+def enqueue(connection: Connection, wanted: Iterable[Wanted], *, now: datetime) -> int:
+    """Add jobs in the caller's transaction, except those whose key ever was; returns how many are new."""
+    begin = {"created_at": now, "ready_at": now, "token": 0, "attempts": 0}
+    rows = [{"id": new_id("job"), **vars(one), "payload": dict(one.payload), **begin} for one in wanted]
+    return sum(
+        insert_new(connection, jobs, rows[first : first + AT_ONCE]) for first in range(0, len(rows), AT_ONCE)
+    )
 
 
 def claim(system: "System", queue: str) -> Claim | None:
@@ -140,7 +133,8 @@ def claim(system: "System", queue: str) -> Claim | None:
             chosen = chosen or connection.execute(first).first()
             if chosen is None:
                 return None
-            row = connection.execute(_take(chosen.id, now, system.settings.lease_seconds)).first()
+            # by the clock of this moment: whoever waited long for the row has a whole lease all the same
+            row = connection.execute(_take(chosen.id, system.now(), system.settings.lease_seconds)).first()
             if row is not None:
                 _serve(connection, queue, row.tenant, now)
                 return _claim(row)
@@ -250,7 +244,7 @@ def sweep(system: "System") -> Swept:
         dead = [row.track_id for row in freed if row.dead_at is not None]
         touch(connection, dead)
         counts = connection.execute(waiting).all()
-    for queue, count in counts:  # whoever is at work goes on by himself: more rings would only pile up
+    for queue, count in counts:  # few, for whoever is at work goes on by himself: more would only pile up
         system.bell.ring(queue, times=min(count, system.settings.workers))
     return Swept(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
@@ -273,7 +267,7 @@ def holding(system: "System", claim: Claim, alive: Callable[[], None] = _nothing
                 if not renew(system, claim):
                     return
                 alive()
-            except Unavailable as problem:  # the database may be back before the lease ends
+            except Exception as problem:  # the database, say, may be back before the lease ends
                 log.warning("could not renew %s: %s", claim.id, problem)
 
     thread = threading.Thread(target=keep, name=f"lease of {claim.id}", daemon=True)

@@ -23,7 +23,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, make_wsgi_app
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.database import reading
@@ -273,9 +273,9 @@ def _backlog(system: "System") -> list[Metric]:
             counts = select(jobs.c.queue, func.count()).where(state).group_by(jobs.c.queue)
             found = {queue: float(count) for queue, count in connection.execute(counts)}
             families.append(_gauge(metric, found))
-        oldest = (
-            select(jobs.c.queue, func.min(jobs.c.ready_at)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
-        )
+        # A job that was put off, again and again maybe, has waited since it was made.
+        since_when = case((jobs.c.error.is_not(None), jobs.c.created_at), else_=jobs.c.ready_at)
+        oldest = select(jobs.c.queue, func.min(since_when)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
         since = {queue: (system.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
     waits = {queue: max(0.0, seconds) for queue, seconds in since.items()}
     return [*families, _gauge(OLDEST, waits)]

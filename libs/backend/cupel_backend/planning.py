@@ -47,10 +47,8 @@ def request(
     """Queue the evaluation of each submission under each version; returns how many jobs are new."""
     plan = sorted(measures)
     name = sha256(" ".join(plan).encode()).hexdigest()[:16]
-    return sum(
-        jobs.enqueue(
-            connection,
-            now=now,
+    wanted = (
+        jobs.Wanted(
             key=f"{EVALUATE}/{submission_id}/{qrels_id}/{SCORING_VERSION}/{name}",
             kind=EVALUATE,
             queue=QUEUE,
@@ -63,6 +61,7 @@ def request(
         for qrels_id in qrels_ids
         for submission_id in submission_ids
     )
+    return jobs.enqueue(connection, wanted, now=now)
 
 
 def newest_published(track_id: Any) -> Select[Any]:

@@ -126,8 +126,7 @@ class Bell:
         with self._change:
             self._due[queue] = min(self._due.get(queue, 0) + times, MOST_RINGS)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._ring_on, name="bell", daemon=True)
-                self._thread.start()
+                self._start()
             self._change.notify()
 
     def close(self) -> None:
@@ -139,10 +138,22 @@ class Bell:
             self._thread.join(BROKER_SECONDS)
         self._app.close()
 
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._ring_on, name="bell", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads to be had: the next ring tries again
+            log.warning("nobody could be sent to ring, the scheduler will: %s", error)
+        else:
+            self._thread = thread
+
     def _ring_on(self) -> None:
         while (due := self._next()) is not None:
             for queue, times in due.items():
-                self._note(queue, all(self._send(queue) for _ in range(times)))
+                try:
+                    self._note(queue, all(self._send(queue) for _ in range(times)))
+                except Exception:  # a full disk, say: the next ring is sent all the same
+                    log.exception("could not note a ring for %s", queue)
 
     def _next(self) -> dict[str, int] | None:
         """What is due, as soon as anything is; None when the bell is closed and nothing is left."""
@@ -153,7 +164,14 @@ class Bell:
 
     def _send(self, queue: str) -> bool:
         try:
-            self._app.send_task(RING, args=[queue], queue=queue, retry=False, ignore_result=True)
+            self._app.send_task(
+                RING,
+                args=[queue],
+                queue=queue,
+                retry=False,
+                ignore_result=True,
+                confirm_timeout=BROKER_SECONDS,  # RabbitMQ short of memory or disk confirms nothing
+            )
         except Exception as error:  # every broker library raises its own
             log.warning("could not ring for %s, the scheduler will: %s", queue, error)
             return False

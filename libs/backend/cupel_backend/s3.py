@@ -5,6 +5,7 @@ something else: that needs neither locks nor conditional writes, which few S3 se
 """
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,10 +21,10 @@ from cupel_backend.blobs import (
     STORAGE_FAILED,
     checked,
     key_of,
-    link,
     log,
     storage,
 )
+from cupel_backend.errors import Unavailable
 from cupel_backend.settings import Settings
 
 CONNECTIONS = 64
@@ -45,6 +46,10 @@ class S3Blobs:
         self.bucket = bucket
         self.prefix = f"{prefix}/" if prefix else ""
         self._cache = settings.data.absolute() / "cache"
+        # AWS wants to be told where a bucket is to be, except for the region that it began with
+        far = not settings.s3_endpoint and settings.s3_region != "us-east-1"
+        place = {"CreateBucketConfiguration": {"LocationConstraint": settings.s3_region}}
+        self._elsewhere: dict[str, Any] = place if far else {}
         self._s3 = boto3.session.Session().client(
             "s3",
             endpoint_url=settings.s3_endpoint or None,
@@ -84,10 +89,14 @@ class S3Blobs:
         cached = self._cache / key
         try:
             os.utime(cached)  # so that what is in use stays
-            link(cached, target)
-        except FileNotFoundError:  # never here, or just removed for newer ones
-            target.write_bytes(self.get(key))
-            self._remember(target, cached)
+            content = checked(key, cached.read_bytes())
+        except (
+            FileNotFoundError,
+            Unavailable,
+        ):  # not here, or spoilt by a power cut
+            content = self.get(key)
+            self._remember(content, cached)
+        target.write_bytes(content)
 
     def check(self) -> None:
         with self._asking():
@@ -97,15 +106,16 @@ class S3Blobs:
         """Nothing: an object is never half written."""
         return 0
 
-    def _remember(self, path: Path, cached: Path) -> None:
+    def _remember(self, content: bytes, cached: Path) -> None:
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # another thread was faster
-            os.link(path, cached)
+        with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
+            file.write(content)
+        os.replace(file.name, cached)  # whole or not there, whoever else does the same
         _keep_newest(self._cache, CACHED)
 
     def _create(self) -> None:
         try:
-            self._s3.create_bucket(Bucket=self.bucket)
+            self._s3.create_bucket(Bucket=self.bucket, **self._elsewhere)
         except ClientError as error:
             if _code(error) not in THERE:  # another process was faster
                 raise
@@ -126,7 +136,7 @@ class S3Blobs:
 
 
 def _keep_newest(folder: Path, most: int) -> None:
-    """Remove what was last asked for longest ago, down to `most` files; whoever linked one has it still."""
+    """Remove what was last asked for longest ago, down to `most` files."""
     files = list(folder.glob("??/*"))
     with suppress(FileNotFoundError):  # another process does the same
         for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[most:]:

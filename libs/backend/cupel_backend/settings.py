@@ -2,14 +2,15 @@
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 MEGABYTE = 1 << 20
@@ -18,6 +19,9 @@ QUEUES = ("score", "audit", "notify")
 """The kinds of work that must not wait for each other."""
 
 FILE = "_FILE"
+
+Span = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Pause = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WrongSetting(Exception):
@@ -38,7 +42,7 @@ class Settings(BaseSettings):
         SecretStr(""), description="password, where the URL of the database has none"
     )
     connections: int = Field(
-        20, ge=2, description="connections to PostgreSQL that one process may have at a time"
+        20, ge=4, description="connections to PostgreSQL that one process may have at a time"
     )
     blobs: str = Field(
         "", description="file: URL or s3://bucket/prefix; default: a folder in the data folder"
@@ -59,40 +63,45 @@ class Settings(BaseSettings):
     checkers: int = Field(
         2, ge=1, description="checking processes of a gateway, and so uploads checked at once"
     )
-    checker_megabytes: int = Field(3072, description="memory a checking process may map")
-    checker_seconds: float = Field(120.0, description="time to check one upload, waiting for a turn included")
-    checker_turns: int = Field(100, description="uploads after which a checking process is replaced")
+    checker_megabytes: int = Field(3072, ge=1, description="memory a checking process may map")
+    checker_seconds: Span = Field(120.0, description="time to check one upload, waiting for a turn included")
+    checker_turns: int = Field(100, ge=1, description="uploads after which a checking process is replaced")
 
-    lease_seconds: float = Field(
-        20.0, description="a running job that is not renewed for so long is free again"
+    lease_seconds: Span = Field(
+        20.0,
+        description="a running job that is not renewed for so long is free again",
     )
-    renew_seconds: float = Field(5.0, description="how often a running job is renewed")
-    sweep_seconds: float = Field(
-        5.0, description="how often expired leases and unclaimed jobs are looked for"
+    renew_seconds: Span = Field(5.0, description="how often a running job is renewed")
+    sweep_seconds: Span = Field(
+        5.0,
+        description="how often expired leases and unclaimed jobs are looked for",
     )
-    retry_seconds: float = Field(
-        2.0, description="pause before a failed job is tried again, times its attempts"
+    retry_seconds: Pause = Field(
+        2.0,
+        description="pause before a failed job is tried again, times its attempts",
     )
-    turn_seconds: float = Field(5.0, description="a worker process takes jobs for so long before it yields")
-    job_seconds: float = Field(600.0, description="longest a job may run; then its process is ended")
-    worker_megabytes: int = Field(2048, description="memory after which a worker process is replaced")
+    turn_seconds: Span = Field(5.0, description="a worker process takes jobs for so long before it yields")
+    job_seconds: Span = Field(600.0, description="longest a job may run; then its process is ended")
+    worker_megabytes: int = Field(2048, ge=1, description="memory after which a worker process is replaced")
     attempts: int = Field(3, ge=1, description="claims after which a job that never finished is dead")
 
-    upload_megabytes: int = Field(512, description="largest file accepted, as sent")
-    expanded_megabytes: int = Field(2048, description="largest file accepted, decompressed")
-    open_submissions: int = Field(1000, description="submissions of a team to a track that may wait")
-    upload_hours: float = Field(6.0, description="age at which a forgotten partial upload is removed")
-    key_hours: float = Field(48.0, description="how long an Idempotency-Key is remembered")
+    upload_megabytes: int = Field(512, ge=1, description="largest file accepted, as sent")
+    expanded_megabytes: int = Field(2048, ge=1, description="largest file accepted, decompressed")
+    open_submissions: int = Field(1000, ge=1, description="submissions of a team to a track that may wait")
+    upload_hours: Span = Field(6.0, description="age at which a forgotten partial upload is removed")
+    key_hours: Span = Field(48.0, description="how long an Idempotency-Key is remembered")
 
     metrics_port: int = Field(
         0,
+        ge=0,
+        le=65535,
         description="port of /metrics and /healthz of worker and scheduler; 0: none (the gateway shows all)",
     )
-    pulse_seconds: float = Field(
+    pulse_seconds: Span = Field(
         120.0,
-        description="a worker that heard no ring for so long, or a scheduler that rang none, is not well",
+        description="a worker that heard no ring for so long, or a scheduler that did not sweep, is not well",
     )
-    polling_seconds: float = Field(0.1, description="how often the folder broker is looked at")
+    polling_seconds: Span = Field(0.1, description="how often the folder broker is looked at")
 
     @classmethod
     def settings_customise_sources(
@@ -117,14 +126,38 @@ class Settings(BaseSettings):
     def _known_database(cls, url: str) -> str:
         if url and not url.startswith(("sqlite:", "postgresql:", "postgresql+psycopg:")):
             raise ValueError("give the URL of a database: postgresql://user@host/name or sqlite:///path")
-        return url
+        return _with_a_port(url)
 
     @field_validator("broker")
     @classmethod
     def _known_broker(cls, url: str) -> str:
         if url and urlsplit(url).scheme not in ("redis", "rediss", "amqp", "amqps", "folder"):
             raise ValueError("give the URL of a broker: redis://host:6379/0 or amqp://user@host:5672/vhost")
-        return url
+        if urlsplit(url).scheme.startswith("redis") and not re.fullmatch(r"/?\d*", urlsplit(url).path):
+            raise ValueError("the path of a redis: URL is the number of a database, such as /0")
+        return _with_a_port(url)
+
+    @field_validator("s3_endpoint")
+    @classmethod
+    def _known_endpoint(cls, url: str) -> str:
+        if url and not (urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname):
+            raise ValueError("give the whole address, such as http://s3:8333")
+        return _with_a_port(url)
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        """What each value alone can't show."""
+        for name, password in (("database", self.database_password), ("broker", self.broker_password)):
+            if password.get_secret_value() and not getattr(self, name):
+                raise ValueError(f"{variable(name)}_PASSWORD is set, but {variable(name)} is not")
+        if bool(self.s3_key) != bool(self.s3_secret.get_secret_value()):
+            raise ValueError("CUPEL_S3_KEY and CUPEL_S3_SECRET belong together: give both, or neither")
+        if 2 * self.renew_seconds > self.lease_seconds:
+            raise ValueError(
+                f"a lease of {self.lease_seconds:g} s (CUPEL_LEASE_SECONDS) must be renewed at least twice: "
+                f"CUPEL_RENEW_SECONDS is {self.renew_seconds:g}"
+            )
+        return self
 
     @field_validator("queues", mode="before")
     @classmethod
@@ -222,10 +255,13 @@ class FromFiles(PydanticBaseSettingsSource):
         if name.removesuffix(FILE) in os.environ:
             raise WrongSetting(f"{name} and {name.removesuffix(FILE)} are both set: give one of them")
         try:
-            return Path(os.environ[name]).read_text().strip()
+            value = Path(os.environ[name]).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise WrongSetting(f"{name} names {os.environ[name]}, which can't be read: {reason}") from None
+        if not value.isprintable():
+            raise WrongSetting(f"{name} names {os.environ[name]}, which holds more than one line of text")
+        return value
 
 
 def variable(name: str) -> str:
@@ -240,10 +276,19 @@ def _written(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
+def _with_a_port(url: str) -> str:
+    """`url`, if what it has for a port can be one."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise ValueError("the port is no number from 0 to 65535") from None
+    return url
+
+
 def _with_password(url: str, password: SecretStr) -> str:
     """`url` with the password in its place, if there is one and the URL has none."""
     parts = urlsplit(url)
-    if not password.get_secret_value() or parts.password is not None:
+    if not url or not password.get_secret_value() or parts.password is not None:
         return url
     user, _, host = parts.netloc.rpartition("@")
     login = f"{user}:{quote(password.get_secret_value(), safe='')}"
@@ -259,8 +304,10 @@ def read_settings(**given: object) -> Settings:
 
 
 def _sentence(wrong: Mapping[str, Any]) -> str:
-    name = str(wrong["loc"][0])
     reason = wrong["msg"].removeprefix("Value error, ")
+    if not wrong["loc"]:  # several settings do not fit each other
+        return str(reason)
+    name = str(wrong["loc"][0])
     field = Settings.model_fields[name]
     secret = name in ("database", "broker") or field.annotation is SecretStr  # those may hold a password
     said = "" if secret else f" is {wrong['input']!r}"

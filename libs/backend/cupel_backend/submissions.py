@@ -152,6 +152,8 @@ def begin(
         raise UPLOAD_TOO_LARGE(f"{length} bytes were announced; at most {limit} are accepted")
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
+        if key is not None:
+            keys.require_valid(key)
         if key is None or not keys.answered(connection, principal.team, key):
             _require_open(row, system.now())
             _require_room(system, connection, row, principal.team)

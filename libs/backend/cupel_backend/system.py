@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.blobs import Blobs, WatchedBlobs, open_blobs
 from cupel_backend.checking import Checkers
-from cupel_backend.database import connect, migrate, migrated
+from cupel_backend.clock import SharedClock, utc_now
+from cupel_backend.database import connect, migrate, migrated, time_of
 from cupel_backend.errors import Unavailable, declare
 from cupel_backend.metrics import Metrics
 from cupel_backend.queue import Bell
@@ -21,10 +22,6 @@ NOT_READY = declare(
     "the service can't work now: its database or blobs are out of reach or out of date",
     "try again soon; operators see the log, and `cupel admin migrate`",
 )
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -67,11 +64,13 @@ def open_system(settings: Settings) -> System:
     """Wire the system that `settings` describe. Call it after fork: connections can't be shared."""
     settings.prepare()
     metrics = Metrics(settings.metrics)
+    engine = connect(settings.database_url, connections=settings.connections)
     return System(
         settings=settings,
-        engine=connect(settings.database_url, connections=settings.connections),
+        engine=engine,
         blobs=WatchedBlobs(open_blobs(settings), metrics.storage),
         bell=Bell(settings, metrics.ring),
         metrics=metrics,
         checkers=Checkers(settings),
+        now=utc_now if engine.dialect.name == "sqlite" else SharedClock(lambda: time_of(engine)),
     )

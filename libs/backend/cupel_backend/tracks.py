@@ -57,6 +57,8 @@ TRACK_CHANGED = declare(
 )
 
 MOST_MEASURES = 200
+LONGEST_MEASURE = 1000
+"""Bytes of a canonical text: it is part of a key, and PostgreSQL's have at most 2,704."""
 DEEPEST = 100_000
 LONGEST_SCALE = 10_000
 LARGEST_LABEL = 2**31 - 1
@@ -222,6 +224,10 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
         raise MEASURE_INVALID(str(problem)) from None
     if not 1 <= len(measures) <= MOST_MEASURES:
         raise MEASURE_INVALID(f"{len(measures)} measures; give 1 to {MOST_MEASURES}")
+    for one in measures:
+        if (length := len(str(one).encode())) > LONGEST_MEASURE:
+            start = str(one)[:60]
+            raise MEASURE_INVALID(f"{start}... has {length:,} bytes in full; at most {LONGEST_MEASURE:,}")
     return tuple(dict.fromkeys(str(one) for one in measures))
 
 

@@ -181,9 +181,8 @@ def make_busy_track(system: System, clock: Clock) -> None:
         undefined = (scores.c.submission_id == odd, scores.c.measure.startswith("P"))
         connection.execute(update(scores).where(*undefined).values(value=None))
         # No job of today is without a track, but the tables let it.
-        jobs.enqueue(
-            connection, now=clock.now, key="note/1", kind="note", queue="notify", tenant="", payload={}
-        )
+        lonely = jobs.Wanted("note/1", "note", "notify", tenant="", payload={})
+        jobs.enqueue(connection, [lonely], now=clock.now)
 
 
 if __name__ == "__main__":
