@@ -19,11 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
-from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -410,35 +409,6 @@ s3_acl = false
 use = egg:swift#tempauth
 user_cupel_cupel = {self.secret} .admin
 """
-
-
-class Prometheus(Server):
-    """Prometheus, with `files` as its configuration: name -> text, of which the first is where it begins."""
-
-    programs = ("prometheus",)
-    files: Mapping[str, str]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def prepare(self) -> None:
-        for name, text in self.files.items():
-            (self.folder / name).write_text(text)
-
-    def commands(self) -> list[list[str]]:
-        options = {
-            "config.file": self.folder / next(iter(self.files)),
-            "storage.tsdb.path": self.folder / "data",
-            "web.listen-address": f"127.0.0.1:{self.port}",
-            "log.level": "warn",
-        }
-        return [[find("prometheus"), *(f"--{name}={value}" for name, value in options.items())]]
-
-    def answers(self) -> bool:
-        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=2) as answer:
-            return bool(answer.status == 200)
-        return False
 
 
 SERVERS: dict[str, Callable[[Path], Server]] = {

@@ -14,8 +14,6 @@ from signal import SIGKILL
 from threading import Event, Thread
 from typing import Any, Self
 
-import psutil
-
 from cupel_client import sdk
 from cupel_client.sdk import Client
 from processes import until
@@ -152,9 +150,7 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
         scored = caught_up = 0.0
         end = time.monotonic() + PATIENCE
         while not (scored and caught_up):
-            assert time.monotonic() < end, (
-                f"not well after {PATIENCE:.0f} s: {len(waiting)} jobs are still open"
-            )
+            assert time.monotonic() < end, f"not well in {PATIENCE:.0f} s:\n{traffic.stack.last_words()}"
             left = traffic.open()
             now = time.monotonic() - began
             scored = scored or (now if mine not in left else 0.0)
@@ -183,8 +179,7 @@ def worker_main_killed(traffic: Traffic) -> Recovery:
 def pool_killed(traffic: Traffic) -> Recovery:
     """kill -9 of the processes of the worker's pool, at work; the main process replaces them."""
     until(traffic.running)
-    for process in pool(traffic.stack["worker-score"]):
-        process.kill()
+    traffic.stack["worker-score"].kill_pool()
     return recovery(traffic)
 
 
@@ -199,7 +194,7 @@ def gateway_killed(traffic: Traffic) -> Recovery:
 def broker_lost(traffic: Traffic) -> Recovery:
     """Redis is killed while the worker's processes are all busy, forgets everything, and is away a while."""
     redis = traffic.stack.redis
-    busy = len(pool(traffic.stack["worker-score"]))
+    busy = len(traffic.stack["worker-score"].pool())
     until(lambda: traffic.running() >= busy)
     redis.stop(SIGKILL)
     redis.empty()
@@ -254,10 +249,8 @@ def worker_asleep(traffic: Traffic) -> Recovery:
     """A worker stops with jobs in its hands for longer than its lease; a new one takes over, and it wakes."""
     with asleep(traffic.stack, traffic.stack["worker-score"], at_work=True):
         since = time.monotonic()
-        successor = traffic.stack.copy("worker-score")
-        found = recovery(traffic, since)
-    traffic.stack.remove(successor)
-    return found
+        with traffic.stack.one_more("worker-score"):
+            return recovery(traffic, since)
 
 
 @contextmanager
@@ -302,24 +295,14 @@ def power_cut(traffic: Traffic) -> Recovery:
 
 def schedulers_doubled(traffic: Traffic) -> Recovery:
     """Two schedulers at once, of which one is killed, and with it, again and again, whoever works."""
-    second = traffic.stack.copy("scheduler")
-    try:
+    with traffic.stack.one_more("scheduler") as second:
         for victim in (second, traffic.stack["worker-score"], traffic.stack["scheduler"]):
             until(traffic.running)
-            for process in pool(traffic.stack["worker-score"]):
-                process.kill()
+            traffic.stack["worker-score"].kill_pool()
             victim.kill()
             enough = traffic.done() + 5
             until(lambda: traffic.done() >= enough)  # noqa: B023  (called at once)
         return recovery(traffic)
-    finally:
-        traffic.stack.remove(second)
-
-
-def pool(worker: Container) -> list[psutil.Process]:
-    """The processes that a worker has for its jobs: forks of its first one, so of the same command line."""
-    main, *others = worker.processes()
-    return [one for one in others if one.cmdline() == main.cmdline()]
 
 
 FAULTS: Mapping[str, Callable[[Traffic], Recovery]] = {

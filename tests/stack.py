@@ -15,8 +15,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -77,11 +78,9 @@ def ours() -> list[str]:
 def port_of(service: str) -> str:
     """The port that a service of ours listens on in its container; empty if it has none."""
     published: Sequence[str] = described()[service].get("ports", ())
-    return (
-        published[0].rpartition(":")[2]
-        if published
-        else environment_of(service).get("CUPEL_METRICS_PORT", "")
-    )
+    if published:
+        return published[0].rpartition(":")[2]
+    return environment_of(service).get("CUPEL_METRICS_PORT", "")
 
 
 def environment_of(service: str) -> dict[str, str]:
@@ -141,7 +140,7 @@ class Container:
     @property
     def code(self) -> int | None:
         """With what it ended; None while it runs."""
-        return self.process and self.process.poll()
+        return None if self.process is None else self.process.poll()
 
     def start(self) -> None:
         with self._lock, (self.folder / "log").open("ab") as log:
@@ -201,11 +200,21 @@ class Container:
             return [main, *main.children(recursive=True)]
         return []
 
-    def kill(self) -> None:
-        """Kill all of it at once, as losing its machine would."""
+    def pool(self) -> list[psutil.Process]:
+        """The processes that a worker has for its jobs: forks of its first one, with its command line."""
+        found: list[tuple[psutil.Process, list[str]]] = []
         for one in self.processes():
             with suppress(psutil.NoSuchProcess):
-                one.kill()
+                found.append((one, one.cmdline()))
+        return [one for one, command in found[1:] if command == found[0][1]]
+
+    def kill(self) -> None:
+        """Kill all of it at once, as losing its machine would."""
+        send(signal.SIGKILL, self.processes())
+
+    def kill_pool(self) -> None:
+        """Kill the processes that a worker has for its jobs."""
+        send(signal.SIGKILL, self.pool())
 
     def kill_main(self) -> None:
         """Kill the process that the container was started as; the rest goes as soon as that is noticed."""
@@ -214,12 +223,10 @@ class Container:
 
     def pause(self) -> None:
         """Stop all of it, as `docker compose pause` does."""
-        for one in self.processes():
-            one.suspend()
+        send(signal.SIGSTOP, self.processes())
 
     def resume(self) -> None:
-        for one in self.processes():
-            one.resume()
+        send(signal.SIGCONT, self.processes())
 
     def stop(self) -> None:
         """`docker compose stop`: asked to end, given its grace, then killed; not started again."""
@@ -267,6 +274,13 @@ class Container:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
+def send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
+    """Send a signal to those that are still there."""
+    for one in processes:
+        with suppress(psutil.NoSuchProcess):
+            one.send_signal(number)
+
+
 def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
     """`value`, with the replacements made in every text in it."""
     if isinstance(value, Mapping):
@@ -293,6 +307,7 @@ class Stack:
         self._more = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
         self._secrets = self.folder / "secrets"
         self.containers: dict[str, Container] = {}
+        self._numbers = count(2)
         self._watching = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="docker", daemon=True)
 
@@ -359,26 +374,25 @@ class Stack:
         more = {**self._more, "CUPEL_S3_KEY": self.s3.key}
         return Container(service, self.folder / (name or service), replaced, more)
 
-    def copy(self, service: str) -> Container:
-        """One more container of a service, as by `--scale`; it is waited for until it is healthy."""
-        number = sum(one.service == service for one in self.containers.values()) + 1
-        name = f"{service}-{number}"
-        self.containers[name] = self._container(service, name)
-        self.containers[name].start()
-        until(self.containers[name].healthy, seconds=STARTING)
-        return self.containers[name]
-
-    def remove(self, container: Container) -> None:
-        """Take a copy away again."""
-        container.stop()
-        self.containers = {name: one for name, one in self.containers.items() if one is not container}
+    @contextmanager
+    def one_more(self, service: str) -> Iterator[Container]:
+        """Within it there is one more container of a service, as by `--scale`."""
+        name = f"{service}-{next(self._numbers)}"
+        container = self.containers[name] = self._container(service, name)
+        container.start()
+        try:
+            until(container.healthy, seconds=STARTING)
+            yield container
+        finally:
+            container.stop()
+            del self.containers[name]
 
     def _wait_for_what_it_needs(self, service: str) -> None:
         for needed, how in described()[service].get("depends_on", {}).items():
             conditions: dict[str, Callable[[], bool]] = {
                 "service_started": lambda: True,
-                "service_healthy": lambda needed=needed: self._healthy(needed),
-                "service_completed_successfully": lambda needed=needed: self[needed].completed(),
+                "service_healthy": partial(self._healthy, needed),
+                "service_completed_successfully": partial(self._completed, needed),
             }
             until(conditions[how["condition"]], seconds=STARTING)
 
@@ -387,6 +401,9 @@ class Stack:
             return self[service].healthy()
         server: components.Server = getattr(self, service)
         return server.answers()
+
+    def _completed(self, service: str) -> bool:
+        return self[service].completed()
 
     def wait_until_healthy(self) -> None:
         """`docker compose up --wait`."""
@@ -456,7 +473,6 @@ class Stack:
             aws_secret_access_key=self.s3.secret,
         )
 
-    def logs(self) -> Iterator[tuple[str, str]]:
-        """(name, all that it said) of each container."""
-        for name, container in self.containers.items():
-            yield name, container.log()
+    def last_words(self) -> str:
+        """What each container said last."""
+        return "\n".join(f"--- {name}\n{one.log()[-2000:]}" for name, one in self.containers.items())

@@ -1,8 +1,8 @@
 """The real Prometheus looks at the running stack: every metric that the code declares is there, and moves."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from signal import SIGKILL
 from typing import Any
@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 import components
-from components import Prometheus
 from cupel_backend.metrics import METRICS
 from cupel_client.sdk import Client, ServiceError
-from faults import PLAN, Traffic, asleep, pool
+from cupel_standalone.supervising import dying_with_us
+from faults import PLAN, Traffic, asleep
 from processes import until
 from real_runs import Load, example
 from stack import ROOT, Stack, ours, port_of
@@ -25,6 +25,35 @@ from stack import ROOT, Stack, ours, port_of
 FILES = ROOT / "deploy" / "prometheus"
 
 OFTEN = "500ms"
+
+
+class Prometheus(components.Server):
+    """Prometheus, with `files` as its configuration: name -> text, of which the first is where it begins."""
+
+    programs = ("prometheus",)
+    files: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        for name, text in self.files.items():
+            (self.folder / name).write_text(text)
+
+    def commands(self) -> list[list[str]]:
+        options = {
+            "config.file": self.folder / next(iter(self.files)),
+            "storage.tsdb.path": self.folder / "data",
+            "web.listen-address": f"127.0.0.1:{self.port}",
+            "log.level": "warn",
+        }
+        return [[components.find("prometheus"), *(f"--{name}={value}" for name, value in options.items())]]
+
+    def answers(self) -> bool:
+        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=2) as answer:
+            return bool(answer.status == 200)
+        return False
 
 
 @dataclass(frozen=True)
@@ -75,7 +104,7 @@ def new_track() -> str:
 def watched(quick_stack: Stack) -> Iterator[Watched]:
     components.require("prometheus")
     prometheus = Prometheus(quick_stack.folder / f"prometheus-{uuid4().hex[:8]}")
-    prometheus.files = configuration(quick_stack)
+    prometheus.files, prometheus.dying = configuration(quick_stack), dying_with_us()
     load = replace(example(), track=new_track(), measures=PLAN)
     with quick_stack.client() as organiser:
         organiser.publish_qrels(load.track, load.upload(organiser))
@@ -125,8 +154,7 @@ def hand_in_nonsense(watched: Watched) -> None:
 def kill_a_pool_at_work(watched: Watched) -> None:
     with watched.traffic() as traffic:
         until(traffic.running)
-        for process in pool(watched.stack["worker-score"]):
-            process.kill()
+        watched.stack["worker-score"].kill_pool()
 
 
 def lose_the_broker(watched: Watched) -> None:

@@ -55,7 +55,7 @@ def test_the_demonstration_runs_on_it_and_all_scores_are_equal_to_the_last_bit(
 ) -> None:
     token = tmp_path / "admin-token"
     token.write_text(stack.token())
-    command = [sys.executable, "-m", "cupel_standalone.demo", "--url", stack.url, "--token-file", token]
+    command = [sys.executable, "-m", "cupel_standalone.demo", "--url", stack.url, "--token-file", str(token)]
     shown = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
     assert shown.returncode == 0, shown.stderr
     assert "60 of 60 scores are equal to the last bit" in shown.stdout
