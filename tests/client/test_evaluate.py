@@ -223,6 +223,14 @@ def test_measures_that_depend_on_an_inferred_scale_bring_a_remark() -> None:
     result = cupel(*aspects, "good.txt", "-m", "TOMA(of=nDCG@10) AP")
     assert "TOMA(of=nDCG@10): values depend on the scale, which is inferred for" in result.stderr
     assert "inferred for" not in cupel(*aspects, "good.txt", "-m", "AP").stderr
+    several = cupel(*aspects, "good.txt", "-m", "gP@5 P@5 RBTO@5 CAM(of=gRBP) CAM(of=P@5)")
+    assert "gP@5, RBTO@5, CAM(of=gRBP): values depend on the scale" in several.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_tells_the_scale_type_on_the_aspects_at_hand() -> None:
+    story = json.loads(cupel("qrels.txt", "good.txt", "-m", "gRBP gP@5 RBP P@5", "--format", "json").stdout)
+    assert [one["scale"] for one in story["measures"]] == ["interval", "neither", "neither", "interval"]
 
 
 @pytest.mark.usefixtures("folder")

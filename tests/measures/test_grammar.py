@@ -57,8 +57,13 @@ CANONICAL = {
     "TOMA(weighting=[3,1,0],of=AP,embedding={c:[0,1.5,3]})": (
         "TOMA(of=AP,weighting=[3,1,0],embedding={c:[0,1.5,3]})"
     ),
+    "gRBP(p=1/3)": "gRBP",
+    "gRBP(gains={2:3},p=.2)@250": "gRBP(p=0.2,gains={2:3})@250",
+    "gR(normalised=False)@10": "gR@10",
+    "DCG(base=10.0)@10": "DCG(base=10)@10",
     # trec_eval's names
     "map": "AP",
+    "dcg": "DCG",
     "map_cut_10": "AP@10",
     "ndcg": "nDCG",
     "ndcg_cut.10": "nDCG@10",
@@ -111,6 +116,9 @@ REFUSED = {
     "AP(rel=True)": "got True",
     "AP(rel=1,rel=2)": "rel is given twice",
     "AP(cutoff=5)@5": "cutoff is given twice",
+    "gP": "gP needs cutoff, as in gP@10",
+    "gRBP(p=1)": "a number between 0 and 1, both excluded, got 1",
+    "DCG(base=1)": "a base of logarithms above 1, got 1",
     "RBP(p=1)": "a number between 0 and 1, both excluded, got 1",
     "RBP(p=1/0)": "a rational of whole numbers, such as 1/3",
     "AP+P": "column 3: unexpected '+'",

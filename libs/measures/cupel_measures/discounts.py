@@ -24,6 +24,19 @@ def log2(rank: NDArray[np.integer]) -> Floats:
 
 
 @lru_cache(maxsize=16)
+def _log_table(base: float, size: int) -> Floats:
+    # log10 and log2 are exact at powers of their base, a quotient of logarithms is not
+    known = {2.0: math.log2, 10.0: math.log10}.get(base)
+    logs = map(known, range(1, size)) if known else (math.log(r) / math.log(base) for r in range(1, size))
+    return np.array([1.0, *(max(1.0, one) for one in logs)])
+
+
+def log(base: float, rank: NDArray[np.integer]) -> Floats:
+    """float64: log_base(rank) for each rank from 1, but at least 1: ranks 1 to base are not discounted."""
+    return np.take(_log_table(base, _size(rank)), rank)
+
+
+@lru_cache(maxsize=16)
 def _power_table(base: float, size: int) -> Floats:
     return np.array([0.0, *(math.pow(base, rank - 1) for rank in range(1, size))])
 

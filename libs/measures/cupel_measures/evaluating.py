@@ -1,16 +1,21 @@
 """Scoring: measures over joined rows, per topic, and their aggregates over topics."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
+from cupel_measures import exact
 from cupel_measures.measure import Measure
-from cupel_measures.model import Floats, Joined, Qrels
+from cupel_measures.model import Exact, Floats, Joined, Qrels
 from cupel_measures.registry import Aggregate
 from cupel_measures.syntax import MeasureError
 from cupel_measures.view import View
+
+Values = TypeVar("Values")
 
 SCORING_VERSION = 1
 """Goes up only when the value of some measure may change; recorded with every score."""
@@ -41,7 +46,49 @@ def evaluate(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> Score
     Raises MeasureError where the collection can't have a measure (an aspect it lacks, say).
     """
     view = View(qrels, joined)
-    return Scores(len(qrels.topics), {measure: _score(view, measure) for measure in measures})
+    return Scores(len(qrels.topics), {one: _of_measure(view.score, qrels, one) for one in measures})
+
+
+@dataclass(frozen=True, eq=False)
+class ExactScores:
+    """values: a whole number or a rational per row and measure; rows as in `Scores`.
+
+    `exact.sort_key` and `exact.to_text` make of an aggregate what a database can order and keep.
+    """
+
+    topics: int
+    values: Mapping[Measure, Sequence[Exact]]
+
+    def of_run(self, index: int) -> "ExactScores":
+        """The scores of one of several stacked runs."""
+        begin = index * self.topics
+        return ExactScores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
+
+    def aggregates(self) -> dict[Measure, Fraction]:
+        """Each measure over all topics of one run. ValueError where several are stacked: see `of_run`."""
+        if any(len(values) != self.topics for values in self.values.values()):
+            raise ValueError("these are the scores of several runs: take those of one by of_run")
+        return {measure: exact_aggregate(measure, values) for measure, values in self.values.items()}
+
+
+def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> ExactScores:
+    """As `evaluate`, but exact: for scale checks, and for measures that tell systems apart below a float.
+
+    Raises MeasureError as `evaluate` does, and for a measure that has no exact values (`has_exact_values`).
+    """
+    view = View(qrels, joined)
+    return ExactScores(len(qrels.topics), {one: _of_measure(view.exact, qrels, one) for one in measures})
+
+
+def has_exact_values(measure: Measure) -> bool:
+    """Whether `exact_values` takes the measure; a combining one needs an inner measure that has them."""
+    inner = measure.arguments.get("of")
+    return measure.declaration.exact is not None and (inner is None or has_exact_values(inner))
+
+
+def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:
+    """A measure over all topics: the mean or the sum of exact values."""
+    return {"mean": exact.mean, "sum": exact.total}[measure.declaration.aggregate](values)
 
 
 def check(qrels: Qrels, measures: Sequence[Measure]) -> None:
@@ -49,10 +96,10 @@ def check(qrels: Qrels, measures: Sequence[Measure]) -> None:
     evaluate(qrels, Joined.empty(len(qrels.topics)), measures)
 
 
-def _score(view: View, measure: Measure) -> Floats:
-    bound = measure.bound(view.qrels.aspects)
+def _of_measure(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:
+    bound = measure.bound(qrels.aspects)
     try:
-        return view.score(bound)
+        return score(bound)
     except MeasureError as problem:
         raise MeasureError(f"{measure}: {problem}") from None
 

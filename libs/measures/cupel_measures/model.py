@@ -19,6 +19,7 @@ from cupel_measures.profiles import DEFAULT, Profile
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Exact = int | Fraction
 Label = int | str
 
 # States of a (document, aspect) pair that carry no label of the scale. A label index is >= 0.

@@ -1,5 +1,6 @@
 """Measures that combine aspects: by their scores (CAM, MM) or by their labels (TOMA). Spec 3.1-3.5."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from cupel_measures import classes
 from cupel_measures.measure import Measure
-from cupel_measures.model import NEGATIVE, Aspect, Floats, LabelSet
+from cupel_measures.model import NEGATIVE, Aspect, Exact, Floats, LabelSet
 from cupel_measures.parameters import (
     AspectNames,
     AspectWeights,
@@ -20,7 +21,8 @@ from cupel_measures.parameters import (
     Word,
 )
 from cupel_measures.pool import Pool
-from cupel_measures.registry import measure
+from cupel_measures.registry import ScaleType, measure
+from cupel_measures.scale_types import scale_type_in
 from cupel_measures.syntax import MeasureError
 from cupel_measures.view import View
 
@@ -100,7 +102,31 @@ def _weighted(
     return [(name, float(given[name]) if given else 1.0 / len(names)) for name in names]
 
 
-@measure(source="Maistro et al., CIKM 2021, section 3", combines=True)
+def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
+    """That of `of` on the classes' weights; where it depends on them, they are known of all tuples only."""
+    of: Measure = given["of"]
+    if of.declaration.scale != "depends":
+        return of.declaration.scale
+    if given["label_set"] != "cartesian":
+        return "neither"
+    distance, chosen = given["distance"], [aspect for aspect in aspects if aspect.name in given["aspects"]]
+    table = classes.deviations(chosen, dict(given["embedding"] or ()), distance)
+    number = len(classes.all_distances(table, distance))
+    weights = classes.weights(number, given["weighting"] or _usual_weighting(of))
+    return scale_type_in(of, _combined(given["aspects"], weights))
+
+
+def exact_toma(view: View, *, of: Measure, **given: Any) -> Sequence[Exact]:
+    return view.exact_in(of, _weighed(view, of, **given))
+
+
+@measure(
+    source="Maistro et al., CIKM 2021, section 3",
+    combines=True,
+    scale=_scale,
+    exact=exact_toma,
+    by_scale=True,
+)
 def TOMA(
     view: View,
     *,
@@ -119,12 +145,42 @@ def TOMA(
     for binary ones), `positive` 1 if c < m, or a list. `label_set` says which tuples exist: all
     (`cartesian`), those that occur in the judgments (`observed`), or a set that the collection names.
     """
-    weighting = weighting or ("step1" if of.declaration.graded else "top_half")
-    names = aspects or tuple(aspect.name for aspect in view.qrels.aspects)
-    options = (names, distance, weighting, label_set, embedding)
-    key = f"TOMA{options!r} {view.joined.profile.negatives_judged}"
-    pool = view.derived(key, lambda: _graded_pool(view, *options))
+    pool = _weighed(
+        view,
+        of,
+        distance=distance,
+        weighting=weighting,
+        label_set=label_set,
+        embedding=embedding,
+        aspects=aspects,
+    )
     return view.score_in(of, pool)
+
+
+def _weighed(
+    view: View,
+    of: Measure,
+    *,
+    distance: str,
+    weighting: str | tuple[int, ...] | None,
+    label_set: str,
+    embedding: tuple[Any, ...] | None,
+    aspects: tuple[str, ...] | None,
+) -> Pool:
+    """The pool that TOMA with these parameters lets `of` see."""
+    names = aspects or tuple(aspect.name for aspect in view.qrels.aspects)
+    options = (names, distance, weighting or _usual_weighting(of), label_set, embedding)
+    key = f"TOMA{options!r} {view.joined.profile.negatives_judged}"
+    return view.derived(key, lambda: _graded_pool(view, *options))
+
+
+def _usual_weighting(of: Measure) -> str:
+    return "step1" if of.declaration.graded else "top_half"
+
+
+def _combined(names: Sequence[str], weights: Iterable[int]) -> Aspect:
+    """The scale of the classes' weights; a document without labels has weight 0."""
+    return Aspect("+".join(names), tuple(sorted({0, *weights})))
 
 
 def _graded_pool(
@@ -153,10 +209,10 @@ def _graded_pool(
         declared = _label_set(view, label_set)
         known = classes.declared_distances(declared, names, table, distance, {tuples[i] for i in seen})
     weights = dict(zip(known, classes.weights(len(known), weighting), strict=True))
-    grades = tuple(sorted({0, *weights.values()}))
-    index = {grade: i for i, grade in enumerate(grades)}
+    combined = _combined(names, weights.values())
+    index = {grade: i for i, grade in enumerate(combined.labels)}
     grade_of_tuple = np.array([index[weights.get(place, 0)] for place in places], dtype=np.int32)
-    return _pool(view, Aspect("+".join(names), grades), grade_of_tuple[which], labels)
+    return _pool(view, combined, grade_of_tuple[which], labels)
 
 
 def _label_set(view: View, name: str) -> LabelSet:

@@ -1,11 +1,15 @@
 """Measures of one aspect that look at ranks. Each sees all rows at once (spec 2; compatibility.md 2.1)."""
 
 import itertools
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
 
-from cupel_measures import discounts
+from cupel_measures import discounts, scale_types
+from cupel_measures import gains as label_gains
+from cupel_measures.exact import by_row, quotients, rank_biased, whole
 from cupel_measures.model import Floats, Ints
 from cupel_measures.parameters import (
     Cutoff,
@@ -16,6 +20,7 @@ from cupel_measures.parameters import (
     Rel,
     Share,
     Word,
+    exact,
 )
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, measure
 from cupel_measures.rows import Hits, Rows, divided
@@ -32,7 +37,25 @@ FLOOR = 1e-5
 """Smallest AP in a geometric mean, as trec_eval's MIN_GEO_MEAN."""
 
 
-@measure(source="Buckley and Voorhees 2000; trec_eval map, map_cut", aliases=("MAP",))
+def exact_average_precision(
+    rows: Rows, *, cutoff: int | None = None, rel: int | None = None
+) -> list[Fraction]:
+    hits = rows.relevant(rel).within(cutoff)
+    base = rows.recall_base(rel).tolist()
+    found = by_row(hits, hits.count.tolist(), hits.rank.tolist())
+    return [_precisions(*of_row) / max(number, 1) for of_row, number in zip(found, base, strict=True)]
+
+
+def _precisions(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
+    inverse, unit = whole([Fraction(1, rank) for rank in ranks])
+    return Fraction(sum(count * one for count, one in zip(counts, inverse, strict=True)), unit)
+
+
+@measure(
+    source="Buckley and Voorhees 2000; trec_eval map, map_cut",
+    aliases=("MAP",),
+    exact=exact_average_precision,
+)
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision at their ranks.
 
@@ -56,13 +79,21 @@ def GMAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return np.maximum(AP(rows, rel=rel), FLOOR)
 
 
-@measure(source="trec_eval P", aliases=("Precision",), at="cutoff", scale="interval")
+def exact_precision(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
+    return quotients(rows.relevant(rel).within(cutoff).number, cutoff)
+
+
+@measure(source="trec_eval P", aliases=("Precision",), at="cutoff", scale="interval", exact=exact_precision)
 def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Precision: relevant documents among the first k, divided by k, however short the run is."""
     return rows.relevant(rel).within(cutoff).number / cutoff
 
 
-@measure(source="trec_eval recall", aliases=("Recall",), scale="interval")
+def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
+    return quotients(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
+
+
+@measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall)
 def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Recall: the share of all relevant documents that stand among the first k."""
     return divided(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
@@ -75,7 +106,7 @@ def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
     return hits.maximum(1.0 / hits.rank)
 
 
-@measure(source="trec_eval success", scale="ordinal")
+@measure(source="trec_eval success")
 def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Success: 1 if any of the first k documents is relevant, else 0."""
     return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
@@ -96,7 +127,7 @@ def nDCG(
     `dcg=exp-log2` takes 2^gain - 1 for the gain. `gains` replaces the gain of some labels.
     """
     table = gain_table(rows, gains, exponential=dcg == "exp-log2")
-    hits, gain = _credited(rows, table, cutoff)
+    hits, gain = credited(rows, table, cutoff)
     ideal = rows.pool.ideal_dcg(table, cutoff)[rows.topic]
     return divided(hits.sum(gain / discounts.log2(hits.rank)), ideal)
 
@@ -106,11 +137,7 @@ def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False
 
     A label of `gains` that the scale lacks credits nothing.
     """
-    table = rows.pool.aspect.gains.copy()
-    labels = list(rows.pool.aspect.labels) if rows.pool.aspect.integer else list(range(len(table)))
-    for label, gain in gains or ():
-        if label in labels:
-            table[labels.index(label)] = float(gain)
+    table = label_gains.table(rows.pool.aspect, gains)
     return discounts.exponential(table) if exponential else table
 
 
@@ -170,7 +197,18 @@ def AP11(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return total / 11.0
 
 
-@measure(source="Moffat and Zobel, TOIS 2008")
+def exact_rank_biased_precision(
+    rows: Rows, *, p: float | Fraction = 0.8, cutoff: int | None = None, rel: int | None = None
+) -> list[Fraction]:
+    hits = rows.relevant(rel).within(cutoff)
+    return rank_biased(hits, [1] * len(hits.rank), exact(p))
+
+
+@measure(
+    source="Moffat and Zobel, TOIS 2008",
+    scale=lambda _, given: scale_types.rank_biased(given["p"], [0, 1]),
+    exact=exact_rank_biased_precision,
+)
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Rank-biased precision: (1 - p) * sum over relevant documents of p^(rank - 1).
 
@@ -195,11 +233,11 @@ def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> F
             f"max_gain={most:g} is below {table.max():g}, the highest gain of aspect "
             f"{rows.pool.aspect.name!r}; max_gain=scale takes the scale's own"
         )
-    hits, stops = _credited(rows, discounts.exponential(table) / 2.0**most, cutoff)
+    hits, stops = credited(rows, discounts.exponential(table) / 2.0**most, cutoff)
     return hits.sum(stops * _unstopped(hits, stops) / hits.rank)
 
 
-def _credited(rows: Rows, table: Floats, cutoff: int | None) -> tuple[Hits, Floats]:
+def credited(rows: Rows, table: Floats, cutoff: int | None) -> tuple[Hits, Floats]:
     """The hits of positive gain up to `cutoff`, and their gains, float64."""
     hits, gain = rows.gains(table)
     if cutoff is None:

@@ -5,15 +5,17 @@ docstring is its documentation. The decorator takes what can't be inferred from 
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
-from cupel_measures.model import Floats
+from cupel_measures.model import Exact, Floats
 from cupel_measures.parameters import AspectName, Kind, OneFlag, ParameterError
 
 Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
+ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
+"""The scale type by parameters; of a combining measure by all aspects, of another by its aspect."""
 REQUIRED = inspect.Parameter.empty
 
 
@@ -42,6 +44,9 @@ class Declaration:
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
     bounds: least and greatest value. combines: whether it combines aspects by an inner measure.
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
+    scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
+    exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
+    no such function. by_scale: whether labels that no document was given may change its values.
     """
 
     name: str
@@ -51,10 +56,13 @@ class Declaration:
     at: str | None
     bounds: tuple[float, float]
     aggregate: Aggregate
-    scale: ScaleType
+    scale: ScaleType | Literal["depends"]
     source: str
     combines: bool
     exempt: Mapping[str, str]
+    exact: Callable[..., Sequence[Exact]] | None
+    scale_rule: ScaleRule | None
+    by_scale: bool
 
     @property
     def documentation(self) -> str:
@@ -92,10 +100,12 @@ def measure(
     aliases: Mapping[str, Mapping[str, Any]] | tuple[str, ...] = (),
     at: str | None = None,
     aggregate: Aggregate = "mean",
-    scale: ScaleType = "neither",
+    scale: ScaleType | ScaleRule = "neither",
     judged_only: bool = True,
     combines: bool = False,
     exempt: Mapping[str, str] | None = None,
+    exact: Callable[..., Sequence[Exact]] | None = None,
+    by_scale: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
@@ -114,10 +124,13 @@ def measure(
             at or ("cutoff" if "cutoff" in parameters else None),
             bounds,
             aggregate,
-            scale,
+            "depends" if callable(scale) else scale,
             source,
             combines,
             exempt or {},
+            exact,
+            scale if callable(scale) else None,
+            by_scale,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})

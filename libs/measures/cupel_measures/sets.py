@@ -13,7 +13,7 @@ COUNT = (0.0, math.inf)
 NOT_RELEVANCE = "it is not relevance that it counts"
 
 
-@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}}, scale="interval")
+@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}})
 def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Floats:
     """Precision of the whole run: relevant retrieved / retrieved.
 

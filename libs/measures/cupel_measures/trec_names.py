@@ -22,6 +22,7 @@ NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "iprec_at_recall": ("IPrec@{}", RECALLS),
     "P": ("P@{}", CUTOFFS),
     "recall": ("R@{}", CUTOFFS),
+    "dcg": ("DCG", ()),
     "ndcg": ("nDCG", ()),
     "ndcg_cut": ("nDCG@{}", CUTOFFS),
     "map_cut": ("AP@{}", CUTOFFS),

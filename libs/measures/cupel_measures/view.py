@@ -1,12 +1,14 @@
 """A joined run seen aspect by aspect: what combining measures ask for scores and labels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cupel_measures.measure import Measure
-from cupel_measures.model import Floats, Joined, Qrels
+from cupel_measures.model import Exact, Floats, Joined, Qrels
 from cupel_measures.pool import Pool
 from cupel_measures.rows import Rows
+from cupel_measures.syntax import MeasureError
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,20 +21,35 @@ class View:
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
         """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
-        arguments = measure.arguments
         if measure.declaration.combines:
-            return measure.declaration.compute(self, **arguments)
-        own = arguments["aspect"]
-        return self.score_in(measure, self.pool(aspect or own or self.qrels.aspects[0].name))
+            return measure.declaration.compute(self, **measure.arguments)
+        return self.score_in(measure, self._pool_of(measure, aspect))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
         """float64[rows]: a single-aspect measure under the labels of `pool`."""
+        rows, arguments = self._seen_by(measure, pool)
+        return measure.declaration.compute(rows, **arguments)
+
+    def exact(self, measure: Measure) -> Sequence[Exact]:
+        """A measure per row as exact numbers; MeasureError where it has none."""
+        if not measure.declaration.combines:
+            return self.exact_in(measure, self._pool_of(measure))
+        return _exactly(measure)(self, **measure.arguments)
+
+    def exact_in(self, measure: Measure, pool: Pool) -> Sequence[Exact]:
+        """The exact numbers of a single-aspect measure under the labels of `pool`."""
+        rows, arguments = self._seen_by(measure, pool)
+        return _exactly(measure)(rows, **arguments)
+
+    def _pool_of(self, measure: Measure, aspect: str | None = None) -> Pool:
+        return self.pool(aspect or measure.arguments["aspect"] or self.qrels.aspects[0].name)
+
+    def _seen_by(self, measure: Measure, pool: Pool) -> tuple[Rows, dict[str, Any]]:
+        """What the function of a single-aspect measure takes."""
         arguments = measure.arguments
         arguments.pop("aspect")
         rows = self._rows(pool)
-        return measure.declaration.compute(
-            rows.condensed if arguments.pop("judged_only", False) else rows, **arguments
-        )
+        return rows.condensed if arguments.pop("judged_only", False) else rows, arguments
 
     def pool(self, aspect: str) -> Pool:
         """The judgments of one aspect, negative grades taken as the profile says."""
@@ -49,3 +66,9 @@ class View:
         if id(pool) not in self.rows:
             self.rows[id(pool)] = Rows.of(self.joined, pool)
         return self.rows[id(pool)]
+
+
+def _exactly(measure: Measure) -> Callable[..., Sequence[Exact]]:
+    if measure.declaration.exact is None:
+        raise MeasureError(f"{measure.declaration.name} has no exact values, only floats")
+    return measure.declaration.exact

@@ -1,6 +1,6 @@
 """The result of `cupel evaluate` in every format."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from cupel_measures.grammar import Measure
 from cupel_measures.model import Aspect
 from cupel_measures.reading.collections import Collection
 from cupel_measures.reading.qrels import qrels_digest
+from cupel_measures.scale_types import scale_type
 from cupel_measures.trec_names import trec_name
 
 ALL = "all"
@@ -80,7 +81,10 @@ class Report:
 
 def _depends_on_scale(measure: Measure) -> bool:
     """Whether labels that nobody was given may change the measure's value."""
-    return measure.declaration.name == "TOMA" or measure.arguments.get("max_gain") == "scale"
+    arguments = measure.arguments
+    inner = arguments.get("of")
+    by_scale = measure.declaration.by_scale or arguments.get("max_gain") == "scale"
+    return by_scale or (inner is not None and _depends_on_scale(inner))
 
 
 def _long(report: Report) -> Iterator[dict[str, Any]]:
@@ -109,7 +113,7 @@ def _print_json(report: Report) -> None:
             "profile": report.job.profile,
             "depth": report.job.depth,
             "qrels": _qrels_story(report),
-            "measures": [_measure_story(measure) for measure in report.measures],
+            "measures": [_measure_story(measure, report.collection.aspects) for measure in report.measures],
             "runs": [_run_story(report, name, one) for name, one in report.scored.items()],
             "refused": [_refusal_story(name, one) for name, one in report.refused.items()],
         }
@@ -136,9 +140,13 @@ def _aspect_story(aspect: Aspect) -> dict[str, Any]:
     return {"name": aspect.name, "labels": shown, "scale": "inferred" if aspect.inferred else "declared"}
 
 
-def _measure_story(measure: Measure) -> dict[str, Any]:
+def _measure_story(measure: Measure, aspects: Sequence[Aspect]) -> dict[str, Any]:
     declaration = measure.declaration
-    return {"measure": str(measure), "aggregate": declaration.aggregate, "scale": declaration.scale}
+    return {
+        "measure": str(measure),
+        "aggregate": declaration.aggregate,
+        "scale": scale_type(measure, aspects),
+    }
 
 
 def _run_story(report: Report, name: str, one: Scored) -> dict[str, Any]:

@@ -1,0 +1,311 @@
+"""Measures on interval scales, and those they are held against (spec 4.1; Ferrante, Ferro and Losiouk 2019).
+
+A run is cut at N and padded to N with the lowest degree, which gains nothing: an unjudged document has that
+degree, too. Degrees are the indices of the labels, 0 to c; gains are those of the aspect.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Annotated, Any
+
+import numpy as np
+
+from cupel_measures import discounts, scale_types
+from cupel_measures import gains as label_gains
+from cupel_measures.exact import floats, positional, quotients, rank_biased, sums, whole
+from cupel_measures.model import Aspect, Exact, Floats
+from cupel_measures.parameters import MOST, Cutoff, GainTable, Number, OneFlag, Rel, exact
+from cupel_measures.pool import Pool
+from cupel_measures.ranked import credited
+from cupel_measures.registry import ScaleType, measure
+from cupel_measures.rows import Hits, Rows, divided
+from cupel_measures.syntax import MeasureError
+
+SOURCE = "Ferrante, Ferro and Losiouk, Information Retrieval Journal 2019"
+UNBOUNDED = (0.0, math.inf)
+
+Continuation = Annotated[float | Fraction, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
+LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, MOST, (1,))]
+
+
+def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
+    return scale_types.total_gain(label_gains.exactly(aspect, None))
+
+
+def exact_graded_precision(rows: Rows, *, cutoff: int) -> list[Fraction]:
+    *_, best = numbers = label_gains.exactly(rows.pool.aspect, None)
+    return [_share(one, cutoff * best) for one in sums(*_credits(rows, numbers, cutoff))]
+
+
+@measure(source=SOURCE, scale=_by_total_gain, exact=exact_graded_precision, by_scale=True)
+def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
+    """Graded precision: the gains of the first N documents, of the greatest that N documents could have.
+
+    gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c); g(a_c) is the gain of the best label of the scale,
+    whether any document has it or not. With two labels of gains 0 and 1 it is P@N. Divides by N however
+    short the run is. The gains are the aspect's own.
+
+    Interval with two degrees. With more it is neither: two documents of degree 1 gain as much as one of
+    degree 2, so it contradicts the order by the count of the highest degree, which SBTO follows.
+    """
+    table = label_gains.rising(rows.pool.aspect, None)
+    return divided(_total_gain(rows, table, cutoff), cutoff * float(table[-1]))
+
+
+def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) -> list[Fraction]:
+    *_, best = numbers = label_gains.exactly(rows.pool.aspect, None)
+    retrieved = sums(*_credits(rows, numbers, cutoff))
+    below = 1 if normalised else best
+    bases = _exact_gain_bases(rows.pool, numbers)
+    topics = rows.topic.tolist()
+    return [_share(one, bases[topic] * below) for one, topic in zip(retrieved, topics, strict=True)]
+
+
+@measure(source=SOURCE, bounds=UNBOUNDED, scale=_by_total_gain, exact=exact_graded_recall, by_scale=True)
+def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
+    """Graded recall: the gains of the first N documents, of those of all judged documents.
+
+    gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c), where RB is the sum of the gains of all judged
+    documents, also those beyond N; a topic where RB = 0 scores 0. Its greatest value is 1/g(a_c).
+
+    The printed formula, taken here as it is, divides by g(a_c) and by a recall base made of gains that are
+    not divided by it, so with g(a_c) above 1 it can't reach 1 (register of readings, row 9).
+    `normalised=True` leaves the division by g(a_c) out: values go from 0 to 1. Both order systems alike, per
+    topic and over all topics, and per topic they order runs as gP does. The scale type is that of gP.
+    """
+    table = label_gains.rising(rows.pool.aspect, None)
+    retrieved, base = _total_gain(rows, table, cutoff), _gain_base(rows.pool, table)[rows.topic]
+    if normalised:  # rounding could lift a sum an ulp above that of all
+        return np.minimum(divided(retrieved, base), 1.0)
+    return divided(retrieved, base * table[-1])
+
+
+def exact_f(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
+    return quotients(2 * rows.relevant(rel).within(cutoff).number, cutoff + rows.recall_base(rel))
+
+
+@measure(source=SOURCE, scale="interval", exact=exact_f)
+def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
+    """F at a cutoff: the harmonic mean of P@N and R@N.
+
+    F@N = 2 P R / (P + R) = 2 M / (N + R), for M relevant documents among the first N and R relevant judged
+    documents; 0 if M is 0. N counts in full however short the run is, while `SetF` sees the run as long as
+    it is. Per topic F@N grows by 2 / (N + R) with each relevant document: an interval scale, but each topic
+    has a unit of its own, so over all topics systems may be ordered otherwise than by P@N.
+    """
+    return divided(2 * rows.relevant(rel).within(cutoff).number, cutoff + rows.recall_base(rel))
+
+
+def exact_graded_rank_biased_precision(
+    rows: Rows, *, p: float | Fraction = Fraction(1, 3), gains: Any = None, cutoff: int | None = None
+) -> list[Fraction]:
+    *_, best = numbers = label_gains.exactly(rows.pool.aspect, gains)
+    return [_share(one, best) for one in rank_biased(*_credits(rows, numbers, cutoff), exact(p))]
+
+
+@measure(
+    source=f"{SOURCE}; Moffat and Zobel, TOIS 2008",
+    scale=lambda aspect, given: scale_types.rank_biased(
+        given["p"], label_gains.exactly(aspect, given["gains"])
+    ),
+    exact=exact_graded_rank_biased_precision,
+    by_scale=True,
+)
+def gRBP(
+    rows: Rows,
+    *,
+    p: Continuation = Fraction(1, 3),
+    gains: GainTable | None = None,
+    cutoff: Cutoff | None = None,
+) -> Floats:
+    """Graded rank-biased precision: RBP that credits gains.
+
+    gRBP = (1 - p) / g(a_c) * sum over i of p^(i - 1) g(r_i). p is the chance that a reader goes on to the
+    next document; `p=1/3` stays exactly one third. `gains` replaces the gain of some labels of the aspect;
+    gains must not fall along the scale. With two labels of gains 0 and 1 it is RBP.
+
+    With G the smallest difference between consecutive gains, divided by g(a_c): it is an interval scale if
+    p = G / (G + 1) and gains are equally spaced, which makes p = 1 / (c + 1) (the default p fits three
+    labels); ordinal for other p up to G / (G + 1); neither above. With p = 1 / (c + 1) and gains 0..c it
+    equals RBTO / (c + 1)^N.
+
+    As a float it can't tell runs apart that differ only where p^(i - 1) is below the float's precision (for
+    p = 1/3 beyond some 35 ranks), so floats show ties, and now and then an order, that are not there: the
+    printed correlations of 0.9985 and 0.9996 with RBTO for p = 0.2 are 1. Its exact values are free of this.
+    """
+    table = label_gains.rising(rows.pool.aspect, gains)
+    hits, gain = credited(rows, table, cutoff)
+    total = (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank) * gain)
+    # rounding could lift a long run of the best documents an ulp above 1
+    return np.minimum(divided(total, float(table[-1])), 1.0)
+
+
+@measure(source=f"Jarvelin and Kekalainen 2002; trec_eval dcg; with a base: {SOURCE}", bounds=UNBOUNDED)
+def DCG(
+    rows: Rows,
+    *,
+    base: LogBase | None = None,
+    gains: GainTable | None = None,
+    cutoff: Cutoff | None = None,
+) -> Floats:
+    """Discounted cumulative gain, not normalised.
+
+    Without `base` it is trec_eval's: the sum of g(r_i) / log2(1 + i), the numerator of nDCG. With `base=b` it
+    is that of Jarvelin and Kekalainen: the sum of g(r_i) / max(1, log_b i), which does not discount ranks 1
+    to b (Ferrante et al. take b = 10 and gains 0, 5, 10). `gains` replaces the gain of some labels. It has no
+    upper bound, and topics with more relevant documents weigh more in its mean. Neither interval nor ordinal:
+    many documents of a low degree outweigh one of a high degree above them.
+    """
+    hits, gain = credited(rows, label_gains.table(rows.pool.aspect, gains), cutoff)
+    discount = discounts.log2(hits.rank) if base is None else discounts.log(float(base), hits.rank)
+    return hits.sum(gain / discount)
+
+
+def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
+    best = len(rows.pool.aspect.labels) - 1
+    _reached(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, EXACT_DIGITS), EXACT_DIGITS)
+    hits, _ = credited(rows, np.arange(best + 1.0), cutoff)
+    down = best - rows.pool.labels[hits.document].astype(np.int64)
+    which, counts = np.unique(hits.row * (best + 1) + down, return_counts=True)
+    values, left = [0] * rows.number, [cutoff] * rows.number
+    for one, count in zip(which.tolist(), counts.tolist(), strict=True):  # by row, best degree first
+        row, degree = one // (best + 1), best - one % (best + 1)
+        values[row] += _choose(degree + left[row], degree) - _choose(degree + left[row] - count, degree)
+        left[row] -= count
+    return values
+
+
+@measure(source=SOURCE, bounds=UNBOUNDED, scale="interval", exact=exact_set_based, by_scale=True)
+def SBTO(rows: Rows, *, cutoff: Cutoff) -> Floats:
+    """Set-based total order: the number of worse sets of N degrees.
+
+    Sets of N documents are ordered by the counts of the highest degree where they differ; SBTO is the place
+    in that order, from 0 to C(N+c, N) - 1. With the degrees d_1 >= d_2 >= ... >= d_N of the run sorted in
+    descending order it is the sum over j of C(d_j + N - j, N - j + 1). The paper sorts ascending under its
+    equation 2, which is not the rank function of its own order: {a1, a1} and {a2, a0} would both score 2
+    (register of readings, row 8). With two labels it is the number of relevant documents.
+
+    An interval scale by construction. Its value is a whole number, which may be larger than a float holds
+    exactly: compare and average its exact values; the float is the exact value, correctly rounded. A cutoff
+    whose greatest value has more than 300 digits has exact values only, up to 4,000 digits.
+    """
+    best = len(rows.pool.aspect.labels) - 1
+    _reached(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, FLOAT_DIGITS), FLOAT_DIGITS)
+    return floats(exact_set_based(rows, cutoff=cutoff))
+
+
+def exact_rank_based(rows: Rows, *, gains: Any = None, cutoff: int) -> Sequence[Exact]:
+    numbers = label_gains.exactly(rows.pool.aspect, gains, by_index=True)
+    base = len(numbers)
+    _reached(f"{base}^{cutoff}", _power_exceeds(base, cutoff, numbers[-1], EXACT_DIGITS), EXACT_DIGITS)
+    hits, credit = _credits(rows, numbers, cutoff)
+    weights, unit = whole(credit)
+    values = positional(hits, weights, base, cutoff)
+    return values if unit == 1 else [Fraction(value, unit) for value in values]
+
+
+def _by_position(aspect: Aspect, given: Any) -> ScaleType:
+    numbers = label_gains.exactly(aspect, given["gains"], by_index=True)
+    if given["gains"] is None:
+        return "interval" if len(numbers) > 1 else "neither"
+    return scale_types.rank_biased(Fraction(1, len(numbers)), numbers)
+
+
+@measure(source=SOURCE, bounds=UNBOUNDED, scale=_by_position, exact=exact_rank_based, by_scale=True)
+def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Floats:
+    """Rank-based total order: the number of worse rankings of N documents.
+
+    Rankings are ordered by the first rank where they differ; RBTO is the place in that order, from 0 to
+    (c + 1)^N - 1: the degrees read as the digits of a number, RBTO@N = sum over i of r_i (c + 1)^(N - i).
+    Degrees are indices of labels whatever the aspect's gains are; `gains` puts other weights in the place of
+    some: the sum of W(r_i) (c + 1)^(N - i). They must not fall along the scale.
+
+    An interval scale by construction. With weights other than a multiple of 0..c it orders runs as gRBP does
+    with p = 1 / (c + 1) and the weights for gains, and has its type: with [0, 1, 3] it is neither, although
+    section 5.2.2 of the paper calls it interval (register of readings, row 10).
+
+    The first relevant document decides nearly everything. The value is a whole number (a rational, if a
+    weight is one) far larger than a float holds exactly: compare and average its exact values; the float is
+    the exact value, correctly rounded. A cutoff where (c + 1)^N has more than 300 digits, such as 1,000 with
+    three labels, has exact values only, up to 4,000 digits.
+    """
+    weights = label_gains.rising(rows.pool.aspect, gains, by_index=True)
+    exceeds = _power_exceeds(len(weights), cutoff, exact(float(weights[-1])), FLOAT_DIGITS)
+    _reached(f"{len(weights)}^{cutoff}", exceeds, FLOAT_DIGITS)
+    return floats(exact_rank_based(rows, gains=gains, cutoff=cutoff))
+
+
+FLOAT_DIGITS, EXACT_DIGITS = 300, 4000
+"""Values of so many digits are given as floats, whose sums over many topics stay finite, and exactly."""
+
+
+def _reached(values: str, exceeds: bool, digits: int) -> None:
+    if exceeds:
+        other = "; exact values go further" if digits == FLOAT_DIGITS else ""
+        kind = "floats" if digits == FLOAT_DIGITS else "exact values"
+        raise MeasureError(
+            f"it goes up to about {values}, and {kind} here go up to 10^{digits}{other}; "
+            "take a smaller cutoff"
+        )
+
+
+def _power_exceeds(base: int, cutoff: int, weight: Exact, digits: int) -> bool:
+    """Whether weight * base^cutoff has more than `digits` digits; found quickly for any cutoff."""
+    if base < 2 or not weight:
+        return False
+    return cutoff > 8 * digits or weight * base**cutoff > 10**digits
+
+
+def _binomial_exceeds(cutoff: int, best: int, digits: int) -> bool:
+    """Whether C(cutoff + best, best) has more than `digits` digits; found quickly for any cutoff."""
+    fewer = min(cutoff, best)
+    return fewer > 4 * digits or math.comb(cutoff + best, fewer) > 10**digits
+
+
+_choose = lru_cache(maxsize=1 << 16)(math.comb)
+
+
+def _credits(rows: Rows, numbers: Sequence[Exact], cutoff: int | None) -> tuple[Hits, list[Exact]]:
+    """The hits of positive gain up to `cutoff`, and their gains, exactly."""
+    hits, _ = credited(rows, np.array([float(one) for one in numbers]), cutoff)
+    labels = np.maximum(rows.pool.labels[hits.document], 0)  # a negative grade is the lowest label
+    return hits, [numbers[label] for label in labels.tolist()]
+
+
+def _share(part: Exact, of: Exact) -> Fraction:
+    return Fraction(part) / of if of else Fraction(0)
+
+
+def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
+    """float64[rows]: the sum of gains, added in the order of the gains: no order of the run changes a bit."""
+    hits, gain = credited(rows, table, cutoff)
+    order = np.lexsort((gain, hits.row))
+    return np.asarray(
+        np.bincount(hits.row[order], weights=gain[order], minlength=rows.number), dtype=np.float64
+    )
+
+
+def _gain_base(pool: Pool, table: Floats) -> Floats:
+    """float64[T]: the gains of all judged documents, added in the order of the gains."""
+    base: Floats = pool.once(("gain base", table.tobytes()), lambda: _summed_gains(pool, table))
+    return base
+
+
+def _summed_gains(pool: Pool, table: Floats) -> Floats:
+    gains = pool.gains(table)
+    order = np.lexsort((gains, pool.topic_of))
+    weights = gains[order]
+    return np.asarray(
+        np.bincount(pool.topic_of[order], weights=weights, minlength=pool.topics), dtype=np.float64
+    )
+
+
+def _exact_gain_bases(pool: Pool, numbers: Sequence[Exact]) -> list[Exact]:
+    positive = np.flatnonzero(pool.gains(np.array([float(one) for one in numbers])) > 0)
+    labels = np.maximum(pool.labels[positive], 0)
+    bases: list[Exact] = [0] * pool.topics
+    for topic, label in zip(pool.topic_of[positive].tolist(), labels.tolist(), strict=True):
+        bases[topic] += numbers[label]
+    return bases
