@@ -20,9 +20,13 @@ judged = {scale(3, name): {str(t): {d: draw.randrange(4) for d in draw.sample(do
           for t in range(20)} for name in ("relevance", "quality")}
 qrels = qrels_of(judged)
 run = {str(t): {d: draw.random() for d in draw.sample(documents, 300)} for t in range(20)}
-measures = parse_many("all_trec ERR@20 RBP(p=0.95) nDCG(dcg=exp-log2) CAM(of=nDCG) MM(of=RBP) TOMA(of=nDCG)"
-                      " gP@50 gR@50 F@50 gRBP gRBP(gains={2:2.3,3:3.7}) DCG DCG(base=10) DCG(base=3) SBTO@50"
-                      " RBTO@250 RBTO(gains={2:2.3,3:3.7})@250")
+measures = parse_many(
+    "all_trec ERR@20 RBP(p=0.95) nDCG(dcg=exp-log2) CAM(of=nDCG) MM(of=RBP) TOMA(of=nDCG)"
+    " gP@50 gR@50 F@50 gRBP gRBP(gains={2:2.3,3:3.7}) DCG DCG(base=10) DCG(base=3) SBTO@50"
+    " RBTO@250 RBTO(gains={2:2.3,3:3.7})@250"
+    " INST INSQ(T=2) BPM(T=3)@20 SDCG@20 NERR8@20 NERR9@20 NERR10 NERR11 Compat Compat(normalize=False)"
+    " Accuracy Q Q(beta=10)@20"
+)
 values = evaluate(qrels, joined_of(run, qrels), measures).values
 print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))
 """

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cupel_measures import trec_names
 from cupel_measures.grammar import parse, parse_many
 from cupel_measures.model import Aspect
+from cupel_measures.registry import NAMES
 from cupel_measures.syntax import MeasureError
 from cupel_measures.trec_names import trec_name
 
@@ -74,6 +76,26 @@ CANONICAL = {
     "set_F_0.5": "SetF(beta=0.5)",
     "Rprec_mult_1.20": "Rprec(multiple=1.2)",
     "TOMA(of=ndcg_cut_10)": "TOMA(of=nDCG@10)",
+    "infAP": "infAP",
+    "gm_bpref": "GMBpref",
+    "relative_P_5": "RelP@5",
+    "utility": "Utility",
+    "utility_2,-1,0,0": "Utility(a=2)",
+    "11pt_avg_.25,.5,.75": "AP11(levels=[0.25,0.5,0.75])",
+    "ndcg_1=3,2=9,4=4.5": "nDCG(gains={1:3,2:9,4:4.5})",
+    "rbp": "RBP_trec",
+    "rbp_p=0.8": "RBP_trec(p=0.8)",
+    "rbp_resid": "RBPResidual",
+    # ir_measures' C/W/L measures and the like
+    "INST(max_rel=3,T=1.0)": "INST(max_rel=3)",
+    "INST(min_rel=1,max_rel=3,T=2.5)": "INST(T=2.5,min_rel=1,max_rel=3)",
+    "BPM(T=3.0,max_rel=2)@10": "BPM(T=3,max_rel=2)@10",
+    "SDCG(dcg='log2',max_rel=2)@10": "SDCG(max_rel=2)@10",
+    "NERR10(p=0.9,max_rel=2)": "NERR10(max_rel=2)",
+    "Compat(p=0.95,normalize=True)": "Compat",
+    "Compat(normalize=False,p=0.8)": "Compat(p=0.8,normalize=False)",
+    "Accuracy(rel=2)@10": "Accuracy(rel=2)@10",
+    "Q-measure@10": "Q@10",
 }
 
 
@@ -147,6 +169,19 @@ REFUSED = {
     "__import__('os')": "expected the name of a parameter",
     "CAM(of=" * 40 + "AP" + ")" * 40: "nested",
     "AP(aspect='unclosed)": 'unexpected "\'"',
+    "INST(T=0.4)": "a number from 0.5, got 0.4",
+    "BPM(max_rel=2)": "BPM needs cutoff, as in BPM@10",
+    "SDCG(dcg=exp-log2)@5": "expected log2, got exp-log2",
+    "NERR11(T=0)": "a number above 0, got 0",
+    "AP11(levels=[0.5,0.2])": "levels of recall from 0 to 1",
+    "utility_1,-1": "trec_eval's utility takes four values, as in utility_1,-1,0,0",
+    "ndcg_-1=2": "a document without judgment always gains 0",
+    "rbp.0.8": "rbp takes p, as in rbp_p=0.8",
+    "relstring.20": "trec_eval's relstring.20 is a string, no number",
+    "TOMA(of=G)": "trec_eval's G is an experiment",
+    "G.1=3": "nDCG is nearest to it",
+    "P_avgjg_10": "several groups of judgments",
+    "prefs_simp_ret": "preferences between documents",
 }
 
 
@@ -171,9 +206,36 @@ def test_trec_evals_sets_and_lists_stand_for_several_measures() -> None:
     assert [str(one) for one in parse_many("ndcg_cut.10,20")] == ["nDCG@10", "nDCG@20"]
 
 
+TREC_EVAL = (
+    "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P_5 relstring "
+    "recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G ideal_dcg ndcg ndcg_rel Rndcg ndcg_cut map_cut "
+    "relative_P success set_P set_relative_P set_recall set_map set_F num_nonrel_judged_ret "
+    "prefs_num_prefs_poss prefs_num_prefs_ful prefs_num_prefs_ful_ret prefs_simp prefs_pair prefs_avgjg "
+    "prefs_avgjg_Rnonrel prefs_simp_ret prefs_pair_ret prefs_avgjg_ret prefs_avgjg_Rnonrel_ret "
+    "prefs_simp_imp prefs_pair_imp prefs_avgjg_imp map_avgjg P_avgjg Rprec_mult_avgjg yaap rbp rbp_resid unj "
+    "official all_trec set prefs all_prefs qrels_jg"
+)
+
+
+@pytest.mark.parametrize("name", TREC_EVAL.split())
+def test_every_name_of_trec_eval_works_or_says_why_not(name: str) -> None:
+    why = trec_names.refused(name)
+    if why is None:
+        assert parse_many(name)
+        return
+    with pytest.raises(MeasureError) as problem:
+        parse_many(name)
+    assert str(problem.value) == why
+
+
+def test_no_measure_is_called_what_is_refused() -> None:
+    assert not set(trec_names.REFUSED) & set(NAMES)
+
+
 def test_trec_evals_names_go_back_to_what_it_prints() -> None:
     names = (
-        "num_q map ndcg_cut_10 P_5 iprec_at_recall_0.10 11pt_avg Rprec Rprec_mult_0.20 set_relative_P set_F"
+        "num_q map ndcg_cut_10 P_5 iprec_at_recall_0.10 11pt_avg Rprec Rprec_mult_0.20 set_relative_P set_F "
+        "infAP gm_bpref utility relative_P_10 rbp rbp_resid"
     )
     assert [trec_name(str(parse(name))) for name in names.split()] == names.split()
     assert trec_name("TOMA(of=AP)") == "TOMA(of=AP)"

@@ -38,6 +38,8 @@ def example(parameter: Parameter) -> Any:
             return {"credibility": [0, 0, 2]}
         case kinds.Table():
             return {1: 1, 2: 5, 3: 5}
+        case kinds.Numbers(rising=True):
+            return [0.25, 0.5, 0.75]
         case kinds.Numbers():
             return [4, 3, 2, 1, 1, 1, 0, 0, 0, 0][:10]
         case kinds.Words():
@@ -50,6 +52,10 @@ def example(parameter: Parameter) -> Any:
             return {"aspect": "credibility", "label_set": "observed"}[parameter.name]
 
 
+PARTNERS = {"d": {"documents": 50}}
+"""Parameters that make sense only with others."""
+
+
 def instances(declaration: Declaration) -> list[Measure]:
     """The measure with its defaults, and once with each other parameter given."""
     needed = {p.name: example(p) for p in declaration.parameters.values() if p.default is REQUIRED}
@@ -60,7 +66,7 @@ def instances(declaration: Declaration) -> list[Measure]:
         inners = [parse("AP"), parse("RBP@3")] if declaration.combines else []
     varied = [base.having(of=inner) for inner in inners]
     varied += [
-        base.having(**{p.name: example(p)})
+        base.having(**{p.name: example(p)}, **PARTNERS.get(p.name, {}))
         for p in declaration.parameters.values()
         if p.name != "weighting" and p.default is not REQUIRED
     ]

@@ -5,10 +5,12 @@ Importing this module declares every measure.
 
 from functools import lru_cache
 
+import cupel_measures.ideals
 import cupel_measures.multiaspect
 import cupel_measures.ranked
 import cupel_measures.scales
-import cupel_measures.sets  # noqa: F401  (each declares its measures)
+import cupel_measures.sets
+import cupel_measures.users  # noqa: F401  (each declares its measures)
 from cupel_measures import trec_names
 from cupel_measures.measure import Measure, measure_of
 from cupel_measures.registry import DECLARATIONS, Declaration
@@ -35,6 +37,8 @@ def parse_many(text: str) -> tuple[Measure, ...]:
 def _piece(text: str) -> tuple[Measure, ...]:
     if (meant := trec_names.meant_by(text)) is not None:
         return tuple(parse(one) for one in meant)
+    if (why := trec_names.refused(text)) is not None:
+        raise MeasureError(why)
     return (measure_of(read(text)),)
 
 

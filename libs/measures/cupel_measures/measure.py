@@ -87,6 +87,8 @@ def measure_of(call: Call) -> Measure:
     if call.name not in NAMES:
         if (meant := trec_names.meant_by(str(call))) is not None and len(meant) == 1:
             return measure_of(read(meant[0]))
+        if (why := trec_names.refused(str(call))) is not None:
+            raise MeasureError(why)
         known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
         raise MeasureError(f"there is no measure {call.name!r}{nearest(call.name, known)}")
     declaration, preset = NAMES[call.name]

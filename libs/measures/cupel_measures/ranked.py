@@ -10,19 +10,20 @@ import numpy as np
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
 from cupel_measures.exact import by_row, quotients, rank_biased, whole
-from cupel_measures.model import Floats, Ints
+from cupel_measures.model import ABSENT, Floats, Ints
 from cupel_measures.parameters import (
     Cutoff,
     Either,
     GainTable,
     Number,
+    Numbers,
     Persistence,
     Rel,
     Share,
     Word,
     exact,
 )
-from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, measure
+from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
 
@@ -33,8 +34,15 @@ MaxGain = Annotated[
     Either("a number above 0, or scale", (Number("", 0, 1000, (0,)), Word("", ("scale",)))),
 ]
 
+RecallLevels = Annotated[
+    tuple[float, ...], Numbers("levels of recall from 0 to 1, such as [0.2,0.5,0.8]", Number("", 0, 1))
+]
+ELEVEN = tuple(level / 10 for level in range(11))
+
 FLOOR = 1e-5
-"""Smallest AP in a geometric mean, as trec_eval's MIN_GEO_MEAN."""
+"""Smallest AP or Bpref in a geometric mean, as trec_eval's MIN_GEO_MEAN."""
+INFAP_EPSILON = 1e-5
+"""Smooths the precision that infAP infers, as trec_eval's constant of this name."""
 
 
 def exact_average_precision(
@@ -89,6 +97,12 @@ def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     return rows.relevant(rel).within(cutoff).number / cutoff
 
 
+@measure(source="trec_eval relative_P", scale="interval")
+def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
+    """Relative precision: relevant documents among the first k, of as many as there could be, min(k, R)."""
+    return divided(rows.relevant(rel).within(cutoff).number, np.minimum(rows.recall_base(rel), cutoff))
+
+
 def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
     return quotients(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
 
@@ -110,6 +124,23 @@ def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Success: 1 if any of the first k documents is relevant, else 0."""
     return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
+
+
+@measure(
+    source="ir_measures Accuracy",
+    exempt={SWAP: "a relevant document that comes above the cutoff is counted, below all others there"},
+)
+def Accuracy(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
+    """Accuracy: the chance that, of a relevant and another document of the run, the relevant one is first.
+
+    1 - (sum over relevant documents of the others above them) / (relevant * others), among the first k;
+    an unjudged document is one of the others. 1 where all are relevant, 0 where none is.
+    """
+    hits = rows.relevant(rel).within(cutoff)
+    depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
+    pairs = hits.number * (depth - hits.number)
+    wrong = hits.sum((hits.rank - hits.count).astype(np.float64))
+    return np.where(hits.number > 0, 1.0 - divided(wrong, pairs), 0.0)
 
 
 @measure(source="Jarvelin and Kekalainen 2002; trec_eval ndcg, ndcg_cut", aliases=("NDCG",))
@@ -168,6 +199,42 @@ def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return divided(hits.sum(1.0 - lost), base)
 
 
+@measure(
+    source="Buckley and Voorhees, SIGIR 2004; trec_eval gm_bpref",
+    aggregate="geometric mean",
+    judged_only=False,
+    exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "Bpref is floored at 0.00001"),
+)
+def GMBpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Geometric mean of Bpref over topics, which rewards systems that fail on no topic.
+
+    Per topic: Bpref, at least 0.00001. Over topics: exp of the mean of the logarithms.
+    """
+    return np.maximum(Bpref(rows, rel=rel), FLOOR)
+
+
+@measure(
+    source="Yilmaz and Aslam, CIKM 2006; trec_eval infAP",
+    judged_only=False,
+    exempt={SWAP: "a pooled document without judgment is taken to be relevant as often as those above it"},
+)
+def infAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """Inferred AP: an estimate of AP where only a sample of the pool was judged.
+
+    Sum over retrieved relevant documents, divided by R. One at rank i adds 1/i + (i-1)/i * (m/(i-1)) *
+    (r + e) / (r + n + 2e): of the i-1 documents above it m are in the pool, r are relevant, n judged
+    non-relevant, and e = 0.00001. A document that is pooled and not judged (also a negative grade, under
+    every profile) counts in m alone. At rank 1 it adds 1.
+    """
+    hits, nonrelevant = rows.relevant(rel), rows.nonrelevant(rel)
+    pooled = rows.hits.only(rows.pool.labels[rows.hits.document] != ABSENT)
+    r, n, above = hits.count - 1, _above(hits, nonrelevant), hits.rank - np.int64(1)
+    ratio = (r + INFAP_EPSILON) / (r + n + 2 * INFAP_EPSILON)
+    share = divided(_above(hits, pooled), above)
+    precision = 1.0 / hits.rank + above / hits.rank * share * ratio
+    return divided(hits.sum(precision), rows.recall_base(rel))
+
+
 def _above(hits: Hits, others: Hits) -> Ints:
     """int64[n]: how many of `others` stand above each of `hits`, in the same row."""
     width = 1 + max((int(one.rank.max()) for one in (hits, others) if len(one.rank)), default=0)
@@ -190,11 +257,15 @@ def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
 
 
 @measure(source="trec_eval 11pt_avg")
-def AP11(rows: Rows, *, rel: Rel | None = None) -> Floats:
-    """Eleven-point average: the mean of interpolated precision at recall 0, 0.1, ..., 1."""
-    levels = np.stack([IPrec(rows, recall=level / 10, rel=rel) for level in range(11)])
-    total: Floats = np.cumsum(levels, axis=0)[-1]
-    return total / 11.0
+def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = None) -> Floats:
+    """Eleven-point average: the mean of interpolated precision at recall 0, 0.1, ..., 1.
+
+    `levels` are other levels of recall to average over, such as [0.2,0.5,0.8].
+    """
+    points = ELEVEN if levels is None else levels
+    values = np.stack([IPrec(rows, recall=level, rel=rel) for level in points])
+    total: Floats = np.cumsum(values, axis=0)[-1]
+    return total / float(len(points))
 
 
 def exact_rank_biased_precision(
@@ -234,7 +305,7 @@ def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> F
             f"{rows.pool.aspect.name!r}; max_gain=scale takes the scale's own"
         )
     hits, stops = credited(rows, discounts.exponential(table) / 2.0**most, cutoff)
-    return hits.sum(stops * _unstopped(hits, stops) / hits.rank)
+    return hits.sum(stops * unstopped(hits, stops) / hits.rank)
 
 
 def credited(rows: Rows, table: Floats, cutoff: int | None) -> tuple[Hits, Floats]:
@@ -246,12 +317,9 @@ def credited(rows: Rows, table: Floats, cutoff: int | None) -> tuple[Hits, Float
     return hits.only(seen), gain[seen]
 
 
-def _unstopped(hits: Hits, stops: Floats) -> Floats:
+def unstopped(hits: Hits, stops: Floats) -> Floats:
     """float64[n]: product of 1 - `stops` over the earlier hits of the same row, rank after rank."""
     remaining = np.ones(len(stops))
-    by_place = np.argsort(hits.count, kind="stable")
-    ends = np.cumsum(np.bincount(hits.count, minlength=2))
-    for begin, end in itertools.pairwise(ends[1:]):
-        here = by_place[begin:end]
+    for here in itertools.islice(hits.places(), 1, None):
         remaining[here] = remaining[here - 1] * (1.0 - stops[here - 1])
     return remaining

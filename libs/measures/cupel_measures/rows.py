@@ -4,7 +4,8 @@ Sums along ranks use `numpy.bincount`, which adds one value after another in the
 array: the same bits in any batch, shape or order of runs. (`numpy.sum` adds pairwise and does not.)
 """
 
-from collections.abc import Callable, Hashable
+import itertools
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -54,6 +55,19 @@ class Hits:
     def sum(self, values: Floats) -> Floats:
         """float64[rows]: sum of `values`, float64[n], along each row, one after another."""
         return np.asarray(np.bincount(self.row, weights=values, minlength=self.rows), dtype=np.float64)
+
+    def places(self) -> Iterator[Ints]:
+        """Indices of the first hit of every row, of the second one, and so on."""
+        by_place = np.argsort(self.count, kind="stable")
+        ends = np.cumsum(np.bincount(self.count, minlength=2))
+        return (by_place[begin:end] for begin, end in itertools.pairwise(ends))
+
+    def running(self, values: Floats) -> Floats:
+        """float64[n]: sum of `values`, float64[n], from a row's first hit up to each, one after another."""
+        sums = values.copy()
+        for here in itertools.islice(self.places(), 1, None):
+            sums[here] += sums[here - 1]
+        return sums
 
     def maximum(self, values: Floats) -> Floats:
         """float64[rows]: greatest of `values`, float64[n], in each row; 0 for a row without hits."""

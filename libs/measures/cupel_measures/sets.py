@@ -1,13 +1,18 @@
-"""Measures of one aspect that see a run as a set, and counts (trec_eval's set_* and num_*)."""
+"""Measures of one aspect that see a run as a set, and counts (trec_eval's set_*, utility and num_*)."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 
 from cupel_measures.model import Floats
-from cupel_measures.parameters import Beta, Cutoff, OneFlag, Rel
+from cupel_measures.parameters import Beta, Cutoff, Number, OneFlag, Rel, Whole
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
 from cupel_measures.rows import Rows, divided
+from cupel_measures.syntax import MeasureError
+
+Worth = Annotated[float, Number("a number, what one such document is worth")]
+Documents = Annotated[int, Whole("the number of documents of the collection, a whole number from 1")]
 
 COUNT = (0.0, math.inf)
 NOT_RELEVANCE = "it is not relevance that it counts"
@@ -44,6 +49,37 @@ def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
 def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Average precision of the run as a set: SetP * SetR."""
     return SetP(rows, rel=rel) * SetR(rows, rel=rel)
+
+
+@measure(
+    source="trec_eval utility",
+    bounds=(-math.inf, math.inf),
+    judged_only=False,
+    exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "every kind of document may count, relevant or not"),
+)
+def Utility(
+    rows: Rows,
+    *,
+    a: Worth = 1,
+    b: Worth = -1,
+    c: Worth = 0,
+    d: Worth = 0,
+    documents: Documents | None = None,
+    rel: Rel | None = None,
+) -> Floats:
+    """Utility of the whole run: a for each relevant document retrieved, b for each other one retrieved.
+
+    And c for each relevant document that was not retrieved, d for each other one of the collection that was
+    not; d needs `documents`, the size of the collection (trec_eval's -N). A topic missing from the run has
+    the utility of retrieving nothing (0 unless c or d count; trec_eval 10 says 0 always).
+    """
+    if d and documents is None:
+        raise MeasureError("d is for documents not retrieved; documents=... says how many there are in all")
+    found, relevant = rows.relevant(rel).number, rows.recall_base(rel)
+    others = (documents or 0) + found - rows.retrieved - relevant
+    terms = ((a, found), (b, rows.retrieved - found), (c, relevant - found), (d, others))
+    total: Floats = np.cumsum([float(worth) * number for worth, number in terms], axis=0)[-1]
+    return total
 
 
 @measure(

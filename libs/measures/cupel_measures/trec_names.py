@@ -35,18 +35,60 @@ NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "11pt_avg": ("AP11", ()),
     "Rprec_mult": ("Rprec(multiple={})", MULTIPLES),
     "unj": ("Unjudged@{}", ("5", "10", "20")),
+    "infAP": ("infAP", ()),
+    "gm_bpref": ("GMBpref", ()),
+    "relative_P": ("RelP@{}", CUTOFFS),
+    "utility": ("Utility", ()),
+    "dcg": ("DCG", ()),
+    "rbp": ("RBP_trec", ()),
+    "rbp_resid": ("RBPResidual", ()),
 }
-OURS = ("P", "Rprec")
+ALL_VALUES = {
+    "11pt_avg": "AP11(levels=[{}])",
+    "utility": "Utility(a={},b={},c={},d={})",
+}
+"""Names that take all the values after them at once."""
+PAIRS = {"ndcg": "nDCG(gains={{{}}})", "rbp": "RBP_trec({})"}
+"""Names with values of the form `1=3,2=9` or `p=0.8`."""
+OURS = ("P", "Rprec", "infAP")
 """Names that our grammar has too: it wins, so that a bare P asks for its cutoff."""
+
+EXPERIMENTAL = "is an experiment, and none of the measures here; "
+PREFERENCES = "is computed from preferences between documents, which are no labels; Bpref comes nearest"
+GROUPS = "averages over several groups of judgments in one qrels file; score each as an aspect of its own"
+REFUSED = {
+    "G": EXPERIMENTAL + "nDCG is nearest to it",
+    "binG": EXPERIMENTAL + "AP is nearest to it",
+    "Rndcg": EXPERIMENTAL + "nDCG@k at several k tells the same",
+    "ndcg_rel": EXPERIMENTAL + "nDCG is nearest to it",
+    "ndcg_p": "was renamed: ndcg takes gains here, as in ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})",
+    "yaap": EXPERIMENTAL + "AP is nearest to it",
+    "ideal_dcg": "says nothing of a run: it is the greatest DCG that a topic allows; nDCG divides by it",
+    "relstring": "is a string, no number; per-topic values tell more than it does",
+    "runid": "names the run, and is no measure",
+    "prefs": PREFERENCES,
+    "all_prefs": PREFERENCES,
+    "qrels_jg": GROUPS,
+    "map_avgjg": GROUPS,
+    "P_avgjg": GROUPS,
+    "Rprec_mult_avgjg": GROUPS,
+}
+"""trec_eval's names that are no measures here, and why."""
+MISUSED = {
+    "utility": "takes four values, as in utility_1,-1,0,0",
+    "ndcg": "takes gains by level, as in ndcg_1=3,2=9; a document without judgment always gains 0",
+    "rbp": "takes p, as in rbp_p=0.8",
+}
+"""Names with values that can't be meant, and what would be right."""
 
 # members in trec_eval's order
 OFFICIAL = "num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
 SETS = {
     "official": OFFICIAL,
     "all_trec": OFFICIAL
-    + " recall map_cut ndcg ndcg_cut success set_P set_relative_P set_recall set_map set_F"
-    + " 11pt_avg Rprec_mult num_nonrel_judged_ret",
-    "set": "num_q num_ret num_rel num_rel_ret set_P set_recall set_map set_F set_relative_P",
+    + " recall infAP gm_bpref Rprec_mult utility 11pt_avg ndcg ndcg_cut map_cut relative_P success"
+    + " set_P set_relative_P set_recall set_map set_F num_nonrel_judged_ret rbp rbp_resid unj",
+    "set": "num_q num_ret num_rel num_rel_ret utility set_P set_relative_P set_recall set_map set_F",
 }
 
 
@@ -56,6 +98,8 @@ def meant_by(name: str) -> list[str] | None:
         return [text for member in SETS[name].split() for text in _whole(member)]
     if name in NAMES and name not in OURS:
         return _whole(name)
+    if (whole := _parametrised(name)) is not None:
+        return [whole]
     for trec, (text, _) in NAMES.items():
         if (values := _values(name, trec)) and "{}" in text:
             return [text.format(value) for value in values]
@@ -68,9 +112,36 @@ def _whole(name: str) -> list[str]:
     return [text.format(value) for value in defaults] if defaults else [text]
 
 
+def _parametrised(name: str) -> str | None:
+    """The one measure of a name that takes several values, such as `utility_2,-1,0,0` or `ndcg_1=3,2=9`."""
+    for trec, text in ALL_VALUES.items():
+        values = _values(name, trec)
+        if values and text.count("{}") in (1, len(values)):
+            return text.format(",".join(values)) if text.count("{}") == 1 else text.format(*values)
+    for trec, text in PAIRS.items():
+        if pairs := re.fullmatch(rf"{trec}[._](PAIR(?:,PAIR)*)".replace("PAIR", rf"\w+={NUMBER}"), name):
+            inside = pairs.group(1)
+            return text.format(inside.replace("=", ":") if trec == "ndcg" else inside)
+    return None
+
+
+NUMBER = r"-?\.?[0-9][0-9.]*"
+
+
 def _values(name: str, trec: str) -> list[str] | None:
-    match = re.fullmatch(re.escape(trec) + r"[._]((?:\.?[0-9][0-9.]*)(?:,\.?[0-9][0-9.]*)*)", name)
+    match = re.fullmatch(re.escape(trec) + rf"[._]({NUMBER}(?:,{NUMBER})*)", name)
     return match.group(1).split(",") if match else None
+
+
+def refused(name: str) -> str | None:
+    """Why a name of trec_eval's, with or without parameters, is no measure here; None for other names."""
+    base = re.split(r"[.=]|_[0-9]", name)[0]
+    if base.startswith("prefs_"):
+        base = "prefs"
+    for trec, right in MISUSED.items():
+        if re.fullmatch(rf"{trec}[._]-?[\w.]*[0-9=][\w.,=-]*", name):
+            return f"trec_eval's {trec} {right}"
+    return f"trec_eval's {name} {REFUSED[base]}" if base in REFUSED else None
 
 
 def examples() -> list[str]:

@@ -161,6 +161,9 @@ _DEFAULTS = {
     "aspects": "all of the collection",
     "weights": "equal",
     "gains": "the aspect's",
+    "max_rel": "the scale's greatest gain",
+    "levels": "0, 0.1, ..., 1",
+    "documents": "not known",
     "embedding": "the aspects'",
 }
 """What leaving out a parameter of these names means."""
@@ -168,4 +171,6 @@ _DEFAULTS = {
 
 def _bounds(declaration: Declaration) -> str:
     low, high = declaration.bounds
+    if math.isinf(low):
+        return "any number"
     return f"from {low:g}" + ("" if math.isinf(high) else f" to {high:g}")

@@ -1,0 +1,104 @@
+"""Measures that put a ranking beside the ideal one, rank by rank."""
+
+import numpy as np
+
+from cupel_measures import discounts
+from cupel_measures.model import Floats, Ints
+from cupel_measures.parameters import Beta, Cutoff, GainTable, OneFlag, Persistence
+from cupel_measures.pool import Pool
+from cupel_measures.ranked import gain_table
+from cupel_measures.registry import measure
+from cupel_measures.rows import Hits, Rows, divided
+
+
+@measure(source="Clarke et al., TOIS 2021; ir_measures Compat")
+def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> Floats:
+    """Compatibility: the rank-biased overlap (RBO) of the ranking with an ideal one.
+
+    RBO = sum over depths i <= n of p^(i - 1) * (documents in the first i of both) / i, divided by the sum of
+    p^(i - 1); n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest
+    first; documents of equal gain stand in the order of the run, those it lacks last. `normalize`
+    divides by the ideal's RBO with itself, so that a perfect ranking scores 1.
+    """
+    hits, gain = rows.gains(rows.pool.aspect.gains)
+    base = _ideal(rows.pool, rows.pool.aspect.gains)[0].number[rows.topic]
+    depth = np.maximum(rows.retrieved, base)
+    weights = discounts.power(float(p), np.arange(1, int(depth.max(initial=0)) + 1))
+    overlap = _running(weights / np.arange(1, len(weights) + 1))
+    # a document is in both from depth max(rank, place in the ideal) on
+    both = np.maximum(hits.rank, _ideal_places(rows, hits, gain))
+    score = hits.sum(overlap[depth[hits.row]] - overlap[both - 1])
+    if not normalize:
+        return np.minimum(divided(score, _running(weights)[depth]), 1.0)
+    row = np.repeat(np.arange(rows.number), base)
+    place = np.arange(len(row)) - (np.cumsum(base) - base)[row]
+    best = np.bincount(row, overlap[depth[row]] - overlap[place], minlength=rows.number)
+    return np.minimum(divided(score, best), 1.0)
+
+
+@measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
+def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
+    """Q-measure: average precision that credits gains, against the ideal's at the same rank.
+
+    Sum over ranks i <= k with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i)), divided by R; n(i)
+    documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A cutoff
+    divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's, divides by R). `beta=0` is AP; `gains`
+    replaces the gain of some labels.
+    """
+    table = gain_table(rows, gains)
+    hits, gain = rows.gains(table)
+    ideal, cumulative = _ideal(rows.pool, table)
+    base = ideal.number[rows.topic]
+    first = (np.cumsum(ideal.number) - ideal.number)[rows.topic]
+    best = cumulative[first[hits.row] + np.minimum(hits.rank, base[hits.row]) - 1]
+    b = float(beta)
+    blended = np.minimum((hits.count + b * hits.running(gain)) / (hits.rank + b * best), 1.0)
+    if cutoff is None:
+        return divided(hits.sum(blended), base)
+    seen = hits.rank <= cutoff
+    return divided(hits.only(seen).sum(blended[seen]), np.minimum(base, cutoff))
+
+
+def _running(values: Floats) -> Floats:
+    """0 and then the sum of the first, of the first two, ... of `values`."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
+    """The ideal ranking of every topic, a row per topic, and the gain of its first 1, 2, ... documents."""
+
+    def make() -> tuple[Hits, Floats]:
+        gains = pool.gains(table)
+        positive = np.flatnonzero(gains > 0)
+        documents = positive[np.lexsort((-gains[positive], pool.topic_of[positive]))]
+        topic = pool.topic_of[documents]
+        rank = np.arange(len(topic)) - np.searchsorted(topic, topic) + 1
+        ideal = Hits(topic, rank.astype(np.int32), documents.astype(np.int32), pool.topics)
+        return ideal, ideal.running(gains[documents])
+
+    found: tuple[Hits, Floats] = pool.once(("ideal ranking", table.tobytes()), make)
+    return found
+
+
+def _ideal_places(rows: Rows, hits: Hits, gain: Floats) -> Ints:
+    """int64[n]: place of each hit in the ideal that orders equal gains as its row does."""
+    pool, table = rows.pool, rows.pool.aspect.gains
+
+    def make() -> Ints:
+        ideal, _ = _ideal(pool, table)
+        above = np.zeros(len(pool.labels), dtype=np.int64)
+        above[ideal.document] = ideal.count - _among_equals(ideal.row, pool.gains(table)[ideal.document])
+        return above
+
+    greater: Ints = pool.once(("greater gains", table.tobytes()), make)
+    order = np.lexsort((-gain, hits.row))  # stable: equal gains stay in the order of ranks
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = _among_equals(hits.row[order], gain[order])
+    return greater[hits.document] + place
+
+
+def _among_equals(row: Ints, gain: Floats) -> Ints:
+    """int64[n]: place, from 1, of each among its neighbours of the same row and gain."""
+    index = np.arange(len(row))
+    starts = np.concatenate([[True], (row[1:] != row[:-1]) | (gain[1:] != gain[:-1])])[: len(row)]
+    return index - np.maximum.accumulate(np.where(starts, index, 0)) + 1
