@@ -1,12 +1,15 @@
-"""A joined run seen aspect by aspect: what combining measures ask for scores and labels."""
+"""A joined run seen aspect by aspect, or by subtopic: what combining measures ask for scores and labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Joined, Qrels
 from cupel_measures.pool import Pool
 from cupel_measures.rows import Rows
+from cupel_measures.subtopics import SubtopicPool, SubtopicRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +25,8 @@ class View:
         arguments = measure.arguments
         if measure.declaration.combines:
             return measure.declaration.compute(self, **arguments)
+        if measure.declaration.subtopics:
+            return _computed(measure, self.by_subtopic, arguments)
         own = arguments["aspect"]
         return self.score_in(measure, self.pool(aspect or own or self.qrels.aspects[0].name))
 
@@ -29,10 +34,13 @@ class View:
         """float64[rows]: a single-aspect measure under the labels of `pool`."""
         arguments = measure.arguments
         arguments.pop("aspect")
-        rows = self._rows(pool)
-        return measure.declaration.compute(
-            rows.condensed if arguments.pop("judged_only", False) else rows, **arguments
-        )
+        return _computed(measure, self._rows(pool), arguments)
+
+    @cached_property
+    def by_subtopic(self) -> SubtopicRows:
+        """The rows under the judgments by subtopic; MeasureError where the qrels have none."""
+        negatives_judged = self.joined.profile.negatives_judged
+        return SubtopicRows.of(self.joined, SubtopicPool.of(self.qrels, negatives_judged=negatives_judged))
 
     def pool(self, aspect: str) -> Pool:
         """The judgments of one aspect, negative grades taken as the profile says."""
@@ -49,3 +57,9 @@ class View:
         if id(pool) not in self.rows:
             self.rows[id(pool)] = Rows.of(self.joined, pool)
         return self.rows[id(pool)]
+
+
+def _computed(measure: Measure, rows: Rows | SubtopicRows, arguments: dict[str, Any]) -> Floats:
+    """The measure's function, over judged documents only where that is among its `arguments`."""
+    seen = rows.condensed if arguments.pop("judged_only", False) else rows
+    return measure.declaration.compute(seen, **arguments)
