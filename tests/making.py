@@ -9,11 +9,13 @@ import numpy as np
 
 from cupel_measures.evaluating import evaluate
 from cupel_measures.grammar import parse
-from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Ids, Joined, LabelSet, Qrels
+from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Ids, Joined, LabelSet, Qrels, Subtopics
 from cupel_measures.profiles import DEFAULT, Profile
 
 Judgments = Mapping[str, Mapping[str, int]]
 """topic -> document -> label index on the aspect's scale; a negative one is a negative grade."""
+BySubtopic = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""topic -> document -> subtopic -> judgment."""
 Scored = Mapping[str, Mapping[str, float]]
 """topic -> document -> score."""
 
@@ -23,14 +25,17 @@ def scale(highest: int, name: str = "relevance") -> Aspect:
 
 
 def qrels_of(
-    judgments: Mapping[Aspect, Judgments] | Judgments, label_sets: Mapping[str, LabelSet] | None = None
+    judgments: Mapping[Aspect, Judgments] | Judgments,
+    label_sets: Mapping[str, LabelSet] | None = None,
+    subtopics: BySubtopic | None = None,
 ) -> Qrels:
-    """Qrels of one aspect 0..highest, or of the aspects that are the keys."""
+    """Qrels of one aspect 0..highest, or of the aspects that are the keys, and of judgments by subtopic."""
     if not any(isinstance(key, Aspect) for key in judgments):
         grades = [grade for documents in judgments.values() for grade in documents.values()]  # type: ignore[union-attr]
         judgments = {scale(max([1, *grades])): judgments}  # type: ignore[dict-item]
-    topics = sorted({topic for of_aspect in judgments.values() for topic in of_aspect})
-    pools = [sorted({d for a in judgments.values() for d in a.get(topic, {})}) for topic in topics]
+    everything = [*judgments.values(), subtopics or {}]
+    topics = sorted({topic for some in everything for topic in some})
+    pools = [sorted({d for some in everything for d in some.get(topic, {})}) for topic in topics]  # type: ignore[attr-defined]
     labels = [
         [
             max(NEGATIVE, of_aspect.get(topic, {}).get(document, ABSENT - 1))
@@ -48,7 +53,24 @@ def qrels_of(
         Ids.of([document.encode() for pool in pools for document in pool]),
         np.array(labels, dtype=np.int32).reshape(len(judgments), -1),
         label_sets or {},
+        None if subtopics is None else _subtopics_of(subtopics, topics, pools),
     )
+
+
+def _subtopics_of(judged: BySubtopic, topics: list[str], pools: list[list[str]]) -> Subtopics:
+    names = sorted({name for of in judged.values() for by_name in of.values() for name in by_name})
+    pooled = [(topic, document) for topic, pool in zip(topics, pools, strict=True) for document in pool]
+    rows = [
+        (place, names.index(name), judgment)
+        for place, (topic, document) in enumerate(pooled)
+        for name, judgment in sorted(judged.get(topic, {}).get(document, {}).items())
+    ]
+    return Subtopics(tuple(names), *np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy())
+
+
+def diverse(judged: BySubtopic) -> Qrels:
+    """Qrels with judgments by subtopic alone."""
+    return qrels_of({scale(1): {}}, subtopics=judged)
 
 
 def ranked(*documents: str) -> dict[str, float]:

@@ -233,6 +233,20 @@ def test_json_tells_the_scale_type_on_the_aspects_at_hand() -> None:
     assert [one["scale"] for one in story["measures"]] == ["interval", "neither", "neither", "interval"]
 
 
+def test_values_above_the_greedy_ideal_bring_a_remark(folder: Path) -> None:
+    subtopics = {"b": "123", "c": "456", "z": "124"}  # the greedy ideal begins with z, the largest id
+    rows = [f"1 {subtopic} {document} 1\n" for document, of in subtopics.items() for subtopic in of]
+    (folder / "subtopics.txt").write_text("".join(rows))
+    (folder / "better.txt").write_text("1 Q0 b 1 2 r\n1 Q0 c 2 1 r\n")
+    (folder / "c.yaml").write_text(
+        "aspects: {relevance: {labels: [0, 1, 2]}}\n"
+        "qrels: [{file: qrels.txt, aspect: relevance}, {file: subtopics.txt, layout: subtopics}]\n"
+    )
+    above = cupel("c.yaml", "better.txt", "-m", "alpha_nDCG@2 AP").stderr
+    assert "alpha_nDCG@2: 1 value above 1, as the greedy ideal is not always the best; cap=True" in above
+    assert "above 1" not in cupel("c.yaml", "better.txt", "-m", "alpha_nDCG(cap=True)@2 NRBP").stderr
+
+
 @pytest.mark.usefixtures("folder")
 def test_without_measures_some_usual_ones_are_computed() -> None:
     plain = values(cupel("qrels.txt", "good.txt", "--format", "jsonl"))

@@ -40,6 +40,11 @@ def test_every_name_has_a_page_with_its_parameters(name: str) -> None:
         assert parameter.kind.expects in page.stdout
 
 
+def test_without_an_aspect_there_is_no_threshold_of_one() -> None:
+    assert "default: the aspect's threshold" in cupel("measures", "AP").stdout
+    assert "default: the aspect's threshold" not in cupel("measures", "alpha_nDCG").stdout
+
+
 def test_a_whole_text_is_explained_with_its_canonical_form() -> None:
     lines = [line.split() for line in cupel("measures", "ndcg_cut_10").stdout.splitlines()]
     assert ["canonical", "text", "nDCG@10"] in lines

@@ -18,7 +18,9 @@ draw = random.Random(7)
 documents = [f"d{i}" for i in range(400)]
 judged = {scale(3, name): {str(t): {d: draw.randrange(4) for d in draw.sample(documents, 200)}
           for t in range(20)} for name in ("relevance", "quality")}
-qrels = qrels_of(judged)
+subtopics = {str(t): {d: {f"s{draw.randrange(6)}": draw.randrange(3) for _ in range(3)}
+             for d in draw.sample(documents, 200)} for t in range(20)}
+qrels = qrels_of(judged, subtopics=subtopics)
 run = {str(t): {d: draw.random() for d in draw.sample(documents, 300)} for t in range(20)}
 measures = parse_many(
     "all_trec ERR@20 RBP(p=0.95) nDCG(dcg=exp-log2) CAM(of=nDCG) MM(of=RBP) TOMA(of=nDCG)"
@@ -26,6 +28,8 @@ measures = parse_many(
     " RBTO@250 RBTO(gains={2:2.3,3:3.7})@250"
     " INST INSQ(T=2) BPM(T=3)@20 SDCG@20 NERR8@20 NERR9@20 NERR10 NERR11 Compat Compat(normalize=False)"
     " Accuracy Q Q(beta=10)@20"
+    " alpha_nDCG(alpha=0.9)@20 alpha_DCG@20 ERR_IA(alpha=0.3)@20 nERR_IA NRBP(beta=0.8) nNRBP(alpha=0.3)"
+    " AP_IA P_IA@10 StRecall@5"
 )
 values = evaluate(qrels, joined_of(run, qrels), measures).values
 print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))

@@ -59,6 +59,8 @@ class Measure:
         Raises MeasureError where it names an aspect that the collection lacks.
         """
         arguments = self.arguments
+        if self.declaration.subtopics:
+            return self
         if not self.declaration.combines:
             self._known([arguments["aspect"] or aspects[0].name], aspects)
             return self
@@ -152,7 +154,8 @@ def _measure_within(value: Any, kind: Kind) -> Measure:
         inner = measure_of(call) if isinstance(call, Call) else call
     except MeasureError as problem:
         raise ParameterError(str(problem)) from None
-    if inner.declaration.combines or inner.declaration.aggregate != "mean":
+    declaration = inner.declaration
+    if declaration.combines or declaration.subtopics or declaration.aggregate != "mean":
         raise kind.refuse(inner)
     if inner.arguments["aspect"] is not None:
         raise ParameterError(f"{inner}: leave its aspect out; a combining measure goes over several")

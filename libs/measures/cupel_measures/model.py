@@ -160,10 +160,13 @@ class Qrels:
         return {**self.__dict__, "cache": {}}  # another process makes its own tables
 
     @classmethod
-    def empty(cls, aspects: tuple[Aspect, ...], label_sets: Mapping[str, LabelSet]) -> "Qrels":
-        """Qrels without topics."""
+    def empty(
+        cls, aspects: tuple[Aspect, ...], label_sets: Mapping[str, LabelSet], *, subtopics: bool = True
+    ) -> "Qrels":
+        """Qrels without topics, which may get judgments by subtopic unless `subtopics` is false."""
         none = np.zeros((len(aspects), 0), dtype=np.int32)
-        return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets)
+        by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
+        return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets, by_subtopic)
 
     def aspect_index(self, name: str) -> int:
         """Index of the aspect called `name`; KeyError if there is none."""

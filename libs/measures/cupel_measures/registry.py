@@ -43,6 +43,7 @@ class Declaration:
 
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
     bounds: least and greatest value. combines: whether it combines aspects by an inner measure.
+    subtopics: whether it sees judgments by subtopic rather than an aspect.
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
@@ -59,6 +60,7 @@ class Declaration:
     scale: ScaleType | Literal["depends"]
     source: str
     combines: bool
+    subtopics: bool
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
     scale_rule: ScaleRule | None
@@ -103,19 +105,21 @@ def measure(
     scale: ScaleType | ScaleRule = "neither",
     judged_only: bool = True,
     combines: bool = False,
+    subtopics: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
     by_scale: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
-    Every single-aspect measure also takes `aspect`, and `judged_only` unless it makes no sense.
+    Every single-aspect measure also takes `aspect`; it and every measure of subtopics take `judged_only`
+    unless it makes no sense.
     """
 
     def declared(compute: Callable[..., Floats]) -> Callable[..., Floats]:
         parameters = _parameters(compute)
         if not combines:
-            parameters |= _common(judged_only)
+            parameters |= _common(judged_only=judged_only, aspect=not subtopics)
         declaration = Declaration(
             compute.__name__,
             compute,
@@ -127,6 +131,7 @@ def measure(
             "depends" if callable(scale) else scale,
             source,
             combines,
+            subtopics,
             exempt or {},
             exact,
             scale if callable(scale) else None,
@@ -140,12 +145,12 @@ def measure(
     return declared
 
 
-def _common(judged_only: bool) -> dict[str, Parameter]:
+def _common(**wanted: bool) -> dict[str, Parameter]:
     kinds = {"judged_only": (OneFlag, False), "aspect": (AspectName, None)}
     return {
         name: Parameter(name, _kind(annotation), default)
         for name, (annotation, default) in kinds.items()
-        if name != "judged_only" or judged_only
+        if wanted[name]
     }
 
 

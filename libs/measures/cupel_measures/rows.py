@@ -30,6 +30,12 @@ class Hits:
     document: NDArray[np.int32]
     rows: int
 
+    @classmethod
+    def of(cls, joined: Joined) -> "Hits":
+        """All hits of `joined`."""
+        rows = len(joined.retrieved)
+        return cls(np.repeat(np.arange(rows), np.diff(joined.offsets)), joined.rank, joined.document, rows)
+
     def within(self, cutoff: int | Ints | None) -> "Hits":
         """Those at ranks up to `cutoff`: one for all, or int64[rows]; None keeps all."""
         if cutoff is None:
@@ -40,6 +46,11 @@ class Hits:
     def only(self, mask: Mask) -> "Hits":
         """Those in `mask`, bool[n]."""
         return Hits(self.row[mask], self.rank[mask], self.document[mask], self.rows)
+
+    @property
+    def condensed(self) -> "Hits":
+        """The same, ranked among themselves."""
+        return Hits(self.row, self.count.astype(np.int32), self.document, self.rows)
 
     @cached_property
     def count(self) -> Ints:
@@ -95,9 +106,7 @@ class Rows:
 
     @classmethod
     def of(cls, joined: Joined, pool: Pool) -> "Rows":
-        rows = len(joined.retrieved)
-        row = np.repeat(np.arange(rows), np.diff(joined.offsets))
-        return cls(pool, joined.profile, joined.retrieved, Hits(row, joined.rank, joined.document, rows))
+        return cls(pool, joined.profile, joined.retrieved, Hits.of(joined))
 
     @property
     def number(self) -> int:
@@ -146,8 +155,7 @@ class Rows:
     def condensed(self) -> "Rows":
         """The same rows after removing every document that is not judged (trec_eval's -J)."""
         judged = self.judged()
-        hits = Hits(judged.row, judged.count.astype(np.int32), judged.document, judged.rows)
-        return Rows(self.pool, self.profile, judged.number, hits)
+        return Rows(self.pool, self.profile, judged.number, judged.condensed)
 
 
 def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Floats:

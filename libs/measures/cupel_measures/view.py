@@ -1,13 +1,15 @@
-"""A joined run seen aspect by aspect: what combining measures ask for scores and labels."""
+"""A joined run seen aspect by aspect, or by subtopic: what combining measures ask for scores and labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from cupel_measures.measure import Measure
 from cupel_measures.model import Exact, Floats, Joined, Qrels
 from cupel_measures.pool import Pool
 from cupel_measures.rows import Rows
+from cupel_measures.subtopics import SubtopicPool, SubtopicRows
 from cupel_measures.syntax import MeasureError
 
 
@@ -23,6 +25,8 @@ class View:
         """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
         if measure.declaration.combines:
             return measure.declaration.compute(self, **measure.arguments)
+        if measure.declaration.subtopics:
+            return _computed(measure, self.by_subtopic, measure.arguments)
         return self.score_in(measure, self._pool_of(measure, aspect))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
@@ -51,6 +55,12 @@ class View:
         rows = self._rows(pool)
         return rows.condensed if arguments.pop("judged_only", False) else rows, arguments
 
+    @cached_property
+    def by_subtopic(self) -> SubtopicRows:
+        """The rows under the judgments by subtopic; MeasureError where the qrels have none."""
+        negatives_judged = self.joined.profile.negatives_judged
+        return SubtopicRows.of(self.joined, SubtopicPool.of(self.qrels, negatives_judged=negatives_judged))
+
     def pool(self, aspect: str) -> Pool:
         """The judgments of one aspect, negative grades taken as the profile says."""
         return Pool.of(self.qrels, aspect, negatives_judged=self.joined.profile.negatives_judged)
@@ -66,6 +76,12 @@ class View:
         if id(pool) not in self.rows:
             self.rows[id(pool)] = Rows.of(self.joined, pool)
         return self.rows[id(pool)]
+
+
+def _computed(measure: Measure, rows: SubtopicRows, arguments: dict[str, Any]) -> Floats:
+    """The measure's function, over judged documents only where that is among its `arguments`."""
+    seen = rows.condensed if arguments.pop("judged_only", False) else rows
+    return measure.declaration.compute(seen, **arguments)
 
 
 def _exactly(measure: Measure) -> Callable[..., Sequence[Exact]]:

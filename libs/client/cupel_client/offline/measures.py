@@ -150,7 +150,8 @@ def _expectation(parameter: Parameter, declaration: Declaration) -> str:
     after = " (written after @)" if parameter.name == declaration.at else ""
     if parameter.default is REQUIRED:
         return f"{parameter.kind.expects}{after}; needed"
-    default = _DEFAULTS.get(parameter.name, "none") if parameter.default is None else str(parameter.default)
+    left_out = _DEFAULTS | ({"rel": "1"} if declaration.subtopics else {})
+    default = left_out.get(parameter.name, "none") if parameter.default is None else str(parameter.default)
     return f"{parameter.kind.expects}{after}; default: {default}"
 
 

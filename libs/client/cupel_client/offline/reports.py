@@ -1,5 +1,6 @@
 """The result of `cupel evaluate` in every format."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from cupel_client.offline import verdicts
 from cupel_client.offline.scoring import Job, Scored
 from cupel_client.offline.tables import show_blocks
 from cupel_client.output import write_csv, write_json, write_jsonl
+from cupel_measures.diversity import OVER_GREEDY, above_ideal
 from cupel_measures.evaluating import SCORING_VERSION
 from cupel_measures.grammar import Measure
 from cupel_measures.model import Aspect
@@ -77,6 +79,22 @@ class Report:
         if inferred and scaled:
             aspects = ", ".join(inferred)
             yield f"{', '.join(scaled)}: values depend on the scale, which is inferred for {aspects}."
+        for measure, number in self._above_ideal().items():
+            values = f"{number} value{'s' * (number != 1)} above 1"
+            yield f"{measure}: {values}, as the greedy ideal is not always the best; cap=True makes them 1."
+
+    def _above_ideal(self) -> dict[Measure, int]:
+        """How many values are above their greedy ideal's, by measure, where there are any."""
+        found = Counter(
+            {
+                measure: sum(
+                    int(above_ideal(one.values[place]).sum()) for one in self.scored.values() if one.values
+                )
+                for place, measure in enumerate(self.measures)
+                if measure.declaration.bounds == OVER_GREEDY
+            }
+        )
+        return dict(+found)
 
 
 def _depends_on_scale(measure: Measure) -> bool:

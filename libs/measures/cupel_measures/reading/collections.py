@@ -244,7 +244,10 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
     texts = _texts(parts["texts"], files) if "texts" in parts else None
     profile = _profile(parts["profile"]) if "profile" in parts else DEFAULT
-    measures = _measures(parts["measures"], aspects, label_sets) if "measures" in parts else ()
+    # files that can't be told apart are reported already
+    subtopics = not sources or any(file.columns == SUBTOPICS for file in sources)
+    bare = Qrels.empty(tuple(aspects), label_sets, subtopics=subtopics)
+    measures = _measures(parts["measures"], bare) if "measures" in parts else ()
     qrels = _judgments(document, aspects, sources, titles, limits)
     if qrels is not None:
         qrels = replace(qrels, label_sets=label_sets)
@@ -337,8 +340,8 @@ def _profile(place: Place) -> Profile:
     return PROFILES.get(name or "", DEFAULT)
 
 
-def _measures(place: Place, aspects: Sequence[Aspect], label_sets: Mapping[str, LabelSet]) -> tuple[str, ...]:
-    """Canonical texts, each once, in the order given."""
+def _measures(place: Place, bare: Qrels) -> tuple[str, ...]:
+    """Canonical texts, each once, in the order given; `bare`: the collection's qrels without any judgment."""
     from cupel_measures.evaluating import check  # late: without a plan no measure is needed
     from cupel_measures.grammar import parse_many
     from cupel_measures.syntax import MeasureError
@@ -350,8 +353,8 @@ def _measures(place: Place, aspects: Sequence[Aspect], label_sets: Mapping[str, 
         try:
             for measure in parse_many(item.word("a measure, such as nDCG@10") or ""):
                 texts.append(str(measure))
-                if aspects:
-                    check(Qrels.empty(tuple(aspects), label_sets), [measure])
+                if bare.aspects:
+                    check(bare, [measure])
         except MeasureError as problem:
             item.wrong(MEASURE, str(problem))
     return tuple(dict.fromkeys(texts))

@@ -1,0 +1,275 @@
+"""Measures of novelty and diversity, over judgments by subtopic (spec 7.1; compatibility.md 2.2).
+
+What they share: m is the number of subtopics of a topic with at least one relevant document; others don't
+count. A document is relevant to a subtopic where its judgment is at least `rel`, 1 if not given; a negative
+or missing judgment never is. Its novelty gain at rank r is
+
+    NG(r) = sum over the subtopics it is relevant to of (1 - alpha)^C(r-1),
+
+C(r-1) being how many documents above are relevant to the same subtopic.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures import discounts
+from cupel_measures.model import Floats
+from cupel_measures.parameters import Cutoff, Number, OneFlag, Rel, Share
+from cupel_measures.pool import Mask
+from cupel_measures.registry import measure
+from cupel_measures.rows import divided
+from cupel_measures.subtopics import SubtopicRows
+from cupel_measures.syntax import MeasureError
+
+Continuation = Annotated[float, Number("a number from 0 to 1, 1 excluded", 0, 1, (1,))]
+Discounted = Callable[[Floats, NDArray[np.integer]], Floats]
+"""What gains are worth at their ranks."""
+
+OVER_GREEDY = (0.0, math.e / (math.e - 1.0))
+"""Bounds of a value divided by the greedy ideal's: at every depth the greedy choice reaches at least
+1 - 1/e of the best possible coverage (Nemhauser, Wolsey and Fisher 1978)."""
+
+DEEPEST = 1_000_000
+"""The largest cutoff of a normaliser that goes over all ranks."""
+
+
+def above_ideal(values: Floats) -> Mask:
+    """Which values are above those of the greedy ideal, and not by rounding alone."""
+    return values > 1.0 + 1e-9
+
+
+def by_log(gains: Floats, ranks: NDArray[np.integer]) -> Floats:
+    return gains / discounts.log2(ranks)
+
+
+def by_rank(gains: Floats, ranks: NDArray[np.integer]) -> Floats:
+    return gains / ranks
+
+
+def _by_power(beta: float) -> Discounted:
+    return lambda gains, ranks: gains * discounts.power(float(beta), ranks)
+
+
+def _novelty_sum(
+    rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
+) -> Floats:
+    """float64[rows]: sum over ranks r <= k of NG(r), discounted."""
+    hits, gains = rows.novelty(rel, float(alpha))
+    if cutoff is not None:
+        seen = hits.rank <= cutoff
+        hits, gains = hits.only(seen), gains[seen]
+    return hits.sum(discounted(gains, hits.rank))
+
+
+def _over_ideal(
+    rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None, cap: bool
+) -> Floats:
+    """float64[rows]: the sum divided by that of the topic's greedy ideal ranking."""
+    found = _novelty_sum(rows, discounted, rel, alpha, cutoff)
+    ideal = _novelty_sum(rows.pool.ideal(rel, float(alpha), cutoff), discounted, rel, alpha, cutoff)
+    values = divided(found, ideal[rows.topic])
+    return np.minimum(values, 1.0) if cap else values
+
+
+def _over_all_new(
+    rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
+) -> Floats:
+    """float64[rows]: the sum divided by that of documents which are each relevant to all m subtopics."""
+    if cutoff is None or cutoff > DEEPEST:
+        raise MeasureError(
+            f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
+            "normalise=False takes any, or none"
+        )
+    best = _all_new(discounted, float(alpha), cutoff) * rows.number(rel).astype(np.float64)
+    # summation in another order can lift a perfect ranking an ulp above the normaliser
+    return np.minimum(divided(_novelty_sum(rows, discounted, rel, alpha, cutoff), best), 1.0)
+
+
+@lru_cache(maxsize=256)
+def _all_new(discounted: Discounted, alpha: float, cutoff: int) -> float:
+    """Sum over ranks r <= k of (1 - alpha)^(r - 1) discounted, one rank after another."""
+    ranks = np.arange(1, cutoff + 1)
+    return float(np.cumsum(discounted(discounts.power(1.0 - alpha, ranks), ranks))[-1])
+
+
+@measure(
+    source="Clarke et al., SIGIR 2008; ndeval alpha-nDCG",
+    aliases=("α_nDCG",),
+    bounds=OVER_GREEDY,
+    subtopics=True,
+)
+def alpha_nDCG(
+    rows: SubtopicRows,
+    *,
+    cutoff: Cutoff | None = None,
+    rel: Rel | None = None,
+    alpha: Share = 0.5,
+    cap: OneFlag = False,
+) -> Floats:
+    """Normalised discounted gain of novelty: what a document repeats counts less, by subtopic.
+
+    alpha_nDCG@k = alpha_DCG@k / alpha_DCG@k of an ideal ranking, alpha_DCG@k = sum over r <= k of
+    NG(r) / log2(1 + r), NG(r) = sum over the document's subtopics of (1 - alpha)^C(r-1), where C(r-1)
+    documents above are relevant to the same subtopic. `alpha` is the chance that one document on a
+    subtopic is enough; at 0 repetition is no loss.
+
+    The best ranking is too costly to find, so the ideal is greedy: of the judged documents not yet taken,
+    always the one of the largest gain (ties, to 12 decimals: the largest document id). It is not always
+    the best, so a ranking may score slightly above 1. Such values are left as they are; `cap=True` makes
+    them 1. A topic without a relevant document scores 0.
+    """
+    return _over_ideal(rows, by_log, rel, alpha, cutoff, cap)
+
+
+@measure(
+    source="Clarke et al., SIGIR 2008; ndeval alpha-DCG",
+    aliases=("α_DCG",),
+    bounds=(0.0, math.inf),
+    subtopics=True,
+)
+def alpha_DCG(
+    rows: SubtopicRows,
+    *,
+    cutoff: Cutoff | None = None,
+    rel: Rel | None = None,
+    alpha: Share = 0.5,
+    normalise: OneFlag = True,
+) -> Floats:
+    """Discounted gain of novelty, by default over that of a ranking no collection could better.
+
+    The sum over r <= k of NG(r) / log2(1 + r), divided by m * sum over r <= k of (1 - alpha)^(r-1) /
+    log2(1 + r), the value of documents that are each relevant to all m subtopics. This is ndeval's value,
+    but at k = 1, where ndeval forgets to divide. It needs a cutoff. `normalise=False` leaves the sum
+    undivided, and without upper bound: gains grow with the number of subtopics.
+    """
+    if normalise:
+        return _over_all_new(rows, by_log, rel, alpha, cutoff)
+    return _novelty_sum(rows, by_log, rel, alpha, cutoff)
+
+
+@measure(source="Chapelle et al., CIKM 2009; Hui, PIKM 2014, eq. 2; ndeval ERR-IA", subtopics=True)
+def ERR_IA(
+    rows: SubtopicRows,
+    *,
+    cutoff: Cutoff | None = None,
+    rel: Rel | None = None,
+    alpha: Share = 0.5,
+    normalise: OneFlag = True,
+) -> Floats:
+    """Intent-aware expected reciprocal rank: the mean over subtopics of ERR, for binary judgments.
+
+    ERR of a subtopic = sum over r <= k of 1/r * R(r) * product over j < r of (1 - R(j)), where R is
+    `alpha` for a document that is relevant to it, else 0: the chance that the reader is satisfied and
+    stops. With the default of 1/2 that is (2^g - 1) / 2^gmax for labels 0 and 1. All m subtopics are
+    equally likely, so ERR_IA = alpha / m * sum over r <= k of NG(r) / r.
+
+    By default this is divided by alpha * sum over r <= k of (1 - alpha)^(r-1) / r, what a ranking of
+    documents relevant to every subtopic would get: ndeval's value, but at k = 1, where ndeval forgets to
+    divide. That needs a cutoff. `normalise=False` gives the plain mean, at any depth; runs are ordered
+    alike. Equation 2 is printed without the factor R(r), and would have no bound (reading 23).
+    """
+    if normalise:
+        return _over_all_new(rows, by_rank, rel, alpha, cutoff)
+    found = float(alpha) * _novelty_sum(rows, by_rank, rel, alpha, cutoff)
+    return divided(found, rows.number(rel))
+
+
+@measure(
+    source="Chapelle et al., CIKM 2009; ndeval nERR-IA",
+    bounds=OVER_GREEDY,
+    subtopics=True,
+)
+def nERR_IA(
+    rows: SubtopicRows,
+    *,
+    cutoff: Cutoff | None = None,
+    rel: Rel | None = None,
+    alpha: Share = 0.5,
+    cap: OneFlag = False,
+) -> Floats:
+    """Normalised ERR_IA: divided by that of the topic's greedy ideal ranking.
+
+    The sum over r <= k of NG(r) / r, over the same sum of the ideal ranking of alpha_nDCG. As there, a value
+    may lie slightly above 1 because the ideal is greedy; `cap=True` makes it 1.
+    """
+    return _over_ideal(rows, by_rank, rel, alpha, cutoff, cap)
+
+
+@measure(
+    source="Clarke, Kolla and Vechtomova, ICTIR 2009; Hui, PIKM 2014, eq. 3; ndeval NRBP",
+    subtopics=True,
+)
+def NRBP(
+    rows: SubtopicRows,
+    *,
+    rel: Rel | None = None,
+    alpha: Share = 0.5,
+    beta: Continuation = 0.5,
+    literal: OneFlag = False,
+) -> Floats:
+    """Novelty- and rank-biased precision, of a reader who goes on to the next document with chance `beta`.
+
+    NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r); the whole run counts.
+    With one subtopic and alpha = 0 it is RBP with p = beta. Equation 3 prints C(r) where the gain has
+    C(r-1), which is 1 - alpha times this value and never exceeds that; `literal=True` computes it so
+    (reading 24).
+    """
+    kept = 1.0 - float(alpha)
+    found = (1.0 - kept * float(beta)) * _novelty_sum(rows, _by_power(beta), rel, alpha, None)
+    values = np.minimum(divided(found, rows.number(rel)), 1.0)
+    return kept * values if literal else values
+
+
+@measure(
+    source="Clarke, Kolla and Vechtomova, ICTIR 2009; ndeval nNRBP",
+    bounds=OVER_GREEDY,
+    subtopics=True,
+)
+def nNRBP(
+    rows: SubtopicRows,
+    *,
+    rel: Rel | None = None,
+    alpha: Share = 0.5,
+    beta: Continuation = 0.5,
+    cap: OneFlag = False,
+) -> Floats:
+    """Normalised NRBP: divided by that of the topic's greedy ideal ranking, the one of alpha_nDCG.
+
+    As there, a value may lie slightly above 1 because the ideal is greedy; `cap=True` makes it 1. A topic
+    without a relevant document scores 0, where ndeval has no number.
+    """
+    return _over_ideal(rows, _by_power(beta), rel, alpha, None, cap)
+
+
+@measure(source="Agrawal et al., WSDM 2009; ndeval MAP-IA", aliases=("MAP_IA",), subtopics=True)
+def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
+    """Intent-aware average precision: the mean over the m subtopics of AP, each with its own R.
+
+    AP of a subtopic = 1/R * sum over ranks r of documents relevant to it of C(r) / r; all subtopics are
+    equally likely. A topic without a relevant document scores 0.
+    """
+    pairs = rows.pairs(rel)
+    terms = (pairs.seen + 1) / pairs.hits.rank / pairs.size
+    return np.minimum(divided(pairs.hits.sum(terms), rows.number(rel)), 1.0)
+
+
+@measure(source="Agrawal et al., WSDM 2009; ndeval P-IA", subtopics=True)
+def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
+    """Intent-aware precision: the mean over the m subtopics of P@k.
+
+    Relevant (document, subtopic) pairs among the first k documents, divided by k m, however short the run.
+    """
+    found = rows.pairs(rel).hits.within(cutoff).number
+    return divided(found / cutoff, rows.number(rel))
+
+
+@measure(source="Zhai, Cohen and Lafferty, SIGIR 2003; ndeval strec", subtopics=True)
+def StRecall(rows: SubtopicRows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
+    """Subtopic recall: the share of the m subtopics that some document among the first k is relevant to."""
+    pairs = rows.pairs(rel)
+    return divided(pairs.hits.only(pairs.seen == 0).within(cutoff).number, rows.number(rel))
