@@ -7,7 +7,9 @@ from functools import lru_cache
 
 import cupel_measures.multiaspect
 import cupel_measures.ranked
-import cupel_measures.sets  # noqa: F401  (each declares its measures)
+import cupel_measures.rankerror
+import cupel_measures.sets
+import cupel_measures.understandability  # noqa: F401  (each declares its measures)
 from cupel_measures import trec_names
 from cupel_measures.measure import Measure, measure_of
 from cupel_measures.registry import DECLARATIONS, Declaration

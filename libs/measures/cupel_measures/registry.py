@@ -40,7 +40,7 @@ class Declaration:
     """A declared measure.
 
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
-    bounds: least and greatest value. combines: whether it combines aspects by an inner measure.
+    bounds: least and greatest value. combines: whether it combines aspects.
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     """
 

@@ -160,6 +160,8 @@ _DEFAULTS = {
     "aspect": "the first of the collection",
     "aspects": "all of the collection",
     "weights": "equal",
+    "understandability": "all but the first, or the topical one",
+    "thresholds": "the aspects'",
     "gains": "the aspect's",
     "embedding": "the aspects'",
 }
