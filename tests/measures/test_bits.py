@@ -20,7 +20,10 @@ judged = {scale(3, name): {str(t): {d: draw.randrange(4) for d in draw.sample(do
           for t in range(20)} for name in ("relevance", "quality")}
 qrels = qrels_of(judged)
 run = {str(t): {d: draw.random() for d in draw.sample(documents, 300)} for t in range(20)}
-measures = parse_many("all_trec ERR@20 RBP(p=0.95) nDCG(dcg=exp-log2) CAM(of=nDCG) MM(of=RBP) TOMA(of=nDCG)")
+measures = parse_many(
+    "all_trec ERR@20 RBP(p=0.95) nDCG(dcg=exp-log2) CAM(of=nDCG) MM(of=RBP) TOMA(of=nDCG) WHAM(of=nDCG)"
+    " NLRE NLRE(ties=reverse) NGRE NWCS SetG uRBP@50 uRBPgr@50 RBP_u(graded=True) H(of=nDCG)"
+)
 values = evaluate(qrels, joined_of(run, qrels), measures).values
 print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))
 """
