@@ -62,12 +62,14 @@ class Block:
         return self.memory[aspect, ties]
 
     def _positions(self, badness: NDArray[np.int32], ties: str) -> Ints:
-        turned = -self.rank if ties == "reverse" else self.rank
-        order = np.lexsort((turned, badness, self.row))
+        key = self.row * (1 - badness.min(initial=0)) + badness  # by row, then best first, in one sort
+        if ties == "reverse":
+            order = len(key) - 1 - np.argsort(key[::-1], kind="stable")
+        else:
+            order = np.argsort(key, kind="stable")
         position = self.rank  # sorting leaves every row where it is
         if ties == "min":
-            key = np.stack([self.row[order], badness[order]])
-            first = np.r_[True, (key[:, 1:] != key[:, :-1]).any(axis=0)][: len(order)]
+            first = np.diff(key[order], prepend=key.min(initial=0) - 1) > 0
             leader = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
             position = position[leader]
         placed = np.empty_like(position)
