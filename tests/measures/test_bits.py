@@ -30,6 +30,7 @@ measures = parse_many(
     " Accuracy Q Q(beta=10)@20"
     " alpha_nDCG(alpha=0.9)@20 alpha_DCG@20 ERR_IA(alpha=0.3)@20 nERR_IA NRBP(beta=0.8) nNRBP(alpha=0.3)"
     " AP_IA P_IA@10 StRecall@5"
+    " WHAM(of=nDCG) NLRE NLRE(ties=reverse) NGRE NWCS SetG uRBP@50 uRBPgr@50 RBP_u(graded=True) H(of=nDCG)"
 )
 values = evaluate(qrels, joined_of(run, qrels), measures).values
 print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))

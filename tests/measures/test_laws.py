@@ -35,6 +35,12 @@ def example(parameter: Parameter) -> Any:
             return example(Parameter(parameter.name, last, None))
         case kinds.Weighting():
             return {"relevance": 0.7, "credibility": 0.3}
+        case kinds.Balance():
+            return {"relevance": 2, "credibility": 0.1}
+        case kinds.Table(value=kinds.Table()):
+            return {"credibility": {1: 0.3}}
+        case kinds.Table() if parameter.name == "thresholds":
+            return {"credibility": 2}
         case kinds.Table() if parameter.name == "embedding":
             return {"credibility": [0, 0, 2]}
         case kinds.Table():
@@ -43,8 +49,12 @@ def example(parameter: Parameter) -> Any:
             return [0.25, 0.5, 0.75]
         case kinds.Numbers():
             return [4, 3, 2, 1, 1, 1, 0, 0, 0, 0][:10]
+        case kinds.NameOrNames():
+            return "credibility"
         case kinds.Words():
             return ["relevance", "credibility"]
+        case kinds.Inner(by_aspect=True) if parameter.default is not REQUIRED:
+            return {"relevance": "RBP@3", "credibility": "RR"}
         case kinds.Inner():
             return parse("nDCG@3")
         case kinds.Word(choices=choices) if choices:
@@ -53,8 +63,8 @@ def example(parameter: Parameter) -> Any:
             return {"aspect": "credibility", "label_set": "observed"}[parameter.name]
 
 
-PARTNERS = {"d": {"documents": 50}}
-"""Parameters that make sense only with others."""
+GOES_WITH = {("RBP_u", "gains"): {"graded": True}, ("Utility", "d"): {"documents": 50}}
+"""What a parameter of a measure needs beside itself."""
 
 
 def instances(declaration: Declaration) -> list[Measure]:
@@ -69,10 +79,12 @@ def instances(declaration: Declaration) -> list[Measure]:
     if declaration.name == "TOMA":
         inners = [parse(text) for text in ("AP", "Bpref", "RR", "P@2", "ERR(max_gain=scale)", "RBP(rel=3)")]
     else:
-        inners = [parse("AP"), parse("RBP@3")] if declaration.combines else []
+        inners = [parse("AP"), parse("RBP@3")] if "of" in declaration.parameters else []
     varied = [base.having(of=inner) for inner in inners]
+    if declaration.name == "CAM":
+        varied.append(base.having(of={"relevance": "nDCG@3", "credibility": "SetF"}))
     varied += [
-        base.having(**{p.name: example(p)}, **PARTNERS.get(p.name, {}))
+        base.having(**{p.name: example(p)}, **GOES_WITH.get((declaration.name, p.name), {}))
         for p in declaration.parameters.values()
         if p.name != "weighting" and p.default is not REQUIRED
     ]

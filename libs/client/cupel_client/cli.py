@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate:evaluate", "Score runs against qrels."),
     "validate": ("cupel_client.offline.validate:validate", "Say everything that is wrong with files."),
     "measures": ("cupel_client.offline.measures:measures", "List the measures, or explain one."),
+    "simulate": ("cupel_client.offline.simulate:simulate", "Show what measures make of simulated runs."),
     "login": ("cupel_client.online.login:login", "Keep a token for a service."),
     "track": ("cupel_client.online.tracks:track", "Make, list, show and change tracks."),
     "qrels": ("cupel_client.online.qrels:qrels", "Upload judgments, publish them, see what moved."),

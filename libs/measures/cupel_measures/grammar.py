@@ -9,8 +9,10 @@ import cupel_measures.diversity
 import cupel_measures.ideals
 import cupel_measures.multiaspect
 import cupel_measures.ranked
+import cupel_measures.rankerror
 import cupel_measures.scales
 import cupel_measures.sets
+import cupel_measures.understandability
 import cupel_measures.users  # noqa: F401  (each declares its measures)
 from cupel_measures import trec_names
 from cupel_measures.measure import Measure, measure_of

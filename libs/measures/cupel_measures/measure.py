@@ -4,7 +4,7 @@ The text is canonical: aliases resolved, parameters in declared order, defaults 
 and the database go by it (compatibility.md 1.2).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from cupel_measures import trec_names
 from cupel_measures.model import Aspect
 from cupel_measures.parameters import Inner, Kind, ParameterError, nearest
 from cupel_measures.registry import DECLARATIONS, NAMES, REQUIRED, Declaration
-from cupel_measures.syntax import Call, MeasureError, read, shown
+from cupel_measures.syntax import Call, MeasureError, Pairs, read, shown
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,19 @@ class Measure:
         if not self.declaration.combines:
             self._known([arguments["aspect"] or aspects[0].name], aspects)
             return self
+        if "understandability" in arguments:
+            return self._apart(aspects)
         order = [aspect.name for aspect in aspects]
         named = [name for name, _ in arguments.get("weights") or ()]
         embedded = [name for name, _ in arguments.get("embedding") or ()]
-        listed = list(arguments["aspects"] or named or order)
-        self._known([*listed, *named, *embedded], aspects)
+        inner = arguments.get("of")
+        measured = [name for name, _ in inner] if isinstance(inner, Pairs) else []
+        listed = list(arguments["aspects"] or named or measured or order)
+        self._known([*listed, *named, *embedded, *measured], aspects)
+        if measured and sorted(measured) != sorted(listed):
+            raise MeasureError(
+                f"{self}: of is for {shown(measured)}, aspects are {shown(listed)}; give each one a measure"
+            )
         if named and sorted(named) != sorted(listed):
             raise MeasureError(
                 f"{self}: weights are for {shown(named)}, aspects are {shown(listed)}; give each one weight"
@@ -76,6 +84,22 @@ class Measure:
         if unused := [name for name in embedded if name not in listed]:
             raise MeasureError(f"{self}: {unused[0]!r} has an embedding, but is not among its aspects")
         return self.having(aspects=sorted(listed, key=order.index))
+
+    def _apart(self, aspects: Sequence[Aspect]) -> "Measure":
+        """`bound` where understandability is apart from topicality: every aspect but the topical one."""
+        order = [aspect.name for aspect in aspects]
+        arguments = self.arguments
+        topical = arguments.get("aspect") or order[0]
+        named = arguments["understandability"] or [name for name in order if name != topical]
+        self._known([topical, *named], aspects)
+        if not named:
+            raise MeasureError(f"{self}: there is no aspect of understandability here beside {topical!r}")
+        listed = {"understandability": sorted(named, key=order.index)}
+        if "aspect" not in arguments:
+            return self.having(**listed)
+        if topical in named:
+            raise MeasureError(f"{self}: {topical!r} is topicality; understandability is another aspect")
+        return self.having(**listed, aspect=topical)
 
     def _known(self, names: Iterable[str], aspects: Sequence[Aspect]) -> None:
         known = [aspect.name for aspect in aspects]
@@ -106,7 +130,7 @@ def measure_of(call: Call) -> Measure:
 
 def _no_cutoff(declaration: Declaration, call: Call) -> str:
     inner = dict(call.arguments).get("of")
-    if not declaration.combines or inner is None:
+    if not declaration.combines or inner is None or isinstance(inner, Mapping):
         return f"{call.name} takes nothing after @"
     moved = inner if isinstance(inner, Call) else Call(str(inner))
     if moved.name in NAMES and NAMES[moved.name][0].at is None:
@@ -129,8 +153,8 @@ def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
             raise MeasureError(_missing(declaration, parameter.name))
         value = given.get(parameter.name, parameter.default)
         try:
-            inner = isinstance(parameter.kind, Inner)
-            value = _measure_within(value, parameter.kind) if inner else parameter.read(value)
+            kind = parameter.kind
+            value = _measure_within(value, kind) if isinstance(kind, Inner) else parameter.read(value)
         except ParameterError as problem:
             raise MeasureError(f"{declaration.name}: {problem}") from None
         if value != parameter.default or isinstance(value, bool) != isinstance(parameter.default, bool):
@@ -145,8 +169,17 @@ def _missing(declaration: Declaration, name: str) -> str:
     return f"{declaration.name} needs {name}, as in {right}"
 
 
-def _measure_within(value: Any, kind: Kind) -> Measure:
-    """The measure in an `of=`: of one aspect, a mean, with its aspect left open."""
+def _measure_within(value: Any, kind: Inner) -> Any:
+    """The measure in an `of=`: of one aspect, a mean, with its aspect left open; or one per aspect."""
+    if kind.by_aspect and isinstance(value, Mapping | Pairs):
+        pairs = value if isinstance(value, Pairs) else value.items()
+        if not value or not all(isinstance(name, str) for name, _ in pairs):
+            raise kind.refuse(value)
+        return Pairs(sorted((name, _one_within(one, kind)) for name, one in pairs))
+    return _one_within(value, kind)
+
+
+def _one_within(value: Any, kind: Kind) -> Measure:
     if not isinstance(value, str | Call | Measure):
         raise kind.refuse(value)
     try:

@@ -1,4 +1,8 @@
-"""Measures that combine aspects: by their scores (CAM, MM) or by their labels (TOMA). Spec 3.1-3.5."""
+"""Measures that combine aspects: by their scores (CAM, MM, WHAM) or by their labels (TOMA).
+
+
+Spec 3.1-3.5, 6.4.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
@@ -23,10 +27,18 @@ from cupel_measures.parameters import (
 from cupel_measures.pool import Pool
 from cupel_measures.registry import ScaleType, measure
 from cupel_measures.scale_types import scale_type_in
-from cupel_measures.syntax import MeasureError
+from cupel_measures.syntax import MeasureError, Pairs
 from cupel_measures.view import View
 
 InnerMeasure = Annotated[Any, Inner()]
+InnerByAspect = Annotated[
+    Any,
+    Inner(
+        "a measure of one aspect that is averaged over topics, such as nDCG@10, or one per aspect, "
+        "such as {relevance:nDCG,credibility:SetF}",
+        by_aspect=True,
+    ),
+]
 Distance = Annotated[str, Word("euclidean, manhattan or chebyshev", tuple(classes.DISTANCES))]
 ClassWeights = Annotated[
     str | tuple[int, ...],
@@ -52,25 +64,26 @@ Embedding = Annotated[
 def CAM(
     view: View,
     *,
-    of: InnerMeasure,
+    of: InnerByAspect,
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
     """Convex aggregation: the weighted mean of the scores that `of` gives under each aspect alone.
 
-    CAM = sum of p_a s_a; p_a = 1/n unless `weights` says otherwise.
+    CAM = sum of p_a s_a; p_a = 1/n unless `weights` says otherwise. `of` may name a measure per aspect:
+    `CAM(of={relevance:nDCG,credibility:SetF})`.
     """
-    parts = _weighted(view, aspects, weights)
-    terms = np.stack([share * view.score(of, aspect) for aspect, share in parts if share > 0])
+    parts = weighted(view, aspects, weights)
+    terms = np.stack([share * view.score(inner(of, aspect), aspect) for aspect, share in parts if share > 0])
     total: Floats = np.cumsum(terms, axis=0)[-1]
-    return _within(of, total)
+    return within(of, total)
 
 
 @measure(source="Palotti et al., CIKM 2018; Maistro et al., CIKM 2021, eq. 6", combines=True)
 def MM(
     view: View,
     *,
-    of: InnerMeasure,
+    of: InnerByAspect,
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
@@ -78,28 +91,75 @@ def MM(
 
     MM = (sum of p_a) / (sum of p_a / s_a), and 0 if a component of positive weight is 0.
     """
-    parts = [(aspect, share) for aspect, share in _weighted(view, aspects, weights) if share > 0]
-    scores = np.stack([view.score(of, aspect) for aspect, _ in parts])
-    shares = np.array([share for _, share in parts])
-    inverse = np.divide(shares[:, None], scores, out=np.zeros_like(scores), where=scores > 0)
+    parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights) if share > 0]
+    scores = np.stack([view.score(inner(of, aspect), aspect) for aspect, _ in parts])
+    return within(of, harmonic(scores, [share for _, share in parts]))
+
+
+@measure(source="Lioma et al., ICTIR 2017, eq. 13", combines=True)
+def WHAM(
+    view: View,
+    *,
+    of: InnerByAspect,
+    aspects: AspectNames | None = None,
+    weights: AspectWeights | None = None,
+) -> Floats:
+    """Weighted harmonic mean aggregation of the scores that `of` gives under each aspect alone.
+
+    WHAM = 1 / (sum of p_a / s_a), p_a = 1/n unless `weights` says otherwise; 0 if any score is 0, even
+    one of weight 0: there it differs from MM. `of` may name a measure per aspect.
+
+    Over topics it is the mean of the lists' values. The paper's Table 3 combines the means of the
+    components instead (reading 21, of_means), which is no mean over topics: `wham_of_means` computes it
+    from the aggregates of the components, and no parameter does.
+    """
+    parts = weighted(view, aspects, weights)
+    scores = np.stack([view.score(inner(of, aspect), aspect) for aspect, _ in parts])
+    mean = harmonic(scores, [share for _, share in parts])
+    mean[(scores <= 0).any(axis=0)] = 0.0
+    return within(of, mean)
+
+
+def wham_of_means(means: Sequence[float], weights: Sequence[float]) -> float:
+    """WHAM of one mean score per aspect (reading 21): 0 if any is 0. The weights sum to 1."""
+    [value] = harmonic(np.array(means, dtype=np.float64)[:, None], weights)
+    return float(value)
+
+
+def harmonic(scores: Floats, shares: Sequence[float]) -> Floats:
+    """float64[rows]: weighted harmonic mean of float64[parts, rows]; 0 where any score is 0."""
+    parts = np.array(shares, dtype=np.float64)
+    inverse = np.divide(parts[:, None], scores, out=np.zeros_like(scores), where=scores > 0)
     below = np.cumsum(inverse, axis=0)[-1]
     positive = (scores > 0).all(axis=0)
-    mean = np.divide(np.cumsum(shares)[-1], below, out=np.zeros_like(below), where=positive)
-    return _within(of, mean)
+    mean: Floats = np.divide(np.cumsum(parts)[-1], below, out=np.zeros_like(below), where=positive)
+    return mean
 
 
-def _within(of: Measure, values: Floats) -> Floats:
+def inner(of: Any, aspect: str) -> Measure:
+    """The measure that `of` has for `aspect`."""
+    measure: Measure = dict(of)[aspect] if isinstance(of, Pairs) else of
+    return measure
+
+
+def within(of: Any, values: Floats) -> Floats:
     """`values`, which rounding may have lifted an ulp above the greatest value of `of`."""
-    return np.minimum(values, of.declaration.bounds[1])
+    measures = [one for _, one in of] if isinstance(of, Pairs) else [of]
+    greatest: float = max(one.declaration.bounds[1] for one in measures)
+    return np.minimum(values, greatest)
 
 
-def _weighted(
-    view: View, aspects: AspectNames | None, weights: AspectWeights | None
+def weighted(
+    view: View,
+    aspects: AspectNames | None,
+    weights: AspectWeights | None,
+    default: float | None = None,
 ) -> list[tuple[str, float]]:
-    """Aspects with their weights, in the order of `aspects`."""
+    """Aspects with their weights, in the order of `aspects`; without weights `default`, or 1/n each."""
     given = dict(weights or ())
     names = aspects or tuple(given) or tuple(aspect.name for aspect in view.qrels.aspects)
-    return [(name, float(given[name]) if given else 1.0 / len(names)) for name in names]
+    equal = 1.0 / len(names) if default is None else default
+    return [(name, float(given[name]) if given else equal) for name in names]
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:

@@ -187,10 +187,38 @@ class Weighting(Table):
 
 
 @dataclass(frozen=True)
+class Balance(Table):
+    """A table of weights of aspects that are at least 0 and not all 0; they need not sum to 1."""
+
+    expects: str = "weights of 0 to 1,000, not all 0, such as {relevance:2,understandability:1}"
+    value: Kind = Number("", 0, 1000)
+
+    def read(self, value: Any) -> Pairs | None:
+        weights = super().read(value)
+        if not any(weight for _, weight in weights or ()):
+            raise self.refuse(value)
+        return weights
+
+
+@dataclass(frozen=True)
+class NameOrNames(Words):
+    """A name, or a list of different ones; read as a list."""
+
+    expects: str = "a name, or a list of different ones"
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        return super().read([value] if isinstance(value, str) else value)
+
+
+@dataclass(frozen=True)
 class Inner(Kind):
-    """A single-aspect measure; `measure` reads it, which knows the declared ones."""
+    """A single-aspect measure; `measure` reads it, which knows the declared ones.
+
+    Where `by_aspect`, a dict may give each aspect a measure of its own.
+    """
 
     expects: str = "a measure of one aspect that is averaged over topics, such as nDCG@10"
+    by_aspect: bool = False
 
 
 def exact(value: int | float | Fraction) -> Fraction:
@@ -224,3 +252,4 @@ AspectNames = Annotated[
     tuple[str, ...], Words("a list of different aspects, such as [relevance,credibility]")
 ]
 AspectWeights = Annotated[Pairs, Weighting()]
+AspectBalance = Annotated[Pairs, Balance()]

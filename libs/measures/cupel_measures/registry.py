@@ -42,7 +42,7 @@ class Declaration:
     """A declared measure.
 
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
-    bounds: least and greatest value. combines: whether it combines aspects by an inner measure.
+    bounds: least and greatest value. combines: whether it combines aspects.
     subtopics: whether it sees judgments by subtopic rather than an aspect.
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.

@@ -45,6 +45,17 @@ def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
     return divided((b + 1.0) * precision * recall, recall + b * precision)
 
 
+@measure(source="Lioma et al., ICTIR 2017, section 6.1")
+def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
+    """G of the whole run: the geometric mean of precision and recall, sqrt(P R).
+
+    `SetG(aspect=credibility)` is the G of credibility: every retrieved document is a predicted positive,
+    and is one if its label reaches the threshold of the aspect (or `rel`). R counts all such documents
+    of the topic's judgments. 0 where either is 0.
+    """
+    return np.sqrt(SetP(rows, rel=rel) * SetR(rows, rel=rel))
+
+
 @measure(source="trec_eval set_map")
 def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Average precision of the run as a set: SetP * SetR."""

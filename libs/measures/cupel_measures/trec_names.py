@@ -39,7 +39,6 @@ NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "gm_bpref": ("GMBpref", ()),
     "relative_P": ("RelP@{}", CUTOFFS),
     "utility": ("Utility", ()),
-    "dcg": ("DCG", ()),
     "rbp": ("RBP_trec", ()),
     "rbp_resid": ("RBPResidual", ()),
 }

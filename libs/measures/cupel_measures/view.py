@@ -1,14 +1,15 @@
 """A joined run seen aspect by aspect, or by subtopic: what combining measures ask for scores and labels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from cupel_measures.dense import Block, blocks
 from cupel_measures.measure import Measure
 from cupel_measures.model import Exact, Floats, Joined, Qrels
 from cupel_measures.pool import Pool
-from cupel_measures.rows import Rows
+from cupel_measures.rows import Hits, Rows
 from cupel_measures.subtopics import SubtopicPool, SubtopicRows
 from cupel_measures.syntax import MeasureError
 
@@ -20,6 +21,7 @@ class View:
     qrels: Qrels
     joined: Joined
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
+    memory: dict[int, Block] = field(default_factory=dict, repr=False)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
         """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
@@ -52,7 +54,7 @@ class View:
         """What the function of a single-aspect measure takes."""
         arguments = measure.arguments
         arguments.pop("aspect")
-        rows = self._rows(pool)
+        rows = self.rows_in(pool)
         return rows.condensed if arguments.pop("judged_only", False) else rows, arguments
 
     @cached_property
@@ -72,7 +74,24 @@ class View:
         pool: Pool = self.qrels.cache[key]
         return pool
 
-    def _rows(self, pool: Pool) -> Rows:
+    @cached_property
+    def hits(self) -> Hits:
+        """The retrieved documents of the pool, whatever aspects they are judged for."""
+        return self.rows_in(self.pool(self.qrels.aspects[0].name)).hits
+
+    def dense(self) -> Iterator[Block]:
+        """All rows with a label at every rank, in blocks of bounded memory.
+
+        The last block is kept: a single run is one block, made once for all measures that ask.
+        """
+        for block in blocks(self.qrels, self.joined):
+            if block.begin not in self.memory:
+                self.memory.clear()
+                self.memory[block.begin] = block
+            yield self.memory[block.begin]
+
+    def rows_in(self, pool: Pool) -> Rows:
+        """The rows under the labels of `pool`."""
         if id(pool) not in self.rows:
             self.rows[id(pool)] = Rows.of(self.joined, pool)
         return self.rows[id(pool)]

@@ -161,6 +161,8 @@ _DEFAULTS = {
     "aspect": "the first of the collection",
     "aspects": "all of the collection",
     "weights": "equal",
+    "understandability": "all but the first, or the topical one",
+    "thresholds": "the aspects'",
     "gains": "the aspect's",
     "max_rel": "the scale's greatest gain",
     "levels": "0, 0.1, ..., 1",

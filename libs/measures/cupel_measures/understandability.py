@@ -1,0 +1,229 @@
+"""Relevance that can be understood: RBP with gains that multiply, and H, a mean of scores (spec 5)."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from cupel_measures import discounts
+from cupel_measures.model import Aspect, Floats
+from cupel_measures.multiaspect import InnerByAspect, harmonic, inner, weighted, within
+from cupel_measures.parameters import (
+    AspectBalance,
+    AspectName,
+    AspectNames,
+    Cutoff,
+    NameOrNames,
+    Number,
+    OneFlag,
+    Persistence,
+    Rel,
+    Table,
+    Whole,
+)
+from cupel_measures.pool import Mask, Pool
+from cupel_measures.registry import measure
+from cupel_measures.rows import Hits
+from cupel_measures.syntax import MeasureError, Pairs
+from cupel_measures.view import View
+
+Label = Whole("a label", -(2**31))
+AspectOrAspects = Annotated[tuple[str, ...], NameOrNames("an aspect, or a list of different aspects")]
+Thresholds = Annotated[
+    Pairs,
+    Table("the worst label that can be understood, by aspect, such as {understandability:40}", value=Label),
+]
+Probabilities = Annotated[
+    Pairs,
+    Table(
+        "numbers from 0 to 1 by aspect and label, such as {understandability:{1:0.4,2:0.8,3:1}}",
+        value=Table("", Label, Number("", 0, 1)),
+    ),
+]
+SOURCE = "Zuccon, ECIR 2016; Palotti et al., CIKM 2018"
+RHO, DEPTH = 0.8, 10
+"""Persistence and depth where none are given: they fit the printed tables, which name none (reading 13)."""
+
+
+@measure(source=SOURCE, combines=True)
+def uRBP(
+    view: View,
+    *,
+    p: Persistence = RHO,
+    cutoff: Cutoff = DEPTH,
+    understandability: AspectOrAspects | None = None,
+    rel: Rel | None = None,
+    thresholds: Thresholds | None = None,
+    strict: OneFlag = False,
+    aspect: AspectName | None = None,
+) -> Floats:
+    """Understandability-biased RBP: a document counts if it is relevant and can be understood.
+
+    uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U; g_T is 1 for a label of `aspect` (the
+    first unless given) that reaches `rel`, g_U for one of `understandability` (all others unless given)
+    that reaches the aspect's threshold, or that of `thresholds`; several aspects multiply. On a scale
+    that descends, from 100 very hard to 0 very easy, {understandability:40} takes labels up to 40:
+    declare or give it, as an aspect without a threshold takes everything but its worst label.
+    `strict=True` takes only labels better than the threshold: the paper has both < 40 and <= 40
+    (reading 14). A document without a label can't be understood. Without a cutoff the depth is 10
+    (reading 13); a run that is shorter is not padded.
+
+    Caution: uRBP values that CLEF eHealth 2015 published differ from these. Its tool walked runs in the
+    order of their lines, not by score, had no cutoff, and looked understandability up by document alone,
+    with the label of whatever topic came first: a flaw of the tool that is not imitated here.
+    """
+    hits = _topical(view, aspect, rel).within(cutoff)
+    _check(understandability, thresholds)
+    for mask in _understood(view, understandability, thresholds, strict=strict):
+        hits = hits.only(mask[hits.document])
+    return _rbp(hits, float(p))
+
+
+@measure(source=SOURCE, combines=True)
+def uRBPgr(
+    view: View,
+    *,
+    p: Persistence = RHO,
+    cutoff: Cutoff = DEPTH,
+    understandability: AspectOrAspects | None = None,
+    rel: Rel | None = None,
+    gains: Probabilities | None = None,
+    aspect: AspectName | None = None,
+) -> Floats:
+    """Graded understandability-biased RBP: a relevant document counts as far as it can be understood.
+
+    uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U. g_T is that of uRBP. g_U estimates
+    how likely the document is understood, on which the paper says no more: the number that `gains` has
+    for its label, else the gain of the aspect, divided by its greatest one where that is above 1. On a
+    scale from 100 (very hard) to 0 this is 1 - label/100. Several aspects multiply. A document without a
+    label has 0. CLEF eHealth 2015 took 0, 0.4, 0.8 and 1 for its four labels; see uRBP on its values.
+    """
+    hits = _topical(view, aspect, rel).within(cutoff)
+    _check(understandability, gains)
+    return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
+
+
+@measure(source=SOURCE, combines=True)
+def RBP_u(
+    view: View,
+    *,
+    p: Persistence = RHO,
+    cutoff: Cutoff = DEPTH,
+    understandability: AspectOrAspects | None = None,
+    thresholds: Thresholds | None = None,
+    strict: OneFlag = False,
+    graded: OneFlag = False,
+    gains: Probabilities | None = None,
+) -> Floats:
+    """RBP of understandability alone: a document counts if it can be understood, relevant or not.
+
+    RBP_u@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_U, with the g_U of uRBP, or that of uRBPgr
+    where `graded=True`, which is what `gains` needs. `understandability` is every aspect but the first
+    unless given.
+    """
+    hits = view.hits.within(cutoff)
+    _check(understandability, thresholds, gains)
+    if graded:
+        if thresholds or strict:
+            raise MeasureError("thresholds and strict are for binary understandability, not for graded=True")
+        return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
+    if gains:
+        raise MeasureError("gains are for graded=True")
+    for mask in _understood(view, understandability, thresholds, strict=strict):
+        hits = hits.only(mask[hits.document])
+    return _rbp(hits, float(p))
+
+
+@measure(source="Palotti et al., CIKM 2018, eq. 1 and 2", combines=True)
+def H(
+    view: View,
+    *,
+    of: InnerByAspect = f"RBP@{DEPTH}",
+    graded: AspectNames | None = None,
+    aspects: AspectNames | None = None,
+    weights: AspectBalance | None = None,
+) -> Floats:
+    """Multidimensional evaluation: the weighted harmonic mean of the scores of `of` under each aspect.
+
+    H = (sum of w_a) / (sum of w_a / M_a), w_a = 1 unless `weights` says otherwise; 0 if a component of
+    positive weight is 0. With two equal weights it is 2ab / (a + b). MM is the same with weights that sum
+    to 1. `of` may name a measure per aspect; each takes the threshold of its aspect (see uRBP on scales
+    of understandability). Where RBP is the measure, `graded` names aspects whose labels credit how likely
+    they are understood, as uRBPgr does, instead of 0 or 1.
+    """
+    parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights, 1.0) if share > 0]
+    if unused := [name for name in graded or () if name not in (aspects or ())]:
+        raise MeasureError(f"{unused[0]!r} is graded, but is not among its aspects")
+    scores = np.stack([_component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
+    return within(of, harmonic(scores, [share for _, share in parts]))
+
+
+def _component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> Floats:
+    """The score of one aspect in H."""
+    measure = inner(of, aspect)
+    if not graded:
+        return view.score(measure, aspect)
+    if measure.declaration.name != "RBP":
+        raise MeasureError(f"graded is for RBP; {measure} has gains of its own, or none")
+    arguments = measure.arguments
+    pool = view.pool(aspect)
+    rows = view.rows_in(pool)
+    hits = (rows.condensed if arguments["judged_only"] else rows).hits.within(arguments["cutoff"])
+    return _rbp(hits, float(arguments["p"]), pool.gains(probabilities(pool.aspect, None))[hits.document])
+
+
+def _topical(view: View, aspect: str | None, rel: int | None) -> Hits:
+    """The retrieved documents that are relevant."""
+    return view.rows_in(view.pool(aspect or view.qrels.aspects[0].name)).relevant(rel)
+
+
+def _check(understandability: Sequence[str] | None, *tables: Pairs | None) -> None:
+    """MeasureError where a table is for an aspect that is not one of understandability."""
+    for name in (name for table in tables for name, _ in table or ()):
+        if name not in (understandability or ()):
+            raise MeasureError(f"{name!r} is not among its aspects of understandability")
+
+
+def _understood(
+    view: View, aspects: Sequence[str] | None, thresholds: Pairs | None, *, strict: bool
+) -> list[Mask]:
+    """bool[D] per aspect: the documents that can be understood."""
+    given = dict(thresholds or ())
+    return [_reaching(view.pool(name), given.get(name), strict=strict) for name in aspects or ()]
+
+
+def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
+    if not strict:
+        return pool.relevant(label)
+    if label is None:
+        return np.asarray(pool.labels > pool.aspect.threshold)
+    better = 1 if not pool.aspect.integer or pool.aspect.ascending else -1
+    return pool.relevant(label + better)
+
+
+def _likely(view: View, aspects: Sequence[str] | None, gains: Pairs | None) -> Floats:
+    """float64[D]: the product over `aspects` of how likely each document is understood."""
+    given, likely = dict(gains or ()), np.ones(view.qrels.labels.shape[1])
+    for name in aspects or ():
+        pool = view.pool(name)
+        likely = likely * pool.gains(probabilities(pool.aspect, given.get(name)))
+    return likely
+
+
+def probabilities(aspect: Aspect, given: Pairs | None) -> Floats:
+    """float64[labels]: how likely a document of each label is understood.
+
+    What `given` says by label, else the aspect's gain, divided by its greatest one if that is above 1.
+    """
+    table = aspect.gains / max(1.0, float(aspect.gains.max()))
+    labels = list(aspect.labels) if aspect.integer else list(range(len(table)))
+    for label, number in given or ():
+        if label in labels:
+            table[labels.index(label)] = float(number)
+    return table
+
+
+def _rbp(hits: Hits, p: float, gain: Floats | None = None) -> Floats:
+    """float64[rows]: (1 - p) * sum of gain * p^(rank - 1); a gain of 1 unless given."""
+    weight = discounts.power(p, hits.rank)
+    return (1.0 - p) * hits.sum(weight if gain is None else gain * weight)
