@@ -186,7 +186,9 @@ def pool_killed(traffic: Traffic) -> Recovery:
 def gateway_killed(traffic: Traffic) -> Recovery:
     """kill -9 of the gateway with its checkers, in the midst of uploads."""
     gateway = traffic.stack["gateway"]
-    until(lambda: len(gateway.processes()) > 1)
+    incoming = gateway.folder / "data" / "incoming"
+    before = set(incoming.iterdir())
+    until(lambda: set(incoming.iterdir()) - before)
     gateway.kill()
     return recovery(traffic)
 
@@ -219,18 +221,19 @@ def database_crashed(traffic: Traffic) -> Recovery:
     return recovery(traffic)
 
 
-def a_while() -> None:
-    time.sleep(BUSY)
+def nothing() -> None: ...
 
 
-def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = a_while) -> Recovery:
-    """The object store answers 503 for a while, and jobs wait for it."""
+def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = nothing) -> Recovery:
+    """The object store answers 503 for a while, and jobs wait for it. meanwhile: done then."""
     worker = traffic.stack["worker-score"]
     with asleep(traffic.stack, worker):
         until(lambda: len(traffic.open()) >= WAITING)
         with traffic.stack.proxy.busy():
             worker.resume()
+            end = time.monotonic() + BUSY
             meanwhile()
+            time.sleep(max(0.0, end - time.monotonic()))
     return recovery(traffic)
 
 
@@ -300,7 +303,7 @@ def schedulers_doubled(traffic: Traffic) -> Recovery:
             until(traffic.running)
             traffic.stack["worker-score"].kill_pool()
             victim.kill()
-            enough = traffic.done() + 5
+            enough = traffic.done() + 3
             until(lambda: traffic.done() >= enough)  # noqa: B023  (called at once)
         return recovery(traffic)
 

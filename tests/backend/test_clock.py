@@ -65,3 +65,11 @@ def test_a_clock_that_never_met_the_other_one_is_its_own() -> None:
         raise DATABASE_BUSY("away")
 
     assert abs(SharedClock(ask)() - utc_now()) < MOMENT
+
+
+def test_a_worker_whose_clock_is_a_little_behind_takes_a_new_job_at_once(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    behind = replace(system, now=lambda: system.now() - timedelta(milliseconds=20))
+    assert jobs.claim(behind, "score") is not None

@@ -225,7 +225,7 @@ def test_a_handler_that_raises_fails_its_job_and_the_next_one_is_done(system: Sy
 
 
 def test_a_turn_ends_although_there_is_more_to_do(open_at: Any) -> None:
-    system = open_at(turn_seconds=0)
+    system = open_at(turn_seconds=1e-9)
     add(system, "a")
     assert jobs.work(system, "score", {})
     assert states(system) == ["queued"]

@@ -193,6 +193,7 @@ def delete_broker(system: System) -> None:
     if system.settings.broker:
         forget(system.settings.broker)
         return
+    wait_until(system.settings.broker_folder.exists)  # the bell rings from a thread of its own
     gone = system.settings.broker_folder.rename(system.settings.data / f"gone-{time.monotonic_ns()}")
     shutil.rmtree(gone)
 

@@ -117,11 +117,15 @@ def test_every_variable_is_a_setting(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_every_value_is_accepted_by_the_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_value_is_accepted_by_the_settings(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for variable, value in services(ours=True)[name]["environment"].items():
-        if not variable.endswith("_FILE"):
-            monkeypatch.setenv(variable, value)
-    Settings()
+        if variable.endswith("_FILE"):
+            (tmp_path / Path(value).name).write_text("secret")
+            value = str(tmp_path / Path(value).name)
+        monkeypatch.setenv(variable, value)
+    assert Settings().s3_secret.get_secret_value() == "secret"
 
 
 @pytest.mark.parametrize("name", compose()["services"])

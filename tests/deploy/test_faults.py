@@ -122,7 +122,6 @@ def test_a_store_that_has_enough_puts_jobs_off_and_uploads_are_told_to_come_back
         assert refused.headers["content-type"] == "application/problem+json"
         assert int(refused.headers["retry-after"]) > 0
         assert refused.json()["code"] == "storage-failed"
-        faults.a_while()
 
     faults.store_busy(traffic, meanwhile)
     accepted = hand_in()

@@ -143,7 +143,7 @@ def claim(system: "System", queue: str) -> Claim | None:
 def _next(queue: str, now: datetime) -> Select[Any]:
     waiting = (
         select(jobs.c.tenant, func.min(jobs.c.id).label("id"))
-        .where(jobs.c.queue == queue, IS_QUEUED, jobs.c.ready_at <= now)
+        .where(jobs.c.queue == queue, IS_QUEUED, _ready(now))
         .group_by(jobs.c.tenant)
         .subquery()
     )
@@ -155,6 +155,15 @@ def _next(queue: str, now: datetime) -> Select[Any]:
         .order_by(never_first, turns.c.served_at, jobs.c.id)
         .limit(1)
     )
+
+
+def _ready(now: datetime) -> ColumnElement[bool]:
+    """A new job is ready at once, one that was given back when its pause is over.
+
+    No clock is asked about a new one: that of a worker may be some milliseconds behind the gateway's, and a
+    worker that hears the bell must not find the job to be of the future.
+    """
+    return or_(jobs.c.error.is_(None), jobs.c.ready_at <= now)
 
 
 def _take(id: str, now: datetime, lease_seconds: float) -> Any:
@@ -236,9 +245,7 @@ def sweep(system: "System") -> Swept:
         )
         .returning(jobs.c.track_id, jobs.c.dead_at)
     )
-    waiting = (
-        select(jobs.c.queue, func.count()).where(IS_QUEUED, jobs.c.ready_at <= now).group_by(jobs.c.queue)
-    )
+    waiting = select(jobs.c.queue, func.count()).where(IS_QUEUED, _ready(now)).group_by(jobs.c.queue)
     with writing(system.engine) as connection:
         freed = connection.execute(expired).all()
         dead = [row.track_id for row in freed if row.dead_at is not None]
