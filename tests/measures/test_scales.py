@@ -363,12 +363,14 @@ class TestScaleTypes:
         assert {text: scale_type(parse(text), aspects) for text in types} == types
 
     def test_every_declared_measure_has_a_type_with_operations(self) -> None:
+        aspects = [PLAIN, Aspect("other", range(3))]
         for declaration in all_declarations():
-            name = declaration.name
-            text = f"{name}(of=gRBP)" if declaration.combines else name
+            of = "(of=gRBP)" if "of" in declaration.parameters else ""
+            other = "(understandability=other)" if "understandability" in declaration.parameters else ""
             at = declaration.at
             needs = at is not None and declaration.parameters[at].default is not None
-            assert scale_type(parse(f"{text}@1" if needs else text), [PLAIN]) in OPERATIONS
+            text = f"{declaration.name}{of or other}" + ("@1" if needs else "")
+            assert scale_type(parse(text), aspects) in OPERATIONS, text
         assert "mean" in OPERATIONS["interval"]
         assert "mean" not in OPERATIONS["ordinal"]
 

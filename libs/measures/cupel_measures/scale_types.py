@@ -39,7 +39,7 @@ CLOSE = Fraction(1, 10**9)
 def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
     """The scale type of a measure for a collection with `aspects`; MeasureError as in `Measure.bound`."""
     bound = measure.bound(aspects)
-    if bound.declaration.combines:
+    if bound.declaration.combines or bound.declaration.subtopics:
         return _by_rule(bound, aspects)
     own = bound.arguments["aspect"] or aspects[0].name
     return scale_type_in(bound, next(aspect for aspect in aspects if aspect.name == own))
