@@ -46,9 +46,10 @@ check: $(READY)  ## check formatting, lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: $(READY)  ## measure reading beside pytrec_eval, and the service under load (some five minutes)
+bench: $(READY)  ## measure reading beside pytrec_eval, the service under load, and its recovery (some twenty minutes)
 	@$(BIN)/python tests/bench/reading.py
 	@$(BIN)/python tests/bench/service.py
+	@$(BIN)/python tests/bench/recovery.py
 
 fuzz:  ## throw hostile bytes at the reader for SECONDS=60, under the address sanitizer (needs a C compiler)
 	@tests/fuzz/run.sh $(or $(SECONDS),60)
