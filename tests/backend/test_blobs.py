@@ -48,7 +48,9 @@ for number in range(10**6):
 @pytest.fixture
 def blobs(at: dict[str, Any]) -> Blobs:
     """The store of a place of this size, prepared."""
-    blobs = open_blobs(Settings(**at))
+    settings = Settings(**at)
+    settings.prepare()
+    blobs = open_blobs(settings)
     blobs.prepare()
     return blobs
 

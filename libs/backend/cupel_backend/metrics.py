@@ -147,16 +147,16 @@ class Metrics:
         self._count(SWEPT, "freed", times=expired - died)
         self._count(SWEPT, "died", times=died)
 
+    def exposition(self, system: "System") -> bytes:
+        """Everything, summed over the processes of the folder, in Prometheus' text format."""
+        return generate_latest(_registry(self.folder, lambda: system))
+
     def _count(self, metric: Declared, *labels: str, times: int = 1) -> None:
         counter = self._counters[metric]
         (counter.labels(*labels) if labels else counter).inc(times)
 
     def _observe(self, metric: Declared, seconds: float, *labels: str) -> None:
         self._histograms[metric].labels(*labels).observe(seconds)
-
-    def exposition(self, system: "System") -> bytes:
-        """Everything, summed over the processes of the folder, in Prometheus' text format."""
-        return generate_latest(_registry(self.folder, lambda: system))
 
 
 def serve(

@@ -46,6 +46,7 @@ class S3Blobs:
         self.bucket = bucket
         self.prefix = f"{prefix}/" if prefix else ""
         self._cache = settings.data.absolute() / "cache"
+        self._incoming = settings.incoming  # where what a killed process leaves half written is tidied up
         # AWS wants to be told where a bucket is to be, except for the region that it began with
         far = not settings.s3_endpoint and settings.s3_region != "us-east-1"
         place = {"CreateBucketConfiguration": {"LocationConstraint": settings.s3_region}}
@@ -108,7 +109,7 @@ class S3Blobs:
 
     def _remember(self, content: bytes, cached: Path) -> None:
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=self._incoming, delete=False) as file:
             file.write(content)
         os.replace(file.name, cached)  # whole or not there, whoever else does the same
         _keep_newest(self._cache, CACHED)
