@@ -162,3 +162,17 @@ def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Flo
     """numerator / denominator, and 0 where the denominator is 0 (spec 1.2)."""
     bottom = np.broadcast_to(np.asarray(denominator, dtype=np.float64), np.shape(numerator))
     return np.divide(numerator, bottom, out=np.zeros(len(numerator)), where=bottom != 0)
+
+
+def earlier(rows: Ints, kinds: NDArray[np.integer]) -> Ints:
+    """int64[n]: how many earlier entries of the same row are of the same kind; `rows` ascend."""
+    order = np.argsort(kinds, kind="stable")  # numbers of 8 and 16 bits are sorted in linear time
+    row = rows.astype(np.int32)[order]
+    first = np.ones(len(order), dtype=bool)
+    np.not_equal(row[1:], row[:-1], out=first[1:])
+    first[np.cumsum(np.bincount(kinds))[:-1]] = True
+    starts = np.flatnonzero(first)
+    place = np.arange(len(order), dtype=np.int32)
+    seen = np.empty(len(order), dtype=np.int64)
+    seen[order] = place - np.repeat(place[starts], np.diff(starts, append=len(order)))
+    return seen
