@@ -80,13 +80,17 @@ class Hits:
             sums[here] += sums[here - 1]
         return sums
 
-    def maximum(self, values: Floats) -> Floats:
-        """float64[rows]: greatest of `values`, float64[n], in each row; 0 for a row without hits."""
+    def maximum(self, values: Floats, *, above: Ints | int = 0) -> Floats:
+        """float64[rows]: greatest of `values`, float64[n], in each row, but for its first `above` hits.
+
+        0 for a row without more hits than that.
+        """
+        ends = np.cumsum(self.number)
+        starts = ends - self.number + above
+        filled = starts < ends
+        bounds = np.stack([starts[filled], ends[filled]], axis=1).reshape(-1)
         greatest = np.zeros(self.rows)
-        filled = self.number > 0
-        starts = (np.cumsum(self.number) - self.number)[filled]
-        if len(starts):
-            greatest[filled] = np.maximum.reduceat(values, starts)
+        greatest[filled] = np.maximum.reduceat(np.append(values, 0.0), bounds)[::2] if len(bounds) else 0.0
         return greatest
 
 
