@@ -1,6 +1,7 @@
 """Measures that put a ranking beside the ideal one, rank by rank."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cupel_measures import discounts
 from cupel_measures.model import Floats, Ints
@@ -8,7 +9,7 @@ from cupel_measures.parameters import Beta, Cutoff, GainTable, OneFlag, Persiste
 from cupel_measures.pool import Pool
 from cupel_measures.ranked import gain_table
 from cupel_measures.registry import measure
-from cupel_measures.rows import Hits, Rows, divided
+from cupel_measures.rows import Hits, Rows, divided, earlier
 
 
 @measure(source="Clarke et al., TOIS 2021; ir_measures Compat")
@@ -20,20 +21,27 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
     first; documents of equal gain stand in the order of the run, those it lacks last. `normalize`
     divides by the ideal's RBO with itself, so that a perfect ranking scores 1.
     """
-    hits, gain = rows.gains(rows.pool.aspect.gains)
+    hits, _ = rows.gains(rows.pool.aspect.gains)
     base = _ideal(rows.pool, rows.pool.aspect.gains)[0].number[rows.topic]
     depth = np.maximum(rows.retrieved, base)
     weights = discounts.power(float(p), np.arange(1, int(depth.max(initial=0)) + 1))
     overlap = _running(weights / np.arange(1, len(weights) + 1))
     # a document is in both from depth max(rank, place in the ideal) on
-    both = np.maximum(hits.rank, _ideal_places(rows, hits, gain))
+    both = np.maximum(hits.rank, _ideal_places(rows, hits))
     score = hits.sum(overlap[depth[hits.row]] - overlap[both - 1])
     if not normalize:
         return np.minimum(divided(score, _running(weights)[depth]), 1.0)
-    row = np.repeat(np.arange(rows.number), base)
-    place = np.arange(len(row)) - (np.cumsum(base) - base)[row]
-    best = np.bincount(row, overlap[depth[row]] - overlap[place], minlength=rows.number)
-    return np.minimum(divided(score, best), 1.0)
+    return np.minimum(divided(score, _with_itself(overlap, base, depth)), 1.0)
+
+
+def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
+    """float64[rows]: the overlap of an ideal of `base` documents with itself, down to `depth`."""
+    kinds, which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
+    base, depth = kinds
+    kind = np.repeat(np.arange(len(base)), base)
+    place = np.arange(len(kind)) - (np.cumsum(base) - base)[kind]
+    best = np.bincount(kind, overlap[depth[kind]] - overlap[place], minlength=len(base))
+    return np.asarray(best[which], dtype=np.float64)
 
 
 @measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
@@ -80,25 +88,19 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
     return found
 
 
-def _ideal_places(rows: Rows, hits: Hits, gain: Floats) -> Ints:
+def _ideal_places(rows: Rows, hits: Hits) -> Ints:
     """int64[n]: place of each hit in the ideal that orders equal gains as its row does."""
     pool, table = rows.pool, rows.pool.aspect.gains
 
-    def make() -> Ints:
+    def make() -> tuple[Ints, NDArray[np.integer]]:
+        """Of every document of the pool: how many others of its topic have a greater gain, and its level."""
         ideal, _ = _ideal(pool, table)
+        levels, level = np.unique(pool.gains(table), return_inverse=True)
+        level = level.astype(np.min_scalar_type(len(levels)))
         above = np.zeros(len(pool.labels), dtype=np.int64)
-        above[ideal.document] = ideal.count - _among_equals(ideal.row, pool.gains(table)[ideal.document])
-        return above
+        above[ideal.document] = ideal.count - 1 - earlier(ideal.row, level[ideal.document])
+        return above, level
 
-    greater: Ints = pool.once(("greater gains", table.tobytes()), make)
-    order = np.lexsort((-gain, hits.row))  # stable: equal gains stay in the order of ranks
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = _among_equals(hits.row[order], gain[order])
-    return greater[hits.document] + place
-
-
-def _among_equals(row: Ints, gain: Floats) -> Ints:
-    """int64[n]: place, from 1, of each among its neighbours of the same row and gain."""
-    index = np.arange(len(row))
-    starts = np.concatenate([[True], (row[1:] != row[:-1]) | (gain[1:] != gain[:-1])])[: len(row)]
-    return index - np.maximum.accumulate(np.where(starts, index, 0)) + 1
+    greater, level = pool.once(("greater gains", table.tobytes()), make)
+    places: Ints = greater[hits.document] + earlier(hits.row, level[hits.document]) + 1
+    return places

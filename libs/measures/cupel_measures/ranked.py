@@ -23,6 +23,7 @@ from cupel_measures.parameters import (
     Word,
     exact,
 )
+from cupel_measures.pool import Mask
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
@@ -193,7 +194,7 @@ def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """
     base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel))[rows.topic]
     hits = rows.relevant(rel)
-    above = _above(hits, rows.nonrelevant(rel))
+    above = _above(rows, rel, rows.pool.nonrelevant(rel))
     limit = base[hits.row]
     lost = divided(np.minimum(above, limit), np.minimum(pooled[hits.row], limit))
     return divided(hits.sum(1.0 - lost), base)
@@ -226,20 +227,21 @@ def infAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     non-relevant, and e = 0.00001. A document that is pooled and not judged (also a negative grade, under
     every profile) counts in m alone. At rank 1 it adds 1.
     """
-    hits, nonrelevant = rows.relevant(rel), rows.nonrelevant(rel)
-    pooled = rows.hits.only(rows.pool.labels[rows.hits.document] != ABSENT)
-    r, n, above = hits.count - 1, _above(hits, nonrelevant), hits.rank - np.int64(1)
+    hits, pooled = rows.relevant(rel), _above(rows, rel, rows.pool.labels != ABSENT)
+    r, n, above = hits.count - 1, _above(rows, rel, rows.pool.nonrelevant(rel)), hits.rank - np.int64(1)
     ratio = (r + INFAP_EPSILON) / (r + n + 2 * INFAP_EPSILON)
-    share = divided(_above(hits, pooled), above)
+    share = divided(pooled, above)
     precision = 1.0 / hits.rank + above / hits.rank * share * ratio
     return divided(hits.sum(precision), rows.recall_base(rel))
 
 
-def _above(hits: Hits, others: Hits) -> Ints:
-    """int64[n]: how many of `others` stand above each of `hits`, in the same row."""
-    width = 1 + max((int(one.rank.max()) for one in (hits, others) if len(one.rank)), default=0)
-    place = np.searchsorted(others.row * width + others.rank, hits.row * width + hits.rank)
-    return place - (np.cumsum(others.number) - others.number)[hits.row]
+def _above(rows: Rows, rel: int | None, others: Mask) -> Ints:
+    """int64[n]: how many of the pool's documents in `others` stand above each relevant one, in its row."""
+    total = np.concatenate([[0], np.cumsum(others[rows.hits.document])])
+    relevant = np.flatnonzero(rows.pool.relevant(rel)[rows.hits.document])
+    ends = np.cumsum(rows.hits.number)
+    above: Ints = total[relevant] - total[ends - rows.hits.number][rows.hits.row[relevant]]
+    return above
 
 
 @measure(source="trec_eval iprec_at_recall", at="recall")
@@ -252,8 +254,9 @@ def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
     needed = float(recall) * rows.recall_base(rel)
     documents = np.floor(needed + (0.9 if rows.profile.truncated_recall else 0.5))
     hits = rows.relevant(rel)
-    deep = hits.count >= documents[hits.row]
-    return hits.only(deep).maximum((hits.count / hits.rank)[deep])
+    key = ("precision", rows.pool.threshold(rel))
+    precision: Floats = rows.once(key, lambda: hits.count / hits.rank)
+    return hits.maximum(precision, above=np.maximum(documents - 1, 0).astype(np.int64))
 
 
 @measure(source="trec_eval 11pt_avg")
