@@ -1,0 +1,196 @@
+"""All pairs at once: the worked numbers of the specification, scipy 1.17.1 and statsmodels 0.15.0."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from cupel_measures.comparing.families import benjamini_hochberg, groups, holm, letters
+from cupel_measures.comparing.multiple import anova, kruskal_wallis, randomised_hsd, randomised_hsds
+
+SCORES = np.array(
+    [
+        [0.30, 0.35, 0.60],
+        [0.10, 0.20, 0.45],
+        [0.55, 0.50, 0.80],
+        [0.20, 0.30, 0.30],
+        [0.40, 0.45, 0.75],
+        [0.05, 0.25, 0.40],
+    ]
+)
+
+
+def pairs(found: object) -> set[tuple[int, int]]:
+    return {
+        (a + 1, b + 1)
+        for a, b, apart in zip(found.first, found.second, found.differs, strict=True)  # type: ignore[attr-defined]
+        if apart
+    }
+
+
+class TestSpec:
+    def test_spec_4_4_kruskal_wallis(self) -> None:
+        found = kruskal_wallis(SCORES)
+        assert found.statistic == pytest.approx(5.513514, abs=1e-6)
+        assert found.p == pytest.approx(0.063497, abs=1e-4)
+        assert found.difference.tolist() == pytest.approx([-2, -7, -5])
+        assert found.width == pytest.approx(7.197631, abs=1e-4)
+        assert pairs(found) == set()
+
+    def test_spec_4_5_two_way(self) -> None:
+        found = anova(SCORES)
+        assert found.statistic == pytest.approx(26.005587, abs=1e-4)
+        assert found.p == pytest.approx(0.000109, abs=1e-4)
+        assert (found.mse, found.df) == (pytest.approx(0.004972, abs=1e-6), 10)
+        assert found.width == pytest.approx(0.111602, abs=1e-4)
+        assert found.difference.tolist() == pytest.approx([-0.075, -0.283333, -0.208333], abs=1e-6)
+        assert pairs(found) == {(1, 3), (2, 3)}
+        assert found.percent == pytest.approx(100 * 2 / 3)
+
+    def test_spec_4_5_one_way(self) -> None:
+        found = anova(SCORES, design="one_way")
+        assert found.statistic == pytest.approx(4.354537, abs=1e-4)
+        assert found.p == pytest.approx(0.032272, abs=1e-4)
+        assert (found.mse, found.df) == (pytest.approx(0.029694, abs=1e-6), 15)
+        assert found.width == pytest.approx(0.258421, abs=1e-4)
+        assert pairs(found) == {(1, 3)}
+
+    def test_spec_4_5_critical_values(self) -> None:
+        for (systems, df), expected in {
+            (3, np.inf): 3.314493, (75, np.inf): 5.906254, (129, np.inf): 6.238615, (129, 6272): 6.242557,
+            (75, 3626): 5.912116, (3, 10): 3.876777, (3, 15): 3.673378,
+        }.items():  # fmt: skip
+            assert stats.studentized_range.ppf(0.95, systems, df) == pytest.approx(expected, abs=1e-4)
+
+
+class TestAgainstScipy:
+    def test_kruskal_with_ties(self) -> None:
+        scores = np.random.default_rng(1).integers(0, 5, (20, 4)) / 4
+        expected = stats.kruskal(*scores.T)
+        found = kruskal_wallis(scores)
+        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+
+    def test_one_way(self) -> None:
+        scores = np.random.default_rng(2).random((15, 5))
+        expected = stats.f_oneway(*scores.T)
+        found = anova(scores, design="one_way")
+        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+        tukey = stats.tukey_hsd(*scores.T).pvalue[np.triu_indices(5, 1)]
+        assert found.differs.tolist() == (tukey < 0.05).tolist()
+
+    def test_two_way_is_statsmodels(self) -> None:
+        formula = pytest.importorskip("statsmodels.formula.api")
+        anova_lm = pytest.importorskip("statsmodels.stats.anova").anova_lm
+        scores = np.random.default_rng(3).random((12, 4)) + np.array([0, 0.1, 0.2, 0.5])
+        cells = [(s, str(t), str(r)) for t, row in enumerate(scores) for r, s in enumerate(row)]
+        table = pytest.importorskip("pandas").DataFrame(cells, columns=["score", "topic", "run"])
+        expected = anova_lm(formula.ols("score ~ C(topic) + C(run)", table).fit())
+        found = anova(scores)
+        assert found.statistic == pytest.approx(expected.loc["C(run)", "F"], rel=1e-9)
+        assert found.p == pytest.approx(expected.loc["C(run)", "PR(>F)"], rel=1e-9)
+        assert found.df == expected.loc["Residual", "df"]
+
+
+class TestRandomisedHsd:
+    def test_two_systems_are_the_randomisation_test(self) -> None:
+        """With two systems a deal is a flip of signs: p of all 2^T of them, enumerated here."""
+        scores = np.random.default_rng(5).random((10, 2)) + np.array([0.15, 0])
+        apart = scores[:, 0] - scores[:, 1]
+        flips = np.array(list(itertools.product([1, -1], repeat=10))) @ apart
+        exact = np.mean(np.abs(flips) >= abs(apart.sum()) * (1 - 1e-12))
+        found = randomised_hsd(scores, replicates=20_000)
+        assert found.pair_p is not None
+        assert found.pair_p[0] == pytest.approx(exact, abs=0.01)
+
+    def test_measures_share_replicates_and_nothing_depends_on_company(self) -> None:
+        chance = np.random.default_rng(6)
+        one, other = chance.random((2, 12, 5))
+        together = randomised_hsds([one, other], replicates=900)
+        alone = randomised_hsd(other, replicates=900)
+        assert together[1].pair_p is not None
+        assert alone.pair_p is not None
+        assert together[1].pair_p.tobytes() == alone.pair_p.tobytes()
+
+    def test_three_systems_against_every_deal(self) -> None:
+        scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8], [0.3, 0.2, 0.7]])
+        orders = list(itertools.permutations(range(3)))
+        ranges = [
+            np.ptp(sum(row[list(order)] for row, order in zip(scores, deal, strict=True))) / 3
+            for deal in itertools.product(orders, repeat=3)
+        ]
+        found = randomised_hsd(scores, replicates=30_000)
+        assert found.pair_p is not None
+        for p, apart in zip(found.pair_p, np.abs(found.difference), strict=True):
+            assert p == pytest.approx(np.mean(np.array(ranges) >= apart * (1 - 1e-12)), abs=0.01)
+
+
+class TestFamilies:
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+    def test_corrections_are_statsmodels(self, p: list[float]) -> None:
+        multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
+        assert holm(p).tolist() == pytest.approx(multipletests(p, method="holm")[1].tolist(), abs=1e-12)
+        expected = multipletests(p, method="fdr_bh")[1].tolist()
+        assert benjamini_hochberg(p).tolist() == pytest.approx(expected, abs=1e-12)
+
+    def test_groups_by_hand(self) -> None:
+        assert groups(3, []) == ((0,), (0,), (0,))
+        assert groups(3, [(0, 2)]) == ((0,), (0, 1), (1,))
+        assert groups(3, [(0, 1), (0, 2), (1, 2)]) == ((0,), (1,), (2,))
+        # Piepho 2004: best and worst apart, the middle ones with both
+        assert groups(4, [(0, 2), (0, 3), (1, 3)]) == ((0,), (0, 1), (1, 2), (2,))
+        assert groups(1, []) == ((0,),)
+        assert groups(0, []) == ()
+
+    @given(st.integers(1, 7).flatmap(lambda n: st.tuples(
+        st.just(n), st.sets(st.sampled_from(list(itertools.combinations(range(n), 2)) or [(0, 0)]))
+    )))  # fmt: skip
+    def test_two_share_a_group_exactly_where_nothing_separates_them(
+        self, case: tuple[int, set[tuple[int, int]]]
+    ) -> None:
+        systems, different = case
+        different = {pair for pair in different if pair[0] != pair[1]}
+        found = groups(systems, sorted(different))
+        for pair in itertools.combinations(range(systems), 2):
+            assert bool(set(found[pair[0]]) & set(found[pair[1]])) == (pair not in different)
+        assert all(found)
+
+    def test_letters(self) -> None:
+        assert [letters(n) for n in (0, 1, 25, 26, 27, 701, 702)] == ["a", "b", "z", "aa", "ab", "zz", "aaa"]
+
+
+class TestDegenerate:
+    @pytest.mark.parametrize("test", [kruskal_wallis, anova, randomised_hsd])
+    def test_no_pair_and_one_topic_are_undefined(self, test: object) -> None:
+        assert callable(test)
+        assert test(np.ones((5, 1))).undefined == "there is no pair of systems"
+        assert test(np.ones((1, 3))).undefined == "one topic has no spread"
+        assert test(np.zeros((0, 3))).undefined == "there are no scores"
+        assert test(np.array([[1, np.nan], [1, 2]])).undefined == "a score is undefined or infinite"
+        assert not test(np.ones((1, 3))).differs.any()
+
+    @pytest.mark.filterwarnings("error")
+    def test_constant_scores_differ_nowhere(self) -> None:
+        for test in (kruskal_wallis, anova, randomised_hsd):
+            found = test(np.full((6, 4), 0.1))
+            assert found.p == 1.0
+            assert not found.differs.any()
+
+    @pytest.mark.filterwarnings("error")
+    def test_differences_without_error_are_all_found(self) -> None:
+        scores = np.arange(6)[:, None] / 10 + [0.0, 0.1, 0.1]
+        found = anova(scores)
+        assert (found.p, found.mse) == (0.0, 0.0)
+        assert found.differs.tolist() == [True, True, False]
+
+    def test_an_order_is_enough_for_kruskal_wallis_alone(self) -> None:
+        assert anova(SCORES, scale="ordinal").warnings
+        assert randomised_hsd(SCORES, scale="neither", replicates=10).warnings
+        assert not kruskal_wallis(SCORES).warnings
+
+    @given(st.integers(0, 1000))
+    def test_kruskal_wallis_sees_only_the_order(self, seed: int) -> None:
+        scores = np.random.default_rng(seed).integers(0, 6, (6, 3)) / 5
+        assert kruskal_wallis(scores).statistic == kruskal_wallis(np.exp(3 * scores)).statistic

@@ -1,0 +1,185 @@
+"""Tests of two systems against scipy 1.17.1 and the specification; no result ever is no number."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from cupel_measures.comparing.paired_tests import TESTS, effect_size, sign_test, t_test, wilcoxon
+from cupel_measures.comparing.resampling import discriminative_power, intervals, randomisation, rank_intervals
+
+X, Y = (0.90, 0.40, 0.70, 0.80, 0.55), (0.30, 0.10, 0.60, 0.35, 0.20)
+C = (0.32, 0.12, 0.55, 0.40, 0.18)
+
+
+def draws(topics: int, seed: int, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    chance = np.random.default_rng(seed)
+    return chance.random(topics) + shift, chance.random(topics)
+
+
+class TestAgainstScipy:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_t(self, seed: int) -> None:
+        x, y = draws(30, seed, 0.1)
+        expected = stats.ttest_rel(x, y)
+        found = t_test(x, y)
+        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+        assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=1e-12)
+
+    def test_wilcoxon_ranks_zeros_and_leaves_them_out(self) -> None:
+        x = np.array([5, 3, 4, 4, 7, 9, 2, 3, 8, 5.0])
+        y = np.array([1, 3, 6, 2, 2, 3, 2, 6, 1, 5.0])
+        found = wilcoxon(x, y)
+        assert found.p == pytest.approx(stats.wilcoxon(x, y, zero_method="pratt").pvalue, abs=1e-12)
+        assert found.p != pytest.approx(stats.wilcoxon(x, y, zero_method="wilcox").pvalue, abs=1e-3)
+
+    def test_sign(self) -> None:
+        found = sign_test([1, 2, 3, 4, 5, 5], [0, 1, 2, 3, 6, 5])
+        assert found.statistic == 4  # of 5: the equal topic is dropped
+        assert found.p == pytest.approx(stats.binomtest(4, 5).pvalue)
+        assert found.p == pytest.approx(2 * (5 + 1) / 2**5)
+
+    def test_randomisation_enumerates_few_topics(self) -> None:
+        x, y = draws(11, 3, 0.2)
+        expected = stats.permutation_test(
+            (x, y), lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", vectorized=True
+        )
+        assert randomisation(x, y).p == pytest.approx(expected.pvalue, abs=1e-12)
+
+    def test_randomisation_draws_for_many_topics(self) -> None:
+        x, y = draws(40, 4, 0.1)
+        expected = stats.permutation_test(
+            (x, y),
+            lambda a, b, axis: np.mean(a - b, axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=20_000,
+            rng=np.random.default_rng(1),
+        )
+        found = randomisation(x, y, flips=20_000)
+        assert found.p == pytest.approx(expected.pvalue, abs=0.015)
+        assert found == randomisation(x, y, flips=20_000)
+        assert found.p != randomisation(x, y, flips=20_000, seed=1).p
+
+    def test_interval_of_the_mean(self) -> None:
+        values = np.random.default_rng(5).gamma(1.0, size=40)
+        expected = stats.bootstrap((values,), np.mean, n_resamples=40_000, rng=np.random.default_rng(2))
+        [found] = intervals(values[:, None], replicates=40_000)
+        low, high = expected.confidence_interval
+        assert found.value == pytest.approx(values.mean())
+        assert (found.low, found.high) == pytest.approx((low, high), abs=0.01)
+
+
+class TestBootstrap:
+    def test_spec_3_8_exact_resamples(self) -> None:
+        """All 5^5 resamples, enumerated here, give the printed values; 10,000 draws come close."""
+        pairs = {(0, 1): 0.0096, (0, 2): 0.0064, (1, 2): 0.8304}
+        scores = np.array([X, Y, C]).T
+        found = discriminative_power(scores, seed=1)
+        assert found.t[0] == pytest.approx(4.863089, abs=1e-6)
+        for place, (pair, expected) in enumerate(pairs.items()):
+            assert _exact_asl(scores[:, pair[0]], scores[:, pair[1]]) == pytest.approx(expected, abs=1e-6)
+            assert found.asl[place] == pytest.approx(expected, abs=0.012 if expected > 0.5 else 0.003)
+
+    def test_degenerate_pairs(self) -> None:
+        scores = np.array([X, X, np.array(X) + 0.1]).T
+        found = discriminative_power(scores, replicates=500)
+        assert found.asl.tolist() == [1.0, 0.0, 0.0]
+        assert found.t.tolist() == [0.0, -math.inf, -math.inf]
+        assert found.discriminated == 2
+
+    def test_replicates_do_not_depend_on_what_else_is_asked(self) -> None:
+        chance = np.random.default_rng(3)
+        scores = chance.random((20, 6))
+        whole, part = (
+            discriminative_power(scores, replicates=700),
+            discriminative_power(scores[:, :2], replicates=700),
+        )
+        assert whole.asl[0] == part.asl[0]
+        assert intervals(scores, replicates=700)[1] == intervals(scores[:, 1:2], replicates=700)[0]
+
+    def test_rank_intervals(self) -> None:
+        chance = np.random.default_rng(4)
+        scores = chance.random((50, 4)) * 0.1 + [3, 1, 1, 0]
+        first, second, third, last = rank_intervals(scores, replicates=2000)
+        assert (first.value, first.low, first.high) == (1, 1, 1)
+        assert (last.value, last.low, last.high) == (4, 4, 4)
+        assert {second.value, third.value} == {2, 3}
+        same = rank_intervals(np.array([X, X, Y]).T, replicates=200)
+        assert (same[0].value, same[0].low, same[0].high) == (1.5, 1.5, 1.5)
+
+
+def _exact_asl(x: np.ndarray, y: np.ndarray) -> float:  # type: ignore[type-arg]
+    apart = x - y
+    n, t = len(apart), abs(apart.mean()) / (apart.std() / len(apart) ** 0.5)
+    centred = apart - apart.mean()
+    extreme = 0
+    for draw in itertools.product(range(n), repeat=n):
+        one = centred[list(draw)]
+        spread = one.std() if one.std() > 1e-12 else 0.0
+        mean = one.mean() if abs(one.mean()) > 1e-12 else 0.0
+        value = 0.0 if not mean else math.inf if not spread else abs(mean / (spread / n**0.5))
+        extreme += value >= t * (1 - 1e-12)
+    return extreme / n**n
+
+
+class TestEffect:
+    def test_size_by_hand(self) -> None:
+        # differences 1, 2, 3: mean 2, standard deviation 1
+        assert effect_size([1, 2, 3], [0, 0, 0]).value == pytest.approx(2.0)
+
+    def test_interval_covers_as_often_as_it_says(self) -> None:
+        chance = np.random.default_rng(6)
+        covered = 0
+        for _ in range(400):
+            found = effect_size(chance.normal(0.5, 1.0, 20), np.zeros(20)).interval
+            assert found is not None
+            covered += found[0] <= 0.5 <= found[1]
+        assert 0.92 <= covered / 400 <= 0.98
+
+
+numbers = st.sampled_from([0.0, 0.1, 0.5, 0.1 + 0.2, 0.3, 1.0, 1e-300, 1e300])
+
+
+@given(st.lists(st.tuples(numbers, numbers), max_size=6))
+@settings(deadline=None)
+def test_nothing_is_ever_no_number_and_nothing_warns(pairs: list[tuple[float, float]]) -> None:
+    x, y = [a for a, _ in pairs], [b for _, b in pairs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for test in TESTS.values():
+            found = test(x, y)
+            assert (found.p is None) == (found.undefined is not None)
+            assert found.p is None or 0 <= found.p <= 1
+            assert found.estimate is None or math.isfinite(found.estimate)
+        effect = effect_size(x, y)
+        assert (effect.value is None) == (effect.undefined is not None)
+
+
+def test_degenerate_input_is_undefined_with_its_reason() -> None:
+    assert t_test(X, X).undefined == "the difference is the same on every topic: it has no spread"
+    assert wilcoxon(X, X).undefined == "the systems score the same on every topic"
+    assert sign_test(X, X).undefined == "the systems score the same on every topic"
+    assert randomisation(X, X).p == 1.0
+    assert t_test([1], [0]).undefined == "one topic has no spread"
+    assert t_test([], []).undefined == "there are no scores"
+    assert randomisation([math.nan], [1]).undefined == "a score is undefined or infinite"
+    assert discriminative_power(np.ones((5, 1))).undefined == "there is no pair of systems"
+    assert intervals(np.ones((1, 2)))[0].undefined == "one topic says nothing about others"
+    assert intervals(np.ones((4, 1)))[0].high == 1.0
+    with pytest.raises(ValueError, match="over the same topics"):
+        t_test([1, 2], [1])
+
+
+def test_who_asks_too_much_of_a_scale_is_told() -> None:
+    assert t_test(X, Y, scale="ordinal").warnings == (
+        "the t-test needs an interval scale, and the measure is an ordinal scale",
+    )
+    assert wilcoxon(X, Y, scale="neither").warnings
+    assert not sign_test(X, Y, scale="neither").warnings
+    assert not t_test(X, Y).warnings

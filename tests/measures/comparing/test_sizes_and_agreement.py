@@ -1,0 +1,90 @@
+"""Topic set sizes by the noncentral t, and agreement of judgings against scikit-learn and krippendorff."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cupel_measures.comparing.agreement import agreement, agreement_of
+from cupel_measures.comparing.multiple import anova
+from cupel_measures.comparing.sizes import pooled_variance, power, smallest_difference, topics_needed
+from cupel_measures.model import Aspect
+from making import qrels_of
+
+
+class TestSizes:
+    def test_known_sizes_of_the_paired_t_test(self) -> None:
+        """Effect d, alpha 0.05, power 0.8: the sizes that statsmodels' TTestPower gives too (below)."""
+        assert topics_needed(0.5, 1.0) == 34
+        assert topics_needed(0.2, 1.0) == 199
+        assert topics_needed(0.8, 1.0) == 15
+
+    @given(st.floats(0.1, 2.0), st.integers(3, 200))
+    def test_power_is_statsmodels(self, effect: float, topics: int) -> None:
+        peer = pytest.importorskip("statsmodels.stats.power").TTestPower()
+        expected = peer.power(effect, topics, 0.05)
+        assume(not math.isnan(expected))  # it has no value where the power is nearly 1
+        assert power(effect, 1.0, topics) == pytest.approx(expected, abs=1e-6)
+
+    def test_smallest_difference_is_where_power_is_reached(self) -> None:
+        found = smallest_difference(0.04, 50)
+        assert found is not None
+        assert power(found, 0.04, 50) == pytest.approx(0.8, abs=1e-6)
+        assert topics_needed(found * (1 + 1e-9), 0.04) == 50
+
+    def test_pooled_variance_is_twice_the_error_of_the_anova(self) -> None:
+        scores = np.random.default_rng(2).random((9, 5))
+        apart = [scores[:, i] - scores[:, j] for i in range(5) for j in range(i)]
+        expected = np.mean([one.var(ddof=1) for one in apart])
+        assert pooled_variance(scores) == pytest.approx(expected, rel=1e-12)
+        assert pooled_variance(scores) == pytest.approx(2 * (anova(scores).mse or 0), rel=1e-12)
+
+    def test_degenerate(self) -> None:
+        assert pooled_variance(np.ones((1, 3))) is None
+        assert pooled_variance(np.ones((3, 1))) is None
+        assert smallest_difference(0.1, 1) is None
+        assert smallest_difference(0.0, 10) == 0.0
+        assert topics_needed(0.0, 1.0) is None
+        assert topics_needed(1e-9, 1.0) is None
+        assert topics_needed(0.1, 0.0) == 2
+        assert power(1e9, 1.0, 10) == 1.0
+        with pytest.raises(ValueError, match="variance"):
+            power(0.1, -1.0, 5)
+
+
+labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=40)
+
+
+class TestAgreement:
+    @given(labels)
+    def test_kappa_and_alpha_are_the_peers(self, pairs: list[tuple[int, int]]) -> None:
+        kappa = pytest.importorskip("sklearn.metrics").cohen_kappa_score
+        alpha = pytest.importorskip("krippendorff").alpha
+        first, second = [a for a, _ in pairs], [b for _, b in pairs]
+        found = agreement_of(first, second, 4)
+        if len({*first, *second}) < 2:
+            assert found.undefined == "one label alone was given"
+            return
+        expected = kappa(first, second, weights="linear", labels=[0, 1, 2, 3])
+        assert found.kappa == pytest.approx(expected, abs=1e-12)
+        ordinal = alpha([first, second], level_of_measurement="ordinal", value_domain=[0, 1, 2, 3])
+        assert found.alpha == pytest.approx(ordinal, abs=1e-9)
+
+    def test_by_hand(self) -> None:
+        # 2 of 4 the same; expected by chance: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
+        found = agreement_of([0, 0, 1, 1], [0, 0, 0, 1], 2)
+        assert found.same == 0.75
+        assert found.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))
+
+    def test_qrels_agree_where_both_judge(self) -> None:
+        scale = Aspect("relevance", range(3))
+        first = qrels_of({scale: {"1": {"a": 2, "b": 0, "c": 1}, "2": {"a": 1}}})
+        second = qrels_of({scale: {"1": {"a": 2, "b": -1, "d": 1}, "2": {"a": 0}}})
+        [found] = agreement(first, second)
+        assert (found.aspect, found.pairs) == ("relevance", 3)  # (1, a), (1, b): the lowest label, (2, a)
+        assert found.same == pytest.approx(2 / 3)
+        assert agreement_of([], [], 3).undefined == "no pair is judged in both"
+        with pytest.raises(ValueError, match="other labels"):
+            agreement(first, qrels_of({Aspect("relevance", range(4)): {"1": {"a": 2}}}))
