@@ -148,8 +148,8 @@ def alpha_DCG(
 ) -> Floats:
     """Discounted gain of novelty, by default over that of a ranking no collection could better.
 
-        sum over r <= k of NG(r) / log2(1 + r)
-        / m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r)
+        alpha_DCG@k = (sum over r <= k of NG(r) / log2(1 + r))
+                      / (m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r))
 
     What divides is the value of documents that are each relevant to all m subtopics. This is ndeval's value,
     but at k = 1, where ndeval forgets to divide. It needs a cutoff. `normalise=False` leaves the sum

@@ -9,7 +9,7 @@ rounded, one with fewer is exact. `|` separates topics; `-` is a run without doc
 Without more, documents are judged for relevance on a scale from 0 to the highest grade. Aspects are declared
 ahead of the judgments, with their labels from worst to best or the ends of a range, and after `from` the
 threshold: `relevance 0..3 from 2, trust low high; a=(3,high) b=(1,-)`, where `-` says not judged. Judgments
-by subtopic stand in braces: `a={1,2} b={}`. A text in quotes may follow: `a={1}"apple tree"`.
+by subtopic stand in braces: `a={1,2} b={}`. A text in quotes may follow: `a={1}"apple tree" b"not judged"`.
 """
 
 import json
@@ -20,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 NOTHING = "-"
-JUDGMENT = re.compile(r"(\w+)=(?:\{([^{}]*)\}|\(([^()]*)\)|([^\s{}()\"]+))(?:\"([^\"]*)\")?(?:\s|$)")
+JUDGMENT = re.compile(
+    r"(?P<document>\w+)(?:=(?:\{(?P<subtopics>[^{}]*)\}|\((?P<labels>[^()]*)\)|(?P<label>[^\s{}()\"]+)))?"
+    r"(?:\"(?P<text>[^\"]*)\")?(?:\s|$)"
+)
 RESULT = re.compile(r"(\S+) (-?[\d.]+)(?: = (.+))?")
 SCALE = re.compile(r"(?P<name>\w+) (?P<labels>.+?)(?: from (?P<threshold>\S+))?")
 RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
-PLAIN, DECLARED, TEXTS = "qrels.txt", "collection.json", "texts.jsonl"
+PLAIN, SUBTOPICS, DECLARED, TEXTS = "qrels.txt", "subtopics.txt", "collection.json", "texts.jsonl"
 
 
 @dataclass(frozen=True)
@@ -43,39 +46,66 @@ class Value:
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """Documents in order, topic after topic, and the values of some measures."""
+    """Documents in order, topic after topic, also as written (`text`), and the values of some measures."""
 
+    text: str
     topics: tuple[tuple[str, ...], ...]
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """What is known of a document: a label per aspect, or subtopics; and perhaps its text."""
+    """What is known of a document: a label per aspect, or subtopics, or neither; and perhaps its text."""
 
     document: str
-    words: tuple[str, ...]
-    by_subtopic: bool
+    labels: tuple[str, ...]
+    subtopics: tuple[str, ...] | None
     text: str | None
+
+    def lines(self, topic: str) -> Iterator[str]:
+        """Its lines in a file of qrels."""
+        if self.labels:
+            yield f"{topic} 0 {self.document} {' '.join(self.labels)}\n"
+        for subtopic in self.subtopics or ():
+            yield f"{topic} {subtopic} {self.document} 1\n"
+        if self.subtopics == ():
+            yield f"{topic} 1 {self.document} 0\n"
 
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example. aspects: as a collection declares them; none where the scale is inferred."""
+    """A worked example. aspects: as a collection declares them; none where the scale is inferred.
 
+    judgments: scales, if any, and judgments, as written.
+    """
+
+    judgments: tuple[str, ...]
     aspects: Mapping[str, Mapping[str, Any]]
     topics: tuple[tuple[Judgment, ...], ...]
     runs: tuple[ExampleRun, ...]
 
+    def lines(self) -> list[str]:
+        """The example to be read: judgments, then each run and what measures give, a line for each."""
+        lines = ["judged " + self.judgments[-1]]
+        if len(self.judgments) == 2:
+            lines = [*("aspect " + one.strip() for one in self.judgments[0].split(",")), *lines]
+        width = max(len(value.measure) for run in self.runs for value in run.values)
+        for run in self.runs:
+            lines.append("run    " + run.text)
+            for value in run.values:
+                behind = "" if value.derivation is None else f" = {value.derivation}"
+                lines.append(f"  {value.measure:<{width}}  {value.printed}{behind}")
+        return lines
+
     def write(self, folder: Path) -> tuple[Path, list[Path]]:
-        """Write it into `folder`, which exists: the file of the qrels or collection, and those of the runs."""
+        """Write it into a folder that exists; the file of its qrels or collection, and those of the runs."""
         runs = []
         for number, run in enumerate(self.runs, 1):
             runs.append(folder / f"run-{number}.txt")
             runs[-1].write_text("".join(_ranking(run)))
         judged = [(str(t), one) for t, of in enumerate(self.topics, 1) for one in of]
-        name = "subtopics.txt" if judged[0][1].by_subtopic else PLAIN
-        (folder / name).write_text("".join(line for topic, one in judged for line in _lines(topic, one)))
+        name = PLAIN if all(one.subtopics is None for _, one in judged) else SUBTOPICS
+        (folder / name).write_text("".join(line for topic, one in judged for line in one.lines(topic)))
         if name == PLAIN and not self.aspects:
             return folder / PLAIN, runs
         collection = self._collection(name)
@@ -88,7 +118,7 @@ class Example:
         return folder / DECLARED, runs
 
     def _collection(self, qrels: str) -> dict[str, Any]:
-        if qrels != PLAIN:
+        if qrels == SUBTOPICS:
             relevance = {"relevance": {"labels": [0, 1]}}
             return {"aspects": relevance, "qrels": [{"file": qrels, "layout": "subtopics"}]}
         columns = ["topic", "_", "document", *self.aspects]
@@ -101,25 +131,18 @@ def _ranking(run: ExampleRun) -> Iterator[str]:
             yield f"{topic} Q0 {document} {rank} {len(documents) - rank + 1} example\n"
 
 
-def _lines(topic: str, one: Judgment) -> Iterator[str]:
-    if not one.by_subtopic:
-        yield f"{topic} 0 {one.document} {' '.join(one.words)}\n"
-    for subtopic in one.words if one.by_subtopic else ():
-        yield f"{topic} {subtopic} {one.document} 1\n"
-    if one.by_subtopic and not one.words:
-        yield f"{topic} 1 {one.document} 0\n"
-
-
 def read(paragraph: str) -> Example:
     """The example that a paragraph of documentation holds; ValueError says what can't be read."""
     head, _, body = " ".join(paragraph.split()).partition(": ")
     parts = [part.strip() for part in body.removesuffix(".").split(";")]
     ahead = [part for part in parts if not part.startswith("run ")]
     if head != "Example" or not 1 <= len(ahead) <= 2 or len(ahead) == len(parts):
-        raise ValueError(f"expected `Example: [scales;] judgments; run DOCUMENTS: RESULTS`, got {paragraph!r}")
+        raise ValueError(
+            f"expected `Example: [scales;] judgments; run DOCUMENTS: RESULTS`, got {paragraph!r}"
+        )
     scales = dict(_scale(one.strip()) for one in ahead[0].split(",")) if len(ahead) == 2 else {}
     topics = tuple(tuple(_judgments(of.strip())) for of in ahead[-1].split("|"))
-    return Example(scales, topics, tuple(_run(part) for part in parts if part not in ahead))
+    return Example(tuple(ahead), scales, topics, tuple(_run(part) for part in parts if part not in ahead))
 
 
 def _scale(text: str) -> tuple[str, dict[str, Any]]:
@@ -142,16 +165,20 @@ def _judgments(text: str) -> Iterator[Judgment]:
         found = JUDGMENT.match(text, place)
         if found is None:
             raise ValueError(f"expected a judgment such as a=1, a=(1,2) or a={{1,2}}, got {text[place:]!r}")
-        document, braces, brackets, word, written = found.groups()
-        words = word or (brackets if braces is None else braces)
-        yield Judgment(document, tuple(filter(None, words.split(","))), braces is not None, written)
+        subtopics = None if found["subtopics"] is None else _listed(found["subtopics"])
+        labels = _listed(found["labels"] or found["label"] or "")
+        yield Judgment(found["document"], labels, subtopics, found["text"])
         place = found.end()
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
 
 
 def _run(text: str) -> ExampleRun:
     documents, _, results = text.removeprefix("run ").partition(": ")
     topics = tuple(tuple(one for one in of.split() if one != NOTHING) for of in documents.split("|"))
-    return ExampleRun(topics, tuple(_value(one.strip()) for one in _pieces(results)))
+    return ExampleRun(documents, topics, tuple(_value(one.strip()) for one in _pieces(results)))
 
 
 def _value(text: str) -> Value:

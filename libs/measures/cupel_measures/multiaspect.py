@@ -1,7 +1,6 @@
-"""Measures that combine aspects: by their scores (CAM, MM, WHAM) or by their labels (TOMA).
+"""Measures that combine aspects: by their scores (CAM, MM, WHAM) or by their labels (TOMA) (spec 3, 6.4).
 
-
-Spec 3.1-3.5, 6.4.
+s_a is the score of `of` under aspect a alone, p_a the weight of the aspect.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -192,7 +191,9 @@ def weighted(
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
-    """That of `of` on the classes' weights; where it depends on them, they are known of all tuples only."""
+    """That of `of` on the weights of the classes, but neither where it depends on them and `label_set` is not
+    cartesian: they are then known of a collection's judgments only.
+    """
     of: Measure = given["of"]
     if of.declaration.scale != "depends":
         return of.declaration.scale

@@ -1,16 +1,20 @@
-"""Measures of one aspect that look at ranks. Each sees all rows at once (spec 2; compatibility.md 2.1)."""
+"""Measures of one aspect that look at ranks (spec 2; compatibility.md 2.1).
+
+R is the number of relevant documents in the judgments of the topic. A document is relevant if its label
+reaches `rel`, or the threshold of its aspect where `rel` is not given.
+"""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
 from cupel_measures.exact import by_row, quotients, rank_biased, whole
-from cupel_measures.model import ABSENT, Floats, Ints
+from cupel_measures.model import ABSENT, Aspect, Floats, Ints
 from cupel_measures.parameters import (
     Cutoff,
     Either,
@@ -23,7 +27,7 @@ from cupel_measures.parameters import (
     Word,
     exact,
 )
-from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
+from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, ScaleType, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
 
@@ -382,9 +386,14 @@ def exact_rank_biased_precision(
     return rank_biased(hits, [1] * len(hits.rank), exact(p))
 
 
+def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
+    """Interval for p = 1/2, ordinal below, neither above."""
+    return scale_types.rank_biased(given["p"], [0, 1])
+
+
 @measure(
     source="Moffat and Zobel, TOIS 2008",
-    scale=lambda _, given: scale_types.rank_biased(given["p"], [0, 1]),
+    scale=_by_persistence,
     exact=exact_rank_biased_precision,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:

@@ -31,6 +31,7 @@ LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, 
 
 
 def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
+    """Interval where labels have two different gains, one of them 0; neither with more."""
     return scale_types.total_gain(label_gains.exactly(aspect, None))
 
 
@@ -118,11 +119,16 @@ def exact_graded_rank_biased_precision(
     return [_share(one, best) for one in rank_biased(*_credits(rows, numbers, cutoff), exact(p))]
 
 
+def _by_persistence_and_gains(aspect: Aspect, given: Any) -> ScaleType:
+    """With G the smallest step between gains, divided by the greatest: interval where p = G / (G + 1) and all
+    steps are equal, which makes p = 1 / (c + 1); ordinal for other p up to G / (G + 1); neither above.
+    """
+    return scale_types.rank_biased(given["p"], label_gains.exactly(aspect, given["gains"]))
+
+
 @measure(
     source=f"{SOURCE}; Moffat and Zobel, TOIS 2008",
-    scale=lambda aspect, given: scale_types.rank_biased(
-        given["p"], label_gains.exactly(aspect, given["gains"])
-    ),
+    scale=_by_persistence_and_gains,
     exact=exact_graded_rank_biased_precision,
     by_scale=True,
 )
@@ -233,6 +239,7 @@ def exact_rank_based(rows: Rows, *, gains: Any = None, cutoff: int) -> Sequence[
 
 
 def _by_position(aspect: Aspect, given: Any) -> ScaleType:
+    """Interval; with weights of its own that of gRBP with p = 1 / (c + 1) and these weights for gains."""
     numbers = label_gains.exactly(aspect, given["gains"], by_index=True)
     if given["gains"] is None:
         return "interval" if len(numbers) > 1 else "neither"

@@ -1,4 +1,7 @@
-"""Measures of one aspect that see a run as a set, and counts (trec_eval's set_*, utility and num_*)."""
+"""Measures of one aspect that see a run as a set, and counts (trec_eval's set_*, utility and num_*).
+
+R is the number of relevant documents in the judgments of the topic.
+"""
 
 import math
 from typing import Annotated

@@ -133,7 +133,7 @@ def SDCG(
         SDCG@k = (sum over i <= k of gain(i) / log2(1 + i)) / (sum over i <= k of 1 / log2(1 + i))
 
     It is nDCG, but for an ideal of k perfect documents, whether the judgments have so many or not: few topics
-    can reach 1.
+    can reach 1. `dcg` is the discount of ir_measures' name, of which there is one.
 
     Example: a=2 b=1 z=0; run a x b: SDCG@3 0.586598 = (1 + 1/2 / 2) / (1 + 1/log2(3) + 1/2).
     """
