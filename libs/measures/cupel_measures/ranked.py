@@ -19,6 +19,7 @@ from cupel_measures.parameters import (
     Cutoff,
     Either,
     GainTable,
+    Negatives,
     Number,
     Numbers,
     Persistence,
@@ -262,24 +263,26 @@ def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floa
 
 
 @measure(source="Buckley and Voorhees, SIGIR 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
-def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Binary preference: how rarely judged non-relevant documents stand above relevant ones.
 
         Bpref = 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R)
 
     n judged non-relevant documents stand above the relevant one, N are judged in all; a document with none
     above it adds 1. Documents that are not judged are passed over, and so are negative grades, under every
-    profile.
+    profile; `negatives=judged` takes those for judged non-relevant.
 
     Caveat: a document nobody judged costs nothing wherever it stands: a run of few judged documents, in good
     order, may score high.
 
     Example: a=1 b=0 c=1 d=0 e=1 f=0; run b a u d c f e: Bpref 0.333333 = ((1 - 1/3) + (1 - 2/3) + (1 - 3/3))
     / 3; run a b c: Bpref 0.555556 = (1 + (1 - 1/3)) / 3.
+
+    Example: a=1 n=-1; run n a: Bpref 1 = 1/1, Bpref(negatives=judged) 0 = 1 - 1/1.
     """
-    base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel))[rows.topic]
+    base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel, negatives))[rows.topic]
     hits = rows.relevant(rel)
-    above = _above(hits, rows.nonrelevant(rel))
+    above = _above(hits, rows.nonrelevant(rel, negatives))
     limit = base[hits.row]
     lost = divided(np.minimum(above, limit), np.minimum(pooled[hits.row], limit))
     return divided(hits.sum(1.0 - lost), base)
@@ -291,12 +294,13 @@ def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     judged_only=False,
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "Bpref is floored at 0.00001"),
 )
-def GMBpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def GMBpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Geometric mean of Bpref over topics, which rewards systems that fail on no topic.
 
         GMBpref = exp(1/T * sum over T topics of ln(max(Bpref, 0.00001)))
 
-    A topic missing from the run, or without relevant documents, counts as 0.00001.
+    A topic missing from the run, or without relevant documents, counts as 0.00001. `negatives` is that of
+    Bpref.
 
     Caveat: a topic that fails costs what the floor makes of it, which is a convention of trec_eval; a few
     such topics outweigh all others.
@@ -304,7 +308,7 @@ def GMBpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     Example: a=1 b=0 | c=1 d=0 e=1; run a b | c d e: GMBpref 0.707107 = sqrt(1 * (1 + (1 - 1/1)) / 2); run a |
     d: GMBpref 0.003162 = sqrt(1 * 0.00001).
     """
-    return np.maximum(Bpref(rows, rel=rel), FLOOR)
+    return np.maximum(Bpref(rows, rel=rel, negatives=negatives), FLOOR)
 
 
 @measure(
@@ -312,22 +316,24 @@ def GMBpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     judged_only=False,
     exempt={SWAP: "a pooled document without judgment is taken to be relevant as often as those above it"},
 )
-def infAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Inferred AP: an estimate of AP where only a sample of the pool was judged.
 
         infAP = 1/R * sum over retrieved relevant documents of the precision expected at their ranks
         at rank i: 1/i + (i - 1)/i * m/(i - 1) * (r + e) / (r + n + 2e), at rank 1: 1
 
     Of the i - 1 documents above, m are in the pool, r are relevant, n judged non-relevant, and e = 0.00001. A
-    document that is pooled and not judged (also a negative grade, under every profile) counts in m alone.
+    document that is pooled and not judged (also a negative grade, under every profile) counts in m alone;
+    `negatives=judged` takes negative grades for judged non-relevant.
 
     Caveat: e makes it differ slightly from AP on complete judgments. It is an estimate for samples drawn at
     random: judged documents that were chosen otherwise bias it.
 
     Example: a=1 b=1 z=0 n=-1; run a z b: infAP 0.833333 = (1 + 1/3 + 2/3 * 2/2 * 1/2) / 2; run a n b: infAP
-    0.999997 = (1 + 1/3 + 2/3 * 2/2 * 1.00001/1.00002) / 2.
+    0.999997 = (1 + 1/3 + 2/3 * 2/2 * 1.00001/1.00002) / 2, infAP(negatives=judged) 0.833333 = (1 + 1/3 + 2/3
+    * 2/2 * 1/2) / 2.
     """
-    hits, nonrelevant = rows.relevant(rel), rows.nonrelevant(rel)
+    hits, nonrelevant = rows.relevant(rel), rows.nonrelevant(rel, negatives)
     pooled = rows.hits.only(rows.pool.labels[rows.hits.document] != ABSENT)
     r, n, above = hits.count - 1, _above(hits, nonrelevant), hits.rank - np.int64(1)
     ratio = (r + INFAP_EPSILON) / (r + n + 2 * INFAP_EPSILON)

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from cupel_measures.model import Floats
-from cupel_measures.parameters import Beta, Cutoff, Number, OneFlag, Rel, Whole
+from cupel_measures.parameters import Beta, Cutoff, Negatives, Number, OneFlag, Rel, Whole
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
 from cupel_measures.rows import Rows, divided
 from cupel_measures.syntax import MeasureError
@@ -206,16 +206,18 @@ def NumRelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     scale="count",
     exempt={NOTHING_RELEVANT: NOT_RELEVANCE},
 )
-def NumNonrelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def NumNonrelRet(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Number of judged non-relevant documents retrieved, summed over topics.
 
         NumNonrelRet = documents retrieved whose grade is below the threshold and not negative
 
-    Documents that are not judged are left out, and so are negative grades, as in trec_eval.
+    Documents that are not judged are left out, and so are negative grades, as in trec_eval, unless
+    `negatives=judged`.
 
-    Example: a=1 b=0 n=-1 | c=0; run a b n x | c: NumNonrelRet 2 = 1 + 1.
+    Example: a=1 b=0 n=-1 | c=0; run a b n x | c: NumNonrelRet 2 = 1 + 1, NumNonrelRet(negatives=judged) 3 = 2
+    + 1.
     """
-    return rows.nonrelevant(rel).number.astype(np.float64)
+    return rows.nonrelevant(rel, negatives).number.astype(np.float64)
 
 
 @measure(source="ir_measures Judged", judged_only=False, exempt={NOTHING_RELEVANT: NOT_RELEVANCE})
@@ -238,16 +240,18 @@ def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
     judged_only=False,
     exempt=dict.fromkeys((NOTHING_RELEVANT, SWAP), NOT_RELEVANCE),
 )
-def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
+def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None, negatives: Negatives = "pooled") -> Floats:
     """Share of the first k ranks that hold a document without judgment.
 
         Unjudged@k = (not judged in 1..k) / k
 
     Divides by k, as trec_eval's unj does, or by the number retrieved where no k is given. A negative grade
-    counts as no judgment, under every profile: Judged and Unjudged need not sum to 1.
+    counts as no judgment, under every profile, unless `negatives=judged`: Judged and Unjudged need not sum to
+    1.
 
-    Example: a=1 b=0 n=-1; run a x n: Unjudged@2 0.5 = 1/2, Unjudged@10 0.2 = 2/10, Unjudged 0.666667 = 2/3.
+    Example: a=1 b=0 n=-1; run a x n: Unjudged@2 0.5 = 1/2, Unjudged@10 0.2 = 2/10, Unjudged 0.666667 = 2/3,
+    Unjudged(negatives=judged) 0.333333 = 1/3.
     """
-    labelled = rows.hits.only(rows.pool.graded[rows.hits.document]).within(cutoff).number
+    labelled = rows.hits.only(rows.pool.graded(negatives)[rows.hits.document]).within(cutoff).number
     depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
     return divided(depth - labelled, rows.retrieved if cutoff is None else cutoff)
