@@ -68,6 +68,35 @@ EVERYWHERE = {"cutoff", "rel", "aspect", "judged_only", "aspects", "weights"}
 """Parameters of so many measures that the head of the reference page tells of them."""
 
 
+READINGS = [
+    (1, "MM", "equation 6"),
+    (2, "TOMA", "label_set"),
+    (3, "TOMA", "positive"),
+    (4, "TOMA", "computed exactly"),
+    (8, "SBTO", "ascending"),
+    (9, "gR", "normalised"),
+    (10, "RBTO", "neither"),
+    (13, "uRBP", "depth"),
+    (13, "H", "rank 10"),
+    (14, "uRBP", "strict"),
+    (18, "NLRE", "swap"),
+    (19, "NLRE", "with_positions"),
+    (20, "NWCS", "0"),
+    (21, "WHAM", "of_means"),
+    (23, "ERR_IA", "R(r)"),
+    (24, "NRBP", "literal"),
+]
+"""Readings of measures (section 9 of the specification), and the option or the words by which they are told."""
+
+
+@pytest.mark.parametrize(("row", "name", "told"), READINGS)
+def test_readings_are_explained_where_their_option_is(row: int, name: str, told: str) -> None:
+    [paragraph, *_] = [
+        one for one in map(one_line, Page(DECLARATIONS[name]).paragraphs) if re.search(rf"\brow {row}\b", one)
+    ]
+    assert told in paragraph
+
+
 def test_the_list_has_a_heading_for_each_family_and_can_be_one_family() -> None:
     listed = cupel("measures").stdout
     assert all(one.title in listed for one in families())

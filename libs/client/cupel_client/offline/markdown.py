@@ -18,9 +18,16 @@ What holds for every measure, unless its own page says otherwise:
 """
 """What the document begins with."""
 
-READING = """In a worked example `judged` lists documents with their grades, or with a label for each aspect in
-brackets (`-` is not judged), or with the subtopics they are relevant to in braces; `run` lists documents in
-order; `|` separates topics. A value with six decimals is rounded.
+READING = """Parameters of many measures: after `@` the cutoff k, how many documents are seen; `rel`, the
+smallest label that is relevant; `aspect`, whose labels count; `judged_only=True`, which takes documents out
+that are not judged, before anything else; and, where aspects are combined, `aspects` and their `weights`.
+
+In a worked example `judged` lists documents with their grades, or with a label for each aspect in brackets
+(`-` is not judged), or with the subtopics they are relevant to in braces; `run` lists documents in order; `|`
+separates topics. A value with six decimals is rounded.
+
+Where a paper is ambiguous or wrong, its page says how it is read here, with the row of the specification's
+register of readings, and which parameter picks another reading.
 """
 
 
