@@ -86,7 +86,7 @@ READINGS = [
     (23, "ERR_IA", "R(r)"),
     (24, "NRBP", "literal"),
 ]
-"""Readings of measures (section 9 of the specification), and the option or the words by which they are told."""
+"""Readings of measures (specification, section 9), and the option or the words by which they are told."""
 
 
 @pytest.mark.parametrize(("row", "name", "told"), READINGS)

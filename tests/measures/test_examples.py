@@ -33,8 +33,8 @@ def test_grades_alone_become_plain_qrels(tmp_path: Path) -> None:
     qrels, runs = read("Example: a=3 | b=0; run x a | b: AP 0.25; run - | b: AP 0").write(tmp_path)
     assert qrels.read_text() == "1 0 a 3\n2 0 b 0\n"
     assert [run.read_text() for run in runs] == [
-        "1 Q0 x 1 2 example\n1 Q0 a 2 1 example\n2 Q0 b 1 1 example\n",
-        "2 Q0 b 1 1 example\n",
+        "1 Q0 x 1 2 run-1\n1 Q0 a 2 1 run-1\n2 Q0 b 1 1 run-1\n",
+        "2 Q0 b 1 1 run-2\n",
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["qrels.txt", "run-1.txt", "run-2.txt"]
 

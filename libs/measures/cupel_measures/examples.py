@@ -102,7 +102,7 @@ class Example:
         runs = []
         for number, run in enumerate(self.runs, 1):
             runs.append(folder / f"run-{number}.txt")
-            runs[-1].write_text("".join(_ranking(run)))
+            runs[-1].write_text("".join(_ranking(run, tag=runs[-1].stem)))
         judged = [(str(t), one) for t, of in enumerate(self.topics, 1) for one in of]
         name = PLAIN if all(one.subtopics is None for _, one in judged) else SUBTOPICS
         (folder / name).write_text("".join(line for topic, one in judged for line in one.lines(topic)))
@@ -125,10 +125,10 @@ class Example:
         return {"aspects": self.aspects, "qrels": [{"file": qrels, "columns": columns}]}
 
 
-def _ranking(run: ExampleRun) -> Iterator[str]:
+def _ranking(run: ExampleRun, tag: str) -> Iterator[str]:
     for topic, documents in enumerate(run.topics, 1):
         for rank, document in enumerate(documents, 1):
-            yield f"{topic} Q0 {document} {rank} {len(documents) - rank + 1} example\n"
+            yield f"{topic} Q0 {document} {rank} {len(documents) - rank + 1} {tag}\n"
 
 
 def read(paragraph: str) -> Example:

@@ -225,7 +225,7 @@ def nDCG(
     scores 0. `dcg=exp-log2` takes 2^gain - 1 for the gain. `gains` replaces the gain of some labels.
 
     Caveat: without a cutoff the ideal goes down to the last judged document, so nDCG of a run of 20 documents
-    is not its nDCG@20.
+    need not be its nDCG@20.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: nDCG 0.705891 = (1 + 3/log2(4) + 2/log2(5)) / (3 + 2/log2(3)
     + 1/log2(4)), nDCG@2 0.234639 = 1 / (3 + 2/log2(3)), nDCG(dcg=exp-log2)@1 0.142857 = (2^1 - 1) / (2^3 -
@@ -408,7 +408,8 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
         RBP@k = (1 - p) * sum over ranks i <= k of relevant documents of p^(i - 1)
 
     Relevance is binary, with or without a cutoff; `gRBP` credits gains. The ideal is a ranking without end: a
-    topic with few relevant documents stays far below 1. What could still come is told by `RBPResidual`.
+    topic with few relevant documents stays far below 1. What could still come is told by `RBPResidual`
+    of the same p.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RBP 0.4304 = (1 - 0.8) * (1 + 0.8^2 + 0.8^3), RBP(p=0.5)@3
     0.625 = 0.5 * (1 + 0.5^2).
