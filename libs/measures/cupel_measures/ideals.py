@@ -16,10 +16,18 @@ from cupel_measures.rows import Hits, Rows, divided, earlier
 def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> Floats:
     """Compatibility: the rank-biased overlap (RBO) of the ranking with an ideal one.
 
-    RBO = sum over depths i <= n of p^(i - 1) * (documents in the first i of both) / i, divided by the sum of
-    p^(i - 1); n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest
-    first; documents of equal gain stand in the order of the run, those it lacks last. `normalize`
-    divides by the ideal's RBO with itself, so that a perfect ranking scores 1.
+        RBO = sum over i <= n of p^(i - 1) * (documents in the first i of both) / i
+              / sum over i <= n of p^(i - 1)
+        Compat = RBO(run, ideal) / RBO(ideal, ideal)
+
+    n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest first;
+    documents of equal gain stand in the order of the run, those it lacks last. `normalize=False` leaves out
+    the division by the ideal's RBO with itself, which lets a perfect ranking score 1.
+
+    Caveat: only the order of gains counts, not their size.
+
+    Example: a=2 b=1 c=1 z=0; run x a c: Compat(p=0.5) 0.238095 = (1/2 * 1/2 + 1/4 * 2/3) / (1 + 1/2 + 1/4);
+    run a: Compat(p=0.5) 0.761905 = (1 + 1/2 * 1/2 + 1/4 * 1/3) / (1 + 1/2 + 1/4).
     """
     hits, _ = rows.gains(rows.pool.aspect.gains)
     base = _ideal(rows.pool, rows.pool.aspect.gains)[0].number[rows.topic]
@@ -48,10 +56,14 @@ def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
 def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
     """Q-measure: average precision that credits gains, against the ideal's at the same rank.
 
-    Sum over ranks i <= k with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i)), divided by R; n(i)
-    documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A cutoff
-    divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's, divides by R). `beta=0` is AP; `gains`
-    replaces the gain of some labels.
+        Q = 1/R * sum over ranks i with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i))
+
+    n(i) documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A
+    cutoff leaves out the ranks beyond it and divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's,
+    divides by R). `beta=0` is AP; `gains` replaces the gain of some labels.
+
+    Example: a=2 b=1 c=1 z=0; run x b a: Q 0.371429 = ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, Q@2 0.2 =
+    (1 + 1) / (2 + 3) / 2, Q(beta=0) 0.388889 = (1/2 + 2/3) / 3.
     """
     table = gain_table(rows, gains)
     hits, gain = rows.gains(table)

@@ -132,9 +132,9 @@ class Rows:
         found: Hits = self.once(key, lambda: self.hits.only(self.pool.relevant(rel)[self.hits.document]))
         return found
 
-    def nonrelevant(self, rel: int | None) -> Hits:
-        """The judged non-relevant documents among the hits."""
-        return self.hits.only(self.pool.nonrelevant(rel)[self.hits.document])
+    def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
+        """The judged non-relevant documents among the hits, as in `Pool.nonrelevant`."""
+        return self.hits.only(self.pool.nonrelevant(rel, negatives)[self.hits.document])
 
     def judged(self) -> Hits:
         """The judged documents among the hits."""
