@@ -49,6 +49,7 @@ check: $(READY)  ## check formatting, lint and types
 bench: $(READY)  ## measure reading and scoring beside their peers, the service under load, its recovery (half an hour)
 	@$(BIN)/python tests/bench/reading.py
 	@$(BIN)/python tests/bench/measures.py
+	@$(BIN)/python tests/bench/comparing.py
 	@$(BIN)/python tests/bench/service.py
 	@$(BIN)/python tests/bench/recovery.py
 

@@ -1,0 +1,59 @@
+"""What comparing costs: CPU seconds and peak memory of whole processes, scipy's import included.
+
+    python tests/bench/comparing.py [--quick]
+
+Board analysis of 300 runs x 50 topics x 12 measures (44,850 pairs of runs, 10,000 replicates): intervals of
+means, randomised Tukey HSD with groups, intervals of ranks. Discriminative power of 100 runs by 5 measures.
+Under a minute and 1 GB is aimed at, for each. No figure fails anything.
+"""
+
+import argparse
+import json
+
+import numpy as np
+from reading import run_process
+
+
+def made(measures: int, runs: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+    chance = np.random.default_rng(1)
+    topics, systems = chance.random((50, 1)) * 0.2, chance.random(runs) * 0.3
+    return [0.5 * chance.beta(1, 2, (50, runs)) + systems + topics for _ in range(measures)]
+
+
+def board(measures: str, runs: str) -> None:
+    from cupel_measures.comparing.boards import analyse
+
+    found = analyse(made(int(measures), int(runs)))
+    print(json.dumps({"neighbours told apart": sum(one.separable for one in found)}))
+
+
+def power(measures: str, runs: str) -> None:
+    from cupel_measures.comparing.resampling import discriminative_power
+
+    found = [discriminative_power(scores) for scores in made(int(measures), int(runs))]
+    print(json.dumps({"pairs told apart": sum(one.discriminated for one in found)}))
+
+
+PROCESSES = (board, power)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.process:
+        name, *arguments = options.process
+        next(process for process in PROCESSES if process.__name__ == name)(*arguments)
+        return
+    share = 10 if options.quick else 1
+    print("\nComparing (aim: under 60 s and 1,000 MB)")
+    print(f"{'':24}{'measures':>9}{'runs':>6}{'CPU s':>8}{'peak MB':>9}")
+    for process, measures, runs in ((board, 12, 300 // share), (power, 5, 100 // share)):
+        found = run_process(process, str(measures), str(runs))
+        told = ", ".join(f"{value:g} {name}" for name, value in found.printed.items())
+        print(f"{process.__name__:24}{measures:9}{runs:6}{found.cpu:8.1f}{found.peak:9.0f}  {told}")
+
+
+if __name__ == "__main__":
+    main()

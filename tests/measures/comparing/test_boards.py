@@ -1,0 +1,73 @@
+"""What a leaderboard's order is worth, on boards whose truth is known."""
+
+import numpy as np
+import pytest
+
+from cupel_measures.comparing.boards import analyse
+from cupel_measures.comparing.multiple import randomised_hsd
+
+
+def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int = 1) -> np.ndarray:  # type: ignore[type-arg]
+    chance = np.random.default_rng(seed)
+    return chance.normal(0.3, 0.1, (topics, 1)) + chance.normal(0, spread, (topics, len(shifts))) + shifts
+
+
+def test_what_differs_is_in_groups_of_its_own() -> None:
+    [found] = analyse([made([0.0, 0.3, 0.6])], replicates=500)
+    assert [one.groups for one in found.standings] == [(2,), (1,), (0,)]
+    assert [one.tied_for_first for one in found.standings] == [False, False, True]
+    assert [one.rank.value for one in found.standings] == [3, 2, 1]
+    assert (found.separable, found.neighbours) == (2, 2)
+
+
+def test_what_does_not_differ_is_tied_for_first() -> None:
+    [found] = analyse([made([0.0, 0.0, 0.0, -0.5])], replicates=500)
+    assert [one.tied_for_first for one in found.standings] == [True, True, True, False]
+    assert {one.groups for one in found.standings[:3]} == {(0,)}
+    assert found.separable == 1
+    assert all((one.rank.high or 0) - (one.rank.low or 0) >= 1 for one in found.standings[:3])
+
+
+def test_groups_are_those_of_the_test() -> None:
+    scores = made(list(np.linspace(0, 0.1, 8)), topics=25)
+    [found] = analyse([scores], replicates=800, seed=3)
+    test = randomised_hsd(scores, replicates=800, seed=3)
+    for a, b, apart in zip(test.first, test.second, test.differs, strict=True):
+        shared = set(found.standings[a].groups) & set(found.standings[b].groups)
+        assert bool(shared) != apart
+
+
+def test_the_order_of_systems_and_other_measures_change_nothing_that_is_not_drawn() -> None:
+    one, other = made([0, 0.1, 0.2]), made([0.2, 0.1, 0], seed=2)
+    both = analyse([one, other], replicates=400)
+    assert both[1] == analyse([other], replicates=400)[0]
+    assert [s.mean for s in analyse([one[:, ::-1]], replicates=400)[0].standings] == [
+        s.mean for s in both[0].standings[::-1]
+    ]
+
+
+@pytest.mark.filterwarnings("error")
+def test_degenerate_boards_say_why() -> None:
+    [one] = analyse([np.ones((10, 1))], replicates=50)
+    assert one.undefined == "there is no pair of systems"
+    assert one.standings[0].tied_for_first
+    assert one.standings[0].groups == (0,)
+    [single] = analyse([np.array([[0.1, 0.9]])], replicates=50)
+    assert single.undefined == "one topic has no spread"
+    assert [s.tied_for_first for s in single.standings] == [True, True]
+    assert single.smallest_difference is None
+    [nan] = analyse([np.array([[np.nan, 0.9], [0.1, 0.2]])], replicates=50)
+    assert nan.undefined == "a score is undefined or infinite"
+    [same] = analyse([np.full((10, 3), 0.1)], replicates=50)
+    assert same.undefined is None
+    assert same.smallest_difference == 0.0
+    assert [s.rank.value for s in same.standings] == [2, 2, 2]
+    assert analyse([np.zeros((0, 2))], replicates=50)[0].undefined == "there are no scores"
+    assert analyse([], replicates=50) == []
+
+
+def test_a_weak_scale_is_told() -> None:
+    [found] = analyse([made([0, 1])], scales=["neither"], replicates=50)
+    assert found.warnings == (
+        "Tukey's HSD needs an interval scale, and the measure is neither an interval nor an ordinal scale",
+    )
