@@ -166,6 +166,7 @@ _DEFAULTS = {
     "gains": "the aspect's",
     "max_rel": "the scale's greatest gain",
     "levels": "0, 0.1, ..., 1",
+    "terms": "all",
     "documents": "not known",
     "embedding": "the aspects'",
 }
