@@ -28,8 +28,10 @@ from cupel_measures.reading.texts import read_texts, words_of
 from making import content_of, diverse, joined_of, ranked
 
 DEPTH = 60
-REPEATS = 3
+REPEATS = 5
 CLASSIC, PLAIN, STOP, TERMS = "alpha_nDCG@20", "LMD", "LMD(stop=50)", "LMD(terms=100)"
+SMOOTHED, WEIGHTED = "LMD(smoothing=0.2)", "LMD(weights=documents)"
+SOFT, SOFT_STOP = "soft_alpha_nDCG@20", "soft_alpha_nDCG(stop=50)@20"
 SHARES = (100, 30, 10)
 SEED = 7
 
@@ -164,19 +166,19 @@ def curves(collection: Collection) -> Curves:
     texts, qrels = read_texts("\n".join(lines).encode()), diverse(collection.judged)
     joined = Joined.stack([joined_of(run, qrels) for run in runs])
     content = Content.stack([content_of(run, qrels, texts) for run in runs])
-    measures = [parse(text) for text in (CLASSIC, PLAIN, STOP, TERMS)]
 
-    def means(judged: Qrels) -> dict[str, np.ndarray]:
+    def means(judged: Qrels, *others: str) -> dict[str, np.ndarray]:
+        measures = [parse(text) for text in (CLASSIC, PLAIN, STOP, TERMS, *others)]
         scores = evaluate(judged, joined, measures, content=content)
         each = [scores.of_run(place).aggregates() for place in range(len(runs))]
         return {str(measure): np.array([one[measure] for one in each]) for measure in measures}
 
-    full = means(qrels)
+    full = means(qrels, SMOOTHED, WEIGHTED, SOFT, SOFT_STOP)
     few = {share: [means(sampled(qrels, share, draw)) for _ in range(REPEATS)] for share in SHARES[1:]}
     return {
         (name, share): tuple(fmean(_tau(one[name], of) for one in some) for of in (full[CLASSIC], full[name]))
         for share, some in {100: [full], **few}.items()
-        for name in full
+        for name in some[0]
     }
 
 
@@ -193,7 +195,7 @@ def found(request: pytest.FixtureRequest, shared: Path) -> Curves:
     values = curves(make(shared / "data"))
     for name, share in values:
         print(
-            f"{make.__name__} {name:<16} {share:>3}%  " + "  ".join(f"{v:.3f}" for v in values[name, share])
+            f"{make.__name__} {name:<28} {share:>3}%  " + "  ".join(f"{v:.3f}" for v in values[name, share])
         )
     return values
 
@@ -218,3 +220,12 @@ def test_leaving_out_stop_words_brings_lmd_nearer_to_alpha_ndcg(found: Curves) -
 def test_keeping_few_terms_takes_lmd_away_from_alpha_ndcg(found: Curves) -> None:
     assert found[TERMS, 100][0] < found[PLAIN, 100][0] - 0.05
     assert found[TERMS, 30][0] < found[PLAIN, 30][0] - 0.05
+
+
+def test_smoothing_and_weights_bring_lmd_no_nearer(found: Curves) -> None:
+    assert found[SMOOTHED, 100][0] < found[PLAIN, 100][0] - 0.02
+    assert found[WEIGHTED, 100][0] <= found[PLAIN, 100][0]
+
+
+def test_stop_words_matter_more_where_labels_are_soft(found: Curves) -> None:
+    assert found[SOFT_STOP, 100][0] - found[SOFT, 100][0] > found[STOP, 100][0] - found[PLAIN, 100][0] + 0.02

@@ -84,7 +84,8 @@ def LMD(
     everywhere tell no subtopics apart; but how many is right depends on the collection, and the same number
     would leave a small one without words, so the default is none. With thousands of documents some dozens are
     worth a try. Keeping few terms takes the order further away: once all is shared out anew, what a ranking
-    says beside the point is not held against it. Smoothing and weights by documents gained nothing either.
+    says beside the point is not held against it. So does smoothing: it makes everything alike. Weights by
+    documents are no better, and kl is on one collection only.
     """
     construction = _construction(rel, smoothing, divergence, terms, stop)
     scores = np.zeros(rows.number)
@@ -122,6 +123,10 @@ def soft_alpha_nDCG(
     The ideal takes, of the documents that were judged relevant to some subtopic, always the one of the
     largest gain (ties, to 12 decimals: the largest document id). A topic without a subtopic that has a model
     scores 0, and so does an empty run.
+
+    With words that stand everywhere each document seems to say a little of everything: `stop` matters more
+    here than for LMD, and brings the order of systems much nearer to that of alpha_nDCG. The default is none
+    for the same reason as there.
     """
     scores = np.zeros(rows.number)
     for row, ground, documents in rows.held(_construction(rel, smoothing, divergence, terms, stop)):
