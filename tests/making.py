@@ -3,13 +3,25 @@
 The joining here is a second implementation of the order of documents, so it also serves as an oracle.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from cupel_measures.evaluating import evaluate
 from cupel_measures.grammar import parse
-from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Ids, Joined, LabelSet, Qrels, Subtopics
+from cupel_measures.model import (
+    ABSENT,
+    NEGATIVE,
+    Aspect,
+    Content,
+    Ids,
+    Joined,
+    LabelSet,
+    Qrels,
+    Subtopics,
+    Texts,
+)
 from cupel_measures.profiles import DEFAULT, Profile
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -73,6 +85,33 @@ def diverse(judged: BySubtopic) -> Qrels:
     return qrels_of({scale(1): {}}, subtopics=judged)
 
 
+def texts_of(said: Mapping[str, str]) -> Texts:
+    """Texts by document, their words between blanks."""
+    counts = [Counter(text.split()) for text in said.values()]
+    vocabulary = sorted({word for of in counts for word in of})
+    entries = [[(vocabulary.index(word), of[word]) for word in sorted(of)] for of in counts]
+    columns = np.array([entry for of in entries for entry in of], dtype=np.int32).reshape(-1, 2).T
+    return Texts(
+        Ids.of([document.encode() for document in said]),
+        Ids.of([word.encode() for word in vocabulary]),
+        np.cumsum([0, *map(len, entries)], dtype=np.int64),
+        *columns.copy(),
+    )
+
+
+def content_of(
+    run: Scored, qrels: Qrels, texts: Texts, *, profile: Profile = DEFAULT, depth: int | None = None
+) -> Content:
+    """The texts of `run`, a document at a time."""
+    places = {document: place for place, document in enumerate(texts.documents.to_list())}
+    rows = [
+        [places.get(document, -1) for document in _order(run.get(topic, {}), profile)[1][:depth]]
+        for topic in qrels.topics
+    ]
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Content(texts, offsets, np.array([place for row in rows for place in row], dtype=np.int64))
+
+
 def ranked(*documents: str) -> dict[str, float]:
     """Scores that put `documents` in this order."""
     return {document: -float(place) for place, document in enumerate(documents)}
@@ -93,14 +132,20 @@ def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     )
 
 
-def _row(
-    scores: Mapping[str, float], qrels: Qrels, topic: int, profile: Profile, depth: int | None
-) -> tuple[int, list[tuple[int, int, int, int]]]:
+def _order(scores: Mapping[str, float], profile: Profile) -> tuple[dict[bytes, float], list[bytes]]:
+    """The documents' scores as compared, and the documents in order."""
     precise = {
         document.encode(): float(np.float32(score)) if profile.single_precision else score
         for document, score in scores.items()
     }
-    order = sorted(precise, key=lambda document: (precise[document], document), reverse=True)[:depth]
+    return precise, sorted(precise, key=lambda document: (precise[document], document), reverse=True)
+
+
+def _row(
+    scores: Mapping[str, float], qrels: Qrels, topic: int, profile: Profile, depth: int | None
+) -> tuple[int, list[tuple[int, int, int, int]]]:
+    precise, order = _order(scores, profile)
+    order = order[:depth]
     ordered = [precise[document] for document in order]
     begin, end = qrels.offsets[topic], qrels.offsets[topic + 1]
     pool = {qrels.documents.bytes_at(i): int(i) for i in range(begin, end)}
@@ -117,15 +162,26 @@ def _row(
 
 
 def scores_of(
-    texts: Sequence[str] | str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT
+    texts: Sequence[str] | str,
+    run: Scored,
+    qrels: Qrels,
+    *,
+    profile: Profile = DEFAULT,
+    said: Texts | None = None,
 ) -> dict[str, list[float]]:
-    """Per-topic values of measures given by text, in the qrels' order of topics."""
+    """Per-topic values of measures given by text, in the qrels' order of topics.
+
+    said: the texts of the documents.
+    """
     measures = [parse(text) for text in ([texts] if isinstance(texts, str) else texts)]
-    scores = evaluate(qrels, joined_of(run, qrels, profile=profile), measures)
+    content = None if said is None else content_of(run, qrels, said, profile=profile)
+    scores = evaluate(qrels, joined_of(run, qrels, profile=profile), measures, content=content)
     return {measure.text: values.tolist() for measure, values in scores.values.items()}
 
 
-def score_of(text: str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT) -> float:
+def score_of(
+    text: str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, said: Texts | None = None
+) -> float:
     """The value of one measure on a collection of one topic."""
-    [[value]] = scores_of(text, run, qrels, profile=profile).values()
+    [[value]] = scores_of(text, run, qrels, profile=profile, said=said).values()
     return value

@@ -38,6 +38,15 @@ def test_a_measure_whose_full_text_fits_no_key_is_refused(system: System) -> Non
     assert make_track(system, aspects=aspects, measures=["AP"]).measures == ("AP",)
 
 
+def test_a_measure_of_texts_is_refused_as_the_service_keeps_none(system: System) -> None:
+    words = r"LMD\(stop=50\): it needs the texts .* does not keep; score it with `cupel evaluate`"
+    with pytest.raises(Invalid, match=words):
+        make_track(system, measures=["AP", "LMD(stop=50)"])
+    make_track(system, measures=["AP"])
+    with pytest.raises(Invalid, match="soft_alpha_nDCG@20: it needs the texts"):
+        leaderboards.board(system, ALICE, "track", measure="soft_alpha_nDCG@20")
+
+
 def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
     make_track(system)
     with pytest.raises(Conflict, match="'track'"):

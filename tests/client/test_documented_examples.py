@@ -17,6 +17,14 @@ from cupel_measures.registry import Declaration
 FROM_THE_SPECIFICATION = {
     ("alpha_DCG@20", "0.599853"): "7.1",
     ("ERR_IA@20", "0.530992"): "7.1",
+    ("LMD(depth=3)", "0.831340"): "7.5",
+    ("LMD(depth=3,smoothing=0.2)", "0.850115"): "7.5",
+    ("LMD(depth=3)", "0.986157"): "7.5",
+    ("LMD(depth=3)", "0"): "7.5",
+    ("soft_alpha_nDCG", "0.869963"): "7.5",
+    ("soft_alpha_nDCG", "0.808525"): "7.5",
+    ("soft_alpha_nDCG", "0.531524"): "7.5",
+    ("soft_alpha_nDCG", "0"): "7.5",
 }
 """Values without a derivation, and the section of the specification that prints them."""
 

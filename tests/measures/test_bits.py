@@ -12,7 +12,7 @@ SCRIPT = """
 import hashlib, random
 from cupel_measures.evaluating import evaluate
 from cupel_measures.grammar import parse_many
-from making import joined_of, qrels_of, scale
+from making import content_of, joined_of, qrels_of, scale, texts_of
 
 draw = random.Random(7)
 documents = [f"d{i}" for i in range(400)]
@@ -30,9 +30,13 @@ measures = parse_many(
     " Accuracy Q Q(beta=10)@20"
     " alpha_nDCG(alpha=0.9)@20 alpha_DCG@20 ERR_IA(alpha=0.3)@20 nERR_IA NRBP(beta=0.8) nNRBP(alpha=0.3)"
     " AP_IA P_IA@10 StRecall@5"
+    " LMD LMD(smoothing=0.3,divergence=kl) LMD(terms=30,stop=5,smoothing=0.1) soft_alpha_nDCG(alpha=0.3)@20"
     " WHAM(of=nDCG) NLRE NLRE(ties=reverse) NGRE NWCS SetG uRBP@50 uRBPgr@50 RBP_u(graded=True) H(of=nDCG)"
 )
-values = evaluate(qrels, joined_of(run, qrels), measures).values
+words = lambda: " ".join(f"w{int(draw.paretovariate(0.3)) % 900}" for _ in range(30))
+texts = texts_of({d: words() for d in documents})
+content = content_of(run, qrels, texts)
+values = evaluate(qrels, joined_of(run, qrels), measures, content=content).values
 print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))
 """
 

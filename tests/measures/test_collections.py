@@ -48,7 +48,7 @@ FILES = {
     "wide.txt": b"2 0 a 2 c\n2 0 b 1 pc\n",
     "diversity.txt": b"1 s1 a 1\n",
     "topics.txt": b"1 red cabbage\n2\tblue  cheese \n3\n# no topic\n",
-    "docs.jsonl.gz": gzip.compress(b"{}\n"),
+    "docs.jsonl.gz": gzip.compress(b'{"id": "a", "text": "red cabbage"}\n'),
 }
 PLAIN = "aspects: {relevance: {labels: [0, 1]}}\nqrels: [{file: q, aspect: relevance}]\n"
 
@@ -88,7 +88,9 @@ def test_a_collection_says_aspects_judgments_topics_and_a_plan() -> None:
     ]
     assert collection.qrels.subtopics is not None
     assert collection.titles == {"1": "red cabbage", "2": "blue  cheese"}
-    assert collection.texts == "docs.jsonl.gz"
+    assert collection.texts is not None
+    assert collection.texts.name == "docs.jsonl.gz"
+    assert collection.texts.read().documents.to_list() == [b"a"]
     assert collection.label_sets == {
         "possible": LabelSet(("relevance", "credibility"), frozenset({(0, 0), (1, 0), (1, 1), (2, 2)}))
     }

@@ -15,10 +15,10 @@ from cupel_measures import evaluating
 from cupel_measures import parameters as kinds
 from cupel_measures.evaluating import evaluate
 from cupel_measures.grammar import Measure, all_declarations, parse
-from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.model import Aspect, Content, Joined, Qrels, Texts
 from cupel_measures.profiles import PROFILES
 from cupel_measures.registry import EMPTY, LAWS, NOTHING_RELEVANT, REQUIRED, SWAP, Declaration, Parameter
-from making import Scored, joined_of, qrels_of, ranked, scores_of
+from making import Scored, content_of, joined_of, qrels_of, ranked, scores_of, texts_of
 
 ASPECTS = (Aspect("relevance", range(4)), Aspect("credibility", ("nc", "pc", "c")))
 TOPICS = ("1", "2", "3")
@@ -65,7 +65,12 @@ def example(parameter: Parameter) -> Any:
             return {"aspect": "credibility", "label_set": "observed"}[parameter.name]
 
 
-GOES_WITH = {("RBP_u", "gains"): {"graded": True}, ("Utility", "d"): {"documents": 50}}
+GOES_WITH = {
+    ("RBP_u", "gains"): {"graded": True},
+    ("Utility", "d"): {"documents": 50},
+    ("LMD", "divergence"): {"smoothing": 0.2},
+    ("soft_alpha_nDCG", "divergence"): {"smoothing": 0.2},
+}
 """What a parameter of a measure needs beside itself."""
 
 
@@ -104,6 +109,18 @@ by_subtopic = st.dictionaries(
     max_size=8,
 )
 rankings = st.lists(documents, unique=True, max_size=9)
+SAID = {
+    "d0": "red cabbage and apple",
+    "d1": "red cabbage red wine",
+    "d2": "wine of the house",
+    "d3": "",
+    "d4": "apple",
+    "d5": "red cabbage and apple",
+    "d6": "the the the house",
+    "d7": "rain",
+}
+"""The texts of all documents but d8."""
+TEXTS = texts_of(SAID)
 
 
 @st.composite
@@ -123,10 +140,13 @@ def runs(draw: st.DrawFn) -> Scored:
     }
 
 
-def values(qrels: Qrels, run: Scored, *, profile: str = "cupel") -> dict[Measure, list[float]]:
+def values(
+    qrels: Qrels, run: Scored, *, profile: str = "cupel", texts: Texts = TEXTS
+) -> dict[Measure, list[float]]:
     chosen = PROFILES[profile]
-    found = evaluate(qrels, joined_of(run, qrels, profile=chosen), _possible(qrels)).values
-    return {measure: of.tolist() for measure, of in found.items()}
+    content = content_of(run, qrels, texts, profile=chosen)
+    found = evaluate(qrels, joined_of(run, qrels, profile=chosen), _possible(qrels), content=content)
+    return {measure: of.tolist() for measure, of in found.values.items()}
 
 
 def _possible(qrels: Qrels) -> list[Measure]:
@@ -210,11 +230,13 @@ def test_scores_are_the_same_bits_alone_and_in_any_batch(
 ) -> None:
     measures = _possible(qrels)
     joined = [joined_of(run, qrels) for run in several]
+    content = [content_of(run, qrels, TEXTS) for run in several]
     with mock.patch.object(evaluating, "PART", part):  # a few hits at once, so that the stack is cut
-        together = evaluate(qrels, Joined.stack(joined), measures)
-    turned = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1])
+        together = evaluate(qrels, Joined.stack(joined), measures, content=Content.stack(content))
+    back = {"content": Content.stack(content[::-1])}
+    turned = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1], **back)
     for place, one in enumerate(joined):
-        alone = evaluate(qrels, one, measures)
+        alone = evaluate(qrels, one, measures, content=content[place])
         for measure in measures:
             bits = alone.values[measure].tobytes()
             assert together.of_run(place).values[measure].tobytes() == bits
@@ -229,7 +251,8 @@ def test_measures_in_one_call_never_influence_each_other(
     together = values(qrels, run)
     for measure in draw.sample(list(together), 12):
         fresh = replace(qrels, cache={})
-        alone = evaluate(fresh, joined_of(run, fresh), [measure]).values[measure]
+        content = content_of(run, fresh, texts_of(SAID))
+        alone = evaluate(fresh, joined_of(run, fresh), [measure], content=content).values[measure]
         assert alone.tolist() == together[measure]
 
 
@@ -239,7 +262,8 @@ def test_renaming_documents_in_the_same_order_changes_nothing(qrels: Qrels, run:
     renamed = {topic: {f"x/{d}é": score for d, score in of.items()} for topic, of in run.items()}
     ids = [b"x/" + one + "é".encode() for one in qrels.documents.to_list()]
     other = replace(qrels, documents=type(qrels.documents).of(ids), cache={})
-    assert values(qrels, run) == values(other, renamed)
+    texts = texts_of({f"x/{d}é": text for d, text in SAID.items()})
+    assert values(qrels, run) == values(other, renamed, texts=texts)
 
 
 @pytest.mark.parametrize("measure", ALL, ids=str)

@@ -18,7 +18,7 @@ from cupel_backend.tables import touch, tracks
 from cupel_measures import profiles
 from cupel_measures.evaluating import check
 from cupel_measures.findings import Finding, Refused
-from cupel_measures.grammar import parse, parse_many
+from cupel_measures.grammar import Measure, parse, parse_many
 from cupel_measures.model import Aspect, Qrels
 from cupel_measures.reading.aspects import LABELS
 from cupel_measures.reading.collections import aspects_from, label_sets_from
@@ -217,7 +217,7 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
     Each is tried without judgments, so that what the track's scales can't have is refused here.
     """
     try:
-        measures = [measure.bound(aspects) for text in texts for measure in parse_many(text)]
+        measures = [_scored_here(measure).bound(aspects) for text in texts for measure in parse_many(text)]
         if len(measures) <= MOST_MEASURES:
             check(Qrels.empty(tuple(aspects), label_sets_from(label_sets, aspects)), measures)
     except MeasureError as problem:
@@ -234,9 +234,19 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
 def measure(text: str, track: Row[Any]) -> str:
     """The canonical text of one measure bound to the track's aspects; raises Invalid."""
     try:
-        return str(parse(text).bound(aspects(track)))
+        return str(_scored_here(parse(text)).bound(aspects(track)))
     except MeasureError as problem:
         raise MEASURE_INVALID(str(problem)) from None
+
+
+def _scored_here(measure: Measure) -> Measure:
+    """The measure, where the service can score it: MeasureError where it needs texts, which are not kept."""
+    if measure.declaration.texts:
+        raise MeasureError(
+            f"{measure}: it needs the texts of the documents, which the service does not keep; "
+            "score it with `cupel evaluate` and a collection file that names texts:"
+        )
+    return measure
 
 
 def _check_basics(name: str, title: str, profile: str, depth: int) -> None:

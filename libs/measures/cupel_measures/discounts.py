@@ -46,6 +46,12 @@ def power(base: float, rank: NDArray[np.integer]) -> Floats:
     return np.take(_power_table(base, _size(rank)), rank)
 
 
+def powers(base: float, exponents: Floats) -> Floats:
+    """float64: base ** exponent for each exponent from 0, in the shape of `exponents`."""
+    found = [math.pow(base, one) for one in exponents.ravel().tolist()]
+    return np.array(found, dtype=np.float64).reshape(exponents.shape)
+
+
 GREATEST_EXPONENT = 300
 """Gains up to here can be exponents: sums of them stay far from overflow."""
 

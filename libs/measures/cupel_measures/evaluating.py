@@ -10,7 +10,7 @@ import numpy as np
 
 from cupel_measures import exact
 from cupel_measures.measure import Measure
-from cupel_measures.model import Exact, Floats, Joined, Qrels
+from cupel_measures.model import Content, Exact, Floats, Joined, Qrels
 from cupel_measures.registry import Aggregate
 from cupel_measures.syntax import MeasureError
 from cupel_measures.view import View
@@ -43,22 +43,31 @@ class Scores:
         return {measure: aggregate(measure, values) for measure, values in self.values.items()}
 
 
-def evaluate(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> Scores:
+def evaluate(
+    qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, content: Content | None = None
+) -> Scores:
     """Score every row of `joined`, which may hold several runs (`Joined.stack`), by its profile.
 
-    Raises MeasureError where the collection can't have a measure (an aspect it lacks, say).
+    content: the texts of the same rows, for measures that need them. Raises MeasureError where the collection
+    can't have a measure (an aspect it lacks, say), ValueError where `content` has other rows than `joined`.
     """
-    views = [View(qrels, part) for part in _parts(joined, len(qrels.topics))]
+    if content is not None and len(content.offsets) != len(joined.offsets):
+        raise ValueError(
+            f"{len(content.offsets) - 1} rows of texts, {len(joined.retrieved)} rows of documents"
+        )
+    views = list(_parts(qrels, joined, content))
     found = {one: np.concatenate([_of_measure(view.score, qrels, one) for view in views]) for one in measures}
     return Scores(len(qrels.topics), found)
 
 
-def _parts(joined: Joined, topics: int) -> Iterator[Joined]:
-    """`joined` cut between runs, into parts of about PART hits."""
-    runs = len(joined.retrieved) // max(topics, 1)
+def _parts(qrels: Qrels, joined: Joined, content: Content | None) -> Iterator[View]:
+    """The rows cut between runs, into parts of about PART hits."""
+    topics, last = len(qrels.topics), len(joined.retrieved)
+    runs = last // max(topics, 1)
     rows = max(1, runs * PART // max(int(joined.offsets[-1]), 1)) * topics
-    for begin in range(0, max(len(joined.retrieved), 1), max(rows, 1)):
-        yield joined.part(begin, min(begin + rows, len(joined.retrieved)))
+    for begin in range(0, max(last, 1), max(rows, 1)):
+        end = min(begin + rows, last)
+        yield View(qrels, joined.part(begin, end), content and content.part(begin, end))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +112,13 @@ def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:
     return {"mean": exact.mean, "sum": exact.total}[measure.declaration.aggregate](values)
 
 
-def check(qrels: Qrels, measures: Sequence[Measure]) -> None:
-    """Raise MeasureError where `qrels`, which may lack all judgments, can't have one of `measures`."""
-    evaluate(qrels, Joined.empty(len(qrels.topics)), measures)
+def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> None:
+    """Raise MeasureError where `qrels`, which may lack all judgments, can't have one of `measures`.
+
+    texts: whether there are texts for measures that need them.
+    """
+    topics = len(qrels.topics)
+    evaluate(qrels, Joined.empty(topics), measures, content=Content.empty(topics) if texts else None)
 
 
 def _of_measure(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:

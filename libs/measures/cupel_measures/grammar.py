@@ -5,6 +5,7 @@ Importing this module declares every measure.
 
 from functools import lru_cache
 
+import cupel_measures.content
 import cupel_measures.diversity
 import cupel_measures.ideals
 import cupel_measures.multiaspect

@@ -47,6 +47,7 @@ LEFT_OUT = {
     "gains": "the aspect's",
     "max_rel": "the scale's greatest gain",
     "levels": "0, 0.1, ..., 1",
+    "terms": "all",
     "documents": "not known",
     "embedding": "the aspects'",
     "judged_only": "False; True takes documents out that are not judged, before anything else",

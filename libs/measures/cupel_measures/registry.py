@@ -44,6 +44,7 @@ class Declaration:
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
     bounds: least and greatest value. combines: whether it combines aspects.
     subtopics: whether it sees judgments by subtopic rather than an aspect.
+    texts: whether it sees the texts of documents too.
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
@@ -61,6 +62,7 @@ class Declaration:
     source: str
     combines: bool
     subtopics: bool
+    texts: bool
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
     scale_rule: ScaleRule | None
@@ -106,6 +108,7 @@ def measure(
     judged_only: bool = True,
     combines: bool = False,
     subtopics: bool = False,
+    texts: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
     by_scale: bool = False,
@@ -132,6 +135,7 @@ def measure(
             source,
             combines,
             subtopics,
+            texts,
             exempt or {},
             exact,
             scale if callable(scale) else None,

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from cupel_measures.dense import Block, blocks
+from cupel_measures.groundtruth import ContentRows
 from cupel_measures.measure import Measure
-from cupel_measures.model import Exact, Floats, Joined, Qrels
+from cupel_measures.model import Content, Exact, Floats, Joined, Qrels
 from cupel_measures.pool import Pool
 from cupel_measures.rows import Hits, Rows
 from cupel_measures.subtopics import SubtopicPool, SubtopicRows
@@ -16,10 +17,11 @@ from cupel_measures.syntax import MeasureError
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """`joined` under `qrels`."""
+    """`joined` under `qrels`, and the texts of the same rows where there are any."""
 
     qrels: Qrels
     joined: Joined
+    content: Content | None = None
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
     memory: dict[int, Block] = field(default_factory=dict, repr=False)
 
@@ -27,6 +29,8 @@ class View:
         """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
         if measure.declaration.combines:
             return measure.declaration.compute(self, **measure.arguments)
+        if measure.declaration.texts:
+            return measure.declaration.compute(self.by_content, **measure.arguments)
         if measure.declaration.subtopics:
             return _computed(measure, self.by_subtopic, measure.arguments)
         return self.score_in(measure, self._pool_of(measure, aspect))
@@ -60,8 +64,21 @@ class View:
     @cached_property
     def by_subtopic(self) -> SubtopicRows:
         """The rows under the judgments by subtopic; MeasureError where the qrels have none."""
-        negatives_judged = self.joined.profile.negatives_judged
-        return SubtopicRows.of(self.joined, SubtopicPool.of(self.qrels, negatives_judged=negatives_judged))
+        return SubtopicRows.of(self.joined, self._subtopics)
+
+    @cached_property
+    def by_content(self) -> ContentRows:
+        """The texts of the rows; MeasureError where there are none, or no judgments by subtopic."""
+        if self.content is None:
+            raise MeasureError(
+                "it needs the texts of the documents, and this collection has none; "
+                "a collection file names them as texts: docs.jsonl.gz"
+            )
+        return ContentRows(self.qrels, self._subtopics, self.content)
+
+    @property
+    def _subtopics(self) -> SubtopicPool:
+        return SubtopicPool.of(self.qrels, negatives_judged=self.joined.profile.negatives_judged)
 
     def pool(self, aspect: str) -> Pool:
         """The judgments of one aspect, negative grades taken as the profile says."""

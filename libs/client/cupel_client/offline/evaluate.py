@@ -14,10 +14,13 @@ from cupel_client.offline.names import names_of
 from cupel_client.offline.processes import each
 from cupel_client.offline.scoring import DEEPEST, Job, score
 from cupel_client.output import format_option, printable
+from cupel_measures.evaluating import check
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar import parse_many
+from cupel_measures.model import Texts
 from cupel_measures.profiles import PROFILES
 from cupel_measures.reading.collections import Collection, collection_for
+from cupel_measures.reading.texts import check_texts
 from cupel_measures.syntax import MeasureError
 
 
@@ -126,11 +129,27 @@ def _job(collection: Collection, words: str, depth: int | None, *, story: bool) 
     """The job for the measures in `words`, or else for those of the plan, or else for some usual ones."""
     try:
         wanted = parse_many(words or " ".join(collection.measures) or _usual(collection))
-        job = Job(collection.qrels, tuple(map(str, wanted)), collection.profile.name, depth, story)
-        job.check()
+        check(collection.qrels, wanted, texts=collection.texts is not None)
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None
-    return job
+    texts = _texts(collection) if any(measure.declaration.texts for measure in wanted) else None
+    return Job(collection.qrels, tuple(map(str, wanted)), collection.profile.name, depth, story, texts)
+
+
+def _texts(collection: Collection) -> Texts:
+    """The texts that the collection names; ends the command where they can't be had."""
+    assert collection.texts is not None
+    try:
+        texts = collection.texts.read()
+    except Refused as refused:
+        findings = refused.findings
+    except OSError as problem:
+        findings = unreadable(problem, Path(collection.texts.name))
+    else:
+        collection.findings.extend(check_texts(texts, collection.qrels))
+        return texts
+    _say(findings, collection.texts.name)
+    raise click.exceptions.Exit(NEGATIVE)
 
 
 def _usual(collection: Collection) -> str:

@@ -3,16 +3,18 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
-from cupel_measures.evaluating import aggregate, check, evaluate
+from cupel_measures.evaluating import aggregate, evaluate
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.grammar import Measure, parse
-from cupel_measures.model import Floats, Joined, Qrels, Run
+from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, Texts
 from cupel_measures.reading.runs import check_against, digest, join, join_run, read_run
+from cupel_measures.reading.texts import join_texts
 from cupel_measures.reading.topics import EXTRA
 
 DEEPEST = 2**31 - 1
@@ -23,21 +25,25 @@ UNJUDGED = parse("Unjudged@10")
 @dataclass(frozen=True)
 class Job:
     """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
-    longer. measures are texts, and profile a name: the job may be sent to other processes."""
+    longer. measures are texts, and profile a name: the job may be sent to other processes. texts: of the
+    documents, where a measure needs them."""
 
     qrels: Qrels
     measures: tuple[str, ...]
     profile: str
     depth: int | None = None
     story: bool = False
+    texts: Texts | None = None
 
     @cached_property
     def parsed(self) -> tuple[Measure, ...]:
         return tuple(map(parse, self.measures))
 
-    def check(self) -> None:
-        """Score an empty run: MeasureError where these qrels can't have a measure."""
-        check(self.qrels, self.parsed)
+    def joined(self, ranking: Ranking) -> tuple[Joined, Content | None]:
+        """A ranking seen through the qrels, and through the texts where there are any."""
+        rules: Any = {"profile": profiles.find(self.profile), "depth": self.depth}
+        content = None if self.texts is None else join_texts(ranking, self.qrels, self.texts, **rules)
+        return join(ranking, self.qrels, **rules), content
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +67,22 @@ class Scored:
 
 def score(path: Path, job: Job) -> Scored:
     """Read and score one run."""
-    profile = profiles.find(job.profile)
     run: Run | None = None
+    content: Content | None = None
     try:
-        if job.story:
+        if job.story or job.texts is not None:
             run = read_run(path, depth=job.depth)
             run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
             if run.findings.refused:
                 return Scored(path, run.findings)
-            joined = join(run.ranking, job.qrels, profile=profile, depth=job.depth)
+            joined, content = job.joined(run.ranking)
         else:
-            joined = join_run(path, job.qrels, profile=profile, depth=job.depth)
+            joined = join_run(path, job.qrels, profile=profiles.find(job.profile), depth=job.depth)
     except Refused as refused:
         return Scored(path, refused.findings)
     except OSError as problem:
         return Scored(path, unreadable(problem, path))
-    scores = evaluate(job.qrels, joined, job.parsed)
+    scores = evaluate(job.qrels, joined, job.parsed, content=content)
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))
     missing = int(np.count_nonzero(joined.retrieved == 0))

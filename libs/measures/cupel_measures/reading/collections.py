@@ -30,6 +30,7 @@ from cupel_measures.reading.qrels import (
     unscaled,
 )
 from cupel_measures.reading.streams import Limits, Source, open_plain
+from cupel_measures.reading.texts import TextsFile
 
 __all__ = [
     "Collection",
@@ -103,14 +104,14 @@ class Collection:
     """What runs are scored against.
 
     titles: title by topic id, where a topics file gives them. measures: canonical texts of the plan.
-    texts: the documents' file, for content measures. findings: warnings.
+    texts: the documents' file, which is read when a measure needs it. findings: warnings.
     """
 
     qrels: Qrels
     titles: Mapping[str, str] = field(default_factory=dict)
     profile: Profile = DEFAULT
     measures: tuple[str, ...] = ()
-    texts: str | None = None
+    texts: TextsFile | None = None
     findings: Findings = field(default_factory=Findings)
 
     @property
@@ -242,12 +243,12 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     label_sets = read_label_sets(parts["label_sets"], aspects) if "label_sets" in parts else {}
     sources = _qrels_files(parts["qrels"], aspects, files) if "qrels" in parts else []
     titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
-    texts = _texts(parts["texts"], files) if "texts" in parts else None
+    texts = _texts(parts["texts"], files, limits) if "texts" in parts else None
     profile = _profile(parts["profile"]) if "profile" in parts else DEFAULT
     # files that can't be told apart are reported already
     subtopics = not sources or any(file.columns == SUBTOPICS for file in sources)
     bare = Qrels.empty(tuple(aspects), label_sets, subtopics=subtopics)
-    measures = _measures(parts["measures"], bare) if "measures" in parts else ()
+    measures = _measures(parts["measures"], bare, "texts" in parts) if "measures" in parts else ()
     qrels = _judgments(document, aspects, sources, titles, limits)
     if qrels is not None:
         qrels = replace(qrels, label_sets=label_sets)
@@ -328,9 +329,9 @@ def _file(place: Place, files: _Files) -> tuple[str | None, Source | None]:
     return name, source
 
 
-def _texts(place: Place, files: _Files) -> str | None:
+def _texts(place: Place, files: _Files, limits: Limits | None) -> TextsFile | None:
     name, source = _file(place, files)
-    return name if source is not None else None
+    return None if name is None or source is None else TextsFile(name, source, limits)
 
 
 def _profile(place: Place) -> Profile:
@@ -340,7 +341,7 @@ def _profile(place: Place) -> Profile:
     return PROFILES.get(name or "", DEFAULT)
 
 
-def _measures(place: Place, bare: Qrels) -> tuple[str, ...]:
+def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
     """Canonical texts, each once, in the order given; `bare`: the collection's qrels without any judgment."""
     from cupel_measures.evaluating import check  # late: without a plan no measure is needed
     from cupel_measures.grammar import parse_many
@@ -354,7 +355,7 @@ def _measures(place: Place, bare: Qrels) -> tuple[str, ...]:
             for measure in parse_many(item.word("a measure, such as nDCG@10") or ""):
                 texts.append(str(measure))
                 if bare.aspects:
-                    check(bare, [measure])
+                    check(bare, [measure], texts=with_texts)
         except MeasureError as problem:
             item.wrong(MEASURE, str(problem))
     return tuple(dict.fromkeys(texts))

@@ -295,6 +295,19 @@ def _join_numpy(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, de
     return gathered.joined()
 
 
+def order_of(ranking: Ranking, profile: Profile) -> Ints:
+    """int64[n]: the documents of `ranking` in the order in which `profile` has them."""
+    order = np.arange(len(ranking.documents))
+    if profile.single_precision:
+        starts = ranking.documents.starts
+        score = compared(ranking.scores, profile)
+        text = Text.of(ranking.documents.blob)
+        documents = Documents(text, starts[:-1], np.diff(starts), score, ranking.offsets)
+        place, _, _ = _places(documents, order)
+        order = np.argsort(place)
+    return order
+
+
 def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
     """Cut topics into blocks of about so many documents: (first topic, topic after the last)."""
     a, topics = 0, len(offsets) - 1

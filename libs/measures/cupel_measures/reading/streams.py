@@ -23,7 +23,7 @@ class Limits:
 
     compressed, expanded: bytes. ratio: expanded to compressed bytes, looked at from `ratio_from`
     expanded bytes on. window: bytes that zstd has to remember. line: bytes in a line. lines, topics: in a
-    file. depth: documents in a topic.
+    file. depth: documents in a topic. document: bytes in a line of a texts file.
     """
 
     compressed: int = 512 << 20
@@ -35,6 +35,7 @@ class Limits:
     lines: int = 50_000_000
     topics: int = 1_000_000
     depth: int = 100_000
+    document: int = 64 << 20
 
 
 ENCRYPTED_BITS = 0x41  # of a zip member's flags: any encryption, strong encryption
@@ -70,6 +71,7 @@ LINE = _limit("line", "the bytes of a line", "check that lines end with a newlin
 LINES = _limit("lines", "the lines of a file", "send fewer topics, or fewer documents for each")
 TOPICS = _limit("topics", "the topics of a file", "send fewer topics")
 DEPTH = _limit("depth", "the documents of a topic", "send fewer documents for each topic")
+DOCUMENT = _limit("document", "the bytes of a document's line", "check that lines end with a newline")
 
 
 def limit_reached(code: str, limit: float, **where: str | int | None) -> Finding:

@@ -1,0 +1,180 @@
+"""Texts of documents: JSON Lines to counts of terms, and every mistake at once."""
+
+import bz2
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cupel_measures.findings import Refused
+from cupel_measures.model import Texts
+from cupel_measures.profiles import PROFILES
+from cupel_measures.reading import joining
+from cupel_measures.reading import texts as reading
+from cupel_measures.reading.runs import read_run
+from cupel_measures.reading.streams import Limits
+from cupel_measures.reading.texts import check_texts, join_texts, read_texts, words_of
+from making import content_of, diverse, qrels_of, texts_of
+
+
+def lines(*records: object) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def counts(texts: Texts) -> dict[str, dict[str, int]]:
+    """How often each term stands in each document."""
+    return {
+        texts.documents[d]: {
+            texts.vocabulary[int(texts.term[i])]: int(texts.count[i])
+            for i in range(texts.offsets[d], texts.offsets[d + 1])
+        }
+        for d in range(len(texts.documents))
+    }
+
+
+def refused(data: bytes, limits: Limits | None = None) -> list[tuple[int | None, str, str]]:
+    """(line, code, message) of every error."""
+    with pytest.raises(Refused) as problem:
+        read_texts(data, name="docs.jsonl", limits=limits)
+    assert {finding.file for finding in problem.value.findings.errors} == {"docs.jsonl"}
+    return [(finding.line, finding.code, finding.message) for finding in problem.value.findings.errors]
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("Red cabbage, red wine", "red cabbage red wine"),
+            ("snake_case and 42 things-to do", "snake_case and 42 things to do"),
+            ("Ünlü şair İSTANBUL'da", "ünlü şair istanbul da"),  # Turkish: a capital dotted I is an i
+            ("e\u0301te\u0301 \u00e9t\u00e9", "\u00e9t\u00e9 \u00e9t\u00e9"),  # composed or not, one word
+            ("कहानी की शुरुआत", "कहानी की शुरुआत"),  # vowel signs are marks, and parts of words
+            ("𞤀𞤣𞤤𞤢𞤥𞥄 日本語", "𞤢𞤣𞤤𞤢𞤥𞥄 日本語"),  # so are those beyond the basic plane
+            ("\u0301 ... !", ""),
+            ("", ""),
+        ],
+    )
+    def test_they_are_letters_marks_and_digits_in_lower_case(self, text: str, words: str) -> None:
+        assert words_of(text) == words.split()
+
+
+class TestReading:
+    def test_a_line_is_a_document_with_a_title_in_front_of_its_text(self) -> None:
+        data = lines(
+            {"id": "b", "title": "Wine", "text": "red wine", "url": "x"},
+            {"docno": "a", "text": ""},
+            {"doc_id": 7, "text": "Wine!", "title": None},
+        )
+        texts = read_texts(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n") + b"\n  \n")
+        assert counts(texts) == {"b": {"red": 1, "wine": 2}, "a": {}, "7": {"wine": 1}}
+        assert texts.vocabulary.to_list() == [b"red", b"wine"]
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+    def test_it_may_be_compressed_and_come_from_anywhere(self, pack: object, tmp_path: Path) -> None:
+        data = pack(lines({"id": "a", "text": "b"}))  # type: ignore[operator]
+        (tmp_path / "docs").write_bytes(data)
+        for source in (data, tmp_path / "docs", io.BytesIO(data)):
+            assert counts(read_texts(source)) == {"a": {"b": 1}}
+
+    @given(
+        st.dictionaries(
+            st.sampled_from("abcdefghij"), st.lists(st.sampled_from(["x", "y", "zz", "ü", "w"]), max_size=6)
+        ).filter(len)
+    )
+    @settings(max_examples=60, deadline=None)
+    def test_terms_are_counted_as_by_hand(self, said: dict[str, list[str]]) -> None:
+        texts = {document: " ".join(words) for document, words in said.items()}
+        data = lines(*({"id": document, "text": text} for document, text in texts.items()))
+        found, expected = read_texts(data), texts_of(texts)
+        assert counts(found) == counts(expected)
+        assert found.vocabulary.to_list() == expected.vocabulary.to_list()
+
+    def test_blocks_of_words_make_no_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = lines(*({"id": str(i), "text": "w x w " * (i % 4)} for i in range(9)))
+        whole = counts(read_texts(data))
+        monkeypatch.setattr(reading, "COUNTED", 5)
+        assert counts(read_texts(data)) == whole
+
+
+class TestMistakes:
+    def test_all_are_reported_at_once_with_their_lines(self) -> None:
+        data = lines({"id": "a", "text": "x"}, {"text": "x"}, {"id": "a", "text": "x"}, {"id": "b"})
+        assert refused(data + b"{oops}\n") == [
+            (2, "texts-id", "no id, docno or doc_id; there is text"),
+            (3, "texts-twice", "document a stands in line 1 already"),
+            (4, "texts-text", "no text; there is id"),
+            (
+                5,
+                "texts-not-json",
+                "no JSON from column 2 on: Expecting property name enclosed in double quotes",
+            ),
+        ]
+
+    @pytest.mark.parametrize(
+        ("line", "code", "words"),
+        [
+            (b"\xff{}", "texts-not-json", "the byte 0xff at column 1 is no UTF-8"),
+            (b"[" * 200_000, "texts-not-json", "a number or a nesting here is out of reach"),
+            (b'{"id": ' + b"1" * 9999 + b"}", "texts-not-json", "a number or a nesting here is out of reach"),
+            (b"[1]", "texts-not-json", 'expected an object, as {"id": "d1", "title": "Red cabbage"'),
+            (b"{}", "texts-id", "no id, docno or doc_id; there is nothing"),
+            (b'{"id": "two words", "text": ""}', "texts-id", 'id is "two words"; an id is a word without'),
+            (b'{"docno": true, "text": ""}', "texts-id", "docno is true; an id is a word without blanks"),
+            (b'{"id": "\\ud800", "text": ""}', "texts-id", r'id is "\ud800"; an id is a word without'),
+            (b'{"id": "a", "text": null}', "texts-text", "text is null; a string is wanted"),
+            (b'{"id": "a", "text": "", "title": ["x"]}', "texts-text", 'title is ["x"]; a string is wanted'),
+        ],
+    )
+    def test_each_is_said_in_a_sentence(self, line: bytes, code: str, words: str) -> None:
+        [(number, found, message)] = refused(lines({"id": "x", "text": ""}) + line)
+        assert (number, found) == (2, code)
+        assert message.startswith(words)
+
+    def test_half_a_pair_of_surrogates_in_a_text_is_no_letter(self) -> None:
+        assert counts(read_texts(b'{"id": "a", "text": "x\\ud800y"}')) == {"a": {"x": 1, "y": 1}}
+
+    def test_a_file_without_documents_is_refused(self) -> None:
+        assert refused(b"\n \n") == [(None, "texts-empty", "no documents")]
+
+    def test_a_line_above_the_limit_is_refused_before_it_is_read(self) -> None:
+        data = lines({"id": "a", "text": "x" * 100}, {"id": "b", "text": "y"})
+        [(line, code, _)] = refused(data, Limits(document=50))
+        assert (line, code) == (1, "limit-document")
+
+    def test_a_relevant_document_without_text_is_a_warning(self) -> None:
+        qrels = diverse({"1": {"a": {"x": 1}, "b": {"x": 1}, "c": {"y": 0}, "d": {"y": 2}}})
+        findings = check_texts(read_texts(lines({"id": "a", "text": "w"}, {"id": "d", "text": "!"})), qrels)
+        [warning] = findings.warnings
+        assert findings.totals == {"texts-lacking": 2}
+        assert warning.message == "2 of 3 relevant documents have no text, such as b"
+        assert not check_texts(texts_of(dict.fromkeys("abd", "w")), qrels)
+        assert not check_texts(texts_of({}), qrels_of({"1": {"a": 1}}))
+
+
+scores = st.sampled_from([3.0, 2.0, 1.0, 1.00000001, 1.00000002, -5.0])
+runs = st.dictionaries(
+    st.sampled_from("1234"), st.dictionaries(st.sampled_from("abcdefgh"), scores, min_size=1), min_size=1
+)
+
+
+@given(runs, st.sampled_from(sorted(PROFILES)), st.sampled_from([None, 1, 3]))
+@settings(max_examples=100, deadline=None)
+def test_texts_are_joined_in_the_order_and_to_the_depth_of_documents(
+    run: dict[str, dict[str, float]], profile: str, depth: int | None
+) -> None:
+    qrels = diverse({topic: {"a": {"x": 1}} for topic in "135"})
+    texts = texts_of(dict.fromkeys("hgfaxcb", "w"))
+    rows = [f"{t} Q0 {d} 1 {score!r} tag\n" for t, of in run.items() for d, score in of.items()]
+    ranking = read_run("".join(rows).encode()).ranking
+    rules = {"profile": PROFILES[profile], "depth": depth}
+    found, expected = join_texts(ranking, qrels, texts, **rules), content_of(run, qrels, texts, **rules)
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert found.document.tolist() == expected.document.tolist()
+    joined = joining.join(ranking, qrels, **rules)
+    assert joined.retrieved.tolist() == [
+        b - a for a, b in zip(found.offsets, found.offsets[1:], strict=False)
+    ]
