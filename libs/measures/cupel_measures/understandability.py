@@ -61,9 +61,10 @@ def uRBP(
 
     uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U; g_T is 1 for a label of `aspect` (the
     first unless given) that reaches `rel`, g_U for one of `understandability` (all others unless given)
-    that reaches the aspect's threshold, or that of `thresholds`; several aspects multiply. On a scale
-    that descends, from 100 very hard to 0 very easy, {understandability:40} takes labels up to 40:
-    declare or give it, as an aspect without a threshold takes everything but its worst label.
+    that reaches the aspect's threshold, or that of `thresholds`; several aspects multiply. On the scale
+    {range: [100, 0]}, from 100 very hard to 0 very easy, labels up to 40 count unless another threshold is
+    declared. On others declare it: the worse of the two easy labels where four go from hard to easy, and
+    60 or so where 100 is very easy, as without a threshold every label but the worst one counts.
     `strict=True` takes only labels better than the threshold: the paper has both < 40 and <= 40
     (reading 14). A document without a label can't be understood. Without a cutoff the depth is 10
     (reading 13); a run that is shorter is not padded.
