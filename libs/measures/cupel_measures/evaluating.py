@@ -96,6 +96,17 @@ def check(qrels: Qrels, measures: Sequence[Measure]) -> None:
     evaluate(qrels, Joined.empty(len(qrels.topics)), measures)
 
 
+def impossible(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
+    """Why `qrels` can't have one or other of `measures`: a sentence for each that they can't."""
+    sentences = []
+    for one in measures:
+        try:
+            check(qrels, [one])
+        except MeasureError as problem:
+            sentences.append(str(problem))
+    return sentences
+
+
 def _of_measure(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:
     bound = measure.bound(qrels.aspects)
     try:
