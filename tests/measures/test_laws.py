@@ -308,3 +308,42 @@ def _distances(qrels: Qrels, distance: str) -> dict[str, int]:
         qrels.documents[place]: COMBINED[distance](3 - labels[place][0], 2 - labels[place][1])
         for place in range(qrels.offsets[1])
     }
+
+
+class TestScales:
+    """A measure that a longer scale may change says so: readers are told where the scale was inferred."""
+
+    @given(collections(), runs())
+    @settings(max_examples=60, deadline=None)
+    def test_a_better_label_that_nobody_was_given_changes_no_other_measure(
+        self, qrels: Qrels, run: Scored
+    ) -> None:
+        measures = [measure for measure in _possible(qrels) if not measure.by_scale]
+        longer = replace(qrels, aspects=LONGER, cache={})
+        before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
+        for measure in measures:
+            assert after[measure].tolist() == before[measure].tolist(), measure
+
+    @pytest.mark.parametrize("name", sorted({one.declaration.name for one in ALL if one.by_scale}))
+    def test_a_measure_that_says_so_is_changed_by_one(self, name: str) -> None:
+        judged = {aspect: {t: dict(zip("abc", (1, 2, 0), strict=True)) for t in TOPICS} for aspect in ASPECTS}
+        qrels = qrels_of(judged)
+        longer = replace(qrels, aspects=LONGER, cache={})
+        measures = [
+            one for one in ALL if one.declaration.name == name and one.by_scale and not fixed_to_labels(one)
+        ]
+        run = {t: ranked(*order) for t, order in zip(TOPICS, ("abc", "cba", "acb"), strict=True)}
+        before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
+        changed = any(after[measure].tolist() != before[measure].tolist() for measure in measures)
+        assert (
+            changed or name == "SBTO"
+        )  # of it only the greatest value changes; compatibility.md 1.2 names it
+
+
+LONGER = (Aspect("relevance", range(5)), Aspect("credibility", ("nc", "pc", "c", "cc")))
+"""ASPECTS with a better label each."""
+
+
+def fixed_to_labels(measure: Measure) -> bool:
+    """Whether the measure has a number for each label, so that another scale can't have it."""
+    return any(measure.arguments.get(name) is not None for name in ("embedding", "gains"))

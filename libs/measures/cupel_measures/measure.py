@@ -49,6 +49,15 @@ class Measure:
         defaults = {one.name: one.default for one in self.declaration.parameters.values()}
         return {**defaults, **dict(self.parameters)}
 
+    @property
+    def by_scale(self) -> bool:
+        """Whether labels that no document was given may change its values."""
+        declared, inner = self.declaration.by_scale, self.arguments.get("of")
+        if declared(self.arguments) if callable(declared) else declared:
+            return True
+        within = [one for _, one in inner] if isinstance(inner, Pairs) else [inner] if inner else []
+        return any(one.by_scale for one in within)
+
     def having(self, **changes: Any) -> "Measure":
         """The same measure with some parameters changed; MeasureError as in `parse`."""
         return _settle(self.declaration, {**dict(self.parameters), **changes})

@@ -80,7 +80,7 @@ def uRBP(
     return _rbp(hits, float(p))
 
 
-@measure(source=SOURCE, combines=True)
+@measure(source=SOURCE, combines=True, by_scale=True)
 def uRBPgr(
     view: View,
     *,
@@ -104,7 +104,7 @@ def uRBPgr(
     return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
 
 
-@measure(source=SOURCE, combines=True)
+@measure(source=SOURCE, combines=True, by_scale=lambda given: given["graded"])
 def RBP_u(
     view: View,
     *,
@@ -135,7 +135,11 @@ def RBP_u(
     return _rbp(hits, float(p))
 
 
-@measure(source="Palotti et al., CIKM 2018, eq. 1 and 2", combines=True)
+@measure(
+    source="Palotti et al., CIKM 2018, eq. 1 and 2",
+    combines=True,
+    by_scale=lambda given: given["graded"] is not None,
+)
 def H(
     view: View,
     *,

@@ -17,7 +17,7 @@ from cupel_measures import discounts
 from cupel_measures.model import Floats
 from cupel_measures.parameters import MOST, Cutoff, Number, Persistence, Word
 from cupel_measures.ranked import unstopped
-from cupel_measures.registry import NOTHING_RELEVANT, SWAP, measure
+from cupel_measures.registry import NOTHING_RELEVANT, SWAP, ByScale, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.sets import NOT_RELEVANCE
 from cupel_measures.syntax import MeasureError
@@ -29,10 +29,11 @@ Target = Annotated[float, Number("a number above 0", 0, MOST, (0,))]
 InstTarget = Annotated[float, Number("a number from 0.5", 0.5, MOST)]
 LeastGain = Annotated[float, Number("a number, the gain that counts as 0")]
 MostGain = Annotated[float, Number("a number, the gain that counts as 1")]
+OF_THE_SCALE: ByScale = lambda given: given["max_rel"] is None  # noqa: E731
 OnlyLog2 = Annotated[str, Word("log2", ("log2",))]
 
 
-@measure(source="Moffat et al., ADCS 2015; cwl_eval INST")
+@measure(source="Moffat et al., ADCS 2015; cwl_eval INST", by_scale=OF_THE_SCALE)
 def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INST: the expected gain per document of a user who wants T in all and adapts to what was found.
 
@@ -63,7 +64,7 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
     return expected, seen
 
 
-@measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ")
+@measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ", by_scale=OF_THE_SCALE)
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INSQ: the expected gain per document of a user who wants T, whatever was found above.
 
@@ -75,6 +76,7 @@ def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain
 
 @measure(
     source="Zhang et al., SIGIR 2017; cwl_eval BPM-Static",
+    by_scale=OF_THE_SCALE,
     exempt={SWAP: "a user who has T earlier stops earlier, and may have seen less per document"},
 )
 def BPM(
@@ -99,7 +101,7 @@ def BPM(
     return divided(hits.only(kept).sum(above[kept] / (high - low)), limit)
 
 
-@measure(source="Moffat et al., TOIS 2013; cwl_eval NDCG-k")
+@measure(source="Moffat et al., TOIS 2013; cwl_eval NDCG-k", by_scale=OF_THE_SCALE)
 def SDCG(
     rows: Rows,
     *,
@@ -117,21 +119,21 @@ def SDCG(
     return _expected(hits, gain, 1.0 / discounts.log2(_ranks(cutoff)))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 8; cwl_eval NERR-EQ8")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 8; cwl_eval NERR-EQ8", by_scale=OF_THE_SCALE)
 def NERR8(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 8: a user who stops as satisfied, or at rank k. C(i) = 1 - gain(i) above k."""
     hits, gain = _gained(rows, min_rel, max_rel)
     return _nearly(hits, gain, np.ones(len(_ranks(cutoff))))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 9; cwl_eval NERR-EQ9")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 9; cwl_eval NERR-EQ9", by_scale=OF_THE_SCALE)
 def NERR9(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 9: as NERR8, and less patient. C(i) = i / (i + 1) * (1 - gain(i)) above k."""
     hits, gain = _gained(rows, min_rel, max_rel)
     return _nearly(hits, gain, 1.0 / _ranks(cutoff))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 10; cwl_eval NERR-EQ10")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 10; cwl_eval NERR-EQ10", by_scale=OF_THE_SCALE)
 def NERR10(
     rows: Rows, *, p: Persistence = 0.9, min_rel: LeastGain = 0, max_rel: MostGain | None = None
 ) -> Floats:
@@ -143,7 +145,7 @@ def NERR10(
     return _nearly(hits, gain, discounts.power(float(p), _ranks(PLACES)))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 11; cwl_eval NERR-EQ11")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 11; cwl_eval NERR-EQ11", by_scale=OF_THE_SCALE)
 def NERR11(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 11: a user who stops as satisfied, with the patience of INSQ.
 
