@@ -4,8 +4,10 @@ Scores of a run are positive and differ, so that both order documents alike; wha
 tests of its own at the end, each with both values.
 """
 
+import itertools
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cupel_measures.grammar import parse
@@ -89,6 +91,8 @@ def _with_others(provider: str, judged: dict[str, dict[str, int]], run: Scored) 
 @given(st.lists(st.sampled_from([0.0, 1 / 3, 2 / 3, 1.0]), max_size=40), st.sampled_from([0.5, 1.0, 4.0]))
 @settings(max_examples=60, deadline=None)
 def test_cwl_eval_itself_gives_the_same(gains: list[float], target: float) -> None:
+    # a sum of thirds that rounding leaves just below the target is a difference of its own, shown below
+    assume(all(total == target or abs(total - target) > 1e-9 for total in itertools.accumulate(gains)))
     metrics = {
         f"INST(T={target})": cwl.INSTCWLMetric(target),
         f"INSQ(T={target})": cwl.INSQCWLMetric(target),
