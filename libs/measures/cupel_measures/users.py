@@ -166,7 +166,7 @@ def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, fl
     """The gains that count as 0 and as 1; MeasureError where there is nothing between them."""
     scales = float(rows.pool.aspect.gains.max(initial=0))
     low, high = float(min_rel), scales if max_rel is None else float(max_rel)
-    if low == 0 and high == 0:  # a scale without any gain: nothing is gained
+    if low == 0 and high == 0 and max_rel is None:  # a scale without any gain: nothing is gained
         return 0.0, 1.0
     if low >= high:
         least = f"max_rel={high:g}" if max_rel is not None else f"{high:g}, the greatest gain of the scale"
