@@ -49,14 +49,24 @@ class Measure:
         defaults = {one.name: one.default for one in self.declaration.parameters.values()}
         return {**defaults, **dict(self.parameters)}
 
+    @cached_property
+    def within(self) -> tuple["Measure", ...]:
+        """The measures that it combines: that in `of=`, or those by aspect; none for other measures."""
+        inner = self.arguments.get("of")
+        return tuple(one for _, one in inner) if isinstance(inner, Pairs) else (inner,) if inner else ()
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest value: those declared, which a combining measure widens to those within."""
+        low, high = zip(self.declaration.bounds, *(one.bounds for one in self.within), strict=True)
+        return min(low), max(high)
+
     @property
     def by_scale(self) -> bool:
         """Whether labels that no document was given may change its values."""
-        declared, inner = self.declaration.by_scale, self.arguments.get("of")
-        if declared(self.arguments) if callable(declared) else declared:
-            return True
-        within = [one for _, one in inner] if isinstance(inner, Pairs) else [inner] if inner else []
-        return any(one.by_scale for one in within)
+        declared = self.declaration.by_scale
+        own = declared(self.arguments) if callable(declared) else declared
+        return own or any(one.by_scale for one in self.within)
 
     def having(self, **changes: Any) -> "Measure":
         """The same measure with some parameters changed; MeasureError as in `parse`."""
