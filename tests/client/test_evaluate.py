@@ -225,6 +225,11 @@ def test_measures_that_depend_on_an_inferred_scale_bring_a_remark() -> None:
     assert "inferred for" not in cupel(*aspects, "good.txt", "-m", "AP").stderr
     several = cupel(*aspects, "good.txt", "-m", "gP@5 P@5 RBTO@5 CAM(of=gRBP) CAM(of=P@5)")
     assert "gP@5, RBTO@5, CAM(of=gRBP): values depend on the scale" in several.stderr
+    told = "INST INST(max_rel=2) ERR(max_gain=scale) ERR CAM(of=SDCG@5) RBP_u RBP_u(graded=True)"
+    assert (
+        "INST, ERR(max_gain=scale), CAM(of=SDCG@5), RBP_u(graded=True): values depend on the scale"
+        in cupel(*aspects, "good.txt", "-m", told).stderr
+    )
 
 
 @pytest.mark.usefixtures("folder")

@@ -64,11 +64,98 @@ def test_every_error_of_every_file_is_told_with_its_line(service) -> None:
     assert service.get("organiser", f"/v1/tracks/{track}/qrels")["items"] == []
 
 
+SENTENCE = (
+    "alpha_nDCG@10: it needs judgments by subtopic, and this collection has none; "
+    "a qrels file gives them as layout: subtopics"
+)
+BY_SUBTOPIC = b"t1 s1 a 1\nt2 s1 b 1\n"
+DIVERSE = COLLECTION + b"  - {file: subtopics.txt, layout: subtopics}\n"
+
+
+def diverse_parts() -> list[tuple[str, tuple[str, bytes]]]:
+    return [part("collection", "c", DIVERSE), *GOOD, part("files", "subtopics.txt", BY_SUBTOPIC)]
+
+
+class TestThePlanAndTheJudgments:
+    """A measure that judgments can't give is refused before any job could die of it."""
+
+    def test_judgments_without_subtopics_are_refused_where_the_plan_needs_them(self, service) -> None:
+        track = service.track(measures=["nDCG@10", "alpha_nDCG@10", "StRecall@5"])
+        answer = service.upload(track)
+        assert (answer.status_code, answer.json()["code"]) == (422, "qrels-invalid")
+        first, second = answer.json()["errors"]
+        assert (first["code"], first["message"]) == ("qrels-measure", SENTENCE)
+        assert second["message"].startswith("StRecall@5: it needs judgments by subtopic")
+        assert service.get("organiser", f"/v1/tracks/{track}/qrels")["items"] == []
+        answer = service.upload(track, parts=diverse_parts())
+        assert answer.status_code == 201, answer.text
+        assert service.ask("organiser", "POST", answer.headers["location"] + "/publish").status_code == 202
+        received = service.submitted(track)
+        service.work()
+        scores = service.get("participant", f"/v1/submissions/{received['id']}/scores")["scores"]
+        assert [one["measure"] for one in scores] == ["nDCG@10", "alpha_nDCG@10", "StRecall@5"]
+
+    def test_a_draft_is_refused_where_the_plan_has_grown_since(self, service) -> None:
+        track = service.track()
+        address = service.upload(track).headers["location"]
+        wanted = {"measures": ["nDCG@10", "alpha_nDCG@10"]}
+        assert service.ask("organiser", "PATCH", f"/v1/tracks/{track}", json=wanted).status_code == 200
+        answer = service.ask("organiser", "POST", address + "/publish")
+        assert (answer.status_code, answer.json()["code"]) == (422, "qrels-invalid")
+        assert [one["message"] for one in answer.json()["errors"]] == [SENTENCE]
+        assert service.get("organiser", address)["state"] == "draft"
+
+    def test_a_plan_does_not_grow_beyond_what_is_published(self, service, track: str) -> None:
+        wanted = {"measures": ["nDCG@10", "alpha_nDCG@10"]}
+        answer = service.ask("organiser", "PATCH", f"/v1/tracks/{track}", json=wanted)
+        assert (answer.status_code, answer.json()["code"]) == (422, "measure-invalid")
+        assert answer.json()["detail"] == SENTENCE
+        assert "alpha_nDCG@10" not in service.get("organiser", f"/v1/tracks/{track}")["measures"]
+
+    def test_what_only_the_judgments_can_tell_is_told(self, service) -> None:
+        track = service.track(measures=["TOMA(of=AP,label_set=observed)"])
+        answer = service.upload(track, parts=ONE_CLASS)
+        assert (answer.status_code, answer.json()["code"]) == (422, "qrels-invalid")
+        [error] = answer.json()["errors"]
+        assert error["message"].endswith("at least two classes are needed")
+
+
 def part(name: str, file: str, content: bytes) -> tuple[str, tuple[str, bytes]]:
     return name, (file, content)
 
 
 GOOD = [part("files", "qrels/relevance.txt", RELEVANCE), part("files", "qrels/credibility.txt", CREDIBILITY)]
+
+
+ONE_CLASS = [
+    part("collection", "c", COLLECTION),
+    part("files", "qrels/relevance.txt", b"t1 0 a 2\n"),
+    part("files", "qrels/credibility.txt", b"t1 0 a high\n"),
+]
+
+
+def test_scores_become_labels_of_an_aspect(service) -> None:
+    aspects = {"relevance": {"labels": [0, 1, 2]}, "popularity": {"labels": [0, 1, 2]}}
+    track = service.track(aspects=aspects, measures=["P(aspect=popularity,rel=2)@1", "TOMA(of=nDCG@10)"])
+    text = (
+        b"qrels:\n  - {file: qrels/relevance.txt, aspect: relevance}\n"
+        b"  - {file: pagerank.txt, layout: scores, aspect: popularity, shares: [0.25, 0.5]}\n"
+    )
+    parts = [part("collection", "c", text), GOOD[0]]
+    wrong = service.upload(track, parts=[*parts, part("files", "pagerank.txt", b"a 0.5\nb x\nc\n")])
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "qrels-invalid")
+    assert [(one["file"], one["line"], one["code"]) for one in wrong.json()["errors"]] == [
+        ("pagerank.txt", 2, "scores-number"),
+        ("pagerank.txt", 3, "qrels-columns"),
+    ]
+    answer = service.upload(track, parts=[*parts, part("files", "pagerank.txt", b"b 9\na 5\nx 1\ny 0\n")])
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["counts"]["judgments"] == {"relevance": 5, "popularity": 5}
+    assert service.ask("organiser", "POST", answer.headers["location"] + "/publish").status_code == 202
+    received = service.submitted(track, run_file(("t1", "abc"), ("t2", "bac")))
+    service.work()
+    scores = service.get("participant", f"/v1/submissions/{received['id']}/scores")["scores"]
+    assert scores[0]["value"] == 0.5  # b has the best label, a the next
 
 
 @pytest.mark.parametrize(

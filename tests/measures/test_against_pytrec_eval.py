@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cupel_measures import trec_names
 from cupel_measures.grammar import parse
 from cupel_measures.profiles import PROFILES
-from making import Scored, qrels_of, scores_of
+from making import Scored, qrels_of, ranked, scores_of
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 
@@ -98,3 +98,70 @@ def test_scores_that_tie_in_single_precision_tie_under_trec_eval_9_only() -> Non
     }
     assert theirs == 0.5
     assert by_profile == {"cupel": [1.0], "trec_eval-9": [0.5], "trec_eval-10": [1.0]}
+
+
+class TestDeliberateDifferences:
+    """What is not as in trec_eval 9 unless the profile says so; each test shows both values."""
+
+    def both(
+        self, name: str, text: str, judged: dict[str, int], order: str
+    ) -> tuple[float, dict[str, float]]:
+        """trec_eval's value, and ours by profile."""
+        run = {"1": ranked(*order)}
+        theirs = pytrec_eval.RelevanceEvaluator({"1": judged}, {name}).evaluate(run)["1"]
+        ours = {
+            profile: scores_of(text, run, qrels_of({"1": judged}), profile=one)[str(parse(text))][0]
+            for profile, one in PROFILES.items()
+        }
+        return next(iter(theirs.values())), ours
+
+    def test_a_level_of_recall_asks_for_documents_rounded_half_away_from_zero(self) -> None:
+        # 0.4 of 3 relevant documents is 1.2: int(1.2 + 0.9) = 2 of them, or 1
+        judged = {"a": 1, "b": 1, "c": 1}
+        theirs, ours = self.both("iprec_at_recall.0.40", "IPrec@0.4", judged, "axb")
+        assert theirs == pytest.approx(2 / 3)
+        assert ours == pytest.approx({"cupel": 1.0, "trec_eval-9": 2 / 3, "trec_eval-10": 1.0})
+
+    def test_a_negative_grade_is_a_judgment_here(self) -> None:
+        judged, run = {"1": {"n": -1, "a": 1}}, {"1": ranked(*"nua")}
+        evaluator = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}, judged_docs_only_flag=True)
+        assert evaluator.evaluate(run)["1"]["recip_rank"] == 1.0  # n and u are left out, as not judged
+        text = "RR(judged_only=True)"
+        ours = {
+            name: scores_of(text, run, qrels_of(judged), profile=profile)[text]
+            for name, profile in PROFILES.items()
+        }
+        assert ours == {"cupel": [0.5], "trec_eval-9": [1.0], "trec_eval-10": [1.0]}
+
+    def test_means_over_topics_of_logarithms_are_values_here(self) -> None:
+        judged = {"a": 1, "b": 0}
+        theirs, ours = self.both("gm_map", "GMAP", judged, "b")
+        assert theirs == pytest.approx(math.log(1e-5))
+        assert set(ours.values()) == {1e-5}
+
+    def test_relevance_from_level_0_on_is_possible_here(self) -> None:
+        with pytest.raises(TypeError, match="relevance_level should be positive"):
+            pytrec_eval.RelevanceEvaluator({"1": {"a": 0}}, {"map"}, relevance_level=0)
+        assert scores_of("AP(rel=0)", {"1": ranked("a")}, qrels_of({"1": {"a": 0}})) == {"AP(rel=0)": [1.0]}
+
+    def test_the_gain_sum_without_its_ideal_is_theirs_times_the_ideal(self) -> None:
+        """pytrec_eval has trec_eval 9's measures; dcg is one of 10.0."""
+        judged = {"a": 2, "b": 1, "c": 3}
+        theirs, ours = self.both("ndcg", "DCG", judged, "axb")
+        ideal = 3 + 2 / math.log2(3) + 1 / math.log2(4)
+        assert ours == pytest.approx(dict.fromkeys(PROFILES, theirs * ideal))
+        with_base = scores_of("DCG(base=2)", {"1": ranked(*"axb")}, qrels_of({"1": judged}))["DCG(base=2)"]
+        assert with_base == pytest.approx([2 + 1 / math.log2(3)])  # ranks 1 and 2 are not discounted
+        assert with_base[0] != pytest.approx(ours["cupel"])
+
+
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_beta_of_f_enters_linearly_there_and_here(beta: float) -> None:
+    judged, run = {"1": {"a": 1, "b": 1, "c": 1}}, {"1": ranked(*"ax")}
+    theirs = pytrec_eval.RelevanceEvaluator(judged, {f"set_F.{beta}"}).evaluate(run)["1"]
+    precision, recall = 1 / 2, 1 / 3
+    linear = (beta + 1) * precision * recall / (recall + beta * precision)
+    squared = (beta**2 + 1) * precision * recall / (recall + beta**2 * precision)
+    [[ours]] = scores_of(f"SetF(beta={beta})", run, qrels_of(judged)).values()
+    assert next(iter(theirs.values())) == pytest.approx(ours) == pytest.approx(linear)
+    assert ours != pytest.approx(squared)

@@ -96,3 +96,40 @@ class TestSection36:
         text = f"TOMA(of=nDCG,distance={distance},label_set=possible,weighting=[1])"
         with pytest.raises(MeasureError, match=f"has 1 weights; there are {classes} classes"):
             score_of(text, {}, self.qrels)
+
+    @pytest.mark.parametrize(
+        ("weighting", "distance", "printed"),
+        [
+            ("step1", "euclidean", (5, 7, 3)),
+            ("step1", "manhattan", (6, 7, 4)),
+            ("step1", "chebyshev", (1, 2, 0)),
+            ("top_half", "euclidean", (1, 1, 0)),
+            ("top_half", "manhattan", (1, 1, 0)),
+            ("top_half", "chebyshev", (0, 1, 0)),
+        ],
+    )
+    def test_the_weights_of_the_documents_are_as_printed(
+        self, weighting: str, distance: str, printed: tuple[int, ...]
+    ) -> None:
+        # DCG of a run of one document is its weight
+        text = f"TOMA(of=DCG,distance={distance},weighting={weighting},label_set=possible)"
+        got = [score_of(text, {"1": ranked(document)}, self.qrels) for document in DOCUMENTS]
+        assert tuple(got) == printed
+
+    def test_euclidean_and_manhattan_give_one_ap_where_all_but_the_worst_class_counts(self) -> None:
+        """Spec 3.3: the statement holds under `positive`, and not under `top_half`."""
+        judged = {"d1": (0, 1), "d2": (2, 2), "d3": (3, 0), "d4": (0, 0), "d5": (1, 1)}
+        qrels = qrels_of(
+            {aspect: {"1": {d: of[i] for d, of in judged.items()}} for i, aspect in enumerate(self.aspects)}
+        )
+        values = {
+            (weighting, distance): score_of(
+                f"TOMA(of=AP,distance={distance},weighting={weighting})",
+                {"1": ranked("d4", "d1", "d3", "d5", "d2")},
+                qrels,
+            )
+            for weighting in ("positive", "top_half")
+            for distance in ("euclidean", "manhattan")
+        }
+        assert values["positive", "euclidean"] == values["positive", "manhattan"]
+        assert values["top_half", "euclidean"] != values["top_half", "manhattan"]

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from cupel_measures.findings import Finding, Findings, Refused
+from cupel_measures.evaluating import impossible
+from cupel_measures.findings import Finding, Findings, Refused, declare
+from cupel_measures.grammar import parse
 from cupel_measures.model import NEGATIVE
 from cupel_measures.reading.collections import parse_collection
 from cupel_measures.reading.qrels import pack_qrels, qrels_digest, unpack_qrels
@@ -30,6 +32,13 @@ Verdict = dict[str, Any]
 
 PR_SET_PDEATHSIG = 1
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+NOT_TO_BE_HAD = declare(
+    "qrels-measure",
+    "error",
+    "a measure of the track's plan can't be had from these judgments",
+    "send the judgments that it needs, or take the measure out of the plan of the track",
+)
 
 LISTED = 20
 """So many topics are named of those that a profile would order otherwise."""
@@ -125,6 +134,10 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
         limits=Limits(**request["limits"]),
     )
     qrels = collection.qrels
+    not_to_be_had = lacking(impossible(qrels, [parse(text) for text in request["measures"]]))
+    if not_to_be_had.refused:
+        not_to_be_had.extend(collection.findings)
+        raise Refused(not_to_be_had)
     (folder / "packed").write_bytes(pack_qrels(qrels))
     return {
         "digest": qrels_digest(qrels),
@@ -139,6 +152,14 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
         },
         "findings": packed(collection.findings),
     }
+
+
+def lacking(sentences: Sequence[str]) -> Findings:
+    """What is wrong with judgments that a plan can't be had from, a sentence for each such measure."""
+    findings = Findings()
+    for sentence in sentences:
+        findings.add(Finding(NOT_TO_BE_HAD, sentence))
+    return findings
 
 
 def packed(findings: Findings) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Row, func, select, update
 from cupel_backend import leaderboards, planning, tracks
 from cupel_backend.access import Principal
 from cupel_backend.blobs import storage
-from cupel_backend.checker import unpacked
+from cupel_backend.checker import lacking, unpacked
 from cupel_backend.database import Page, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, declare
 from cupel_backend.planning import Progress
@@ -113,7 +113,8 @@ def upload(
     """Check judgments and keep them as the track's next version, a draft.
 
     collection: a collection file (YAML or JSON) with `qrels:`, maybe `topics:`; its aspects are the
-    track's. files: by the names that it uses. Raises Invalid with every error of every file.
+    track's. files: by the names that it uses. Raises Invalid with every error of every file, and where a
+    measure of the track's plan can't be had from them.
     """
     row = require_organiser(system, principal, track)
     with storage(), _incoming(system, collection, files) as folder:
@@ -134,7 +135,8 @@ def upload(
 def publish(system: "System", principal: Principal, track: str, number: int) -> Version:
     """Make a version the next one of the board; publishing it again changes nothing.
 
-    It becomes current at once if there is nothing to score. Raises Conflict if a later one was published.
+    It becomes current at once if there is nothing to score. Raises Conflict if a later one was published,
+    Invalid where a measure that was added to the plan meanwhile can't be had from it.
     """
     now = system.now()
     with writing(system.engine) as connection:
@@ -145,6 +147,8 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
             raise QRELS_OLDER(f"version {newest} was published already")
         queued = 0
         if version.published_at is None:
+            if sentences := tracks.not_to_be_had(system, [version.blob], row.measures):
+                raise QRELS_INVALID("the plan can't be had from these judgments", findings=lacking(sentences))
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
             queued = planning.request(
                 connection,
@@ -226,6 +230,7 @@ def _check(system: "System", track: Row[Any], folder: Path, names: list[str]) ->
                 "folder": str(folder),
                 "files": {name: str(folder / str(number)) for number, name in enumerate(names)},
                 "declared": {"aspects": track.aspects, "label_sets": track.label_sets or {}},
+                "measures": track.measures,
                 "limits": system.settings.limits(),
             }
         )

@@ -14,14 +14,16 @@ from cupel_backend import planning
 from cupel_backend.access import CONTROL, NAME, Principal
 from cupel_backend.database import Page, insert_new, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
+from cupel_backend.tables import qrels as qrels_rows
 from cupel_backend.tables import touch, tracks
 from cupel_measures import profiles
-from cupel_measures.evaluating import check
+from cupel_measures.evaluating import check, impossible
 from cupel_measures.findings import Finding, Refused
 from cupel_measures.grammar import Measure, parse, parse_many
 from cupel_measures.model import Aspect, Qrels
 from cupel_measures.reading.aspects import LABELS
 from cupel_measures.reading.collections import aspects_from, label_sets_from
+from cupel_measures.reading.qrels import unpack_qrels
 from cupel_measures.syntax import MeasureError
 
 if TYPE_CHECKING:
@@ -151,7 +153,8 @@ def change(
     """Change `title`, `measures` or `closed` (true or false); what is absent stays as it is.
 
     A longer plan queues what is missing; the scores of a measure taken out are kept, and shown on demand.
-    Raises Stale if `expected` is given and the track's etag is not among it.
+    Raises Stale if `expected` is given and the track's etag is not among it, Invalid where a new measure
+    can't be had, by the track's scales or by its published judgments.
     """
     now = system.now()
     with writing(system.engine) as connection:
@@ -166,12 +169,14 @@ def change(
         added = [text for text in values.get("measures", ()) if text not in row.measures]
         queued = 0
         if added:
+            versions = planning.versions_to_score(connection, row)
+            _require_judged(system, connection, versions, added)
             queued = planning.request(
                 connection,
                 now=now,
                 track_id=row.id,
                 tenant=f"track {row.name}",
-                qrels_ids=planning.versions_to_score(connection, row),
+                qrels_ids=versions,
                 submission_ids=planning.eligible(connection, row.id),
                 measures=added,
             )
@@ -229,6 +234,22 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
             start = str(one)[:60]
             raise MEASURE_INVALID(f"{start}... has {length:,} bytes in full; at most {LONGEST_MEASURE:,}")
     return tuple(dict.fromkeys(str(one) for one in measures))
+
+
+def not_to_be_had(system: "System", blobs: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Why the qrels in `blobs` can't have one or other of the measures `texts`: a sentence for each."""
+    measures = [parse(text) for text in texts]
+    judged = (unpack_qrels(system.blobs.get(blob)) for blob in blobs)
+    return [sentence for qrels in judged for sentence in impossible(qrels, measures)]
+
+
+def _require_judged(
+    system: "System", connection: Connection, versions: Sequence[int], added: Sequence[str]
+) -> None:
+    """Raise Invalid where a version can't have a measure that is added: its jobs could only die."""
+    blobs = connection.execute(select(qrels_rows.c.blob).where(qrels_rows.c.id.in_(versions))).scalars().all()
+    if sentences := not_to_be_had(system, blobs, added):
+        raise MEASURE_INVALID(sentences[0])
 
 
 def measure(text: str, track: Row[Any]) -> str:

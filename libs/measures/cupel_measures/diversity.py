@@ -99,7 +99,7 @@ def _all_new(discounted: Discounted, alpha: float, cutoff: int) -> float:
 
 @measure(
     source="Clarke et al., SIGIR 2008; ndeval alpha-nDCG",
-    aliases=("α_nDCG",),
+    aliases=("α_nDCG", "alpha-nDCG"),
     bounds=OVER_GREEDY,
     subtopics=True,
 )
@@ -134,7 +134,7 @@ def alpha_nDCG(
 
 @measure(
     source="Clarke et al., SIGIR 2008; ndeval alpha-DCG",
-    aliases=("α_DCG",),
+    aliases=("α_DCG", "alpha-DCG"),
     bounds=(0.0, math.inf),
     subtopics=True,
 )
@@ -167,7 +167,11 @@ def alpha_DCG(
     return _novelty_sum(rows, by_log, rel, alpha, cutoff)
 
 
-@measure(source="Chapelle et al., CIKM 2009; Hui, PIKM 2014, eq. 2; ndeval ERR-IA", subtopics=True)
+@measure(
+    source="Chapelle et al., CIKM 2009; Hui, PIKM 2014, eq. 2; ndeval ERR-IA",
+    aliases=("ERR-IA",),
+    subtopics=True,
+)
 def ERR_IA(
     rows: SubtopicRows,
     *,
@@ -203,6 +207,7 @@ def ERR_IA(
 
 @measure(
     source="Chapelle et al., CIKM 2009; ndeval nERR-IA",
+    aliases=("nERR-IA",),
     bounds=OVER_GREEDY,
     subtopics=True,
 )
@@ -287,7 +292,7 @@ def nNRBP(
     return _over_ideal(rows, _by_power(beta), rel, alpha, None, cap)
 
 
-@measure(source="Agrawal et al., WSDM 2009; ndeval MAP-IA", aliases=("MAP_IA",), subtopics=True)
+@measure(source="Agrawal et al., WSDM 2009; ndeval MAP-IA", aliases=("MAP_IA", "MAP-IA"), subtopics=True)
 def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
     """Intent-aware average precision: the mean over the m subtopics of AP, each with its own R.
 
@@ -306,7 +311,7 @@ def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
     return np.minimum(divided(pairs.hits.sum(terms), rows.number(rel)), 1.0)
 
 
-@measure(source="Agrawal et al., WSDM 2009; ndeval P-IA", subtopics=True)
+@measure(source="Agrawal et al., WSDM 2009; ndeval P-IA", aliases=("P-IA",), subtopics=True)
 def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Intent-aware precision: the mean over the m subtopics of P@k.
 
@@ -323,7 +328,7 @@ def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Float
     return divided(found / cutoff, rows.number(rel))
 
 
-@measure(source="Zhai, Cohen and Lafferty, SIGIR 2003; ndeval strec", subtopics=True)
+@measure(source="Zhai, Cohen and Lafferty, SIGIR 2003; ndeval strec", aliases=("strec",), subtopics=True)
 def StRecall(rows: SubtopicRows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Subtopic recall: the share of the m subtopics that some document among the first k is relevant to.
 

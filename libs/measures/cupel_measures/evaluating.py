@@ -12,7 +12,7 @@ from cupel_measures import exact
 from cupel_measures.measure import Measure
 from cupel_measures.model import Content, Exact, Floats, Joined, Qrels
 from cupel_measures.registry import Aggregate
-from cupel_measures.syntax import MeasureError
+from cupel_measures.syntax import MeasureError, short
 from cupel_measures.view import View
 
 Values = TypeVar("Values")
@@ -121,12 +121,28 @@ def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> 
     evaluate(qrels, Joined.empty(topics), measures, content=Content.empty(topics) if texts else None)
 
 
+def impossible(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
+    """Why `qrels` can't have one or other of `measures`: a sentence for each that they can't."""
+    sentences = []
+    for one in measures:
+        try:
+            check(qrels, [one])
+        except MeasureError as problem:
+            sentences.append(str(problem))
+    return sentences
+
+
 def _of_measure(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:
     bound = measure.bound(qrels.aspects)
     try:
+        if qrels.only_by_subtopic and not measure.declaration.subtopics:
+            raise MeasureError(
+                "it needs judgments of an aspect, and this collection has them by subtopic only; "
+                "measures of those are alpha_nDCG@20 and its like"
+            )
         return score(bound)
     except MeasureError as problem:
-        raise MeasureError(f"{measure}: {problem}") from None
+        raise MeasureError(f"{short(str(measure))}: {problem}") from None
 
 
 def aggregate(measure: Measure, values: Floats) -> float:

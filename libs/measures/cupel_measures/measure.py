@@ -13,7 +13,7 @@ from cupel_measures import trec_names
 from cupel_measures.model import Aspect
 from cupel_measures.parameters import Inner, Kind, ParameterError, nearest
 from cupel_measures.registry import DECLARATIONS, NAMES, REQUIRED, Declaration
-from cupel_measures.syntax import Call, MeasureError, Pairs, read, shown
+from cupel_measures.syntax import Call, MeasureError, Pairs, read, short, shown
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,25 @@ class Measure:
         """Every parameter with its value, defaults included."""
         defaults = {one.name: one.default for one in self.declaration.parameters.values()}
         return {**defaults, **dict(self.parameters)}
+
+    @cached_property
+    def within(self) -> tuple["Measure", ...]:
+        """The measures that it combines: that in `of=`, or those by aspect; none for other measures."""
+        inner = self.arguments.get("of")
+        return tuple(one for _, one in inner) if isinstance(inner, Pairs) else (inner,) if inner else ()
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest value: those declared, which a combining measure widens to those within."""
+        low, high = zip(self.declaration.bounds, *(one.bounds for one in self.within), strict=True)
+        return min(low), max(high)
+
+    @property
+    def by_scale(self) -> bool:
+        """Whether labels that no document was given may change its values."""
+        declared = self.declaration.by_scale
+        own = declared(self.arguments) if callable(declared) else declared
+        return own or any(one.by_scale for one in self.within)
 
     def having(self, **changes: Any) -> "Measure":
         """The same measure with some parameters changed; MeasureError as in `parse`."""
@@ -105,7 +124,8 @@ class Measure:
         known = [aspect.name for aspect in aspects]
         for name in names:
             if name not in known:
-                raise MeasureError(f"{self}: there is no aspect {name!r} here{nearest(name, known)}")
+                hint = nearest(name, known) or f"; there are {short(', '.join(known))}"
+                raise MeasureError(f"{short(str(self))}: there is no aspect {short(name)!r} here{hint}")
 
 
 def measure_of(call: Call) -> Measure:
@@ -115,8 +135,7 @@ def measure_of(call: Call) -> Measure:
             return measure_of(read(meant[0]))
         if (why := trec_names.refused(str(call))) is not None:
             raise MeasureError(why)
-        known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
-        raise MeasureError(f"there is no measure {call.name!r}{nearest(call.name, known)}")
+        raise MeasureError(_unknown(call.name))
     declaration, preset = NAMES[call.name]
     given = dict(call.arguments)
     if call.at is not None:
@@ -126,6 +145,13 @@ def measure_of(call: Call) -> Measure:
             raise MeasureError(f"{call.name}: {declaration.at} is given twice, in brackets and after @")
         given[declaration.at] = call.at
     return _settle(declaration, {**preset, **given})
+
+
+def _unknown(name: str) -> str:
+    known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
+    hint = nearest(name, known) or "; `cupel measures` lists those there are"
+    spelt = "" if name.isascii() else f", spelt {short(ascii(name))}"  # some letters look like others
+    return f"there is no measure {short(name)!r}{spelt}{hint}"
 
 
 def _no_cutoff(declaration: Declaration, call: Call) -> str:
@@ -146,7 +172,7 @@ def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
         if name not in declaration.parameters:
             known = list(declaration.parameters)
             hint = nearest(name, known) or f"; it takes {', '.join(known)}"
-            raise MeasureError(f"{declaration.name} has no parameter {name!r}{hint}")
+            raise MeasureError(f"{declaration.name} has no parameter {short(name)!r}{hint}")
     settled: list[tuple[str, Any]] = []
     for parameter in declaration.parameters.values():
         if parameter.name not in given and parameter.default is REQUIRED:
@@ -154,7 +180,7 @@ def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
         value = given.get(parameter.name, parameter.default)
         try:
             kind = parameter.kind
-            value = _measure_within(value, kind) if isinstance(kind, Inner) else parameter.read(value)
+            value = _read_within(value, kind) if isinstance(kind, Inner) else parameter.read(value)
         except ParameterError as problem:
             raise MeasureError(f"{declaration.name}: {problem}") from None
         if value != parameter.default or isinstance(value, bool) != isinstance(parameter.default, bool):
@@ -167,6 +193,13 @@ def _missing(declaration: Declaration, name: str) -> str:
     right = f"{declaration.name}(of=nDCG@10)" if name == "of" else right
     right = f"{declaration.name}@0.1" if name == "recall" else right
     return f"{declaration.name} needs {name}, as in {right}"
+
+
+def _read_within(value: Any, kind: Inner) -> Any:
+    try:
+        return _measure_within(value, kind)
+    except ParameterError as problem:
+        raise ParameterError(f"of: {problem}") from None
 
 
 def _measure_within(value: Any, kind: Inner) -> Any:

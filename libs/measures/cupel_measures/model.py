@@ -176,6 +176,11 @@ class Qrels:
         raise KeyError(name)
 
     @cached_property
+    def only_by_subtopic(self) -> bool:
+        """Whether there are judgments by subtopic, and of no aspect any."""
+        return self.subtopics is not None and bool(self.labels.size) and bool((self.labels == ABSENT).all())
+
+    @cached_property
     def topic_of(self) -> Ints:
         """int64[D]: the index of each pooled document's topic."""
         return np.repeat(np.arange(len(self.topics)), np.diff(self.offsets))

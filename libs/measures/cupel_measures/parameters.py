@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
-from cupel_measures.syntax import Pairs, shown
+from cupel_measures.syntax import Pairs, short, shown
 
 MOST = 1e100
 """The greatest gain, weight or coordinate: sums of many stay far from overflow."""
@@ -41,7 +41,7 @@ class Kind:
 
     def refuse(self, value: Any) -> ParameterError:
         got = repr(value) if isinstance(value, float) else shown(value)
-        return ParameterError(f"expected {self.expects}, got {got}")
+        return ParameterError(f"expected {self.expects}, got {short(got)}")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Word(Kind):
     choices: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not value:
             raise self.refuse(value)
         if self.choices and value not in self.choices:
             raise ParameterError(f"{self.refuse(value)}{nearest(value, self.choices)}")
@@ -139,7 +139,10 @@ class Numbers(Kind):
     def read(self, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or not value:
             raise self.refuse(value)
-        numbers = tuple(self.each.read(one) for one in value)
+        try:
+            numbers = tuple(self.each.read(one) for one in value)
+        except ParameterError:
+            raise self.refuse(value) from None
         if list(numbers) != sorted(numbers, reverse=not self.rising):
             raise self.refuse(value)
         return numbers

@@ -41,7 +41,7 @@ MaxGain = Annotated[
 ]
 
 RecallLevels = Annotated[
-    tuple[float, ...], Numbers("levels of recall from 0 to 1, such as [0.2,0.5,0.8]", Number("", 0, 1))
+    tuple[float, ...], Numbers("rising levels of recall from 0 to 1, such as [0.2,0.5,0.8]", Number("", 0, 1))
 ]
 ELEVEN = tuple(level / 10 for level in range(11))
 
@@ -422,7 +422,7 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
     return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
 
 
-@measure(source="Chapelle et al., CIKM 2009; gdeval")
+@measure(source="Chapelle et al., CIKM 2009; gdeval", by_scale=lambda given: given["max_gain"] == "scale")
 def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
     """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
 

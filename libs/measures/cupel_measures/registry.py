@@ -16,6 +16,8 @@ Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
 ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
 """The scale type by parameters; of a combining measure by all aspects, of another by its aspect."""
+ByScale = bool | Callable[[Mapping[str, Any]], bool]
+"""Whether the length of the scale counts, or what tells it by parameters."""
 REQUIRED = inspect.Parameter.empty
 
 
@@ -48,7 +50,8 @@ class Declaration:
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
-    no such function. by_scale: whether labels that no document was given may change its values.
+    no such function. by_scale: whether labels that no document was given may change its values, or what says
+    so by parameters (see `Measure.by_scale`).
     """
 
     name: str
@@ -66,7 +69,7 @@ class Declaration:
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
     scale_rule: ScaleRule | None
-    by_scale: bool
+    by_scale: ByScale
 
     @property
     def documentation(self) -> str:
@@ -111,7 +114,7 @@ def measure(
     texts: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
-    by_scale: bool = False,
+    by_scale: ByScale = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 

@@ -67,7 +67,13 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
     return [_share(one, bases[topic] * below) for one, topic in zip(retrieved, topics, strict=True)]
 
 
-@measure(source=SOURCE, bounds=UNBOUNDED, scale=_by_total_gain, exact=exact_graded_recall, by_scale=True)
+@measure(
+    source=SOURCE,
+    bounds=UNBOUNDED,
+    scale=_by_total_gain,
+    exact=exact_graded_recall,
+    by_scale=lambda given: not given["normalised"],
+)
 def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
     """Graded recall: the gains of the first N documents, of those of all judged documents.
 

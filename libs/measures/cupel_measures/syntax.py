@@ -63,6 +63,11 @@ def shown(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
+def short(text: str) -> str:
+    """`text` as an error shows it: not more than its beginning."""
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
+
+
 def _bare(word: str) -> bool:
     return re.fullmatch(WORD, word) is not None and word not in CONSTANTS
 
@@ -84,6 +89,11 @@ def split(text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
+def _quoting(character: str) -> str:
+    """What a quote asks for that begins no string."""
+    return ": a string ends with the quote it begins with, on its line" if character in "'\"" else ""
+
+
 class _Reader:
     """A recursive descent over the tokens of one text."""
 
@@ -100,15 +110,14 @@ class _Reader:
         while place < len(self.text):
             match = TOKEN.match(self.text, place)
             if match is None:
-                raise self._problem(place, f"unexpected {self.text[place]!r}")
+                raise self._problem(place, f"unexpected {self.text[place]!r}{_quoting(self.text[place])}")
             if match.lastgroup != "space":
                 yield str(match.lastgroup), match.group(), place
             place = match.end()
         yield "end", "", len(self.text)
 
     def _problem(self, place: int, what: str) -> MeasureError:
-        text = self.text if len(self.text) <= LONGEST_SHOWN else self.text[:LONGEST_SHOWN] + "..."
-        return MeasureError(f"{text!r}, column {place + 1}: {what}")
+        return MeasureError(f"{short(self.text)!r}, column {place + 1}: {what}")
 
     def _expected(self, what: str) -> MeasureError:
         kind, token, place = self.tokens[self.next]

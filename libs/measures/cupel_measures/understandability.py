@@ -63,11 +63,12 @@ def uRBP(
 
     g_T is 1 for a label of `aspect` (the first unless given) that reaches `rel`, g_U for one of
     `understandability` (all others unless given) that reaches the aspect's threshold, or that of
-    `thresholds`; several aspects multiply. On a scale that descends, from 100 very hard to 0 very easy,
-    {understandability:40} takes labels up to 40: declare or give it, as an aspect without a threshold takes
-    everything but its worst label. The paper has both < 40 and <= 40 (register of readings, row 14): a label
-    at the threshold is taken, unless `strict=True`. A document without a label can't be understood. Without a
-    cutoff the depth is 10, as nothing is stated (row 13); a run that is shorter is not padded.
+    `thresholds`; several aspects multiply. On the scale {range: [100, 0]}, from 100 very hard to 0 very easy,
+    labels up to 40 count unless another threshold is declared. On others declare it: the worse of the two
+    easy labels where four go from hard to easy, and 60 or so where 100 is very easy, as without a threshold
+    every label but the worst one counts. The paper has both < 40 and <= 40 (register of readings, row 14): a
+    label at the threshold is taken, unless `strict=True`. A document without a label can't be understood.
+    Without a cutoff the depth is 10, as nothing is stated (row 13); a run that is shorter is not padded.
 
     Caveat: uRBP values that CLEF eHealth 2015 published differ from these. Its tool walked runs in the order
     of their lines, not by score, had no cutoff, and looked understandability up by document alone, with the
@@ -84,7 +85,7 @@ def uRBP(
     return _rbp(hits, float(p))
 
 
-@measure(source=SOURCE, combines=True)
+@measure(source=SOURCE, combines=True, by_scale=True)
 def uRBPgr(
     view: View,
     *,
@@ -115,7 +116,7 @@ def uRBPgr(
     return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
 
 
-@measure(source=SOURCE, combines=True)
+@measure(source=SOURCE, combines=True, by_scale=lambda given: given["graded"])
 def RBP_u(
     view: View,
     *,
@@ -151,7 +152,11 @@ def RBP_u(
     return _rbp(hits, float(p))
 
 
-@measure(source="Palotti et al., CIKM 2018, eq. 1 and 2", combines=True)
+@measure(
+    source="Palotti et al., CIKM 2018, eq. 1 and 2",
+    combines=True,
+    by_scale=lambda given: given["graded"] is not None,
+)
 def H(
     view: View,
     *,

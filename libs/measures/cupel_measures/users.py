@@ -17,7 +17,7 @@ from cupel_measures import discounts
 from cupel_measures.model import Floats
 from cupel_measures.parameters import MOST, Cutoff, Number, Persistence, Word
 from cupel_measures.ranked import unstopped
-from cupel_measures.registry import NOTHING_RELEVANT, SWAP, measure
+from cupel_measures.registry import NOTHING_RELEVANT, SWAP, ByScale, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.sets import NOT_RELEVANCE
 from cupel_measures.syntax import MeasureError
@@ -29,10 +29,11 @@ Target = Annotated[float, Number("a number above 0", 0, MOST, (0,))]
 InstTarget = Annotated[float, Number("a number from 0.5", 0.5, MOST)]
 LeastGain = Annotated[float, Number("a number, the gain that counts as 0")]
 MostGain = Annotated[float, Number("a number, the gain that counts as 1")]
+OF_THE_SCALE: ByScale = lambda given: given["max_rel"] is None  # noqa: E731
 OnlyLog2 = Annotated[str, Word("log2", ("log2",))]
 
 
-@measure(source="Moffat et al., ADCS 2015; cwl_eval INST")
+@measure(source="Moffat et al., ADCS 2015; cwl_eval INST", by_scale=OF_THE_SCALE)
 def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INST: the expected gain per document of a user who wants T in all and adapts to what was found.
 
@@ -70,7 +71,7 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
     return expected, seen
 
 
-@measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ")
+@measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ", by_scale=OF_THE_SCALE)
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INSQ: the expected gain per document of a user who wants T, whatever was found above.
 
@@ -87,6 +88,7 @@ def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain
 
 @measure(
     source="Zhang et al., SIGIR 2017; cwl_eval BPM-Static",
+    by_scale=OF_THE_SCALE,
     exempt={SWAP: "a user who has T earlier stops earlier, and may have seen less per document"},
 )
 def BPM(
@@ -119,7 +121,7 @@ def BPM(
     return divided(hits.only(kept).sum(above[kept] / (high - low)), limit)
 
 
-@measure(source="Moffat et al., TOIS 2013; cwl_eval NDCG-k")
+@measure(source="Moffat et al., TOIS 2013; cwl_eval NDCG-k", by_scale=OF_THE_SCALE)
 def SDCG(
     rows: Rows,
     *,
@@ -141,7 +143,7 @@ def SDCG(
     return _expected(hits, gain, 1.0 / discounts.log2(_ranks(cutoff)))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 8; cwl_eval NERR-EQ8")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 8; cwl_eval NERR-EQ8", by_scale=OF_THE_SCALE)
 def NERR8(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 8: a user who stops as satisfied, or at rank k.
 
@@ -153,7 +155,7 @@ def NERR8(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGa
     return _nearly(hits, gain, np.ones(len(_ranks(cutoff))))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 9; cwl_eval NERR-EQ9")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 9; cwl_eval NERR-EQ9", by_scale=OF_THE_SCALE)
 def NERR9(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 9: as NERR8, and less patient.
 
@@ -165,7 +167,7 @@ def NERR9(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGa
     return _nearly(hits, gain, 1.0 / _ranks(cutoff))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 10; cwl_eval NERR-EQ10")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 10; cwl_eval NERR-EQ10", by_scale=OF_THE_SCALE)
 def NERR10(
     rows: Rows, *, p: Persistence = 0.9, min_rel: LeastGain = 0, max_rel: MostGain | None = None
 ) -> Floats:
@@ -180,7 +182,7 @@ def NERR10(
     return _nearly(hits, gain, discounts.power(float(p), _ranks(PLACES)))
 
 
-@measure(source="Azzopardi et al., ICTIR 2021, eq. 11; cwl_eval NERR-EQ11")
+@measure(source="Azzopardi et al., ICTIR 2021, eq. 11; cwl_eval NERR-EQ11", by_scale=OF_THE_SCALE)
 def NERR11(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 11: a user who stops as satisfied, with the patience of INSQ.
 
@@ -203,7 +205,7 @@ def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, fl
     """The gains that count as 0 and as 1; MeasureError where there is nothing between them."""
     scales = float(rows.pool.aspect.gains.max(initial=0))
     low, high = float(min_rel), scales if max_rel is None else float(max_rel)
-    if low == 0 and high == 0:  # a scale without any gain: nothing is gained
+    if low == 0 and high == 0 and max_rel is None:  # a scale without any gain: nothing is gained
         return 0.0, 1.0
     if low >= high:
         least = f"max_rel={high:g}" if max_rel is not None else f"{high:g}, the greatest gain of the scale"

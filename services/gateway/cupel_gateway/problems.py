@@ -271,6 +271,9 @@ def _of_field(one: Mapping[str, Any]) -> ErrorItem:
 JSON_BODY = ("body-malformed", "content-type-unsupported")
 """What a route that reads a JSON body may answer with too."""
 
+STORED = ("storage-failed", "content-missing", "content-damaged")
+"""What a route that reads a stored file may answer with too."""
+
 EVERYWHERE = (
     "internal-error",
     "not-ready",

@@ -75,7 +75,7 @@ class Report:
             most = f"up to {max(lacking)} of {len(self.topics)}"
             yield f"{runs} without topics of the qrels ({most}), which count as empty rankings."
         inferred = [aspect.name for aspect in self.collection.aspects if aspect.inferred]
-        scaled = [str(measure) for measure in self.measures if _depends_on_scale(measure)]
+        scaled = [str(measure) for measure in self.measures if measure.by_scale]
         if inferred and scaled:
             aspects = ", ".join(inferred)
             yield f"{', '.join(scaled)}: values depend on the scale, which is inferred for {aspects}."
@@ -95,14 +95,6 @@ class Report:
             }
         )
         return dict(+found)
-
-
-def _depends_on_scale(measure: Measure) -> bool:
-    """Whether labels that nobody was given may change the measure's value."""
-    arguments = measure.arguments
-    inner = arguments.get("of")
-    by_scale = measure.declaration.by_scale or arguments.get("max_gain") == "scale"
-    return by_scale or (inner is not None and _depends_on_scale(inner))
 
 
 def _long(report: Report) -> Iterator[dict[str, Any]]:

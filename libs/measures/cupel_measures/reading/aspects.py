@@ -15,6 +15,8 @@ RESERVED = ("topic", "subtopic", "document", "judgment", "_")
 BUILT_IN = ("cartesian", "observed")
 """Label sets that every collection has (spec 3.2)."""
 LONGEST_SCALE = 1_000_001
+LONGEST_WITHOUT = 20
+"""Labels of a scale that needs no threshold of its own: the second label may well be meant."""
 
 NAME = declare(
     "aspect-name",
@@ -57,6 +59,13 @@ LOW_THRESHOLD = declare(
     "warning",
     "by default a label of 0 or below counts as relevant",
     "declare the threshold, as threshold: 1, or move negative labels to lowest or unjudged",
+)
+LONG_SCALE = declare(
+    "aspect-default-threshold",
+    "warning",
+    "every label of a long scale but the lowest counts as relevant, as no threshold is declared",
+    "declare the smallest label that counts, as threshold: 60; and where small numbers are good, the scale "
+    "with its worst label first, as {range: [100, 0]}",
 )
 LABEL_SET = declare(
     "label-set",
@@ -113,15 +122,32 @@ def _aspect(name: str, place: Place) -> Aspect | None:
     for key, also, known in (("lowest", lowest, labels), ("unjudged", unjudged, (*labels, *lowest))):
         for label in [label for label in also if label in known]:
             parts[key].wrong(LABEL_TWICE, f"label {label} is declared already")
-    threshold = _threshold(parts["threshold"], labels) if "threshold" in parts else 1
+    threshold = _threshold(parts["threshold"], labels) if "threshold" in parts else _usual(labels)
     gains = _gains(parts["gains"], labels) if "gains" in parts else None
     embedding = _numbers(parts["embedding"], labels, EMBEDDING) if "embedding" in parts else None
     aspect = Aspect(name, labels, lowest, unjudged, threshold, gains, embedding)
-    if "threshold" not in parts and aspect.integer and aspect.ascending and int(labels[1]) <= 0:
-        place.wrong(
-            LOW_THRESHOLD, f"label {labels[1]} counts as relevant, as the second label does by default"
-        )
+    if "threshold" not in parts:
+        _doubt_threshold(place, aspect)
     return aspect
+
+
+def _usual(labels: Sequence[Label]) -> int:
+    """Index of the threshold where none is declared: the second label.
+
+    But on the scale of understandability from 100 (very hard) to 0 (very easy) it is 40 (spec 5).
+    """
+    return labels.index(40) if labels == range(100, -1, -1) else 1
+
+
+def _doubt_threshold(place: Place, aspect: Aspect) -> None:
+    """Warn of a threshold that is hardly meant, where none is declared."""
+    labels, second = aspect.labels, aspect.labels[1]
+    if aspect.threshold > 1:
+        return
+    if aspect.integer and aspect.ascending and int(second) <= 0:
+        place.wrong(LOW_THRESHOLD, f"label {second} counts as relevant, as the second label does by default")
+    elif len(labels) > LONGEST_WITHOUT:
+        place.wrong(LONG_SCALE, f"labels from {second} to {labels[-1]} count as relevant by default")
 
 
 def _bare(name: str) -> bool:
@@ -212,7 +238,7 @@ def _gains(place: Place, labels: Sequence[Label]) -> tuple[float, ...] | None:
         place.wrong(GAINS, f"no gain for label {_shown(missing)}")
     if strange or missing or not given:
         return None
-    return _checked(place, _rising(place, [_number(given[label]) for label in labels], GAINS))
+    return _checked(place, _rising(place, [read_number(given[label]) for label in labels], GAINS))
 
 
 def _checked(place: Place, gains: tuple[float | Fraction, ...] | None) -> tuple[float, ...] | None:
@@ -223,7 +249,7 @@ def _checked(place: Place, gains: tuple[float | Fraction, ...] | None) -> tuple[
 
 def _numbers(place: Place, labels: Sequence[Label], code: str) -> tuple[float | Fraction, ...] | None:
     """A number per label, from a list."""
-    numbers = [_number(one) for one in place.items("a list of numbers, one per label")]
+    numbers = [read_number(one) for one in place.items("a list of numbers, one per label")]
     if len(numbers) != len(labels):
         if isinstance(place.value, list):
             place.wrong(code, f"{len(numbers)} numbers for {len(labels)} labels")
@@ -243,8 +269,8 @@ def _rising(
     return found
 
 
-def _number(place: Place) -> float | Fraction | None:
-    """A number up to MOST, exactly as it is written."""
+def read_number(place: Place) -> float | Fraction | None:
+    """The number written here, exactly, up to MOST; what is none is reported."""
     word = place.word("a number") or ""
     if re.fullmatch(
         r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[+-]?[0-9]+/[0-9]*[1-9][0-9]*", word

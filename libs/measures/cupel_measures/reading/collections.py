@@ -17,6 +17,7 @@ from cupel_measures.reading.aspects import (
     read_aspects,
     read_label_sets,
 )
+from cupel_measures.reading.discretising import OTHERS, Steps, read_steps
 from cupel_measures.reading.documents import Document, Place, nearest
 from cupel_measures.reading.qrels import (
     ANYTHING,
@@ -264,30 +265,64 @@ def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list
     if place.value == []:
         place.wrong(COLUMNS, f"at least one file is needed, as [{_QRELS}]")
     found = [_qrels_file(item, aspects, files) for item in items]
-    named = {name for file in found if file is not None for name in file.columns}
+    read = [file for file in found if file is not None]
     if found and None not in found:
-        for aspect in aspects:
-            if aspect.name not in named:
-                place.wrong(NOT_JUDGED, f"no file judges {aspect.name}")
-    return [file for file in found if file is not None]
+        _compare_aspects(place, items, read, aspects)
+    return read
+
+
+def _compare_aspects(
+    place: Place, items: Sequence[Place], files: Sequence[QrelsFile], aspects: Sequence[Aspect]
+) -> None:
+    """Report aspects that no file judges, and files of scores that don't go with the others."""
+    named = [name for file in files for name in file.columns]
+    for aspect in aspects:
+        if aspect.name not in named:
+            place.wrong(NOT_JUDGED, f"no file judges {aspect.name}")
+    for item, file in zip(items, files, strict=True):
+        if file.steps is not None and named.count(file.columns[-1]) > 1:
+            item.wrong(OTHERS, f"another file judges {file.columns[-1]} already")
+    if files and all(file.steps is not None for file in files):
+        place.wrong(OTHERS, f"scores label what other files judge, and there is none, as {_QRELS}")
 
 
 def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> QrelsFile | None:
-    parts = place.keys(_QRELS, needed=["file"], also=["aspect", "columns", "layout"])
-    columns = _columns(place, parts, [aspect.name for aspect in aspects])
+    parts = place.keys(_QRELS, needed=["file"], also=["aspect", "columns", "layout", "shares", "thresholds"])
+    by_score = "layout" in parts and parts["layout"].value == "scores"
+    steps = _steps(place, parts, aspects) if by_score else None
+    columns = None if by_score else _columns(place, parts, [aspect.name for aspect in aspects])
     name, source = _file(parts["file"], files) if "file" in parts else (None, None)
-    if name is None or source is None or columns is None:
+    if name is None or source is None:
         return None
-    return QrelsFile(name, source, columns)
+    if steps is not None:
+        return QrelsFile(name, source, (DOCUMENT, str(parts["aspect"].value)), steps)
+    return None if columns is None else QrelsFile(name, source, columns)
+
+
+def _steps(place: Place, parts: Mapping[str, Place], aspects: Sequence[Aspect]) -> Steps | None:
+    """What makes labels of a file of scores; what is wrong with its description is reported."""
+    known = {aspect.name: aspect for aspect in aspects}
+    if "columns" in parts:
+        parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score, and no others")
+    if "aspect" not in parts:
+        place.wrong(COLUMNS, "scores are labels of an aspect: say aspect: NAME")
+        return None
+    name = parts["aspect"].word("the name of an aspect")
+    if name is not None and name not in known:
+        parts["aspect"].wrong(COLUMNS, f"there is no aspect {name!r}{nearest(name, known)}")
+    return read_steps(place, parts, known[name]) if name in known else None
 
 
 def _columns(place: Place, parts: Mapping[str, Place], names: Sequence[str]) -> tuple[str, ...] | None:
     """The columns of a qrels file, from whichever of aspect, columns and layout describes them."""
+    if strange := [key for key in ("shares", "thresholds") if key in parts]:
+        parts[strange[0]].wrong(COLUMNS, f"{strange[0]} are for layout: scores")
+        return None
     ways = [key for key in ("aspect", "columns", "layout") if key in parts]
     if not ways and len(names) == 1:
         return (TOPIC, ANYTHING, DOCUMENT, names[0])
     if len(ways) != 1:
-        place.wrong(COLUMNS, "expected one of aspect: NAME, columns: [...], layout: subtopics")
+        place.wrong(COLUMNS, "expected one of aspect: NAME, columns: [...], layout: subtopics or scores")
         return None
     if ways == ["columns"]:
         return _listed_columns(parts["columns"], names)
@@ -297,7 +332,7 @@ def _columns(place: Place, parts: Mapping[str, Place], names: Sequence[str]) -> 
             return (TOPIC, ANYTHING, DOCUMENT, said)
         if ways == ["layout"] and said == "subtopics":
             return SUBTOPICS
-        known = names if ways == ["aspect"] else ["subtopics"]
+        known = names if ways == ["aspect"] else ["subtopics", "scores"]
         parts[ways[0]].wrong(COLUMNS, f"there is no {ways[0]} {said!r}{nearest(said, known)}")
     return None
 

@@ -4,6 +4,7 @@ A file is rows of words between spaces and tabs, and is described by its columns
 `_` (anything) and names of aspects. A plain qrels file has `topic _ document ASPECT`, a wide one a
 column per aspect; SUBTOPICS is the layout of diversity qrels. Blank lines are skipped, and so are
 comments: lines whose first byte is `#`. LF or CRLF, with or without a byte order mark, plain or compressed.
+A file of scores (`document ASPECT`, with steps) labels what the other files judge.
 """
 
 import re
@@ -17,6 +18,7 @@ import numpy as np
 from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import ABSENT, UNJUDGED, Aspect, Ids, Ints, Qrels, Subtopics
 from cupel_measures.reading.columns import BOM, Text, changes, ids_at, regular_columns
+from cupel_measures.reading.discretising import Steps, scores_in
 from cupel_measures.reading.qrels_blob import pack_qrels, qrels_digest, unpack_qrels
 from cupel_measures.reading.scales import (
     ERRORS,
@@ -87,11 +89,15 @@ NO_RELEVANT = declare(
 
 @dataclass(frozen=True)
 class QrelsFile:
-    """A file to read: the name that findings give it, where its bytes are, and its columns from the left."""
+    """A file to read: the name that findings give it, where its bytes are, and its columns from the left.
+
+    steps: what makes labels of a file of scores, whose columns are the document and the aspect.
+    """
 
     name: str
     source: Source
     columns: tuple[str, ...]
+    steps: Steps | None = None
 
     @classmethod
     def plain(cls, name: str, source: Source, aspect: str) -> "QrelsFile":
@@ -130,7 +136,7 @@ def build_qrels(
     Warnings are added to `findings`. Raises Refused with every error of every file, and all warnings.
     """
     table = _Table.of(aspects)
-    for file in files:
+    for file in sorted(files, key=lambda file: file.steps is not None):  # scores label what others judge
         _read(file, table, limits or Limits())
     if not table.findings.refused:
         _compare_topics(table, topics)
@@ -248,8 +254,12 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         return
     found = sum(table.findings.totals.values())
     lines = text_lines(data, file.name, NOT_TEXT, table.findings)
-    read = _read_subtopics if file.columns == SUBTOPICS else _read_labels
-    read(file, lines, table)
+    if file.steps is not None:
+        _label_by_scores(file, file.steps, lines, table)
+    elif file.columns == SUBTOPICS:
+        _read_subtopics(file, lines, table)
+    else:
+        _read_labels(file, lines, table)
     fine = found == sum(table.findings.totals.values())
     if fine and not any(line.strip() and not line.startswith(b"#") for line in lines):
         table.findings.add(Finding(EMPTY, "no judgments", file.name))
@@ -321,7 +331,8 @@ def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings
     width = len(file.columns)
     begins = [match.start() for match in re.finditer(rb"\S+", line)] + [len(line.rstrip())]
     column = len(line[: begins[min(words, width)]].decode()) + 1
-    topic, sample = line.split()[0].decode()[:80], line.decode().strip()[:80]
+    first, sample = line.split()[0].decode()[:80], line.decode().strip()[:80]
+    topic = first if file.columns[0] == TOPIC else None
     return Finding(COLUMNS, message, file.name, number, column, topic, sample)
 
 
@@ -385,6 +396,15 @@ def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
         else:
             message = f"document {document.decode()} is judged for subtopic {subtopic.decode()} already"
             table.findings.add(_finding(TWICE, message, file, number, 2, lines))
+
+
+def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _Table) -> None:
+    """Give every pooled document the label of its score; the lowest, if it has none."""
+    found = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
+    labels = table.labels[table.aspect(file.columns[-1])]
+    for pool in table.pools.values():
+        for document, slot in pool.items():
+            labels[slot] = found.get(document, 0)
 
 
 def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:

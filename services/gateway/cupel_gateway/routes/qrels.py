@@ -11,7 +11,7 @@ from cupel_gateway import models
 from cupel_gateway.answering import paged, tagged
 from cupel_gateway.asking import LARGEST_NUMBER, Asked, Caller, IfNoneMatch, Number, Sys, Text, in_thread
 from cupel_gateway.describing import sends
-from cupel_gateway.problems import FORM_INVALID, TYPE_UNSUPPORTED, refuses
+from cupel_gateway.problems import FORM_INVALID, STORED, TYPE_UNSUPPORTED, refuses
 from cupel_gateway.sending import EVENTS, events
 
 router = APIRouter(prefix="/v1/tracks/{track}/qrels", tags=["qrels"])
@@ -123,7 +123,9 @@ def show_qrels(
 @router.post(
     "/{number}/publish",
     status_code=202,
-    responses=refuses("track-unknown", "qrels-unknown", "track-forbidden", "qrels-older")
+    responses=refuses(
+        "track-unknown", "qrels-unknown", "track-forbidden", "qrels-older", "qrels-invalid", *STORED
+    )
     | {202: sends("Location")},
 )
 def publish_qrels(

@@ -10,7 +10,7 @@ from cupel_gateway import models
 from cupel_gateway.answering import demanded, next_address, paged, tagged, unchanged
 from cupel_gateway.asking import Asked, Caller, IfNoneMatch, MeasureText, QrelsNumber, Sys, Text, Wanted
 from cupel_gateway.describing import sends
-from cupel_gateway.problems import JSON_BODY, refuses
+from cupel_gateway.problems import JSON_BODY, STORED, refuses
 
 router = APIRouter(prefix="/v1/tracks", tags=["tracks"])
 
@@ -80,7 +80,13 @@ def show_track(track: Text, system: Sys, caller: Caller, if_none_match: IfNoneMa
 @router.patch(
     "/{track}",
     responses=refuses(
-        "track-unknown", "track-forbidden", "track-invalid", "measure-invalid", "track-changed", *JSON_BODY
+        "track-unknown",
+        "track-forbidden",
+        "track-invalid",
+        "measure-invalid",
+        "track-changed",
+        *STORED,
+        *JSON_BODY,
     )
     | {200: sends("ETag")},
 )
