@@ -48,6 +48,8 @@ class Declaration:
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
     no such function. by_scale: whether labels that no document was given may change its values.
+    rises: whether a better label of a retrieved document never lowers the value, although it joins recall
+    base and ideal ranking; of a combining measure, if its inner measures rise too.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Declaration:
     exact: Callable[..., Sequence[Exact]] | None
     scale_rule: ScaleRule | None
     by_scale: bool
+    rises: bool
 
     @property
     def documentation(self) -> str:
@@ -109,6 +112,7 @@ def measure(
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
     by_scale: bool = False,
+    rises: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
@@ -136,6 +140,7 @@ def measure(
             exact,
             scale if callable(scale) else None,
             by_scale,
+            rises,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})
