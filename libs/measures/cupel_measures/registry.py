@@ -14,6 +14,7 @@ from cupel_measures.parameters import AspectName, Kind, OneFlag, ParameterError
 
 Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
+Combination = Literal["mean", "harmonic mean", "classes"]
 ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
 """The scale type by parameters; of a combining measure by all aspects, of another by its aspect."""
 REQUIRED = inspect.Parameter.empty
@@ -50,6 +51,9 @@ class Declaration:
     no such function. by_scale: whether labels that no document was given may change its values.
     rises: whether a better label of a retrieved document never lowers the value, although it joins recall
     base and ideal ranking; of a combining measure, if its inner measures rise too.
+    combination: how a combining measure with an inner one combines: a mean of scores by aspect, a harmonic
+    mean of them, or the inner measure's score on classes of labels. worth: of a combining measure that sees
+    documents by one number each, that number: a function of the view to float64[D].
     """
 
     name: str
@@ -68,6 +72,8 @@ class Declaration:
     scale_rule: ScaleRule | None
     by_scale: bool
     rises: bool
+    combination: Combination | None
+    worth: Callable[..., Floats] | None
 
     @property
     def documentation(self) -> str:
@@ -113,6 +119,8 @@ def measure(
     exact: Callable[..., Sequence[Exact]] | None = None,
     by_scale: bool = False,
     rises: bool = False,
+    combination: Combination | None = None,
+    worth: Callable[..., Floats] | None = None,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
@@ -141,6 +149,8 @@ def measure(
             scale if callable(scale) else None,
             by_scale,
             rises,
+            combination,
+            worth,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})
