@@ -69,6 +69,14 @@ class TestTies:
             assert (data["least"], data["greatest"], data["value"]) == (0, 1 / 2, 0)
             assert data["expected"] == pytest.approx(1 / 6)
 
+    def test_ties_below_the_cutoff_are_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """b and c are better than each other in different ways, but stand at ranks 2 to 4."""
+        monkeypatch.setattr(orders, "SHUFFLES", 2)
+        qrels = diverse({"1": {"a": {"s": 1}, "b": {"s": 1}, "c": {"t": 1}}})
+        for text, method in (("alpha_nDCG@1", "exact"), ("alpha_nDCG@2", "sampled")):
+            assert told(text, TIED, qrels, "ties")["range_by"] == method
+        assert told("Unjudged@1", TIED, qrels_of({"1": {"b": 1}}), "ties")["range_by"] == "exact"
+
     def test_single_precision_ties_more(self) -> None:
         run = {"1": {"a": 1.0, "b": 1.0 + 1e-12}}
         qrels = qrels_of({"1": {"a": 1}})

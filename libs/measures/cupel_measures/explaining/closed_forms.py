@@ -198,7 +198,7 @@ def has_closed_form(measure: Measure) -> bool:
 
 
 def cut_as_by_cutoff(measure: Measure) -> bool:
-    """Whether a closed form holds, too, where `depth` cuts a tie group: not where ranks are counted anew."""
+    """Whether a cutoff is a rank of the run, as `depth` is: not where judged documents are ranked anew."""
     of = measure.arguments.get("of")
     if of is None:
         return not measure.arguments.get("judged_only")

@@ -62,16 +62,27 @@ class Orders:
         last = self.whole.last[self.tied]
         return self._with(self.tied[last > (self.depth or DEEPEST)])
 
+    def tied_above(self, cutoff: int | None) -> Mask:
+        """bool[T]: topics with more than one order of the documents down to `cutoff`."""
+        return self._with(self._above(self.tied, cutoff))
+
+    def _above(self, hits: Ints, cutoff: int | None) -> Ints:
+        """Those of `hits` whose tie group begins above the cutoff."""
+        return hits[self.whole.first[hits] <= (cutoff or DEEPEST)]
+
     def _with(self, hits: Ints) -> Mask:
         return np.bincount(self.hits.row[hits], minlength=self.hits.rows) > 0
 
-    def comparable(self, keys: Keys) -> Mask:
-        """bool[T]: topics where of two tied documents one is always as good as the other by all keys."""
+    def comparable(self, keys: Keys, cutoff: int | None) -> Mask:
+        """bool[T]: topics where of two tied documents one is always as good as the other by all keys.
+
+        Tie groups that begin below the cutoff don't count.
+        """
         best_first, documents = self._best_first(keys)
         together = self.group[best_first][1:] == self.group[best_first][:-1]
         falls = [key[documents][1:] <= key[documents][:-1] for key in keys]
         against = together & ~np.logical_and.reduce(falls)
-        return ~self._with(self.tied[best_first][1:][against])
+        return ~self._with(self._above(self.tied[best_first][1:][against], cutoff))
 
     def extreme(self, keys: Keys, *, best: bool) -> Joined:
         """The run with tied documents in decreasing (or increasing) worth, and strangers worth least."""

@@ -17,7 +17,7 @@ import numpy as np
 from cupel_measures.evaluating import evaluate
 from cupel_measures.explaining import closed_forms
 from cupel_measures.explaining.orders import SHUFFLES, Keys, Orders
-from cupel_measures.explaining.subject import Series, Subject, as_data
+from cupel_measures.explaining.subject import Series, Subject, as_data, cutoff_of
 from cupel_measures.explaining.worths import worths
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats
@@ -96,11 +96,12 @@ class _Known:
         bound = measure.bound(subject.qrels.aspects)
         formed = closed_forms.has_closed_form(bound)
         cut = orders.split & (not (formed and closed_forms.cut_as_by_cutoff(bound)))
-        keys = worths(subject.view, bound)
+        seen = cutoff_of(bound) if closed_forms.cut_as_by_cutoff(bound) else None
+        keys, exact = worths(subject.view, bound), ~orders.tied_above(seen)
         if keys is None:
-            exact, bounded, (least, greatest) = ~orders.topics, False, (value, value)
+            bounded, (least, greatest) = False, (value, value)
         else:
-            exact = ~orders.topics | (orders.comparable(keys) & ~cut)
+            exact |= orders.comparable(keys, seen) & ~cut
             bounded = not cut.any() and _has_bounds(bound)
             least, greatest = _extremes(subject, orders, bound, keys, value)
         known = exact | bounded
