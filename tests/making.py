@@ -19,6 +19,7 @@ from cupel_measures.model import (
     Joined,
     LabelSet,
     Qrels,
+    Ranking,
     Subtopics,
     Texts,
 )
@@ -185,3 +186,15 @@ def score_of(
     """The value of one measure on a collection of one topic."""
     [[value]] = scores_of(text, run, qrels, profile=profile, said=said).values()
     return value
+
+
+def ranking_of(run: Scored) -> Ranking:
+    """`run` as every document of it, in the order of a stored ranking."""
+    topics = sorted(run)
+    ordered = [sorted(run[topic], key=lambda d, of=run[topic]: (of[d], d), reverse=True) for topic in topics]  # type: ignore[misc]
+    return Ranking(
+        tuple(topics),
+        np.cumsum([0, *map(len, ordered)], dtype=np.int64),
+        Ids.of([document.encode() for documents in ordered for document in documents]),
+        np.array([run[t][d] for t, documents in zip(topics, ordered, strict=True) for d in documents], float),
+    )

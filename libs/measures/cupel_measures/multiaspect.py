@@ -4,6 +4,7 @@ s_a is the score of `of` under aspect a alone, p_a the weight of the aspect.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -59,7 +60,7 @@ Embedding = Annotated[
 ]
 
 
-@measure(source="Maistro et al., CIKM 2021, eq. 5", combines=True)
+@measure(source="Maistro et al., CIKM 2021, eq. 5", combines=True, rises=True, combination="mean")
 def CAM(
     view: View,
     *,
@@ -88,7 +89,12 @@ def CAM(
     return within(of, total)
 
 
-@measure(source="Palotti et al., CIKM 2018; Maistro et al., CIKM 2021, eq. 6", combines=True)
+@measure(
+    source="Palotti et al., CIKM 2018; Maistro et al., CIKM 2021, eq. 6",
+    combines=True,
+    rises=True,
+    combination="harmonic mean",
+)
 def MM(
     view: View,
     *,
@@ -117,7 +123,7 @@ def MM(
     return within(of, harmonic(scores, [share for _, share in parts]))
 
 
-@measure(source="Lioma et al., ICTIR 2017, eq. 13", combines=True)
+@measure(source="Lioma et al., ICTIR 2017, eq. 13", combines=True, rises=True, combination="harmonic mean")
 def WHAM(
     view: View,
     *,
@@ -207,7 +213,7 @@ def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
 
 
 def exact_toma(view: View, *, of: Measure, **given: Any) -> Sequence[Exact]:
-    return view.exact_in(of, _weighed(view, of, **given))
+    return view.exact_in(of, weighed(view, of, **given))
 
 
 @measure(
@@ -216,6 +222,8 @@ def exact_toma(view: View, *, of: Measure, **given: Any) -> Sequence[Exact]:
     scale=_scale,
     exact=exact_toma,
     by_scale=True,
+    rises=True,
+    combination="classes",
 )
 def TOMA(
     view: View,
@@ -255,7 +263,7 @@ def TOMA(
     3/log2(3)) / (3 + 3/log2(3) + 1/2), TOMA(of=nDCG,distance=manhattan) 0.601261 = (1 + 2/log2(3)) / (2 +
     2/log2(3) + 1/2), TOMA(of=AP) 0.25 = 1/2 / 2, TOMA(of=AP,weighting=positive) 0.666667 = (1/1 + 2/2) / 3.
     """
-    pool = _weighed(
+    pool = weighed(
         view,
         of,
         distance=distance,
@@ -267,21 +275,11 @@ def TOMA(
     return view.score_in(of, pool)
 
 
-def _weighed(
-    view: View,
-    of: Measure,
-    *,
-    distance: str,
-    weighting: str | tuple[int, ...] | None,
-    label_set: str,
-    embedding: tuple[Any, ...] | None,
-    aspects: tuple[str, ...] | None,
-) -> Pool:
+def weighed(view: View, of: Measure, **given: Any) -> Pool:
     """The pool that TOMA with these parameters lets `of` see."""
-    names = aspects or tuple(aspect.name for aspect in view.qrels.aspects)
-    options = (names, distance, weighting or _usual_weighting(of), label_set, embedding)
-    key = f"TOMA{options!r} {view.joined.profile.negatives_judged}"
-    return view.derived(key, lambda: _graded_pool(view, *options))
+    given = {**given, "weighting": given["weighting"] or _usual_weighting(of)}
+    key = f"TOMA{sorted(given.items())!r} {view.joined.profile.negatives_judged}"
+    return view.derived(key, lambda: _graded_pool(view, class_table(view, of, **given)))
 
 
 def _usual_weighting(of: Measure) -> str:
@@ -293,16 +291,38 @@ def _combined(names: Sequence[str], weights: Iterable[int]) -> Aspect:
     return Aspect("+".join(names), tuple(sorted({0, *weights})))
 
 
-def _graded_pool(
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of label tuples, best first, and those of the pooled documents.
+
+    names: the aspects. distances: from the best labels, exactly (as `classes.deviations` counts them).
+    weights: one per class. tuples: the different ones of label indices that documents have, the lowest index
+    where there is no label; distance_of: one per tuple. which: intp[D], the tuple of each document. labels:
+    int32[A, D].
+    """
+
+    names: tuple[str, ...]
+    distances: Sequence[int]
+    weights: Sequence[int]
+    tuples: Sequence[tuple[int, ...]]
+    distance_of: Sequence[int]
+    which: NDArray[np.intp]
+    labels: NDArray[np.int32]
+
+
+def class_table(
     view: View,
-    names: tuple[str, ...],
+    of: Measure,
+    *,
     distance: str,
-    weighting: str | tuple[int, ...],
+    weighting: str | tuple[int, ...] | None,
     label_set: str,
     embedding: tuple[Any, ...] | None,
-) -> Pool:
-    """The pool whose labels are the weights of the documents' classes."""
+    aspects: tuple[str, ...] | None,
+) -> Classes:
+    """The classes of TOMA with these parameters."""
     qrels = view.qrels
+    names = aspects or tuple(aspect.name for aspect in qrels.aspects)
     indices = [qrels.aspect_index(name) for name in names]
     labels = qrels.labels[indices]
     table = classes.deviations([qrels.aspects[i] for i in indices], dict(embedding or ()), distance)
@@ -318,11 +338,17 @@ def _graded_pool(
     else:
         declared = _label_set(view, label_set)
         known = classes.declared_distances(declared, names, table, distance, {tuples[i] for i in seen})
-    weights = dict(zip(known, classes.weights(len(known), weighting), strict=True))
-    combined = _combined(names, weights.values())
+    weights = classes.weights(len(known), weighting or _usual_weighting(of))
+    return Classes(names, known, weights, tuples, places, which, labels)
+
+
+def _graded_pool(view: View, found: Classes) -> Pool:
+    """The pool whose labels are the weights of the documents' classes."""
+    weights = dict(zip(found.distances, found.weights, strict=True))
+    combined = _combined(found.names, found.weights)
     index = {grade: i for i, grade in enumerate(combined.labels)}
-    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in places], dtype=np.int32)
-    return _pool(view, combined, grade_of_tuple[which], labels)
+    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in found.distance_of], dtype=np.int32)
+    return _pool(view, combined, grade_of_tuple[found.which], found.labels)
 
 
 def _label_set(view: View, name: str) -> LabelSet:

@@ -112,7 +112,14 @@ def exact_precision(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[
     return quotients(rows.relevant(rel).within(cutoff).number, cutoff)
 
 
-@measure(source="trec_eval P", aliases=("Precision",), at="cutoff", scale="interval", exact=exact_precision)
+@measure(
+    source="trec_eval P",
+    aliases=("Precision",),
+    at="cutoff",
+    scale="interval",
+    exact=exact_precision,
+    rises=True,
+)
 def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Precision: relevant documents among the first k, divided by k.
 
@@ -127,7 +134,7 @@ def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     return rows.relevant(rel).within(cutoff).number / cutoff
 
 
-@measure(source="trec_eval relative_P", scale="interval")
+@measure(source="trec_eval relative_P", scale="interval", rises=True)
 def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Relative precision: relevant documents among the first k, of as many as there could be.
 
@@ -144,7 +151,7 @@ def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fra
     return quotients(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
 
 
-@measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall)
+@measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall, rises=True)
 def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Recall: the share of all relevant documents that stand among the first k.
 
@@ -158,7 +165,7 @@ def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     return divided(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
 
 
-@measure(source="trec_eval recip_rank", aliases=("MRR",))
+@measure(source="trec_eval recip_rank", aliases=("MRR",), rises=True)
 def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Reciprocal rank: 1 over the rank of the first relevant document.
 
@@ -173,7 +180,7 @@ def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
     return hits.maximum(1.0 / hits.rank)
 
 
-@measure(source="trec_eval success")
+@measure(source="trec_eval success", rises=True)
 def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Success: whether any of the first k documents is relevant.
 
@@ -405,6 +412,7 @@ def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
     source="Moffat and Zobel, TOIS 2008",
     scale=_by_persistence,
     exact=exact_rank_biased_precision,
+    rises=True,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Rank-biased precision, of a reader who goes on to the next document with chance p.
@@ -422,7 +430,11 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
     return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
 
 
-@measure(source="Chapelle et al., CIKM 2009; gdeval", by_scale=lambda given: given["max_gain"] == "scale")
+@measure(
+    source="Chapelle et al., CIKM 2009; gdeval",
+    by_scale=lambda given: given["max_gain"] == "scale",
+    rises=True,
+)
 def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
     """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
 

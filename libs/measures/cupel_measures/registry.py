@@ -14,6 +14,7 @@ from cupel_measures.parameters import AspectName, Kind, OneFlag, ParameterError
 
 Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
+Combination = Literal["mean", "harmonic mean", "classes"]
 ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
 """The scale type by parameters; of a combining measure by all aspects, of another by its aspect."""
 ByScale = bool | Callable[[Mapping[str, Any]], bool]
@@ -52,6 +53,11 @@ class Declaration:
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
     no such function. by_scale: whether labels that no document was given may change its values, or what says
     so by parameters (see `Measure.by_scale`).
+    rises: whether a better label of a retrieved document never lowers the value, although it joins recall
+    base and ideal ranking; of a combining measure, if its inner measures rise too.
+    combination: how a combining measure with an inner one combines: a mean of scores by aspect, a harmonic
+    mean of them, or the inner measure's score on classes of labels. worth: of a combining measure that sees
+    documents by one number each, that number: a function of the view to float64[D].
     """
 
     name: str
@@ -70,6 +76,9 @@ class Declaration:
     exact: Callable[..., Sequence[Exact]] | None
     scale_rule: ScaleRule | None
     by_scale: ByScale
+    rises: bool
+    combination: Combination | None
+    worth: Callable[..., Floats] | None
 
     @property
     def documentation(self) -> str:
@@ -115,6 +124,9 @@ def measure(
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
     by_scale: ByScale = False,
+    rises: bool = False,
+    combination: Combination | None = None,
+    worth: Callable[..., Floats] | None = None,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
@@ -143,6 +155,9 @@ def measure(
             exact,
             scale if callable(scale) else None,
             by_scale,
+            rises,
+            combination,
+            worth,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})

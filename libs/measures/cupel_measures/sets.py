@@ -21,7 +21,7 @@ COUNT = (0.0, math.inf)
 NOT_RELEVANCE = "it is not relevance that it counts"
 
 
-@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}})
+@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}}, rises=True)
 def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Floats:
     """Precision of the whole run: the share of what was retrieved that is relevant.
 
@@ -35,7 +35,7 @@ def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Fl
     return divided(rows.relevant(rel).number, retrieved)
 
 
-@measure(source="trec_eval set_recall", judged_only=False, scale="interval")
+@measure(source="trec_eval set_recall", judged_only=False, scale="interval", rises=True)
 def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Recall of the whole run: the share of what is relevant that was retrieved.
 
@@ -46,7 +46,7 @@ def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return divided(rows.relevant(rel).number, rows.recall_base(rel))
 
 
-@measure(source="trec_eval set_F")
+@measure(source="trec_eval set_F", rises=True)
 def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
     """F of the whole run: a weighted harmonic mean of its precision and recall.
 
@@ -63,7 +63,7 @@ def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
     return divided((b + 1.0) * precision * recall, recall + b * precision)
 
 
-@measure(source="Lioma et al., ICTIR 2017, section 6.1")
+@measure(source="Lioma et al., ICTIR 2017, section 6.1", rises=True)
 def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """G of the whole run: the geometric mean of its precision and recall.
 
@@ -79,7 +79,7 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return np.sqrt(SetP(rows, rel=rel) * SetR(rows, rel=rel))
 
 
-@measure(source="trec_eval set_map")
+@measure(source="trec_eval set_map", rises=True)
 def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Average precision of the run as a set.
 
@@ -187,7 +187,14 @@ def NumRel(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return rows.recall_base(rel).astype(np.float64)
 
 
-@measure(source="trec_eval num_rel_ret", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+@measure(
+    source="trec_eval num_rel_ret",
+    aggregate="sum",
+    bounds=COUNT,
+    judged_only=False,
+    scale="count",
+    rises=True,
+)
 def NumRelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Number of relevant documents retrieved, summed over topics.
 
@@ -220,7 +227,7 @@ def NumNonrelRet(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "
     return rows.nonrelevant(rel, negatives).number.astype(np.float64)
 
 
-@measure(source="ir_measures Judged", judged_only=False, exempt={NOTHING_RELEVANT: NOT_RELEVANCE})
+@measure(source="ir_measures Judged", judged_only=False, exempt={NOTHING_RELEVANT: NOT_RELEVANCE}, rises=True)
 def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
     """Share of the first k documents that are judged.
 

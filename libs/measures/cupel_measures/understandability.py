@@ -1,7 +1,7 @@
 """Relevance that can be understood: RBP with gains that multiply, and H, a mean of scores (spec 5)."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -45,7 +45,21 @@ RHO, DEPTH = 0.8, 10
 """Persistence and depth where none are given: they fit the printed tables, which name none (reading 13)."""
 
 
-@measure(source=SOURCE, combines=True)
+def _worth_of_urbp(
+    view: View,
+    *,
+    understandability: Sequence[str] | None,
+    rel: int | None,
+    thresholds: Pairs | None,
+    strict: bool,
+    aspect: str | None,
+    **_: Any,
+) -> Floats:
+    _check(understandability, thresholds)
+    return _topical(view, aspect, rel) * _understood(view, understandability, thresholds, strict=strict)
+
+
+@measure(source=SOURCE, combines=True, rises=True, worth=_worth_of_urbp)
 def uRBP(
     view: View,
     *,
@@ -78,14 +92,31 @@ def uRBP(
     run a b c d e: uRBP 0.2 = 0.2 * 1, uRBP(strict=True,thresholds={understandability:20}) 0 = 0,
     uRBP(thresholds={understandability:60}) 0.36 = 0.2 * (1 + 0.8).
     """
-    hits = _topical(view, aspect, rel).within(cutoff)
-    _check(understandability, thresholds)
-    for mask in _understood(view, understandability, thresholds, strict=strict):
-        hits = hits.only(mask[hits.document])
-    return _rbp(hits, float(p))
+    worth = _worth_of_urbp(
+        view,
+        understandability=understandability,
+        rel=rel,
+        thresholds=thresholds,
+        strict=strict,
+        aspect=aspect,
+    )
+    return _rbp(view.hits.within(cutoff), float(p), worth)
 
 
-@measure(source=SOURCE, combines=True, by_scale=True)
+def _worth_of_graded_urbp(
+    view: View,
+    *,
+    understandability: Sequence[str] | None,
+    rel: int | None,
+    gains: Pairs | None,
+    aspect: str | None,
+    **_: Any,
+) -> Floats:
+    _check(understandability, gains)
+    return _topical(view, aspect, rel) * _likely(view, understandability, gains)
+
+
+@measure(source=SOURCE, combines=True, by_scale=True, rises=True, worth=_worth_of_graded_urbp)
 def uRBPgr(
     view: View,
     *,
@@ -111,12 +142,39 @@ def uRBPgr(
     Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
     run a b c d e: uRBPgr 0.24448 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^3 * 0.2).
     """
-    hits = _topical(view, aspect, rel).within(cutoff)
-    _check(understandability, gains)
-    return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
+    worth = _worth_of_graded_urbp(
+        view, understandability=understandability, rel=rel, gains=gains, aspect=aspect
+    )
+    return _rbp(view.hits.within(cutoff), float(p), worth)
 
 
-@measure(source=SOURCE, combines=True, by_scale=lambda given: given["graded"])
+def _worth_of_understandability(
+    view: View,
+    *,
+    understandability: Sequence[str] | None,
+    thresholds: Pairs | None,
+    strict: bool,
+    graded: bool,
+    gains: Pairs | None,
+    **_: Any,
+) -> Floats:
+    _check(understandability, thresholds, gains)
+    if graded:
+        if thresholds or strict:
+            raise MeasureError("thresholds and strict are for binary understandability, not for graded=True")
+        return _likely(view, understandability, gains)
+    if gains:
+        raise MeasureError("gains are for graded=True")
+    return _understood(view, understandability, thresholds, strict=strict)
+
+
+@measure(
+    source=SOURCE,
+    combines=True,
+    by_scale=lambda given: given["graded"],
+    rises=True,
+    worth=_worth_of_understandability,
+)
 def RBP_u(
     view: View,
     *,
@@ -139,23 +197,23 @@ def RBP_u(
     run a b c d e: RBP_u 0.328 = 0.2 * (1 + 0.8^2), RBP_u(strict=True) 0.2 = 0.2 * 1, RBP_u(graded=True)
     0.32128 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^2 * 0.6 + 0.8^3 * 0.2).
     """
-    hits = view.hits.within(cutoff)
-    _check(understandability, thresholds, gains)
-    if graded:
-        if thresholds or strict:
-            raise MeasureError("thresholds and strict are for binary understandability, not for graded=True")
-        return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
-    if gains:
-        raise MeasureError("gains are for graded=True")
-    for mask in _understood(view, understandability, thresholds, strict=strict):
-        hits = hits.only(mask[hits.document])
-    return _rbp(hits, float(p))
+    worth = _worth_of_understandability(
+        view,
+        understandability=understandability,
+        thresholds=thresholds,
+        strict=strict,
+        graded=graded,
+        gains=gains,
+    )
+    return _rbp(view.hits.within(cutoff), float(p), worth)
 
 
 @measure(
     source="Palotti et al., CIKM 2018, eq. 1 and 2",
     combines=True,
     by_scale=lambda given: given["graded"] is not None,
+    rises=True,
+    combination="harmonic mean",
 )
 def H(
     view: View,
@@ -186,11 +244,11 @@ def H(
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights, 1.0) if share > 0]
     if unused := [name for name in graded or () if name not in (aspects or ())]:
         raise MeasureError(f"{unused[0]!r} is graded, but is not among its aspects")
-    scores = np.stack([_component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
+    scores = np.stack([component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
     return within(of, harmonic(scores, [share for _, share in parts]))
 
 
-def _component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> Floats:
+def component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> Floats:
     """The score of one aspect in H."""
     measure = inner(of, aspect)
     if not graded:
@@ -201,12 +259,12 @@ def _component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> F
     pool = view.pool(aspect)
     rows = view.rows_in(pool)
     hits = (rows.condensed if arguments["judged_only"] else rows).hits.within(arguments["cutoff"])
-    return _rbp(hits, float(arguments["p"]), pool.gains(probabilities(pool.aspect, None))[hits.document])
+    return _rbp(hits, float(arguments["p"]), pool.gains(probabilities(pool.aspect, None)))
 
 
-def _topical(view: View, aspect: str | None, rel: int | None) -> Hits:
-    """The retrieved documents that are relevant."""
-    return view.rows_in(view.pool(aspect or view.qrels.aspects[0].name)).relevant(rel)
+def _topical(view: View, aspect: str | None, rel: int | None) -> Floats:
+    """float64[D]: 1 for a relevant document, else 0."""
+    return view.pool(aspect or view.qrels.aspects[0].name).relevant(rel).astype(np.float64)
 
 
 def _check(understandability: Sequence[str] | None, *tables: Pairs | None) -> None:
@@ -218,10 +276,12 @@ def _check(understandability: Sequence[str] | None, *tables: Pairs | None) -> No
 
 def _understood(
     view: View, aspects: Sequence[str] | None, thresholds: Pairs | None, *, strict: bool
-) -> list[Mask]:
-    """bool[D] per aspect: the documents that can be understood."""
-    given = dict(thresholds or ())
-    return [_reaching(view.pool(name), given.get(name), strict=strict) for name in aspects or ()]
+) -> Floats:
+    """float64[D]: 1 for a document that can be understood in all of `aspects`, else 0."""
+    given, understood = dict(thresholds or ()), np.ones(view.qrels.labels.shape[1], dtype=bool)
+    for name in aspects or ():
+        understood = understood & _reaching(view.pool(name), given.get(name), strict=strict)
+    return understood.astype(np.float64)
 
 
 def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
@@ -255,7 +315,6 @@ def probabilities(aspect: Aspect, given: Pairs | None) -> Floats:
     return table
 
 
-def _rbp(hits: Hits, p: float, gain: Floats | None = None) -> Floats:
-    """float64[rows]: (1 - p) * sum of gain * p^(rank - 1); a gain of 1 unless given."""
-    weight = discounts.power(p, hits.rank)
-    return (1.0 - p) * hits.sum(weight if gain is None else gain * weight)
+def _rbp(hits: Hits, p: float, gain: Floats) -> Floats:
+    """float64[rows]: (1 - p) * sum of gain * p^(rank - 1). gain: float64[D], of each pooled document."""
+    return (1.0 - p) * hits.sum(gain[hits.document] * discounts.power(p, hits.rank))

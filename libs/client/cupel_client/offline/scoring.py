@@ -1,5 +1,6 @@
 """Scoring a run: it is read, joined with the qrels, and measured."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
 from cupel_measures.evaluating import aggregate, evaluate
+from cupel_measures.explaining import explain
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, Texts
@@ -25,8 +27,8 @@ UNJUDGED = parse("Unjudged@10")
 @dataclass(frozen=True)
 class Job:
     """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
-    longer. measures are texts, and profile a name: the job may be sent to other processes. texts: of the
-    documents, where a measure needs them."""
+    longer. explain: what is to be told of each value (explaining.ABOUT). measures are texts, and profile a
+    name: the job may be sent to other processes. texts: of the documents, where a measure needs them."""
 
     qrels: Qrels
     measures: tuple[str, ...]
@@ -34,6 +36,7 @@ class Job:
     depth: int | None = None
     story: bool = False
     texts: Texts | None = None
+    explain: tuple[str, ...] = ()
 
     @cached_property
     def parsed(self) -> tuple[Measure, ...]:
@@ -62,7 +65,10 @@ class Scored:
     tag: str | None = None
     digest: str | None = None
     unjudged: float | None = None
-    """Share of the first 10 ranks without a judgment for the first aspect, over all topics."""
+    """Share of the first 10 ranks without a judgment for the first aspect, over all topics; None where
+    judgments are by subtopic only."""
+    explanations: tuple[Mapping[str, Any], ...] = ()
+    """Per measure of the job what was to be told, as plain values; empty where nothing was."""
 
 
 def score(path: Path, job: Job) -> Scored:
@@ -70,7 +76,7 @@ def score(path: Path, job: Job) -> Scored:
     run: Run | None = None
     content: Content | None = None
     try:
-        if job.story or job.texts is not None:
+        if job.story or job.explain or job.texts is not None:
             run = read_run(path, depth=job.depth)
             run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
             if run.findings.refused:
@@ -88,8 +94,25 @@ def score(path: Path, job: Job) -> Scored:
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
         return Scored(path, _strangers(joined, path), values, means, missing)
-    (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED]).aggregates().values()
-    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged)
+    unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined)
+    told = _explained(run, job) if job.explain else ()
+    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged, told)
+
+
+def _unjudged(qrels: Qrels, joined: Joined) -> float:
+    return evaluate(qrels, joined, [UNJUDGED]).aggregates()[UNJUDGED]
+
+
+def _explained(run: Run, job: Job) -> tuple[Mapping[str, Any], ...]:
+    found = explain(
+        job.qrels,
+        run.ranking,
+        job.parsed,
+        profile=profiles.find(job.profile),
+        depth=job.depth,
+        about=job.explain,
+    )
+    return tuple(found[measure].as_data() for measure in job.parsed)
 
 
 def _strangers(joined: Joined, path: Path) -> Findings:
