@@ -1,15 +1,16 @@
 """Measures of one aspect that look at ranks. Each sees all rows at once (spec 2; compatibility.md 2.1)."""
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
-from cupel_measures.exact import by_row, quotients, rank_biased, whole
+from cupel_measures.exact import Shares, by_row, quotients, rank_biased
 from cupel_measures.model import ABSENT, Floats, Ints
 from cupel_measures.parameters import (
     Cutoff,
@@ -55,14 +56,15 @@ def exact_average_precision(
 
 
 def _precisions(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
-    inverse, unit = whole([Fraction(1, rank) for rank in ranks])
-    return Fraction(sum(count * one for count, one in zip(counts, inverse, strict=True)), unit)
+    unit = math.lcm(*ranks)
+    return Fraction(sum(count * (unit // rank) for count, rank in zip(counts, ranks, strict=True)), unit)
 
 
 @measure(
     source="Buckley and Voorhees 2000; trec_eval map, map_cut",
     aliases=("MAP",),
     exact=exact_average_precision,
+    digits=lambda ranks, _: ranks * math.log10(math.e),  # of the least common multiple of all ranks
 )
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision at their ranks.
@@ -268,9 +270,14 @@ def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = No
     return total / float(len(points))
 
 
+def digits_of_powers(ranks: int, given: Mapping[str, Any]) -> float:
+    """Digits of p^ranks below the fraction line."""
+    return ranks * math.log10(exact(given["p"]).denominator)
+
+
 def exact_rank_biased_precision(
     rows: Rows, *, p: float | Fraction = 0.8, cutoff: int | None = None, rel: int | None = None
-) -> list[Fraction]:
+) -> Shares:
     hits = rows.relevant(rel).within(cutoff)
     return rank_biased(hits, [1] * len(hits.rank), exact(p))
 
@@ -279,6 +286,7 @@ def exact_rank_biased_precision(
     source="Moffat and Zobel, TOIS 2008",
     scale=lambda _, given: scale_types.rank_biased(given["p"], [0, 1]),
     exact=exact_rank_biased_precision,
+    digits=digits_of_powers,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Rank-biased precision: (1 - p) * sum over relevant documents of p^(rank - 1).

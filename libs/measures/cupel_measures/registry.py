@@ -47,7 +47,9 @@ class Declaration:
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
-    no such function. by_scale: whether labels that no document was given may change its values.
+    no such function. digits: about how many decimal digits those may have below the fraction line on
+    rankings of so many documents, by parameters; None where they stay few. by_scale: whether labels that no
+    document was given may change its values.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Declaration:
     subtopics: bool
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
+    digits: Callable[[int, Mapping[str, Any]], float] | None
     scale_rule: ScaleRule | None
     by_scale: bool
 
@@ -108,6 +111,7 @@ def measure(
     subtopics: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
+    digits: Callable[[int, Mapping[str, Any]], float] | None = None,
     by_scale: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
@@ -134,6 +138,7 @@ def measure(
             subtopics,
             exempt or {},
             exact,
+            digits,
             scale if callable(scale) else None,
             by_scale,
         )
