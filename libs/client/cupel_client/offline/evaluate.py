@@ -86,6 +86,8 @@ def evaluate(
     if profile is not None:
         collection = replace(collection, profile=PROFILES[profile])
     job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    ranked = form == "table" and len(runs) > 1
+    job = replace(job, exact=len(job.measures) if form == "json" else int(ranked))
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}

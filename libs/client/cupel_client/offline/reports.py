@@ -16,6 +16,7 @@ from cupel_client.offline.tables import show_blocks
 from cupel_client.output import write_csv, write_json, write_jsonl
 from cupel_measures.diversity import OVER_GREEDY, above_ideal
 from cupel_measures.evaluating import SCORING_VERSION
+from cupel_measures.exact import to_text
 from cupel_measures.grammar import Measure
 from cupel_measures.model import Aspect
 from cupel_measures.reading.collections import Collection
@@ -56,10 +57,13 @@ class Report:
         return self.job.qrels.topics
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
-        """(rank, name, run) by the first measure; equal scores share a rank (1, 2, 2, 4)."""
-        order = sorted(self.scored.items(), key=lambda item: (-item[1].means[0], item[0]))
-        means = [one.means[0] for _, one in order]
-        return [(means.index(one.means[0]) + 1, name, one) for name, one in order]
+        """(rank, name, run) by the first measure, exactly where that is known; equal scores share a rank."""
+        first = self.measures[0]
+        exact = all(first in one.exact for one in self.scored.values())
+        scores = {name: one.exact[first] if exact else one.means[0] for name, one in self.scored.items()}
+        order = sorted(self.scored, key=lambda name: (-scores[name], name))
+        ranked = [scores[name] for name in order]
+        return [(ranked.index(scores[name]) + 1, name, self.scored[name]) for name in order]
 
     def without_relevant(self, aspect: int = 0) -> int:
         """How many topics have no relevant document for an aspect."""
@@ -177,6 +181,7 @@ def _run_story(report: Report, name: str, one: Scored) -> dict[str, Any]:
         "unjudged_at_10": one.unjudged,
         "warnings": _warnings(one.findings.totals),
         "scores": dict(zip(texts, one.means, strict=True)),
+        "exact": {str(measure): to_text(value) for measure, value in one.exact.items()},
     }
     if report.per_topic:
         story["topic_scores"] = {

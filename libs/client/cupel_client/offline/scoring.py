@@ -1,6 +1,8 @@
 """Scoring a run: it is read, joined with the qrels, and measured."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import numpy as np
 
 from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
-from cupel_measures.evaluating import aggregate, check, evaluate
+from cupel_measures.evaluating import aggregate, check, evaluate, exact_means
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Floats, Joined, Qrels, Run
@@ -23,13 +25,15 @@ UNJUDGED = parse("Unjudged@10")
 @dataclass(frozen=True)
 class Job:
     """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
-    longer. measures are texts, and profile a name: the job may be sent to other processes."""
+    longer. exact: the first so many measures are wanted exactly, too, where they can be. measures are texts,
+    and profile a name: the job may be sent to other processes."""
 
     qrels: Qrels
     measures: tuple[str, ...]
     profile: str
     depth: int | None = None
     story: bool = False
+    exact: int = 0
 
     @cached_property
     def parsed(self) -> tuple[Measure, ...]:
@@ -44,7 +48,8 @@ class Job:
 class Scored:
     """A run that was scored, or refused: then `values` is None and `findings` says why.
 
-    values: float64[T] per measure of the job; means: what each is over all topics. missing: topics of
+    values: float64[T] per measure of the job; means: what each is over all topics; exact: what that is
+    rounded from, of measures where it was wanted and is kept. missing: topics of
     the qrels that the run lacks.
     """
 
@@ -57,6 +62,7 @@ class Scored:
     digest: str | None = None
     unjudged: float | None = None
     """Share of the first 10 ranks without a judgment for the first aspect, over all topics."""
+    exact: Mapping[Measure, Fraction] = field(default_factory=dict)
 
 
 def score(path: Path, job: Job) -> Scored:
@@ -79,11 +85,13 @@ def score(path: Path, job: Job) -> Scored:
     scores = evaluate(job.qrels, joined, job.parsed)
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))
+    deepest = int(joined.retrieved.max(initial=0))
+    exact = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest)
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
-        return Scored(path, _strangers(joined, path), values, means, missing)
+        return Scored(path, _strangers(joined, path), values, means, missing, exact=exact)
     (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED]).aggregates().values()
-    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged)
+    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged, exact)
 
 
 def _strangers(joined: Joined, path: Path) -> Findings:
