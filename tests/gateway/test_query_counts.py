@@ -40,16 +40,16 @@ CASES = [
     Case("list_qrels", 6, "{small}/qrels", "{corrected}/qrels"),
     Case(
         "compare_qrels",
-        7,
+        9,
         "{corrected}/qrels/30/diff?from=1&measure=P@1",
         "{large}/qrels/2/diff?from=1&measure=P@1",
         "rows",
     ),
     Case("list_submissions", 9, "{small}/submissions", "{large}/submissions"),
     Case("show_submission", 10, "{small submission}", "{corrected submission}", "jobs"),
-    Case("show_leaderboard", 5, "{small}/leaderboard", "{large}/leaderboard", "rows"),
+    Case("show_leaderboard", 6, "{small}/leaderboard", "{large}/leaderboard", "rows"),
     Case(
-        "show_leaderboard", 5, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
+        "show_leaderboard", 6, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
     ),
     Case("show_scores", 6, "{small submission}/scores", "{large submission}/scores", "scores"),
     Case(

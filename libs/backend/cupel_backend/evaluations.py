@@ -7,6 +7,7 @@ values are one packed vector in the version's topic order.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from cupel_backend.tables import submissions as submission_rows
 from cupel_backend.tables import tracks as track_rows
 from cupel_measures import evaluating, profiles
 from cupel_measures.evaluating import SCORING_VERSION, aggregate
+from cupel_measures.exact import sort_key, to_text
 from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Floats, Joined, Qrels
 from cupel_measures.reading.qrels import unpack_qrels
@@ -54,12 +56,14 @@ VECTOR = np.dtype("<f8")
 class Score:
     """A measure's value for a submission over all topics, with what it depends on.
 
-    value is None where the aggregate is undefined. topics: of the version; missing_topics of them are
+    value is None where the aggregate is undefined. exact: what it is rounded from, as p/q, where that is
+    kept (`evaluating.keeps_exact`). topics: of the version; missing_topics of them are
     not in the run, and count with the measure's value on an empty ranking.
     """
 
     measure: str
     value: float | None
+    exact: str | None
     qrels: int
     qrels_digest: str
     run_digest: str
@@ -162,6 +166,7 @@ def _score(row: Row[Any], version: Row[Any]) -> Score:
     return Score(
         row.measure,
         row.value,
+        row.exact,
         version.number,
         version.digest,
         row.run_digest,
@@ -232,6 +237,7 @@ def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
     ranking = unpack(system.blobs.get(work.run.ranking_blob))
     joined = join(ranking, judged, profile=profile, depth=work.track.depth)
     found = evaluating.evaluate(judged, joined, work.measures)
+    exact = evaluating.exact_means(judged, joined, work.measures, depth=work.track.depth)
     keys = {
         "submission_id": work.submission.id,
         "qrels_id": work.version.id,
@@ -239,7 +245,7 @@ def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
         "scoring_version": SCORING_VERSION,
         "missing_topics": _missing(joined),
     }
-    return [keys | _values(measure, values) for measure, values in found.values.items()]
+    return [keys | _values(measure, values, exact.get(measure)) for measure, values in found.values.items()]
 
 
 @lru_cache(maxsize=4)
@@ -252,10 +258,12 @@ def _missing(joined: Joined) -> int:
     return int(np.count_nonzero(joined.retrieved == 0))
 
 
-def _values(measure: Measure, values: Floats) -> dict[str, Any]:
+def _values(measure: Measure, values: Floats, exact: Fraction | None) -> dict[str, Any]:
     value = aggregate(measure, values)
     return {
         "measure": str(measure),
         "value": value if np.isfinite(value) else None,
+        "exact": None if exact is None else to_text(exact),
+        "exact_key": None if exact is None else sort_key(exact),
         "vector": np.asarray(values, dtype=VECTOR).tobytes(),
     }

@@ -176,7 +176,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class Score:
-    """A measure's value for a submission under a qrels version, over all topics."""
+    """A measure's value for a submission under a qrels version, over all topics.
+
+    exact: what it is rounded from, in digits (`p/q` where it is not whole); None where that is not known.
+    """
 
     measure: str
     value: float | None
@@ -188,6 +191,7 @@ class Score:
     topics: int
     missing_topics: int
     scored_at: datetime
+    exact: str | None = None
 
 
 @dataclass(frozen=True)
@@ -209,7 +213,7 @@ class TopicScores:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a leaderboard."""
+    """A line of a leaderboard; exact: what score is rounded from, by which systems are ordered."""
 
     rank: int
     submission: str
@@ -219,6 +223,7 @@ class Row:
     score: float
     received_at: datetime
     missing_topics: int
+    exact: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What the API answers with, as typed models. Each is read off the backend's view of the same name."""
 
 from datetime import datetime
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -209,11 +209,21 @@ class Submission(View):
         )
 
 
+Exact = Annotated[
+    str | None,
+    Field(
+        description="what the score is rounded from, in digits (`p/q` where it is not whole): systems are "
+        "ordered by this; null where the measure has no exact values, or they were not kept"
+    ),
+]
+
+
 class Score(View):
     """A measure's value for a submission under a qrels version, over all topics."""
 
     measure: str
     value: float | None
+    exact: Exact
     qrels: int
     qrels_digest: str
     run_digest: str
@@ -261,6 +271,7 @@ class Row(View):
     name: str
     tag: str
     score: float
+    exact: Exact
     received_at: datetime
     missing_topics: int
 
@@ -308,8 +319,12 @@ class Measure(View):
     at: str | None = Field(description="the parameter that a number after @ sets")
     bounds: list[float | None] = Field(description="least and greatest value; null: without bound")
     aggregate: str
-    scale: str
-    combines: bool = Field(description="whether it combines aspects by an inner measure")
+    scale: str = Field(
+        description="its type of scale: interval, ordinal, neither, count; `depends`: on parameters, labels"
+    )
+    combines: bool = Field(description="whether it goes over several aspects: their scores, labels or ranks")
+    subtopics: bool = Field(description="whether it sees judgments by subtopic rather than an aspect")
+    exact: bool = Field(description="whether its values are to be had as exact numbers too")
     summary: str
     documentation: str
     source: str
@@ -324,7 +339,11 @@ class Measure(View):
             )
             for one in declared.parameters.values()
         ]
-        plain = {"aliases": list(declared.aliases), "parameters": parameters}
+        plain = {
+            "aliases": list(declared.aliases),
+            "parameters": parameters,
+            "exact": declared.exact is not None,
+        }
         return cls.model_validate(_attributes(cls, declared) | plain | {"bounds": _finite(declared.bounds)})
 
 

@@ -88,6 +88,7 @@ def test_a_run_goes_from_a_file_to_the_leaderboard(organiser, judged: str) -> No
     other = organiser("leaderboard", judged, "-m", "CAM(of=nDCG@10)", "--format", "jsonl")
     rows = [json.loads(line) for line in other.stdout.splitlines()]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    assert {row["exact"] for row in rows} == {None}
 
 
 def test_online_scores_are_those_of_the_offline_command_to_the_last_bit(

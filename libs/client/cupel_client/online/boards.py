@@ -12,7 +12,7 @@ from cupel_client.replies import Board, Score
 from cupel_client.sdk import Client
 
 LONG = ("run", "measure", "topic", "value")
-ROW = ("rank", "submission", "team", "name", "tag", "score", "received_at", "missing_topics")
+ROW = ("rank", "submission", "team", "name", "tag", "score", "received_at", "missing_topics", "exact")
 
 
 @click.command()
