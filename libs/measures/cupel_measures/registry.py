@@ -50,6 +50,8 @@ class Declaration:
     no such function. digits: about how many decimal digits those may have below the fraction line on
     rankings of so many documents, by parameters; None where they stay few. by_scale: whether labels that no
     document was given may change its values.
+    rises: whether a better label of a retrieved document never lowers the value, although it joins recall
+    base and ideal ranking; of a combining measure, if its inner measures rise too.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Declaration:
     digits: Callable[[int, Mapping[str, Any]], float] | None
     scale_rule: ScaleRule | None
     by_scale: bool
+    rises: bool
 
     @property
     def documentation(self) -> str:
@@ -113,6 +116,7 @@ def measure(
     exact: Callable[..., Sequence[Exact]] | None = None,
     digits: Callable[[int, Mapping[str, Any]], float] | None = None,
     by_scale: bool = False,
+    rises: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
@@ -141,6 +145,7 @@ def measure(
             digits,
             scale if callable(scale) else None,
             by_scale,
+            rises,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})

@@ -45,6 +45,16 @@ def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
     return scale_type_in(bound, next(aspect for aspect in aspects if aspect.name == own))
 
 
+def warning(measure: Measure, aspects: Sequence[Aspect]) -> str | None:
+    """A sentence where the measure's aggregate over topics asks for more than its scale gives (spec 4.2)."""
+    found, asked = scale_type(measure, aspects), measure.declaration.aggregate
+    if asked in OPERATIONS[found]:
+        return None
+    kind = "ordinal" if found == "ordinal" else "neither interval nor ordinal"
+    allowed = ", ".join(OPERATIONS[found])
+    return f"{measure}: its scale is {kind}, and a {asked} over topics asks for more; it allows {allowed}"
+
+
 def scale_type_in(measure: Measure, aspect: Aspect) -> ScaleType:
     """The scale type of a single-aspect measure under the labels of `aspect`."""
     return _by_rule(measure, aspect)

@@ -1,0 +1,40 @@
+"""What may be done with the values of a measure: its type of scale (spec 4.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cupel_measures.explaining.subject import Subject
+from cupel_measures.measure import Measure
+from cupel_measures.registry import Aggregate, ScaleType
+from cupel_measures.scale_types import OPERATIONS, scale_type, warning
+
+
+@dataclass(frozen=True)
+class Scale:
+    """type: of the measure's scale on the collection's aspects. operations: what it allows. aggregate: what
+    is done to make one number of all topics. warning: a sentence where that asks for more than is allowed."""
+
+    type: ScaleType
+    operations: tuple[str, ...]
+    aggregate: Aggregate
+    warning: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "type": self.type,
+            "operations": list(self.operations),
+            "aggregate": self.aggregate,
+            "warning": self.warning,
+        }
+
+
+def of_measures(subject: Subject, measures: Sequence[Measure]) -> list[Scale]:
+    return [_scale(subject, measure) for measure in measures]
+
+
+def _scale(subject: Subject, measure: Measure) -> Scale:
+    aspects = subject.qrels.aspects
+    found = scale_type(measure, aspects)
+    said = warning(measure, aspects)
+    return Scale(found, OPERATIONS[found], measure.declaration.aggregate, said)
