@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
-from cupel_backend import tracks
+from cupel_backend import evaluations, tracks
 from cupel_backend.access import Principal
 from cupel_backend.database import CURSOR_UNKNOWN, reading
-from cupel_backend.evaluations import published
 from cupel_backend.tables import JOB_STATES, jobs, runs, scores, submissions
 from cupel_measures.evaluating import SCORING_VERSION
+from cupel_measures.explaining.scale import Scale
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -58,6 +58,7 @@ class Board:
 
     track: str
     measure: str
+    scale: Scale
     qrels: int | None
     qrels_digest: str | None
     profile: str
@@ -91,7 +92,7 @@ def board(
         etag = _etag(row, text, qrels, limit, cursor)
         if etag == known:
             return None
-        version = published(connection, principal, row, qrels)
+        version = evaluations.published(connection, principal, row, qrels)
         begin = _position(cursor)
         ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
@@ -99,6 +100,7 @@ def board(
         return Board(
             track=row.name,
             measure=text,
+            scale=evaluations.scale(text, tracks.aspects(row)),
             qrels=version and version.number,
             qrels_digest=version and version.digest,
             profile=row.profile,
@@ -117,7 +119,7 @@ def rows(
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.measure(measure, row)
-        version = published(connection, principal, row, qrels)
+        version = evaluations.published(connection, principal, row, qrels)
         ranked = _ranked(connection, row, version, text, 0, None)
         return text, {one.id: _row(one) for one in ranked}
 

@@ -166,6 +166,19 @@ scores = Table(
     Index("ix_scores_board", "qrels_id", "measure", "profile", "scoring_version", "value"),
 )
 
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("submission_id", ForeignKey("submissions.id"), primary_key=True),
+    Column("qrels_id", ForeignKey("qrels.id"), primary_key=True),
+    Column("measure", Text, primary_key=True),
+    Column("profile", Text, primary_key=True),
+    Column("scoring_version", Integer, primary_key=True),
+    Column("about", Text, primary_key=True),  # a part, of explaining.ABOUT
+    Column("data", JSON(none_as_null=True)),  # none where there is nothing to tell
+    Column("explained_at", Instant, nullable=False),
+)
+
 OPEN = text("finished_at IS NULL AND dead_at IS NULL")
 
 jobs = Table(

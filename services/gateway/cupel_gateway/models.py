@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from cupel_backend import access, evaluations, jobs, leaderboards, qrels, submissions
 from cupel_backend.errors import Code
 from cupel_gateway.problems import ErrorItem, described, status_of_kind
+from cupel_measures.explaining import ABOUT
 from cupel_measures.findings import Findings, Kind
 from cupel_measures.grammar import Measure as ParsedMeasure
 from cupel_measures.registry import REQUIRED, Declaration
@@ -218,12 +219,22 @@ Exact = Annotated[
 ]
 
 
+class Scale(View):
+    """What may be done with the values of a measure; it holds for the labels of the track's aspects."""
+
+    type: str = Field(description="interval, ordinal, neither or count")
+    operations: list[str] = Field(description="what it allows")
+    aggregate: str = Field(description="what is done to make one number of all topics")
+    warning: str | None = Field(description="where the aggregate asks for more than the scale gives")
+
+
 class Score(View):
     """A measure's value for a submission under a qrels version, over all topics."""
 
     measure: str
     value: float | None
     exact: Exact
+    scale: Scale
     qrels: int
     qrels_digest: str
     run_digest: str
@@ -262,6 +273,38 @@ class TopicScores(View):
         return cls(submission=submission, score=Score.model_validate(view.score), topics=values)
 
 
+class Explanation(View):
+    """What is told about a measure's score on a submission."""
+
+    measure: str
+    told: dict[str, dict[str, Any] | None] = Field(
+        description="a part by its name, as far as it was asked for; null where there is nothing to tell. "
+        + "; ".join(f"{name}: {about}" for name, about in ABOUT.items())
+    )
+
+
+class Explanations(View):
+    """Explanations of a submission's scores, and all that they depend on."""
+
+    submission: str
+    qrels: int | None
+    qrels_digest: str | None
+    run_digest: str
+    profile: str
+    depth: int = Field(description="rankings are cut here")
+    scoring_version: int
+    topics: list[str] = Field(description="the order of every list of values by topic")
+    explanations: list[Explanation]
+
+
+class ExplanationsWanted(View):
+    """Explanations that are being computed: a job for each measure."""
+
+    submission: str
+    jobs: list[Job]
+    links: dict[str, str]
+
+
 class Row(View):
     """A line of a leaderboard; equal scores share a rank."""
 
@@ -289,6 +332,7 @@ class Board(View):
 
     track: str
     measure: str
+    scale: Scale
     qrels: int | None
     qrels_digest: str | None
     profile: str

@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cupel_backend import access, jobs, planning
-from cupel_backend.evaluations import HANDLERS
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system
+from cupel_backend.working import HANDLERS
 from cupel_client.cli import cli
 from cupel_client.sdk import Client
 from sizes import SizeName, place

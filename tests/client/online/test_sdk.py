@@ -117,7 +117,7 @@ def test_tokens_are_made_and_ended(server, house: Client) -> None:
 
 def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, track: str) -> None:
     from cupel_backend import jobs, planning
-    from cupel_backend.evaluations import HANDLERS
+    from cupel_backend.working import HANDLERS
 
     submission = alice.submit(track, run_of(9))
     states = alice.watch_submission(submission.id)
