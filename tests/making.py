@@ -9,7 +9,7 @@ import numpy as np
 
 from cupel_measures.evaluating import evaluate
 from cupel_measures.grammar import parse
-from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Ids, Joined, LabelSet, Qrels, Subtopics
+from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Ids, Joined, LabelSet, Qrels, Ranking, Subtopics
 from cupel_measures.profiles import DEFAULT, Profile
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -129,3 +129,15 @@ def score_of(text: str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT
     """The value of one measure on a collection of one topic."""
     [[value]] = scores_of(text, run, qrels, profile=profile).values()
     return value
+
+
+def ranking_of(run: Scored) -> Ranking:
+    """`run` as every document of it, in the order of a stored ranking."""
+    topics = sorted(run)
+    ordered = [sorted(run[topic], key=lambda d, of=run[topic]: (of[d], d), reverse=True) for topic in topics]  # type: ignore[misc]
+    return Ranking(
+        tuple(topics),
+        np.cumsum([0, *map(len, ordered)], dtype=np.int64),
+        Ids.of([document.encode() for documents in ordered for document in documents]),
+        np.array([run[t][d] for t, documents in zip(topics, ordered, strict=True) for d in documents], float),
+    )

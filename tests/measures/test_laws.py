@@ -1,8 +1,9 @@
 """Laws that hold for every declared measure: a new measure is covered by being declared (spec 11)."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain, groupby, permutations, product
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 
 from cupel_measures import parameters as kinds
 from cupel_measures.evaluating import evaluate
+from cupel_measures.explaining import explain, orders
 from cupel_measures.grammar import Measure, all_declarations, parse
 from cupel_measures.model import Aspect, Joined, Qrels
 from cupel_measures.profiles import PROFILES
 from cupel_measures.registry import EMPTY, LAWS, NOTHING_RELEVANT, REQUIRED, SWAP, Declaration, Parameter
-from making import Scored, joined_of, qrels_of, ranked, scores_of
+from making import Scored, joined_of, qrels_of, ranked, ranking_of, scores_of
 
 ASPECTS = (Aspect("relevance", range(4)), Aspect("credibility", ("nc", "pc", "c")))
 TOPICS = ("1", "2", "3")
@@ -249,6 +251,54 @@ def test_every_measure_is_documented_and_its_exemptions_are_of_known_laws(declar
     assert declaration.source
     assert set(declaration.exempt) <= set(LAWS)
     assert all(declaration.exempt.values())
+
+
+def every_order(scores: dict[str, float]) -> Iterator[list[str]]:
+    """The documents of a topic in every order that their scores allow."""
+    by_score = sorted(scores, key=lambda document: -scores[document])
+    groups = [list(of) for _, of in groupby(by_score, key=scores.__getitem__)]
+    return (list(chain.from_iterable(one)) for one in product(*map(permutations, groups)))
+
+
+tied_runs = st.dictionaries(documents, st.sampled_from([1.0, 1.0, 1.0, 2.0, 3.0]), max_size=5)
+
+
+class TestExplanations:
+    """What `explain` says of ties and judgments holds for every measure, against trying everything."""
+
+    @pytest.mark.parametrize("tried", [2, 1000])
+    @given(qrels=collections(), scores=tied_runs, depth=st.sampled_from([None, None, 2, 4]))
+    @settings(max_examples=25, deadline=None)
+    def test_least_expected_and_greatest_are_those_of_all_orders(
+        self, tried: int, qrels: Qrels, scores: dict[str, float], depth: int | None
+    ) -> None:
+        """With two orders tried, what is said to be exact is so by law or closed form alone."""
+        measures = _possible(qrels)
+        every = [joined_of({"1": ranked(*one)}, qrels, depth=depth) for one in every_order(scores)]
+        values = evaluate(qrels, Joined.stack(every), measures).values
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(orders, "SHUFFLES", tried)
+            ranking = ranking_of({"1": scores})
+            told = explain(qrels, ranking, measures, depth=depth, about=["ties"])
+        for measure in measures:
+            ties, of_first = told[measure].told["ties"], values[measure][:: len(TOPICS)]
+            low, expected, high = (
+                getattr(ties, name).by_topic[0] for name in ("least", "expected", "greatest")
+            )
+            if ties.range_by == "exact":
+                assert [low, high] == pytest.approx([of_first.min(), of_first.max()], abs=1e-12), measure
+            if ties.expected_by != "sampled":
+                assert expected == pytest.approx(of_first.mean(), rel=1e-9), measure
+            assert low <= ties.value.by_topic[0] <= high
+            if ties.range_by == "bounds":
+                assert low <= of_first.min() + 1e-12
+                assert of_first.max() <= high + 1e-12
+            if ties.range_by == "sampled":
+                assert of_first.min() <= low + 1e-12
+                assert high <= of_first.max() + 1e-12
+            assert low - 1e-12 <= expected <= high + 1e-12
+            if tried == 1000:
+                assert (ties.range_by, ties.standard_error) == ("exact", None)
 
 
 COMBINED: dict[str, Callable[[int, int], int]] = {

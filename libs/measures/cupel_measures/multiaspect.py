@@ -60,7 +60,7 @@ Embedding = Annotated[
 ]
 
 
-@measure(source="Maistro et al., CIKM 2021, eq. 5", combines=True)
+@measure(source="Maistro et al., CIKM 2021, eq. 5", combines=True, rises=True, combination="mean")
 def CAM(
     view: View,
     *,
@@ -79,7 +79,12 @@ def CAM(
     return within(of, total)
 
 
-@measure(source="Palotti et al., CIKM 2018; Maistro et al., CIKM 2021, eq. 6", combines=True)
+@measure(
+    source="Palotti et al., CIKM 2018; Maistro et al., CIKM 2021, eq. 6",
+    combines=True,
+    rises=True,
+    combination="harmonic mean",
+)
 def MM(
     view: View,
     *,
@@ -96,7 +101,7 @@ def MM(
     return within(of, harmonic(scores, [share for _, share in parts]))
 
 
-@measure(source="Lioma et al., ICTIR 2017, eq. 13", combines=True)
+@measure(source="Lioma et al., ICTIR 2017, eq. 13", combines=True, rises=True, combination="harmonic mean")
 def WHAM(
     view: View,
     *,
@@ -177,7 +182,7 @@ def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
 
 
 def exact_toma(view: View, *, of: Measure, **given: Any) -> Sequence[Exact]:
-    return view.exact_in(of, _weighed(view, of, **given))
+    return view.exact_in(of, weighed(view, of, **given))
 
 
 @measure(
@@ -186,6 +191,8 @@ def exact_toma(view: View, *, of: Measure, **given: Any) -> Sequence[Exact]:
     scale=_scale,
     exact=exact_toma,
     by_scale=True,
+    rises=True,
+    combination="classes",
 )
 def TOMA(
     view: View,
@@ -205,7 +212,7 @@ def TOMA(
     for binary ones), `positive` 1 if c < m, or a list. `label_set` says which tuples exist: all
     (`cartesian`), those that occur in the judgments (`observed`), or a set that the collection names.
     """
-    pool = _weighed(
+    pool = weighed(
         view,
         of,
         distance=distance,
@@ -217,7 +224,7 @@ def TOMA(
     return view.score_in(of, pool)
 
 
-def _weighed(
+def weighed(
     view: View,
     of: Measure,
     *,

@@ -206,7 +206,18 @@ def _joined(losses: Sequence[Floats]) -> Floats:
     return np.concatenate([*losses, np.zeros(0)])
 
 
-@measure(source="Lioma et al., ICTIR 2017, eq. 10 and 11", combines=True)
+def _weighted_gains(view: View, *, aspects: AspectNames | None, weights: AspectWeights | None) -> Floats:
+    """float64[D]: z of each pooled document; MeasureError where there are not two aspects."""
+    parts = weighted(view, aspects, weights)
+    _need_two(len(parts))
+    total = np.zeros(view.qrels.labels.shape[1])
+    for aspect, share in parts:
+        pool = view.pool(aspect)
+        total = total + share * pool.gains(pool.aspect.gains)
+    return total
+
+
+@measure(source="Lioma et al., ICTIR 2017, eq. 10 and 11", combines=True, worth=_weighted_gains)
 def NWCS(view: View, *, aspects: AspectNames | None = None, weights: AspectWeights | None = None) -> Floats:
     """Normalised weighted cumulative score: discounted weighted gains, of those in the list's best order.
 
@@ -217,14 +228,9 @@ def NWCS(view: View, *, aspects: AspectNames | None = None, weights: AspectWeigh
     Gains are those of each aspect, so scales of different length weigh differently. The ideal is the
     list's own: documents that are missing cost nothing.
     """
-    parts = weighted(view, aspects, weights)
-    _need_two(len(parts))
-    hits, total = view.hits, np.zeros(len(view.hits.row))
-    for aspect, share in parts:
-        pool = view.pool(aspect)
-        total = total + share * pool.gains(pool.aspect.gains)[hits.document]
+    total = _weighted_gains(view, aspects=aspects, weights=weights)[view.hits.document]
     credited = total > 0
-    hits, score = hits.only(credited), total[credited]
+    hits, score = view.hits.only(credited), total[credited]
     best = score[np.lexsort((-score, hits.row))]
     reached, ideal = hits.sum(score / discounts.log2(hits.rank)), hits.sum(best / discounts.log2(hits.count))
     return np.minimum(divided(reached, ideal), 1.0)

@@ -14,6 +14,7 @@ from cupel_measures.parameters import AspectName, Kind, OneFlag, ParameterError
 
 Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
+Combination = Literal["mean", "harmonic mean", "classes"]
 ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
 """The scale type by parameters; of a combining measure by all aspects, of another by its aspect."""
 REQUIRED = inspect.Parameter.empty
@@ -52,6 +53,9 @@ class Declaration:
     document was given may change its values.
     rises: whether a better label of a retrieved document never lowers the value, although it joins recall
     base and ideal ranking; of a combining measure, if its inner measures rise too.
+    combination: how a combining measure with an inner one combines: a mean of scores by aspect, a harmonic
+    mean of them, or the inner measure's score on classes of labels. worth: of a combining measure that sees
+    documents by one number each, that number: a function of the view to float64[D].
     """
 
     name: str
@@ -71,6 +75,8 @@ class Declaration:
     scale_rule: ScaleRule | None
     by_scale: bool
     rises: bool
+    combination: Combination | None
+    worth: Callable[..., Floats] | None
 
     @property
     def documentation(self) -> str:
@@ -117,6 +123,8 @@ def measure(
     digits: Callable[[int, Mapping[str, Any]], float] | None = None,
     by_scale: bool = False,
     rises: bool = False,
+    combination: Combination | None = None,
+    worth: Callable[..., Floats] | None = None,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Declare the decorated function as a measure under its own name.
 
@@ -146,6 +154,8 @@ def measure(
             scale if callable(scale) else None,
             by_scale,
             rises,
+            combination,
+            worth,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})

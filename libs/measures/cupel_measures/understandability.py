@@ -1,7 +1,7 @@
 """Relevance that can be understood: RBP with gains that multiply, and H, a mean of scores (spec 5)."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -45,7 +45,21 @@ RHO, DEPTH = 0.8, 10
 """Persistence and depth where none are given: they fit the printed tables, which name none (reading 13)."""
 
 
-@measure(source=SOURCE, combines=True)
+def _worth_of_urbp(
+    view: View,
+    *,
+    understandability: Sequence[str] | None,
+    rel: int | None,
+    thresholds: Pairs | None,
+    strict: bool,
+    aspect: str | None,
+    **_: Any,
+) -> Floats:
+    _check(understandability, thresholds)
+    return _topical(view, aspect, rel) * _understood(view, understandability, thresholds, strict=strict)
+
+
+@measure(source=SOURCE, combines=True, rises=True, worth=_worth_of_urbp)
 def uRBP(
     view: View,
     *,
@@ -72,14 +86,31 @@ def uRBP(
     order of their lines, not by score, had no cutoff, and looked understandability up by document alone,
     with the label of whatever topic came first: a flaw of the tool that is not imitated here.
     """
-    hits = _topical(view, aspect, rel).within(cutoff)
-    _check(understandability, thresholds)
-    for mask in _understood(view, understandability, thresholds, strict=strict):
-        hits = hits.only(mask[hits.document])
-    return _rbp(hits, float(p))
+    worth = _worth_of_urbp(
+        view,
+        understandability=understandability,
+        rel=rel,
+        thresholds=thresholds,
+        strict=strict,
+        aspect=aspect,
+    )
+    return _rbp(view.hits.within(cutoff), float(p), worth)
 
 
-@measure(source=SOURCE, combines=True)
+def _worth_of_graded_urbp(
+    view: View,
+    *,
+    understandability: Sequence[str] | None,
+    rel: int | None,
+    gains: Pairs | None,
+    aspect: str | None,
+    **_: Any,
+) -> Floats:
+    _check(understandability, gains)
+    return _topical(view, aspect, rel) * _likely(view, understandability, gains)
+
+
+@measure(source=SOURCE, combines=True, rises=True, worth=_worth_of_graded_urbp)
 def uRBPgr(
     view: View,
     *,
@@ -98,12 +129,33 @@ def uRBPgr(
     scale from 100 (very hard) to 0 this is 1 - label/100. Several aspects multiply. A document without a
     label has 0. CLEF eHealth 2015 took 0, 0.4, 0.8 and 1 for its four labels; see uRBP on its values.
     """
-    hits = _topical(view, aspect, rel).within(cutoff)
-    _check(understandability, gains)
-    return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
+    worth = _worth_of_graded_urbp(
+        view, understandability=understandability, rel=rel, gains=gains, aspect=aspect
+    )
+    return _rbp(view.hits.within(cutoff), float(p), worth)
 
 
-@measure(source=SOURCE, combines=True)
+def _worth_of_understandability(
+    view: View,
+    *,
+    understandability: Sequence[str] | None,
+    thresholds: Pairs | None,
+    strict: bool,
+    graded: bool,
+    gains: Pairs | None,
+    **_: Any,
+) -> Floats:
+    _check(understandability, thresholds, gains)
+    if graded:
+        if thresholds or strict:
+            raise MeasureError("thresholds and strict are for binary understandability, not for graded=True")
+        return _likely(view, understandability, gains)
+    if gains:
+        raise MeasureError("gains are for graded=True")
+    return _understood(view, understandability, thresholds, strict=strict)
+
+
+@measure(source=SOURCE, combines=True, rises=True, worth=_worth_of_understandability)
 def RBP_u(
     view: View,
     *,
@@ -121,20 +173,23 @@ def RBP_u(
     where `graded=True`, which is what `gains` needs. `understandability` is every aspect but the first
     unless given.
     """
-    hits = view.hits.within(cutoff)
-    _check(understandability, thresholds, gains)
-    if graded:
-        if thresholds or strict:
-            raise MeasureError("thresholds and strict are for binary understandability, not for graded=True")
-        return _rbp(hits, float(p), _likely(view, understandability, gains)[hits.document])
-    if gains:
-        raise MeasureError("gains are for graded=True")
-    for mask in _understood(view, understandability, thresholds, strict=strict):
-        hits = hits.only(mask[hits.document])
-    return _rbp(hits, float(p))
+    worth = _worth_of_understandability(
+        view,
+        understandability=understandability,
+        thresholds=thresholds,
+        strict=strict,
+        graded=graded,
+        gains=gains,
+    )
+    return _rbp(view.hits.within(cutoff), float(p), worth)
 
 
-@measure(source="Palotti et al., CIKM 2018, eq. 1 and 2", combines=True)
+@measure(
+    source="Palotti et al., CIKM 2018, eq. 1 and 2",
+    combines=True,
+    rises=True,
+    combination="harmonic mean",
+)
 def H(
     view: View,
     *,
@@ -169,12 +224,12 @@ def _component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> F
     pool = view.pool(aspect)
     rows = view.rows_in(pool)
     hits = (rows.condensed if arguments["judged_only"] else rows).hits.within(arguments["cutoff"])
-    return _rbp(hits, float(arguments["p"]), pool.gains(probabilities(pool.aspect, None))[hits.document])
+    return _rbp(hits, float(arguments["p"]), pool.gains(probabilities(pool.aspect, None)))
 
 
-def _topical(view: View, aspect: str | None, rel: int | None) -> Hits:
-    """The retrieved documents that are relevant."""
-    return view.rows_in(view.pool(aspect or view.qrels.aspects[0].name)).relevant(rel)
+def _topical(view: View, aspect: str | None, rel: int | None) -> Floats:
+    """float64[D]: 1 for a relevant document, else 0."""
+    return view.pool(aspect or view.qrels.aspects[0].name).relevant(rel).astype(np.float64)
 
 
 def _check(understandability: Sequence[str] | None, *tables: Pairs | None) -> None:
@@ -186,10 +241,12 @@ def _check(understandability: Sequence[str] | None, *tables: Pairs | None) -> No
 
 def _understood(
     view: View, aspects: Sequence[str] | None, thresholds: Pairs | None, *, strict: bool
-) -> list[Mask]:
-    """bool[D] per aspect: the documents that can be understood."""
-    given = dict(thresholds or ())
-    return [_reaching(view.pool(name), given.get(name), strict=strict) for name in aspects or ()]
+) -> Floats:
+    """float64[D]: 1 for a document that can be understood in all of `aspects`, else 0."""
+    given, understood = dict(thresholds or ()), np.ones(view.qrels.labels.shape[1], dtype=bool)
+    for name in aspects or ():
+        understood = understood & _reaching(view.pool(name), given.get(name), strict=strict)
+    return understood.astype(np.float64)
 
 
 def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
@@ -223,7 +280,6 @@ def probabilities(aspect: Aspect, given: Pairs | None) -> Floats:
     return table
 
 
-def _rbp(hits: Hits, p: float, gain: Floats | None = None) -> Floats:
-    """float64[rows]: (1 - p) * sum of gain * p^(rank - 1); a gain of 1 unless given."""
-    weight = discounts.power(p, hits.rank)
-    return (1.0 - p) * hits.sum(weight if gain is None else gain * weight)
+def _rbp(hits: Hits, p: float, gain: Floats) -> Floats:
+    """float64[rows]: (1 - p) * sum of gain * p^(rank - 1). gain: float64[D], of each pooled document."""
+    return (1.0 - p) * hits.sum(gain[hits.document] * discounts.power(p, hits.rank))

@@ -1,32 +1,57 @@
-"""How much of a value depends on the order of documents with equal scores (spec 12, "Tie sensitivity")."""
+"""How much of a value depends on the order of documents with equal scores (spec 12, "Tie sensitivity").
 
-from collections.abc import Sequence
+Topics are independent of one another, so what is least, expected and greatest is found topic by topic. By
+law of the registry a better swap never lowers a value, so where of two tied documents one is always as good
+as the other, the extremes are the orders by decreasing and increasing worth. What that does not tell is found
+by trying every order of a topic where there are few. Where there are many, a mean of scores by aspect is
+bounded by that of their extremes, and else seeded shuffles give an estimate; both are said to be no more.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from cupel_measures.evaluating import evaluate
+from cupel_measures.explaining import closed_forms
+from cupel_measures.explaining.orders import SHUFFLES, Keys, Orders
 from cupel_measures.explaining.subject import Series, Subject, as_data
+from cupel_measures.explaining.worths import worths
 from cupel_measures.measure import Measure
+from cupel_measures.model import Floats
+from cupel_measures.pool import Mask
+from cupel_measures.view import View
+
+RangeMethod = Literal["exact", "bounds", "sampled"]
+MeanMethod = Literal["exact", "closed form", "sampled"]
 
 
 @dataclass(frozen=True, eq=False)
 class Ties:
     """The values over all orders of documents with equal scores.
 
-    range_by: how least and greatest were found: "exact", or "sampled": the extremes among shuffles, which
-    the true ones may lie beyond. expected_by: "exact" (all orders were counted), "closed form", or
-    "sampled", with its standard_error. shuffles: how many; None where nothing was sampled. topics: how
-    many have a value that depends on the order.
+    value: the score as it stands. range_by: how least and greatest were found: "exact"; "bounds" where those
+    of some topics are outer bounds that no order may reach; "sampled" where they are the extremes among
+    shuffles, and some order may be beyond them. expected_by: "exact"
+    (nothing depends on an order, or every order was tried), "closed form", or "sampled": standard_error is
+    then that of the mean over shuffles. shuffles: how many of each topic that was sampled, else None.
+    topics: how many topics have a value that depends on the order.
     """
 
     value: Series
     least: Series
     expected: Series
     greatest: Series
-    range_by: str
-    expected_by: str
-    shuffles: int | None
+    range_by: RangeMethod
+    expected_by: MeanMethod
     standard_error: Series | None
     topics: int
+
+    @property
+    def shuffles(self) -> int | None:
+        return SHUFFLES if "sampled" in (self.range_by, self.expected_by) else None
 
     def as_data(self) -> dict[str, Any]:
         names = ("value", "least", "expected", "greatest", "standard_error")
@@ -40,9 +65,196 @@ class Ties:
 
 
 def of_measures(subject: Subject, measures: Sequence[Measure]) -> list[Ties]:
-    return [_ties(subject, measure) for measure in measures]
+    orders = Orders(subject.whole, subject.depth)
+    known = {measure: _Known.of(subject, orders, measure) for measure in measures}
+    trials = _try(subject, orders, {measure: one.unknown for measure, one in known.items()})
+    return [_ties(subject, known[measure], trials[measure]) for measure in measures]
 
 
-def _ties(subject: Subject, measure: Measure) -> Ties:
-    value = Series.of(measure, subject.values(measure))
-    return Ties(value, value, value, value, "exact", "exact", None, None, 0)
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What is known of a measure without trying orders.
+
+    exact: bool[T], topics whose least and greatest are known. bounded: whether they are outer bounds in all
+    others, else they are the value as it stands. closed: float64[T], expected values by a closed form, None
+    without one. unknown: topics whose orders are to be tried.
+    """
+
+    measure: Measure
+    least: Floats
+    greatest: Floats
+    exact: Mask
+    bounded: bool
+    closed: Floats | None
+    unknown: Sequence[int]
+
+    @classmethod
+    def of(cls, subject: Subject, orders: Orders, measure: Measure) -> "_Known":
+        value = subject.values(measure)
+        if not orders.topics.any():
+            return cls(measure, value, value, ~orders.topics, False, value, ())
+        bound = measure.bound(subject.qrels.aspects)
+        formed = closed_forms.has_closed_form(bound)
+        cut = orders.split & (not (formed and closed_forms.cut_as_by_cutoff(bound)))
+        keys = worths(subject.view, bound)
+        if keys is None:
+            exact, bounded, (least, greatest) = ~orders.topics, False, (value, value)
+        else:
+            exact = ~orders.topics | (orders.comparable(keys) & ~cut)
+            bounded = not cut.any() and _has_bounds(bound)
+            least, greatest = _extremes(subject, orders, bound, keys, value)
+        known = exact | bounded
+        least, greatest = np.where(known, least, value), np.where(known, greatest, value)
+        closed = None
+        if formed and not cut.any():
+            closed = closed_forms.expected(subject.view, subject.whole, subject.depth, bound)
+            closed = np.where(known, np.clip(closed, least, greatest), closed)
+        unknown = [
+            topic
+            for topic in np.flatnonzero(orders.topics).tolist()
+            if (not exact[topic] and (not bounded or orders.counted(topic)))
+            or (closed is None and greatest[topic] > least[topic])
+        ]
+        return cls(measure, least, greatest, exact, bounded, closed, unknown)
+
+
+def _has_bounds(measure: Measure) -> bool:
+    """Whether the extremes of its parts bound a measure; a graded aspect of H is no score of a part."""
+    means = measure.declaration.combination in ("mean", "harmonic mean")
+    return means and not measure.arguments.get("graded")
+
+
+def _extremes(
+    subject: Subject, orders: Orders, measure: Measure, keys: Keys, value: Floats
+) -> tuple[Floats, Floats]:
+    """float64[T] each: the values of the worst and the best order by `keys`, or outer bounds."""
+    worst, best = (_extreme(subject, orders, measure, keys, best=best) for best in (False, True))
+    return np.minimum(worst, value), np.maximum(best, value)  # but for rounding they are
+
+
+def _extreme(subject: Subject, orders: Orders, measure: Measure, keys: Keys, *, best: bool) -> Floats:
+    if _has_bounds(measure):
+        return _PartByPart(subject.qrels, subject.joined, orders=orders, best=best).score(measure)
+    return View(subject.qrels, orders.extreme(keys, best=best)).score(measure)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _PartByPart(View):
+    """Shows a mean of scores each of them in the worst, or the best, order for it alone.
+
+    Where one order is that for all, the mean is its extreme, else an outer bound.
+    """
+
+    orders: Orders
+    best: bool
+
+    def score(self, measure: Measure, aspect: str | None = None) -> Floats:
+        if measure.declaration.combines:
+            return super().score(measure)
+        keys = worths(self, measure, aspect)
+        assert keys is not None, "the mean of its scores has none either"
+        return View(self.qrels, self.orders.extreme(keys, best=self.best)).score(measure, aspect)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Values of a topic in some of its orders, or in every one."""
+
+    values: Floats
+    every: bool
+
+    def mean(self, change: Callable[[float], float] = float) -> float:
+        return math.fsum(map(change, self.values.tolist())) / len(self.values)
+
+    def error(self, change: Callable[[float], float] = float) -> float:
+        """The standard error of `mean`."""
+        if self.every:
+            return 0.0
+        mean, number = self.mean(change), len(self.values)
+        squares = math.fsum((change(value) - mean) ** 2 for value in self.values.tolist())
+        return math.sqrt(squares / (number * (number - 1)))
+
+
+Trials = Mapping[int, _Trial]
+"""By topic."""
+
+
+def _try(subject: Subject, orders: Orders, wanted: Mapping[Measure, Sequence[int]]) -> dict[Measure, Trials]:
+    """The values of each measure in orders of the topics that it wants."""
+    topics = sorted({topic for of_measure in wanted.values() for topic in of_measure})
+    measures = [measure for measure, of_measure in wanted.items() if of_measure]
+    found: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in wanted.items()}
+    for joined, number in orders.drawn(topics, subject.seed) if topics else ():
+        scores = evaluate(subject.qrels, joined, measures).values
+        for measure in measures:
+            values = scores[measure].reshape(-1, len(subject.qrels.topics))
+            for topic in set(wanted[measure]) & number.keys():
+                found[measure][topic].append(values[: number[topic], topic])
+    return {
+        measure: {
+            topic: _Trial(np.concatenate(values), orders.counted(topic)) for topic, values in of.items()
+        }
+        for measure, of in found.items()
+    }
+
+
+def _ties(subject: Subject, known: _Known, trials: Trials) -> Ties:
+    measure, value = known.measure, subject.values(known.measure)
+    least, greatest = known.least.copy(), known.greatest.copy()
+    for topic, trial in trials.items():
+        if not known.exact[topic] and (trial.every or not known.bounded):
+            seen = [*trial.values.tolist(), value[topic]]
+            if known.closed is not None:
+                seen.append(known.closed[topic])
+            least[topic], greatest[topic] = min(seen), max(seen)
+    depends = greatest > least
+    expected, error = _expected(known, value, trials, depends)
+    every = all(trial.every for trial in trials.values())
+    tried = {topic for topic, trial in trials.items() if trial.every}
+    open_ = set(np.flatnonzero(~known.exact).tolist()) - tried
+    return Ties(
+        value=Series.of(measure, value),
+        least=Series.of(measure, least),
+        expected=expected,
+        greatest=Series.of(measure, greatest),
+        range_by="exact" if not open_ else "bounds" if known.bounded else "sampled",
+        expected_by=_method(known.closed is not None, every, bool(depends.any())),
+        standard_error=None if every or known.closed is not None else error,
+        topics=int(depends.sum()),
+    )
+
+
+def _method(closed: bool, every: bool, depends: bool) -> MeanMethod:
+    if closed:
+        return "closed form" if depends else "exact"
+    return "exact" if every else "sampled"
+
+
+def _expected(known: _Known, value: Floats, trials: Trials, depends: Mask) -> tuple[Series, Series]:
+    """The expected values with their standard errors, 0 where they are exact."""
+    measure, error = known.measure, np.zeros(len(value))
+    if known.closed is not None:
+        expected = np.where(depends, known.closed, value)
+        return Series.of(measure, expected), Series(0.0, error)
+    expected = value.copy()
+    for topic, trial in trials.items():
+        expected[topic] = np.clip(trial.mean(), trial.values.min(), trial.values.max())
+        error[topic] = trial.error()
+    if measure.declaration.aggregate == "geometric mean":
+        total, of_total = _geometric(value, trials)
+        return Series(total, expected), Series(of_total, error)
+    number = len(value) if measure.declaration.aggregate == "mean" else 1
+    of_total = math.sqrt(math.fsum((error * error).tolist())) / number
+    return Series.of(measure, expected), Series(of_total, error)
+
+
+def _geometric(value: Floats, trials: Trials) -> tuple[float, float]:
+    """The expected geometric mean and its standard error: topics are independent, so roots multiply."""
+
+    def root(one: float) -> float:
+        return math.pow(one, 1 / len(value))
+
+    roots = [trials[t].mean(root) if t in trials else root(v) for t, v in enumerate(value.tolist())]
+    total = math.exp(math.fsum(map(math.log, roots)))
+    shares = [(trial.error(root) / roots[topic]) ** 2 for topic, trial in trials.items()]
+    return total, total * math.sqrt(math.fsum(shares))
