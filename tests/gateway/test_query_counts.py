@@ -53,6 +53,13 @@ CASES = [
     ),
     Case("show_scores", 6, "{small submission}/scores", "{large submission}/scores", "scores"),
     Case(
+        "show_explanations",
+        7,
+        "{small submission}/explanations",
+        "{large submission}/explanations",
+        "explanations",
+    ),
+    Case(
         "show_topic_scores",
         6,
         "{small submission}/scores/topics?measure=P@1",
@@ -81,6 +88,10 @@ def places(service: Service) -> dict[str, str]:
         for _ in range({"small": 1, "large": 2, "corrected": MANY}[name] - 1):
             publish(service, track, topics=many)
         found |= {name: f"/v1/tracks/{track}", f"{name} submission": sent["links"]["self"]}
+    service.work()
+    for name in ("small", "large"):
+        address = f"{found[f'{name} submission']}/explanations"
+        assert service.ask("participant", "POST", address, json={"about": ["scale"]}).status_code == 202
     service.work()
     return found
 
