@@ -101,7 +101,7 @@ def test_a_measure_that_the_judgments_can_not_have_is_the_error_of_its_job_alone
     for _ in range(system.settings.attempts):
         work_off(system)
         clock.forward(3600)
-    found = {job.state: job for job in (jobs.get(system, ALICE, one.id) for one in wanted)}
+    found = {job.state: job for job in (jobs.get(system, ALICE, one.id) for one in wanted.jobs)}
     assert found.keys() == {"done", "dead"}
     assert "subtopic" in str(found["dead"].error)
     assert [one.measure for one in explanations.explanations(system, ALICE, sent).explanations] == ["AP"]
@@ -113,4 +113,4 @@ def test_a_team_can_ask_for_so_many_at_a_time(system: System, sent: str) -> None
         explanations.request(system, ALICE, sent, measures=measures, about=["scale"])
     with pytest.raises(TooMany):
         explanations.request(system, ALICE, sent, measures=["AP"])
-    assert explanations.request(system, ORGANISER, sent, measures=["AP"], about=["scale"])
+    assert explanations.request(system, ORGANISER, sent, measures=["AP"], about=["scale"]).jobs

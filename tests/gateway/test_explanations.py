@@ -27,16 +27,14 @@ def ask(service, sent: str, who: str = "participant", **wanted: Any) -> Any:
 
 def test_scores_are_explained_by_jobs(service, sent: str) -> None:
     asked = ask(service, sent, measures=["nDCG@10", "CAM(of=P@2)"])
+    assert asked["measures"] == ["nDCG@10", "CAM(of=P@2,aspects=[relevance,credibility])"]
     assert [(job["kind"], job["state"]) for job in asked["jobs"]] == [("explain", "queued")] * 2
     assert service.get("participant", asked["links"]["explanations"])["explanations"] == []
     service.work()
     for job in asked["jobs"]:
         assert service.get("participant", f"/v1/jobs/{job['id']}")["state"] == "done"
     told = service.get("participant", asked["links"]["explanations"])
-    assert [one["measure"] for one in told["explanations"]] == [
-        "nDCG@10",
-        "CAM(of=P@2,aspects=[relevance,credibility])",
-    ]
+    assert [one["measure"] for one in told["explanations"]] == asked["measures"]
     assert all(list(one["told"]) == list(ABOUT) for one in told["explanations"])
 
 

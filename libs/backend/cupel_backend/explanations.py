@@ -58,6 +58,16 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Requested:
+    """Explanations that were asked for: canonical texts, and a job for each, under a version."""
+
+    submission: str
+    qrels: int
+    measures: tuple[str, ...]
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
 class Explained:
     """Explanations of a submission's scores with all that they depend on.
 
@@ -84,8 +94,8 @@ def request(
     measures: Sequence[str] = (),
     about: Sequence[str] = (),
     qrels: int | None = None,
-) -> tuple[Job, ...]:
-    """Have scores by `measures` (default: the plan) explained; a job for each, the same if asked again.
+) -> Requested:
+    """Have scores by `measures` (default: the plan) explained, by a job for each, the same if asked again.
 
     about: the wanted parts (default: all). qrels: a published version (default: the current one). Raises
     Invalid for a measure that the track can't have and for an unknown part, NotFound as scores do, TooMany.
@@ -104,7 +114,7 @@ def request(
         found = jobs.by_key(connection, [one.key for one in wanted])
     if queued:
         system.bell.ring(QUEUE, times=queued)
-    return found
+    return Requested(submission, version.number, tuple(texts), found)
 
 
 def explanations(

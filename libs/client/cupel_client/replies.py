@@ -175,6 +175,16 @@ class Submission:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """What may be done with the values of a measure; warning: where its aggregate asks for more."""
+
+    type: str
+    operations: tuple[str, ...]
+    aggregate: str
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
 class Score:
     """A measure's value for a submission under a qrels version, over all topics.
 
@@ -192,6 +202,7 @@ class Score:
     missing_topics: int
     scored_at: datetime
     exact: str | None = None
+    scale: Scale | None = None
 
 
 @dataclass(frozen=True)
@@ -209,6 +220,39 @@ class TopicScores:
     submission: str
     score: Score
     topics: tuple[TopicScore, ...]
+
+
+@dataclass(frozen=True)
+class ExplanationsWanted:
+    """Explanations that are being computed: canonical texts of measures, and a job for each."""
+
+    submission: str
+    qrels: int
+    measures: tuple[str, ...]
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is told about a measure's score: by part, None where there is nothing."""
+
+    measure: str
+    told: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """Explanations of a submission's scores, and what they depend on; topics: the order of lists by topic."""
+
+    submission: str
+    qrels: int | None
+    qrels_digest: str | None
+    run_digest: str
+    profile: str
+    depth: int
+    scoring_version: int
+    topics: tuple[str, ...]
+    explanations: tuple[Explanation, ...]
 
 
 @dataclass(frozen=True)
@@ -248,6 +292,7 @@ class Board:
     rows: tuple[Row, ...]
     unscored: tuple[Unscored, ...]
     next: str | None = None
+    scale: Scale | None = None
 
 
 def read(kind: type[T], value: Any) -> T:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cupel_backend import access, evaluations, jobs, leaderboards, qrels, submissions
+from cupel_backend import access, evaluations, explanations, jobs, leaderboards, qrels, submissions
 from cupel_backend.errors import Code
 from cupel_gateway.problems import ErrorItem, described, status_of_kind
 from cupel_measures.explaining import ABOUT
@@ -301,8 +301,15 @@ class ExplanationsWanted(View):
     """Explanations that are being computed: a job for each measure."""
 
     submission: str
+    qrels: int
+    measures: list[str] = Field(description="their canonical texts")
     jobs: list[Job]
     links: dict[str, str]
+
+    @classmethod
+    def of(cls, view: explanations.Requested) -> Self:
+        here = f"/v1/submissions/{view.submission}/explanations?qrels={view.qrels}"
+        return cls.model_validate(_attributes(cls, view) | {"links": {"explanations": here}})
 
 
 class Row(View):

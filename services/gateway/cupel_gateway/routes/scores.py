@@ -1,7 +1,6 @@
 """Scores of a submission, and what explains them."""
 
 from typing import Annotated
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -95,17 +94,10 @@ def explain_scores(
     submission: Text, wanted: ExplanationsAsked, response: Response, system: Sys, caller: Caller
 ) -> models.ExplanationsWanted:
     """Have scores explained: by jobs, whose results are kept. Asking again changes nothing."""
-    jobs = explanations.request(system, caller, submission, **wanted.model_dump())
-    asked = [("measure", text) for text in wanted.measures]
-    version = [("qrels", str(wanted.qrels))] if wanted.qrels is not None else []
-    query = urlencode([*asked, *version])
-    here = f"/v1/submissions/{submission}/explanations" + (f"?{query}" if query else "")
-    response.headers["Location"] = here
-    return models.ExplanationsWanted(
-        submission=submission,
-        jobs=[models.Job.model_validate(one) for one in jobs],
-        links={"explanations": here},
-    )
+    requested = explanations.request(system, caller, submission, **wanted.model_dump())
+    body = models.ExplanationsWanted.of(requested)
+    response.headers["Location"] = body.links["explanations"]
+    return body
 
 
 @router.get(
