@@ -244,7 +244,7 @@ class Client:
         about: Sequence[str] = (),
         qrels: int | None = None,
     ) -> ExplanationsWanted:
-        """Have scores by `measures` (default: the plan) explained; `watch_job` tells when each of its jobs is done.
+        """Have scores by `measures` (default: the plan) explained, by jobs: `watch_job` tells when each is done.
 
         about: some of ties, judgments, scale, parts, profiles (default: all). Asking again changes nothing.
         """
@@ -255,7 +255,7 @@ class Client:
     def explanations(
         self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
     ) -> Explanations:
-        """What has been computed for `measures` (default: all) under a qrels version (default: the current one)."""
+        """What is there for `measures` (default: whatever is) under a version (default: the current one)."""
         asked = {"measure": list(measures), "qrels": qrels}
         answer = self._json("GET", f"/v1/submissions/{_part(submission)}/explanations", params=asked)
         return read(Explanations, answer)

@@ -5,6 +5,7 @@ Spec 3.1-3.5, 6.4.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -224,21 +225,11 @@ def TOMA(
     return view.score_in(of, pool)
 
 
-def weighed(
-    view: View,
-    of: Measure,
-    *,
-    distance: str,
-    weighting: str | tuple[int, ...] | None,
-    label_set: str,
-    embedding: tuple[Any, ...] | None,
-    aspects: tuple[str, ...] | None,
-) -> Pool:
+def weighed(view: View, of: Measure, **given: Any) -> Pool:
     """The pool that TOMA with these parameters lets `of` see."""
-    names = aspects or tuple(aspect.name for aspect in view.qrels.aspects)
-    options = (names, distance, weighting or _usual_weighting(of), label_set, embedding)
-    key = f"TOMA{options!r} {view.joined.profile.negatives_judged}"
-    return view.derived(key, lambda: _graded_pool(view, *options))
+    given = {**given, "weighting": given["weighting"] or _usual_weighting(of)}
+    key = f"TOMA{sorted(given.items())!r} {view.joined.profile.negatives_judged}"
+    return view.derived(key, lambda: _graded_pool(view, class_table(view, of, **given)))
 
 
 def _usual_weighting(of: Measure) -> str:
@@ -250,16 +241,38 @@ def _combined(names: Sequence[str], weights: Iterable[int]) -> Aspect:
     return Aspect("+".join(names), tuple(sorted({0, *weights})))
 
 
-def _graded_pool(
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of label tuples, best first, and those of the pooled documents.
+
+    names: the aspects. distances: from the best labels, exactly (as `classes.deviations` counts them).
+    weights: one per class. tuples: the different ones of label indices that documents have, the lowest index
+    where there is no label; distance_of: one per tuple. which: intp[D], the tuple of each document. labels:
+    int32[A, D].
+    """
+
+    names: tuple[str, ...]
+    distances: Sequence[int]
+    weights: Sequence[int]
+    tuples: Sequence[tuple[int, ...]]
+    distance_of: Sequence[int]
+    which: NDArray[np.intp]
+    labels: NDArray[np.int32]
+
+
+def class_table(
     view: View,
-    names: tuple[str, ...],
+    of: Measure,
+    *,
     distance: str,
-    weighting: str | tuple[int, ...],
+    weighting: str | tuple[int, ...] | None,
     label_set: str,
     embedding: tuple[Any, ...] | None,
-) -> Pool:
-    """The pool whose labels are the weights of the documents' classes."""
+    aspects: tuple[str, ...] | None,
+) -> Classes:
+    """The classes of TOMA with these parameters."""
     qrels = view.qrels
+    names = aspects or tuple(aspect.name for aspect in qrels.aspects)
     indices = [qrels.aspect_index(name) for name in names]
     labels = qrels.labels[indices]
     table = classes.deviations([qrels.aspects[i] for i in indices], dict(embedding or ()), distance)
@@ -275,11 +288,17 @@ def _graded_pool(
     else:
         declared = _label_set(view, label_set)
         known = classes.declared_distances(declared, names, table, distance, {tuples[i] for i in seen})
-    weights = dict(zip(known, classes.weights(len(known), weighting), strict=True))
-    combined = _combined(names, weights.values())
+    weights = classes.weights(len(known), weighting or _usual_weighting(of))
+    return Classes(names, known, weights, tuples, places, which, labels)
+
+
+def _graded_pool(view: View, found: Classes) -> Pool:
+    """The pool whose labels are the weights of the documents' classes."""
+    weights = dict(zip(found.distances, found.weights, strict=True))
+    combined = _combined(found.names, found.weights)
     index = {grade: i for i, grade in enumerate(combined.labels)}
-    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in places], dtype=np.int32)
-    return _pool(view, combined, grade_of_tuple[which], labels)
+    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in found.distance_of], dtype=np.int32)
+    return _pool(view, combined, grade_of_tuple[found.which], found.labels)
 
 
 def _label_set(view: View, name: str) -> LabelSet:

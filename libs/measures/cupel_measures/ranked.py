@@ -93,13 +93,20 @@ def exact_precision(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[
     return quotients(rows.relevant(rel).within(cutoff).number, cutoff)
 
 
-@measure(source="trec_eval P", aliases=("Precision",), at="cutoff", scale="interval", exact=exact_precision)
+@measure(
+    source="trec_eval P",
+    aliases=("Precision",),
+    at="cutoff",
+    scale="interval",
+    exact=exact_precision,
+    rises=True,
+)
 def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Precision: relevant documents among the first k, divided by k, however short the run is."""
     return rows.relevant(rel).within(cutoff).number / cutoff
 
 
-@measure(source="trec_eval relative_P", scale="interval")
+@measure(source="trec_eval relative_P", scale="interval", rises=True)
 def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Relative precision: relevant documents among the first k, of as many as there could be, min(k, R)."""
     return divided(rows.relevant(rel).within(cutoff).number, np.minimum(rows.recall_base(rel), cutoff))
@@ -109,20 +116,20 @@ def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fra
     return quotients(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
 
 
-@measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall)
+@measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall, rises=True)
 def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Recall: the share of all relevant documents that stand among the first k."""
     return divided(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
 
 
-@measure(source="trec_eval recip_rank", aliases=("MRR",))
+@measure(source="trec_eval recip_rank", aliases=("MRR",), rises=True)
 def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Reciprocal rank: 1 over the rank of the first relevant document, 0 if there is none (up to k)."""
     hits = rows.relevant(rel).within(cutoff)
     return hits.maximum(1.0 / hits.rank)
 
 
-@measure(source="trec_eval success")
+@measure(source="trec_eval success", rises=True)
 def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Success: 1 if any of the first k documents is relevant, else 0."""
     return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
@@ -287,6 +294,7 @@ def exact_rank_biased_precision(
     scale=lambda _, given: scale_types.rank_biased(given["p"], [0, 1]),
     exact=exact_rank_biased_precision,
     digits=digits_of_powers,
+    rises=True,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Rank-biased precision: (1 - p) * sum over relevant documents of p^(rank - 1).
@@ -298,7 +306,7 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
     return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
 
 
-@measure(source="Chapelle et al., CIKM 2009; gdeval")
+@measure(source="Chapelle et al., CIKM 2009; gdeval", rises=True)
 def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
     """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
 

@@ -39,7 +39,7 @@ def exact_graded_precision(rows: Rows, *, cutoff: int) -> list[Fraction]:
     return [_share(one, cutoff * best) for one in sums(*_credits(rows, numbers, cutoff))]
 
 
-@measure(source=SOURCE, scale=_by_total_gain, exact=exact_graded_precision, by_scale=True)
+@measure(source=SOURCE, scale=_by_total_gain, exact=exact_graded_precision, by_scale=True, rises=True)
 def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
     """Graded precision: the gains of the first N documents, of the greatest that N documents could have.
 
@@ -63,7 +63,14 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
     return [_share(one, bases[topic] * below) for one, topic in zip(retrieved, topics, strict=True)]
 
 
-@measure(source=SOURCE, bounds=UNBOUNDED, scale=_by_total_gain, exact=exact_graded_recall, by_scale=True)
+@measure(
+    source=SOURCE,
+    bounds=UNBOUNDED,
+    scale=_by_total_gain,
+    exact=exact_graded_recall,
+    by_scale=True,
+    rises=True,
+)
 def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
     """Graded recall: the gains of the first N documents, of those of all judged documents.
 
@@ -86,7 +93,7 @@ def exact_f(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction
     return quotients(2 * rows.relevant(rel).within(cutoff).number, cutoff + rows.recall_base(rel))
 
 
-@measure(source=SOURCE, scale="interval", exact=exact_f)
+@measure(source=SOURCE, scale="interval", exact=exact_f, rises=True)
 def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """F at a cutoff: the harmonic mean of P@N and R@N.
 
@@ -113,6 +120,7 @@ def exact_graded_rank_biased_precision(
     exact=exact_graded_rank_biased_precision,
     digits=digits_of_powers,
     by_scale=True,
+    rises=True,
 )
 def gRBP(
     rows: Rows,
@@ -143,7 +151,9 @@ def gRBP(
     return np.minimum(divided(total, float(table[-1])), 1.0)
 
 
-@measure(source=f"Jarvelin and Kekalainen 2002; trec_eval dcg; with a base: {SOURCE}", bounds=UNBOUNDED)
+@measure(
+    source=f"Jarvelin and Kekalainen 2002; trec_eval dcg; with a base: {SOURCE}", bounds=UNBOUNDED, rises=True
+)
 def DCG(
     rows: Rows,
     *,
@@ -178,7 +188,7 @@ def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
     return values
 
 
-@measure(source=SOURCE, bounds=UNBOUNDED, scale="interval", exact=exact_set_based, by_scale=True)
+@measure(source=SOURCE, bounds=UNBOUNDED, scale="interval", exact=exact_set_based, by_scale=True, rises=True)
 def SBTO(rows: Rows, *, cutoff: Cutoff) -> Floats:
     """Set-based total order: the number of worse sets of N degrees.
 
@@ -214,7 +224,9 @@ def _by_position(aspect: Aspect, given: Any) -> ScaleType:
     return scale_types.rank_biased(Fraction(1, len(numbers)), numbers)
 
 
-@measure(source=SOURCE, bounds=UNBOUNDED, scale=_by_position, exact=exact_rank_based, by_scale=True)
+@measure(
+    source=SOURCE, bounds=UNBOUNDED, scale=_by_position, exact=exact_rank_based, by_scale=True, rises=True
+)
 def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Floats:
     """Rank-based total order: the number of worse rankings of N documents.
 

@@ -18,7 +18,7 @@ COUNT = (0.0, math.inf)
 NOT_RELEVANCE = "it is not relevance that it counts"
 
 
-@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}})
+@measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}}, rises=True)
 def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Floats:
     """Precision of the whole run: relevant retrieved / retrieved.
 
@@ -28,13 +28,13 @@ def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Fl
     return divided(rows.relevant(rel).number, retrieved)
 
 
-@measure(source="trec_eval set_recall", judged_only=False, scale="interval")
+@measure(source="trec_eval set_recall", judged_only=False, scale="interval", rises=True)
 def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Recall of the whole run: relevant retrieved / relevant."""
     return divided(rows.relevant(rel).number, rows.recall_base(rel))
 
 
-@measure(source="trec_eval set_F")
+@measure(source="trec_eval set_F", rises=True)
 def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
     """F of the whole run: (b + 1) P R / (R + b P).
 
@@ -45,7 +45,7 @@ def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
     return divided((b + 1.0) * precision * recall, recall + b * precision)
 
 
-@measure(source="Lioma et al., ICTIR 2017, section 6.1")
+@measure(source="Lioma et al., ICTIR 2017, section 6.1", rises=True)
 def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """G of the whole run: the geometric mean of precision and recall, sqrt(P R).
 
@@ -56,7 +56,7 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return np.sqrt(SetP(rows, rel=rel) * SetR(rows, rel=rel))
 
 
-@measure(source="trec_eval set_map")
+@measure(source="trec_eval set_map", rises=True)
 def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Average precision of the run as a set: SetP * SetR."""
     return SetP(rows, rel=rel) * SetR(rows, rel=rel)
@@ -132,7 +132,14 @@ def NumRel(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return rows.recall_base(rel).astype(np.float64)
 
 
-@measure(source="trec_eval num_rel_ret", aggregate="sum", bounds=COUNT, judged_only=False, scale="count")
+@measure(
+    source="trec_eval num_rel_ret",
+    aggregate="sum",
+    bounds=COUNT,
+    judged_only=False,
+    scale="count",
+    rises=True,
+)
 def NumRelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Number of relevant documents retrieved, summed over topics."""
     return rows.relevant(rel).number.astype(np.float64)
@@ -151,7 +158,7 @@ def NumNonrelRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     return rows.nonrelevant(rel).number.astype(np.float64)
 
 
-@measure(source="ir_measures Judged", judged_only=False, exempt={NOTHING_RELEVANT: NOT_RELEVANCE})
+@measure(source="ir_measures Judged", judged_only=False, exempt={NOTHING_RELEVANT: NOT_RELEVANCE}, rises=True)
 def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
     """Share of the first k documents that are judged, of those that were retrieved.
 

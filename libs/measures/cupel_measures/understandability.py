@@ -209,11 +209,11 @@ def H(
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights, 1.0) if share > 0]
     if unused := [name for name in graded or () if name not in (aspects or ())]:
         raise MeasureError(f"{unused[0]!r} is graded, but is not among its aspects")
-    scores = np.stack([_component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
+    scores = np.stack([component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
     return within(of, harmonic(scores, [share for _, share in parts]))
 
 
-def _component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> Floats:
+def component(view: View, of: InnerByAspect, aspect: str, *, graded: bool) -> Floats:
     """The score of one aspect in H."""
     measure = inner(of, aspect)
     if not graded:

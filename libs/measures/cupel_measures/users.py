@@ -63,7 +63,7 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
     return expected, seen
 
 
-@measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ")
+@measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ", rises=True)
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INSQ: the expected gain per document of a user who wants T, whatever was found above.
 
@@ -99,7 +99,7 @@ def BPM(
     return divided(hits.only(kept).sum(above[kept] / (high - low)), limit)
 
 
-@measure(source="Moffat et al., TOIS 2013; cwl_eval NDCG-k")
+@measure(source="Moffat et al., TOIS 2013; cwl_eval NDCG-k", rises=True)
 def SDCG(
     rows: Rows,
     *,

@@ -20,10 +20,11 @@ from cupel_measures.explaining import pooling
 from cupel_measures.explaining.subject import Series, Subject, as_data, cutoff_of, inners
 from cupel_measures.gains import table
 from cupel_measures.measure import Measure
-from cupel_measures.model import Floats
+from cupel_measures.model import Aspect, Floats
 from cupel_measures.reading.joining import join
 from cupel_measures.rows import divided
 from cupel_measures.syntax import MeasureError
+from cupel_measures.understandability import probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def _judgments(subject: Subject, measure: Measure, highest: Floats | str) -> Jud
     if isinstance(highest, str):
         return Judgments(cutoff, unjudged, as_lowest, None, None, None, highest)
     as_highest = Series.of(measure, highest)
-    bounds = (as_lowest, as_highest) if rises(measure, subject) else (None, None)
+    bounds = (as_lowest, as_highest) if rises(measure, subject.qrels.aspects) else (None, None)
     return Judgments(cutoff, unjudged, as_lowest, as_highest, *bounds)
 
 
@@ -92,24 +93,34 @@ def _seen(subject: Subject, measure: Measure) -> Iterable[str]:
     return [pooling.SUBTOPICS] if measure.declaration.subtopics else subject.aspects_of(measure)
 
 
-def rises(measure: Measure, subject: Subject) -> bool:
-    """Whether a better label of a retrieved document never lowers the value, with these parameters."""
-    arguments = measure.arguments
+def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
+    """Whether a better label of a retrieved document never lowers the value, with these parameters.
+
+    Judged-only measures see other ranks where a document is judged. Observed classes depend on all labels.
+    Gains may be given that fall along a scale. What is beyond one aspect's cutoff, and not the other's, would
+    join its recall base alone.
+    """
+    arguments, of = measure.arguments, inners(measure)
     if (
         not measure.declaration.rises
         or arguments.get("judged_only")
         or arguments.get("label_set") == "observed"
     ):
         return False
-    return _gains_rise(measure, subject) and all(rises(one, subject) for one in inners(measure))
+    if measure.declaration.combination == "classes" and any(one.arguments.get("gains") for one in of):
+        return False
+    alike = len({cutoff_of(one) for one in of}) <= 1
+    return alike and _gains_rise(measure, aspects) and all(rises(one, aspects) for one in of)
 
 
-def _gains_rise(measure: Measure, subject: Subject) -> bool:
-    """Whether `gains=`, if any are given, don't fall along the scale."""
+def _gains_rise(measure: Measure, aspects: Sequence[Aspect]) -> bool:
     gains = measure.arguments.get("gains")
-    if gains is None:
-        return True
-    return all((np.diff(table(aspect, gains)) >= 0).all() for aspect in subject.qrels.aspects)
+    if "understandability" in measure.arguments:
+        by_aspect = dict(gains or ())
+        tables = [probabilities(aspect, by_aspect.get(aspect.name)) for aspect in aspects]
+    else:
+        tables = [table(aspect, gains) for aspect in aspects]
+    return all((np.diff(one) >= 0).all() for one in tables)
 
 
 def _mean(values: Floats) -> float:
