@@ -244,7 +244,7 @@ class Client:
         about: Sequence[str] = (),
         qrels: int | None = None,
     ) -> ExplanationsWanted:
-        """Have scores by `measures` (default: the plan) explained, by jobs: `watch_job` tells when each is done.
+        """Have scores by `measures` (default: the plan) explained, by jobs: `watch_job` tells of each.
 
         about: some of ties, judgments, scale, parts, profiles (default: all). Asking again changes nothing.
         """
