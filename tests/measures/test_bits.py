@@ -9,10 +9,11 @@ import numpy as np
 
 TESTS = Path(__file__).parents[1]
 SCRIPT = """
-import hashlib, random
+import hashlib, json, random
 from cupel_measures.evaluating import evaluate
+from cupel_measures.explaining import explain
 from cupel_measures.grammar import parse_many
-from making import joined_of, qrels_of, scale
+from making import joined_of, qrels_of, ranking_of, scale
 
 draw = random.Random(7)
 documents = [f"d{i}" for i in range(400)]
@@ -34,6 +35,10 @@ measures = parse_many(
 )
 values = evaluate(qrels, joined_of(run, qrels), measures).values
 print(hashlib.sha256(b"".join(values[m].tobytes() for m in measures)).hexdigest(), len(measures))
+tied = ranking_of({topic: {d: score // 0.05 for d, score in of.items()} for topic, of in run.items()})
+measures = parse_many("AP nDCG DCG RR F@9 ERR GMAP CAM(of=AP) MM(of=RBP) TOMA(of=nDCG) NLRE alpha_nDCG@20")
+told = {str(measure): one.as_data() for measure, one in explain(qrels, tied, measures).items()}
+print(hashlib.sha256(json.dumps(told).encode()).hexdigest())
 """
 
 

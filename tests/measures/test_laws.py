@@ -300,6 +300,43 @@ class TestExplanations:
             if tried == 1000:
                 assert (ties.range_by, ties.standard_error) == ("exact", None)
 
+    @given(
+        judged=st.tuples(grades, labels),
+        order=st.lists(documents, unique=True, max_size=4),
+        draw=st.randoms(),
+    )
+    @settings(max_examples=40, deadline=None)
+    def test_bounds_hold_whatever_the_unjudged_documents_are(
+        self, judged: tuple[dict[str, int], dict[str, int]], order: list[str], draw: random.Random
+    ) -> None:
+        """Every document of the run without a label gets any, or none; only those down to the cutoff do."""
+        known = {aspect: {"1": of} for aspect, of in zip(ASPECTS, judged, strict=True)}
+        qrels, run = qrels_of(known), {"1": ranked(*order)}
+        measures = [one for one in ALL if not one.declaration.subtopics and "observed" not in one.text]
+        told = explain(qrels, ranking_of(run), measures, about=["judgments"])
+        bounded = [one for one in measures if told[one].told["judgments"].least is not None]
+        names = {one.declaration.name for one in bounded}
+        assert names >= {"P", "RR", "RBP", "gRBP", "DCG", "ERR", "Success", "gP", "RBTO"}
+        for cutoff in {told[one].told["judgments"].cutoff for one in bounded}:
+            of_cutoff = [one for one in bounded if told[one].told["judgments"].cutoff == cutoff]
+            for _ in range(6):
+                labelled = {a: _completed(a, of, order[:cutoff], draw) for a, of in known.items()}
+                possible = qrels_of(labelled)
+                found = evaluate(possible, joined_of(run, possible), of_cutoff).values
+                for measure in of_cutoff:
+                    part = told[measure].told["judgments"]
+                    low, high = part.least.by_topic[0], part.greatest.by_topic[0]
+                    assert low - 1e-12 <= found[measure][0] <= high + 1e-12, measure
+
+
+def _completed(
+    aspect: Aspect, known: dict[str, dict[str, int]], order: list[str], draw: random.Random
+) -> dict[str, dict[str, int]]:
+    """The judgments of the first topic, with some label or none for each document of `order` without one."""
+    of = known["1"]
+    chosen = {d: draw.randint(-1, len(aspect.labels) - 1) for d in order if d not in of}
+    return {"1": {**of, **{document: label for document, label in chosen.items() if label >= 0}}}
+
 
 COMBINED: dict[str, Callable[[int, int], int]] = {
     "euclidean": lambda a, b: a * a + b * b,

@@ -51,8 +51,7 @@ def warning(measure: Measure, aspects: Sequence[Aspect]) -> str | None:
     if asked in OPERATIONS[found]:
         return None
     kind = "ordinal" if found == "ordinal" else "neither interval nor ordinal"
-    allowed = ", ".join(OPERATIONS[found])
-    return f"{measure}: its scale is {kind}, and a {asked} over topics asks for more; it allows {allowed}"
+    return f"{measure}: a {asked} over topics asks for more than its scale gives, which is {kind}"
 
 
 def scale_type_in(measure: Measure, aspect: Aspect) -> ScaleType:

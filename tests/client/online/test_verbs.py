@@ -107,9 +107,7 @@ def test_online_scores_are_those_of_the_offline_command_to_the_last_bit(
 
 def test_a_board_says_where_its_scale_does_not_give_a_mean(organiser, judged: str) -> None:
     warned = organiser("leaderboard", judged, "-m", "nDCG@10").stderr
-    assert (
-        "nDCG@10: its scale is neither interval nor ordinal, and a mean over topics asks" in warned
-    )
+    assert "nDCG@10: its scale is neither interval nor ordinal, and a mean over topics asks" in warned
     organiser("track", "change", judged, "-m", "nDCG@10 P@10")
     organiser("watch", judged)
     fine = organiser("leaderboard", judged, "-m", "P@10")

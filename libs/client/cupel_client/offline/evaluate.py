@@ -8,12 +8,15 @@ from pathlib import Path
 import click
 
 from cupel_client.cli import NEGATIVE, SERVICE_FAILED
-from cupel_client.offline import reports, verdicts
+from cupel_client.offline import verdicts
 from cupel_client.offline.files import InputFile, first_row, looks_like_qrels, unreadable
+from cupel_client.offline.formats import EXPLAINING, PRINTERS
 from cupel_client.offline.names import names_of
 from cupel_client.offline.processes import each
+from cupel_client.offline.reports import Report
 from cupel_client.offline.scoring import DEEPEST, Job, score
 from cupel_client.output import format_option, printable
+from cupel_measures.explaining import ABOUT
 from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar import parse_many
 from cupel_measures.profiles import PROFILES
@@ -35,7 +38,12 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
         return name, InputFile().convert(file, param, ctx)
 
 
-@click.command()
+TOLD = "\b\nWhat --explain tells of each value, in a table or as json:\n" + "\n".join(
+    f"  {name:<10} {sentence}" for name, sentence in ABOUT.items()
+)
+
+
+@click.command(epilog=TOLD)
 @click.argument(
     "files",
     nargs=-1,
@@ -52,6 +60,13 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
     "--aspect", "aspects", multiple=True, type=AspectFile(), help="A plain qrels file of an aspect."
 )
 @click.option("--depth", type=click.IntRange(1, DEEPEST), help="Cut rankings at this many documents first.")
+@click.option(
+    "--explain",
+    "parts",
+    multiple=True,
+    type=click.Choice([*ABOUT, "all"]),
+    help="Tell more of each value, as listed below; may be given several times.",
+)
 @click.option("--jobs", type=click.IntRange(1), help="Processes to use (default: all cores).")
 @format_option("trec_eval")
 def evaluate(
@@ -61,6 +76,7 @@ def evaluate(
     profile: str | None,
     aspects: tuple[tuple[str, Path], ...],
     depth: int | None,
+    parts: tuple[str, ...],
     jobs: int | None,
     form: str,
 ) -> None:
@@ -77,22 +93,25 @@ def evaluate(
       cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP(rel=2)"
       cupel evaluate collection.yaml runs/*.gz -m "TOMA(of=nDCG@10) CAM(of=nDCG@10)"
       cupel evaluate --aspect relevance=rel.txt --aspect quality=q.txt run.txt --format jsonl --per-topic
+      cupel evaluate qrels.txt run.txt -m nDCG@10 --explain ties --explain judgments
     """
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if not runs:
         raise click.UsageError("there is no run to score: QRELS comes first, then the runs")
+    if parts and form not in EXPLAINING:
+        raise click.UsageError(f"--explain goes with --format {' or '.join(EXPLAINING)}, not with {form}")
     names = names_of(runs)
     collection = read(qrels, aspects, runs)
     if profile is not None:
         collection = replace(collection, profile=PROFILES[profile])
     job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
-    ranked = form == "table" and len(runs) > 1
-    job = replace(job, exact=len(job.measures) if form == "json" else int(ranked))
+    exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
+    job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
-    report = reports.Report(collection, job, found, per_topic, official)
-    reports.PRINTERS[form](report)
+    report = Report(collection, job, found, per_topic, official)
+    PRINTERS[form](report)
     _tell(report)
     if lost := [name for name in names if name not in found]:
         click.echo(
@@ -144,7 +163,7 @@ def _usual(collection: Collection) -> str:
     return f"nDCG@10 {each} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
 
 
-def _tell(report: reports.Report) -> None:
+def _tell(report: Report) -> None:
     """Say on standard error what was refused and why, and in short what is worth knowing."""
     for name, one in report.refused.items():
         _say(one.findings, str(one.path))

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
 from cupel_measures.evaluating import aggregate, check, evaluate, exact_means
+from cupel_measures.explaining import explain
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.grammar import Measure, parse
 from cupel_measures.model import Floats, Joined, Qrels, Run
@@ -25,8 +27,9 @@ UNJUDGED = parse("Unjudged@10")
 @dataclass(frozen=True)
 class Job:
     """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
-    longer. exact: the first so many measures are wanted exactly, too, where they can be. measures are texts,
-    and profile a name: the job may be sent to other processes."""
+    longer. exact: the first so many measures are wanted exactly, too, where they can be. explain: what is to
+    be told of each value (explaining.ABOUT). measures are texts, and profile a name: the job may be sent to
+    other processes."""
 
     qrels: Qrels
     measures: tuple[str, ...]
@@ -34,6 +37,7 @@ class Job:
     depth: int | None = None
     story: bool = False
     exact: int = 0
+    explain: tuple[str, ...] = ()
 
     @cached_property
     def parsed(self) -> tuple[Measure, ...]:
@@ -63,6 +67,8 @@ class Scored:
     unjudged: float | None = None
     """Share of the first 10 ranks without a judgment for the first aspect, over all topics."""
     exact: Mapping[Measure, Fraction] = field(default_factory=dict)
+    explanations: tuple[Mapping[str, Any], ...] = ()
+    """Per measure of the job what was to be told, as plain values; empty where nothing was."""
 
 
 def score(path: Path, job: Job) -> Scored:
@@ -70,7 +76,7 @@ def score(path: Path, job: Job) -> Scored:
     profile = profiles.find(job.profile)
     run: Run | None = None
     try:
-        if job.story:
+        if job.story or job.explain:
             run = read_run(path, depth=job.depth)
             run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
             if run.findings.refused:
@@ -91,7 +97,21 @@ def score(path: Path, job: Job) -> Scored:
     if run is None:
         return Scored(path, _strangers(joined, path), values, means, missing, exact=exact)
     (unjudged,) = evaluate(job.qrels, joined, [UNJUDGED]).aggregates().values()
-    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged, exact)
+    told = _explained(run, job) if job.explain else ()
+    story = run.tag, digest(run.ranking), unjudged
+    return Scored(path, run.findings, values, means, missing, *story, exact, told)
+
+
+def _explained(run: Run, job: Job) -> tuple[Mapping[str, Any], ...]:
+    found = explain(
+        job.qrels,
+        run.ranking,
+        job.parsed,
+        profile=profiles.find(job.profile),
+        depth=job.depth,
+        about=job.explain,
+    )
+    return tuple(found[measure].as_data() for measure in job.parsed)
 
 
 def _strangers(joined: Joined, path: Path) -> Findings:

@@ -89,8 +89,13 @@ class Orders:
         order = np.lexsort((*(-key[documents] for key in reversed(keys)), self.group))
         return order, documents[order]
 
-    def counted(self, topic: int) -> bool:
-        """Whether a topic has so few orders that all of them are looked at."""
+    @cached_property
+    def few(self) -> frozenset[int]:
+        """Topics that have so few orders that all of them are looked at."""
+        topics = np.flatnonzero(self.topics).tolist()
+        return frozenset(topic for topic in topics if self._has_few(topic))
+
+    def _has_few(self, topic: int) -> bool:
         orders = 1
         for first, last, members in self._groups(topic):
             orders *= math.perm(last - first + 1, min(members, SHUFFLES))  # the least is enough here
@@ -130,7 +135,7 @@ class Orders:
         groups = self._groups(topic)
         tied = self.tied[slice(*np.searchsorted(self.tied, [begin, end]))] - begin
         shuffles = islice(_shuffles(groups, [seed, topic]), SHUFFLES)
-        ways: Iterator[Any] = _all_orders(groups) if self.counted(topic) else shuffles
+        ways: Iterator[Any] = _all_orders(groups) if topic in self.few else shuffles
         while chosen := list(islice(ways, number)):
             ranks = np.repeat(self.whole.rank[None, begin:end], len(chosen), axis=0)
             ranks[:, tied] = chosen

@@ -13,6 +13,7 @@ from cupel_measures.explaining.subject import Series, Subject, as_data, cutoff_o
 from cupel_measures.measure import Measure
 from cupel_measures.model import NEGATIVE, Aspect, Floats, Ints, Label
 from cupel_measures.multiaspect import Classes, class_table, inner, weighted
+from cupel_measures.pool import Mask
 from cupel_measures.registry import Combination
 from cupel_measures.rows import Hits, divided
 from cupel_measures.understandability import component
@@ -165,14 +166,14 @@ def _by_class(subject: Subject, measure: Measure) -> ByClass:
     cutoff, hits = cutoff_of(measure), Hits.of(subject.joined)
     bands = _bands(cutoff, int(subject.joined.retrieved.max(initial=1)))
     hits = hits.within(cutoff)
-    hits = hits.only((found.labels[:, hits.document] >= NEGATIVE).any(axis=0))
-    distances: Ints = np.array(found.distance_of)[found.which[hits.document]]
+    hits = hits.only(_judged(found)[hits.document])
+    distances = np.array(found.distance_of)[found.which[hits.document]]
     rows = []
     tuples = _tuples(subject, found, arguments)
     for distance, weight in zip(found.distances, found.weights, strict=True):
         if of_class := sorted(tuples.get(distance, ()), reverse=True):
             labels = tuple(_named(one, aspects) for one in of_class)
-            documents = _counted(hits.only(np.equal(distances, distance)), bands)
+            documents = _counted(hits.only(np.asarray(distances == distance)), bands)
             rows.append(Class(_distance(of_class[0], aspects, arguments), weight, labels, documents))
     retrieved = np.stack(
         [np.clip(subject.joined.retrieved - first + 1, 0, last - first + 1) for first, last in bands], axis=1
@@ -184,7 +185,7 @@ def _tuples(subject: Subject, found: Classes, arguments: dict[str, Any]) -> dict
     """The possible tuples of label indices by their distance; where they are too many, those of documents."""
     qrels, name = subject.qrels, arguments["label_set"]
     aspects = [qrels.aspects[qrels.aspect_index(one)] for one in found.names]
-    judged = np.unique(found.which[(found.labels >= NEGATIVE).any(axis=0)]).tolist()
+    judged = np.unique(found.which[_judged(found)]).tolist()
     possible: Iterable[tuple[int, ...]] = (found.tuples[place] for place in judged)
     if name == "cartesian" and math.prod(len(aspect.labels) for aspect in aspects) <= MOST_TUPLES:
         possible = product(*(range(len(aspect.labels)) for aspect in aspects))
@@ -197,6 +198,11 @@ def _tuples(subject: Subject, found: Classes, arguments: dict[str, Any]) -> dict
     for one in possible:
         by_distance.setdefault(distance_of(one, table, arguments["distance"]), []).append(one)
     return by_distance
+
+
+def _judged(found: Classes) -> Mask:
+    """bool[D]: documents that are judged for one of the aspects at least."""
+    return np.asarray((found.labels >= NEGATIVE).any(axis=0))
 
 
 def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, ...]:

@@ -112,7 +112,7 @@ class _Known:
         unknown = [
             topic
             for topic in np.flatnonzero(orders.topics).tolist()
-            if (not exact[topic] and (not bounded or orders.counted(topic)))
+            if (not exact[topic] and (not bounded or topic in orders.few))
             or (closed is None and greatest[topic] > least[topic])
         ]
         return cls(measure, least, greatest, exact, bounded, closed, unknown)
@@ -140,9 +140,9 @@ def _extreme(subject: Subject, orders: Orders, measure: Measure, keys: Keys, *, 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PartByPart(View):
-    """Shows a mean of scores each of them in the worst, or the best, order for it alone.
+    """Gives a mean of scores each of them as in the worst, or the best, order for that score alone.
 
-    Where one order is that for all, the mean is its extreme, else an outer bound.
+    Where one order is so for all of them, the mean is that of the order; else it is an outer bound.
     """
 
     orders: Orders
@@ -191,9 +191,7 @@ def _try(subject: Subject, orders: Orders, wanted: Mapping[Measure, Sequence[int
             for topic in set(wanted[measure]) & number.keys():
                 found[measure][topic].append(values[: number[topic], topic])
     return {
-        measure: {
-            topic: _Trial(np.concatenate(values), orders.counted(topic)) for topic, values in of.items()
-        }
+        measure: {topic: _Trial(np.concatenate(values), topic in orders.few) for topic, values in of.items()}
         for measure, of in found.items()
     }
 
