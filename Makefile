@@ -46,8 +46,9 @@ check: $(READY)  ## check formatting, lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: $(READY)  ## measure reading beside pytrec_eval, the service under load, and its recovery (some twenty minutes)
+bench: $(READY)  ## measure reading and scoring beside their peers, the service under load, its recovery (half an hour)
 	@$(BIN)/python tests/bench/reading.py
+	@$(BIN)/python tests/bench/measures.py
 	@$(BIN)/python tests/bench/service.py
 	@$(BIN)/python tests/bench/recovery.py
 

@@ -10,6 +10,7 @@ Bpref}, except those of a warm worker. No figure fails anything: they are printe
 
 import argparse
 import gc
+import inspect
 import json
 import os
 import statistics
@@ -243,7 +244,7 @@ class Outcome:
 
 
 def run_process(what: Callable[..., None], *arguments: Path | str) -> Outcome:
-    command = [sys.executable, __file__, "--process", what.__name__, *map(str, arguments)]
+    command = [sys.executable, inspect.getfile(what), "--process", what.__name__, *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
     assert process.stdout is not None

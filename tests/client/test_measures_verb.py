@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cupel_client.cli import VERBS, cli
-from cupel_measures.registry import DECLARATIONS, NAMES
+from cupel_measures.grammar import all_declarations
+from cupel_measures.reference import Page, families, family_of
+from cupel_measures.registry import DECLARATIONS, NAMES, Declaration
 
 
 def cupel(*arguments: str) -> Result:
@@ -30,14 +33,117 @@ def test_every_declared_measure_is_listed() -> None:
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_name_has_a_page_with_its_parameters(name: str) -> None:
-    page = cupel("measures", name)
-    declaration = NAMES[name][0]
-    assert page.exit_code == 0
-    assert declaration.documentation in page.stdout
-    assert declaration.source in page.stdout
+    done = cupel("measures", name)
+    declaration, shown = NAMES[name][0], one_line(done.stdout)
+    page = Page(declaration)
+    assert done.exit_code == 0
+    for told in (*page.paragraphs, *page.caveats, declaration.source, *declaration.exempt.values()):
+        assert one_line(told) in shown
+    for run in (run for example in page.examples for run in example.runs):
+        assert all(
+            f"{value.measure} {value.printed} = {value.derivation}" in shown
+            for value in run.values
+            if value.derivation
+        )
     for parameter in declaration.parameters.values():
-        assert f"  {parameter.name} " in page.stdout
-        assert parameter.kind.expects in page.stdout
+        assert f"  {parameter.name} " in done.stdout
+        assert parameter.kind.expects in shown
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
+def test_every_measure_is_documented_in_full(declaration: Declaration) -> None:
+    page, family = Page(declaration), family_of(declaration)
+    assert page.formulas
+    assert len(page.scale.split()) > 2
+    told = " ".join([declaration.documentation, *family.introduction])
+    for name in set(declaration.parameters) - EVERYWHERE:
+        assert re.search(rf"(?<![A-Za-z_]){name}(?![A-Za-z_])", told), name
+
+
+EVERYWHERE = {"cutoff", "rel", "aspect", "judged_only", "aspects", "weights"}
+"""Parameters of so many measures that the head of the reference page tells of them."""
+
+
+READINGS = [
+    (1, "MM", "equation 6"),
+    (2, "TOMA", "label_set"),
+    (3, "TOMA", "positive"),
+    (4, "TOMA", "computed exactly"),
+    (8, "SBTO", "ascending"),
+    (9, "gR", "normalised"),
+    (10, "RBTO", "neither"),
+    (13, "uRBP", "depth"),
+    (13, "H", "rank 10"),
+    (14, "uRBP", "strict"),
+    (18, "NLRE", "swap"),
+    (19, "NLRE", "with_positions"),
+    (20, "NWCS", "0"),
+    (21, "WHAM", "of_means"),
+    (23, "ERR_IA", "R(r)"),
+    (24, "NRBP", "literal"),
+]
+"""Readings of measures (specification, section 9), and the option or the words by which they are told."""
+
+
+@pytest.mark.parametrize(("row", "name", "told"), READINGS)
+def test_readings_are_explained_where_their_option_is(row: int, name: str, told: str) -> None:
+    [paragraph, *_] = [
+        one for one in map(one_line, Page(DECLARATIONS[name]).paragraphs) if re.search(rf"\brow {row}\b", one)
+    ]
+    assert told in paragraph
+
+
+def test_the_list_has_a_heading_for_each_family_and_can_be_one_family() -> None:
+    listed = cupel("measures").stdout
+    assert all(one.title in listed for one in families())
+    only = cupel("measures", "--family", "diversity").stdout
+    assert "StRecall[@k]" in only
+    assert "nDCG[@k]" not in only.replace("alpha_nDCG[@k]", "")
+    data = json.loads(cupel("measures", "--family", "ideals", "--format", "json").stdout)
+    assert [one["name"] for one in data] == ["Compat", "Q"]
+    assert cupel("measures", "nDCG", "--family", "ideals").exit_code == 2
+
+
+@pytest.mark.parametrize("name", sorted(DECLARATIONS))
+def test_a_page_is_not_wide(name: str) -> None:
+    lines = cupel("measures", name).stdout.splitlines()
+    assert max(map(len, lines)) <= 110
+    assert max(len(line) for line in lines if not line.startswith(" " * 4)) <= 100
+
+
+def test_a_scale_type_that_depends_is_told_by_its_rule() -> None:
+    assert "Interval for p = 1/2, ordinal below, neither above" in cupel("measures", "RBP").stdout
+    assert "neither: allows median, ranks, Kruskal-Wallis" in cupel("measures", "AP").stdout
+
+
+def test_a_worked_example_can_be_written_and_scored(tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    written = cupel("measures", "uRBP", "--example", str(folder))
+    [line] = written.stdout.splitlines()
+    verb, *arguments = shlex.split(line)
+    assert verb == "cupel"
+    assert "0.2000" in cupel(*arguments).stdout
+    again = cupel("measures", "uRBP", "--example", str(folder))
+    assert again.exit_code == 2
+    assert "File exists" in again.stderr
+    assert cupel("measures", "--example", str(folder)).exit_code == 2
+
+
+def test_the_reference_page_is_what_the_measures_declare(root: Path) -> None:
+    made = cupel("measures", "--format", "markdown").stdout
+    committed = (root / "libs/measures/MEASURES.md").read_text()
+    assert committed == made, "run: cupel measures --format markdown > libs/measures/MEASURES.md"
+
+
+def test_links_of_the_reference_page_lead_to_its_headings() -> None:
+    made = cupel("measures", "--format", "markdown").stdout
+    headings = {one.lower() for one in re.findall("^#+ (.*)$", made, re.M)}
+    assert set(re.findall(r"\]\(#([^)]*)\)", made)) <= headings
+    assert "### nDCG\n" in cupel("measures", "nDCG", "--format", "markdown").stdout
 
 
 def test_without_an_aspect_there_is_no_threshold_of_one() -> None:
@@ -59,6 +165,11 @@ def test_formats_for_programs_agree() -> None:
     assert [row["name"] for row in rows] == [one["name"] for one in data]
     one = json.loads(cupel("measures", "AP", "--format", "json").stdout)
     assert one["documentation"] == DECLARATIONS["AP"].documentation
+    assert one["formulas"][0].startswith("AP@k = 1/R * sum")
+    assert len(one["caveats"]) == 1
+    [first] = one["examples"]
+    assert first["runs"][0]["values"][0]["value"] == 0.805556
+    assert (one["exact"], one["family"]) == (True, "ranked")
     assert one["bounds"] == [0.0, 1.0]
     (rel,) = [parameter for parameter in one["parameters"] if parameter["name"] == "rel"]
     assert (rel["needed"], rel["default"]) == (False, None)

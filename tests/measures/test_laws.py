@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, groupby, permutations, product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cupel_measures import evaluating
 from cupel_measures import parameters as kinds
 from cupel_measures.evaluating import evaluate
 from cupel_measures.explaining import explain, orders
@@ -203,12 +205,15 @@ def _places(qrels: Qrels, document: str) -> list[int]:
     return [i for i in range(qrels.offsets[0], qrels.offsets[1]) if qrels.documents[i] == document]
 
 
-@given(collections(), st.lists(runs(), min_size=2, max_size=4))
+@given(collections(), st.lists(runs(), min_size=2, max_size=4), st.sampled_from([1, 7, evaluating.PART]))
 @settings(max_examples=40, deadline=None)
-def test_scores_are_the_same_bits_alone_and_in_any_batch(qrels: Qrels, several: list[Scored]) -> None:
+def test_scores_are_the_same_bits_alone_and_in_any_batch(
+    qrels: Qrels, several: list[Scored], part: int
+) -> None:
     measures = _possible(qrels)
     joined = [joined_of(run, qrels) for run in several]
-    together = evaluate(qrels, Joined.stack(joined), measures)
+    with mock.patch.object(evaluating, "PART", part):  # a few hits at once, so that the stack is cut
+        together = evaluate(qrels, Joined.stack(joined), measures)
     turned = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1])
     for place, one in enumerate(joined):
         alone = evaluate(qrels, one, measures)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def test_what_a_dead_child_left_behind_is_ended_before_it_starts_again(supervise
 def test_a_child_that_can_not_live_ends_the_service_with_its_reason(supervise: Start) -> None:
     output, _ = supervise("raise SystemExit('no such table')", WAIT).communicate(timeout=60)
     assert output.count("child0 | no such table") == 5
-    assert "gave up: child0 ended with exit code 1 after 0 s, 5 times in a row" in output
+    assert re.search(r"gave up: child0 ended with exit code 1 after \d+ s, 5 times in a row", output)
 
 
 def test_a_child_that_came_up_once_is_started_again_for_ever(supervise: Start, tmp_path: Path) -> None:

@@ -113,15 +113,21 @@ def alpha_nDCG(
 ) -> Floats:
     """Normalised discounted gain of novelty: what a document repeats counts less, by subtopic.
 
-    alpha_nDCG@k = alpha_DCG@k / alpha_DCG@k of an ideal ranking, alpha_DCG@k = sum over r <= k of
-    NG(r) / log2(1 + r), NG(r) = sum over the document's subtopics of (1 - alpha)^C(r-1), where C(r-1)
-    documents above are relevant to the same subtopic. `alpha` is the chance that one document on a
-    subtopic is enough; at 0 repetition is no loss.
+        alpha_nDCG@k = alpha_DCG@k / alpha_DCG@k of an ideal ranking
+        alpha_DCG@k = sum over r <= k of NG(r) / log2(1 + r)
+        NG(r) = sum over the document's subtopics of (1 - alpha)^C(r-1)
 
-    The best ranking is too costly to find, so the ideal is greedy: of the judged documents not yet taken,
-    always the one of the largest gain (ties, to 12 decimals: the largest document id). It is not always
-    the best, so a ranking may score slightly above 1. Such values are left as they are; `cap=True` makes
-    them 1. A topic without a relevant document scores 0.
+    C(r-1) documents above are relevant to the same subtopic. `alpha` is the chance that one document on a
+    subtopic is enough; at 0 repetition is no loss. The best ranking is too costly to find, so the ideal is
+    greedy: of the judged documents not yet taken, always the one of the largest gain (ties, to 12 decimals:
+    the largest document id).
+
+    Caveat: the greedy ideal is not always the best, so a ranking may score slightly above 1. Such values are
+    left as they are; `cap=True` makes them 1.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: alpha_nDCG@20 0.812054 = (1 + 1.5/log2(3) +
+    1.5/log2(5) + 0.5/log2(7)) / (2 + 1.5/log2(3) + 0.5/log2(4) + 0.5/log2(5)), alpha_nDCG@3 0.608934 = (1 +
+    1.5/log2(3)) / (2 + 1.5/log2(3) + 0.5/log2(4)).
     """
     return _over_ideal(rows, by_log, rel, alpha, cutoff, cap)
 
@@ -142,10 +148,19 @@ def alpha_DCG(
 ) -> Floats:
     """Discounted gain of novelty, by default over that of a ranking no collection could better.
 
-    The sum over r <= k of NG(r) / log2(1 + r), divided by m * sum over r <= k of (1 - alpha)^(r-1) /
-    log2(1 + r), the value of documents that are each relevant to all m subtopics. This is ndeval's value,
+        alpha_DCG@k = (sum over r <= k of NG(r) / log2(1 + r))
+                      / (m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r))
+
+    What divides is the value of documents that are each relevant to all m subtopics. This is ndeval's value,
     but at k = 1, where ndeval forgets to divide. It needs a cutoff. `normalise=False` leaves the sum
-    undivided, and without upper bound: gains grow with the number of subtopics.
+    undivided, and without upper bound. NG is that of alpha_nDCG.
+
+    Caveat: few collections have such documents, so good rankings stay well below 1. Undivided, gains grow
+    with the number of subtopics, and topics with many weigh more in the mean.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: alpha_DCG(normalise=False) 2.770513 = 1 +
+    1.5/log2(3) + 1.5/log2(5) + 0.5/log2(7), alpha_DCG@3 0.450409 = (1 + 1.5/log2(3)) / (3 * (1 + 0.5/log2(3)
+    + 0.25/2)), alpha_DCG@20 0.599853.
     """
     if normalise:
         return _over_all_new(rows, by_log, rel, alpha, cutoff)
@@ -163,15 +178,22 @@ def ERR_IA(
 ) -> Floats:
     """Intent-aware expected reciprocal rank: the mean over subtopics of ERR, for binary judgments.
 
-    ERR of a subtopic = sum over r <= k of 1/r * R(r) * product over j < r of (1 - R(j)), where R is
-    `alpha` for a document that is relevant to it, else 0: the chance that the reader is satisfied and
-    stops. With the default of 1/2 that is (2^g - 1) / 2^gmax for labels 0 and 1. All m subtopics are
-    equally likely, so ERR_IA = alpha / m * sum over r <= k of NG(r) / r.
+        ERR of a subtopic = sum over r <= k of 1/r * R(r) * product over j < r of (1 - R(j))
+        ERR_IA(normalise=False)@k = mean of ERR over the m subtopics = alpha/m * sum over r <= k of NG(r) / r
+        ERR_IA@k = ERR_IA(normalise=False)@k / (alpha * sum over r <= k of (1 - alpha)^(r-1) / r)
 
-    By default this is divided by alpha * sum over r <= k of (1 - alpha)^(r-1) / r, what a ranking of
-    documents relevant to every subtopic would get: ndeval's value, but at k = 1, where ndeval forgets to
-    divide. That needs a cutoff. `normalise=False` gives the plain mean, at any depth; runs are ordered
-    alike. Equation 2 is printed without the factor R(r), and would have no bound (reading 23).
+    R is `alpha` for a document that is relevant to the subtopic, else 0: the chance that the reader is
+    satisfied and stops. With the default of 1/2 that is (2^g - 1) / 2^gmax for labels 0 and 1. All m
+    subtopics are equally likely. NG is that of alpha_nDCG.
+
+    The default divides by what a ranking of documents relevant to every subtopic would get: ndeval's value,
+    but at k = 1, where ndeval forgets to divide. That needs a cutoff. `normalise=False` gives the plain mean,
+    at any depth; runs are ordered alike. Equation 2 is printed without the factor R(r), and would have no
+    bound (register of readings, row 23).
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: ERR_IA(normalise=False) 0.368056 = 0.5 / 3 *
+    (1 + 1.5/2 + 1.5/4 + 0.5/6), ERR_IA@3 0.4375 = (1 + 1.5/2) / (3 * (1 + 0.5/2 + 0.25/3)), ERR_IA@20
+    0.530992.
     """
     if normalise:
         return _over_all_new(rows, by_rank, rel, alpha, cutoff)
@@ -194,8 +216,14 @@ def nERR_IA(
 ) -> Floats:
     """Normalised ERR_IA: divided by that of the topic's greedy ideal ranking.
 
-    The sum over r <= k of NG(r) / r, over the same sum of the ideal ranking of alpha_nDCG. As there, a value
-    may lie slightly above 1 because the ideal is greedy; `cap=True` makes it 1.
+        nERR_IA@k = (sum over r <= k of NG(r) / r) / (the same sum of the ideal ranking)
+
+    NG and the ideal ranking are those of alpha_nDCG.
+
+    Caveat: as the ideal is greedy, a value may lie slightly above 1; `cap=True` makes it 1.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: nERR_IA@20 0.726027 = (1 + 1.5/2 + 1.5/4 +
+    0.5/6) / (2 + 1.5/2 + 0.5/3 + 0.5/4).
     """
     return _over_ideal(rows, by_rank, rel, alpha, cutoff, cap)
 
@@ -214,10 +242,16 @@ def NRBP(
 ) -> Floats:
     """Novelty- and rank-biased precision, of a reader who goes on to the next document with chance `beta`.
 
-    NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r); the whole run counts.
-    With one subtopic and alpha = 0 it is RBP with p = beta. Equation 3 prints C(r) where the gain has
-    C(r-1), which is 1 - alpha times this value and never exceeds that; `literal=True` computes it so
-    (reading 24).
+        NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r)
+
+    The whole run counts. NG is that of alpha_nDCG. With one subtopic and alpha = 0 it is RBP with p = beta.
+
+    Equation 3 prints C(r) where the gain has C(r-1) (register of readings, row 24), which is 1 - alpha times
+    this value and never exceeds that; `literal=True` computes it so.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: NRBP 0.488281 = 0.75 / 3 * (1 + 1.5/2 + 1.5/8
+    + 0.5/32), NRBP(literal=True) 0.244141 = 0.5 * 0.75 / 3 * (1 + 1.5/2 + 1.5/8 + 0.5/32), NRBP(beta=0.8)
+    0.626368 = 0.6 / 3 * (1 + 1.5 * 0.8 + 1.5 * 0.8^3 + 0.5 * 0.8^5).
     """
     kept = 1.0 - float(alpha)
     found = (1.0 - kept * float(beta)) * _novelty_sum(rows, _by_power(beta), rel, alpha, None)
@@ -238,10 +272,17 @@ def nNRBP(
     beta: Continuation = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised NRBP: divided by that of the topic's greedy ideal ranking, the one of alpha_nDCG.
+    """Normalised NRBP: divided by that of the topic's greedy ideal ranking.
 
-    As there, a value may lie slightly above 1 because the ideal is greedy; `cap=True` makes it 1. A topic
-    without a relevant document scores 0, where ndeval has no number.
+        nNRBP = (sum over all ranks r of beta^(r-1) NG(r)) / (the same sum of the ideal ranking)
+
+    NG and the ideal ranking are those of alpha_nDCG. A topic without a relevant document scores 0, where
+    ndeval has no number.
+
+    Caveat: as the ideal is greedy, a value may lie slightly above 1; `cap=True` makes it 1.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: nNRBP 0.664894 = (1 + 1.5/2 + 1.5/8 + 0.5/32)
+    / (2 + 1.5/2 + 0.5/4 + 0.5/8).
     """
     return _over_ideal(rows, _by_power(beta), rel, alpha, None, cap)
 
@@ -250,8 +291,15 @@ def nNRBP(
 def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
     """Intent-aware average precision: the mean over the m subtopics of AP, each with its own R.
 
-    AP of a subtopic = 1/R * sum over ranks r of documents relevant to it of C(r) / r; all subtopics are
-    equally likely. A topic without a relevant document scores 0.
+        AP of a subtopic = 1/R * sum over ranks r of documents relevant to it of (relevant to it in 1..r) / r
+
+    All subtopics are equally likely.
+
+    Caveat: a subtopic counts the same with one relevant document as with a hundred, and documents that repeat
+    a subtopic are credited: it does not ask for novelty.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: AP_IA 0.597222 = ((1/1 + 2/2) / 2 + (1/2 +
+    2/4) / 2 + (1/4 + 2/6) / 2) / 3.
     """
     pairs = rows.pairs(rel)
     terms = (pairs.seen + 1) / pairs.hits.rank / pairs.size
@@ -262,7 +310,14 @@ def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
 def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """Intent-aware precision: the mean over the m subtopics of P@k.
 
-    Relevant (document, subtopic) pairs among the first k documents, divided by k m, however short the run.
+        P_IA@k = (relevant pairs of document and subtopic in 1..k) / (k m)
+
+    It divides so however short the run is.
+
+    Caveat: documents that repeat a subtopic are credited: it does not ask for novelty.
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: P_IA@3 0.333333 = (1 + 2 + 0) / (3 * 3),
+    P_IA@10 0.2 = (1 + 2 + 2 + 1) / (10 * 3).
     """
     found = rows.pairs(rel).hits.within(cutoff).number
     return divided(found / cutoff, rows.number(rel))
@@ -270,6 +325,12 @@ def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Float
 
 @measure(source="Zhai, Cohen and Lafferty, SIGIR 2003; ndeval strec", subtopics=True)
 def StRecall(rows: SubtopicRows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Subtopic recall: the share of the m subtopics that some document among the first k is relevant to."""
+    """Subtopic recall: the share of the m subtopics that some document among the first k is relevant to.
+
+        StRecall@k = (subtopics of documents 1..k) / m
+
+    Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: StRecall@3 0.666667 = 2/3, StRecall@10 1 =
+    3/3.
+    """
     pairs = rows.pairs(rel)
     return divided(pairs.hits.only(pairs.seen == 0).within(cutoff).number, rows.number(rel))

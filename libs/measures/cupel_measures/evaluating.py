@@ -1,7 +1,7 @@
 """Scoring: measures over joined rows, per topic, and their aggregates over topics."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -19,6 +19,9 @@ Values = TypeVar("Values")
 
 SCORING_VERSION = 1
 """Goes up only when the value of some measure may change; recorded with every score."""
+
+PART = 1 << 17
+"""Hits that are scored at once: what measures derive from them then stays in a processor's cache."""
 
 
 MOST_DIGITS = 2000
@@ -49,8 +52,17 @@ def evaluate(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> Score
 
     Raises MeasureError where the collection can't have a measure (an aspect it lacks, say).
     """
-    view = View(qrels, joined)
-    return Scores(len(qrels.topics), {one: _of_measure(view.score, qrels, one) for one in measures})
+    views = [View(qrels, part) for part in _parts(joined, len(qrels.topics))]
+    found = {one: np.concatenate([_of_measure(view.score, qrels, one) for view in views]) for one in measures}
+    return Scores(len(qrels.topics), found)
+
+
+def _parts(joined: Joined, topics: int) -> Iterator[Joined]:
+    """`joined` cut between runs, into parts of about PART hits."""
+    runs = len(joined.retrieved) // max(topics, 1)
+    rows = max(1, runs * PART // max(int(joined.offsets[-1]), 1)) * topics
+    for begin in range(0, max(len(joined.retrieved), 1), max(rows, 1)):
+        yield joined.part(begin, min(begin + rows, len(joined.retrieved)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Measures that put a ranking beside the ideal one, rank by rank."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cupel_measures import discounts
 from cupel_measures.model import Floats, Ints
@@ -8,42 +9,61 @@ from cupel_measures.parameters import Beta, Cutoff, GainTable, OneFlag, Persiste
 from cupel_measures.pool import Pool
 from cupel_measures.ranked import gain_table
 from cupel_measures.registry import measure
-from cupel_measures.rows import Hits, Rows, divided
+from cupel_measures.rows import Hits, Rows, divided, earlier
 
 
 @measure(source="Clarke et al., TOIS 2021; ir_measures Compat")
 def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> Floats:
     """Compatibility: the rank-biased overlap (RBO) of the ranking with an ideal one.
 
-    RBO = sum over depths i <= n of p^(i - 1) * (documents in the first i of both) / i, divided by the sum of
-    p^(i - 1); n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest
-    first; documents of equal gain stand in the order of the run, those it lacks last. `normalize`
-    divides by the ideal's RBO with itself, so that a perfect ranking scores 1.
+        RBO = sum over i <= n of p^(i - 1) * (documents in the first i of both) / i
+              / sum over i <= n of p^(i - 1)
+        Compat = RBO(run, ideal) / RBO(ideal, ideal)
+
+    n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest first;
+    documents of equal gain stand in the order of the run, those it lacks last. `normalize=False` leaves out
+    the division by the ideal's RBO with itself, which lets a perfect ranking score 1.
+
+    Caveat: only the order of gains counts, not their size.
+
+    Example: a=2 b=1 c=1 z=0; run x a c: Compat(p=0.5) 0.238095 = (1/2 * 1/2 + 1/4 * 2/3) / (1 + 1/2 + 1/4);
+    run a: Compat(p=0.5) 0.761905 = (1 + 1/2 * 1/2 + 1/4 * 1/3) / (1 + 1/2 + 1/4).
     """
-    hits, gain = rows.gains(rows.pool.aspect.gains)
+    hits, _ = rows.gains(rows.pool.aspect.gains)
     base = _ideal(rows.pool, rows.pool.aspect.gains)[0].number[rows.topic]
     depth = np.maximum(rows.retrieved, base)
     weights = discounts.power(float(p), np.arange(1, int(depth.max(initial=0)) + 1))
     overlap = _running(weights / np.arange(1, len(weights) + 1))
     # a document is in both from depth max(rank, place in the ideal) on
-    both = np.maximum(hits.rank, _ideal_places(rows, hits, gain))
+    both = np.maximum(hits.rank, _ideal_places(rows, hits))
     score = hits.sum(overlap[depth[hits.row]] - overlap[both - 1])
     if not normalize:
         return np.minimum(divided(score, _running(weights)[depth]), 1.0)
-    row = np.repeat(np.arange(rows.number), base)
-    place = np.arange(len(row)) - (np.cumsum(base) - base)[row]
-    best = np.bincount(row, overlap[depth[row]] - overlap[place], minlength=rows.number)
-    return np.minimum(divided(score, best), 1.0)
+    return np.minimum(divided(score, _with_itself(overlap, base, depth)), 1.0)
+
+
+def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
+    """float64[rows]: the overlap of an ideal of `base` documents with itself, down to `depth`."""
+    kinds, which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
+    base, depth = kinds
+    kind = np.repeat(np.arange(len(base)), base)
+    place = np.arange(len(kind)) - (np.cumsum(base) - base)[kind]
+    best = np.bincount(kind, overlap[depth[kind]] - overlap[place], minlength=len(base))
+    return np.asarray(best[which], dtype=np.float64)
 
 
 @measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
 def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
     """Q-measure: average precision that credits gains, against the ideal's at the same rank.
 
-    Sum over ranks i <= k with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i)), divided by R; n(i)
-    documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A cutoff
-    divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's, divides by R). `beta=0` is AP; `gains`
-    replaces the gain of some labels.
+        Q = 1/R * sum over ranks i with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i))
+
+    n(i) documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A
+    cutoff leaves out the ranks beyond it and divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's,
+    divides by R). `beta=0` is AP; `gains` replaces the gain of some labels.
+
+    Example: a=2 b=1 c=1 z=0; run x b a: Q 0.371429 = ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, Q@2 0.2 =
+    (1 + 1) / (2 + 3) / 2, Q(beta=0) 0.388889 = (1/2 + 2/3) / 3.
     """
     table = gain_table(rows, gains)
     hits, gain = rows.gains(table)
@@ -80,25 +100,19 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
     return found
 
 
-def _ideal_places(rows: Rows, hits: Hits, gain: Floats) -> Ints:
+def _ideal_places(rows: Rows, hits: Hits) -> Ints:
     """int64[n]: place of each hit in the ideal that orders equal gains as its row does."""
     pool, table = rows.pool, rows.pool.aspect.gains
 
-    def make() -> Ints:
+    def make() -> tuple[Ints, NDArray[np.integer]]:
+        """Of every document of the pool: how many others of its topic have a greater gain, and its level."""
         ideal, _ = _ideal(pool, table)
+        levels, level = np.unique(pool.gains(table), return_inverse=True)
+        level = level.astype(np.min_scalar_type(len(levels)))
         above = np.zeros(len(pool.labels), dtype=np.int64)
-        above[ideal.document] = ideal.count - _among_equals(ideal.row, pool.gains(table)[ideal.document])
-        return above
+        above[ideal.document] = ideal.count - 1 - earlier(ideal.row, level[ideal.document])
+        return above, level
 
-    greater: Ints = pool.once(("greater gains", table.tobytes()), make)
-    order = np.lexsort((-gain, hits.row))  # stable: equal gains stay in the order of ranks
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = _among_equals(hits.row[order], gain[order])
-    return greater[hits.document] + place
-
-
-def _among_equals(row: Ints, gain: Floats) -> Ints:
-    """int64[n]: place, from 1, of each among its neighbours of the same row and gain."""
-    index = np.arange(len(row))
-    starts = np.concatenate([[True], (row[1:] != row[:-1]) | (gain[1:] != gain[:-1])])[: len(row)]
-    return index - np.maximum.accumulate(np.where(starts, index, 0)) + 1
+    greater, level = pool.once(("greater gains", table.tobytes()), make)
+    places: Ints = greater[hits.document] + earlier(hits.row, level[hits.document]) + 1
+    return places

@@ -238,6 +238,19 @@ class Joined:
         rows = np.zeros(topics, dtype=np.int64), np.zeros(topics + 1, dtype=np.int64)
         return cls(*rows, nothing, nothing, nothing, nothing)
 
+    def part(self, begin: int, end: int) -> "Joined":
+        """Rows begin..end - 1; topics of the run that the qrels don't have are not counted."""
+        hits = slice(self.offsets[begin], self.offsets[end])
+        return Joined(
+            self.retrieved[begin:end],
+            self.offsets[begin : end + 1] - self.offsets[begin],
+            self.document[hits],
+            self.rank[hits],
+            self.first[hits],
+            self.last[hits],
+            self.profile,
+        )
+
     @classmethod
     def stack(cls, parts: Sequence["Joined"]) -> "Joined":
         """The rows of several runs, one after another. ValueError where their profiles differ."""

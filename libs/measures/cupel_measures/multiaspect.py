@@ -1,7 +1,6 @@
-"""Measures that combine aspects: by their scores (CAM, MM, WHAM) or by their labels (TOMA).
+"""Measures that combine aspects: by their scores (CAM, MM, WHAM) or by their labels (TOMA) (spec 3, 6.4).
 
-
-Spec 3.1-3.5, 6.4.
+s_a is the score of `of` under aspect a alone, p_a the weight of the aspect.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,8 +70,18 @@ def CAM(
 ) -> Floats:
     """Convex aggregation: the weighted mean of the scores that `of` gives under each aspect alone.
 
-    CAM = sum of p_a s_a; p_a = 1/n unless `weights` says otherwise. `of` may name a measure per aspect:
-    `CAM(of={relevance:nDCG,credibility:SetF})`.
+        CAM = sum over aspects a of p_a s_a
+
+    p_a = 1/n for n aspects unless `weights` says otherwise. `of` may name a measure per aspect:
+    `CAM(of={relevance:nDCG,credibility:SetF})`. Each takes the gains and the threshold of its aspect.
+
+    Caveat: a good score under one aspect makes up for a bad one under another, whether the same documents are
+    good or not: `TOMA` looks at documents.
+
+    Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
+    d1 d2 d3: nDCG 0.814567 = (1 + 3/log2(3) + 3/2) / (3 + 3/log2(3) + 1/2), nDCG(aspect=correctness) 1 = 1,
+    CAM(of=nDCG) 0.907284 = (0.8145671 + 1) / 2, CAM(of=nDCG,weights={correctness:0.3,relevance:0.7}) 0.870197
+    = 0.7 * 0.814567 + 0.3 * 1.
     """
     parts = weighted(view, aspects, weights)
     terms = np.stack([share * view.score(inner(of, aspect), aspect) for aspect, share in parts if share > 0])
@@ -95,7 +104,19 @@ def MM(
 ) -> Floats:
     """Multidimensional measure: the weighted harmonic mean of the scores of `of` under each aspect.
 
-    MM = (sum of p_a) / (sum of p_a / s_a), and 0 if a component of positive weight is 0.
+        MM = (sum of p_a) / (sum of p_a / s_a), 0 if any s_a is 0
+
+    p_a = 1/n for n aspects unless `weights` says otherwise; an aspect of weight 0 is left out. `of` may name
+    a measure per aspect.
+
+    The paper's Table 3 prints half of this value throughout (register of readings, row 1); equation 6 is what
+    is built.
+
+    Caveat: one aspect at 0 makes it 0, however good the others are.
+
+    Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
+    d1 d2 d3: MM(of=nDCG) 0.897809 = 2 / (1/0.814567 + 1/1); run d1 d3: AP 0.25 = 1/2 / 2,
+    AP(aspect=correctness) 1 = 1/1, MM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1); run d1: MM(of=AP) 0 = 0.
     """
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights) if share > 0]
     scores = np.stack([view.score(inner(of, aspect), aspect) for aspect, _ in parts])
@@ -112,12 +133,19 @@ def WHAM(
 ) -> Floats:
     """Weighted harmonic mean aggregation of the scores that `of` gives under each aspect alone.
 
-    WHAM = 1 / (sum of p_a / s_a), p_a = 1/n unless `weights` says otherwise; 0 if any score is 0, even
-    one of weight 0: there it differs from MM. `of` may name a measure per aspect.
+        WHAM = 1 / (sum of p_a / s_a), 0 if any s_a is 0
 
-    Over topics it is the mean of the lists' values. The paper's Table 3 combines the means of the
-    components instead (reading 21, of_means), which is no mean over topics: `wham_of_means` computes it
-    from the aggregates of the components, and no parameter does.
+    p_a = 1/n for n aspects unless `weights` says otherwise. A score of 0 counts even with weight 0: there it
+    differs from MM. `of` may name a measure per aspect.
+
+    Over topics it is the mean of the lists' values. The paper's Table 3 combines the means of the components
+    instead (register of readings, row 21, of_means), which is no mean over topics: `wham_of_means` computes
+    it from the aggregates of the components, and no parameter does. For CAM both are the same.
+
+    Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
+    d1 d3: WHAM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1), WHAM(of=AP,weights={correctness:0.8,relevance:0.2}) 0.625
+    = 1 / (0.2/0.25 + 0.8/1); run d1: WHAM(of=AP,weights={correctness:1,relevance:0}) 0 = 0,
+    MM(of=AP,weights={correctness:1,relevance:0}) 1 = 1 / (1/1).
     """
     parts = weighted(view, aspects, weights)
     scores = np.stack([view.score(inner(of, aspect), aspect) for aspect, _ in parts])
@@ -169,7 +197,9 @@ def weighted(
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
-    """That of `of` on the classes' weights; where it depends on them, they are known of all tuples only."""
+    """That of `of` on the weights of the classes, but neither where it depends on them and `label_set` is not
+    cartesian: they are then known of a collection's judgments only.
+    """
     of: Measure = given["of"]
     if of.declaration.scale != "depends":
         return of.declaration.scale
@@ -207,11 +237,31 @@ def TOMA(
 ) -> Floats:
     """Total order multi-aspect measure: `of` on documents graded by their distance to the best labels.
 
-    Label tuples at equal distance from the tuple of all best labels form a class; a class has a
-    weight, and `of` (any measure of one aspect) sees the weights as grades. Weightings of class c of
-    m, best first: `step1` m - c (default for graded measures), `top_half` 1 if c <= ceil(m/2) (default
-    for binary ones), `positive` 1 if c < m, or a list. `label_set` says which tuples exist: all
-    (`cartesian`), those that occur in the judgments (`observed`), or a set that the collection names.
+        TOMA = of(W(labels of document 1), ..., W(labels of document n))
+
+    Label tuples at equal distance from the tuple of all best labels form a class; a class has a weight W, and
+    `of` (any measure of one aspect) sees the weights as grades. Distances are those of the labels' places in
+    the `embedding` (0, 1, 2, ... unless the aspect or the parameter says otherwise): `euclidean`, `manhattan`
+    or `chebyshev`, computed exactly (register of readings, row 4).
+
+    Weightings of class c of m, best first: `step1` m - c (default for graded measures), `top_half` 1 if c <=
+    ceil(m/2) (default for binary ones), `positive` 1 if c < m, or a list of whole numbers. The paper's
+    example takes `top_half` and its experiments `positive` (row 3).
+
+    `label_set` says which tuples exist, and so which classes: all (`cartesian`), those that occur in the
+    judgments (`observed`), or a set that the collection names, as the paper's Table 3 needs (row 2). A judged
+    tuple outside the named set, and fewer than two classes, are refused. An unjudged document has weight 0,
+    even where the list gives the worst class more.
+
+    Caveat: by default each aspect counts by the number of its labels, as a longer scale has larger distances;
+    an `embedding` makes them alike.
+
+    In the example Manhattan distances 0 to 3 make four classes of weights 3, 2, 1, 0, and squared Euclidean
+    ones 0, 1, 2, 4, 5 five classes of weights 4 to 0.
+
+    Example: relevance 0..2, correctness 0..1; a=(2,0) b=(1,1) c=(0,1); run c a: TOMA(of=nDCG) 0.536418 = (1 +
+    3/log2(3)) / (3 + 3/log2(3) + 1/2), TOMA(of=nDCG,distance=manhattan) 0.601261 = (1 + 2/log2(3)) / (2 +
+    2/log2(3) + 1/2), TOMA(of=AP) 0.25 = 1/2 / 2, TOMA(of=AP,weighting=positive) 0.666667 = (1/1 + 2/2) / 3.
     """
     pool = weighed(
         view,

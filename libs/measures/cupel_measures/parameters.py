@@ -247,6 +247,8 @@ GainTable = Annotated[
         optional=True,
     ),
 ]
+Negatives = Annotated[str, Word("pooled or judged", ("pooled", "judged"))]
+"""What a negative grade is to measures that know documents in the pool without judgment."""
 AspectName = Annotated[str, Word("the name of an aspect")]
 AspectNames = Annotated[
     tuple[str, ...], Words("a list of different aspects, such as [relevance,credibility]")

@@ -68,18 +68,18 @@ class Pool:
         mask: Mask = self.once(("relevant", threshold), lambda: self.labels >= threshold)
         return mask
 
-    def nonrelevant(self, rel: int | None) -> Mask:
-        """bool[D]: judged non-relevant; a negative grade is not among them (trec_eval's bpref)."""
+    def nonrelevant(self, rel: int | None, negatives: str) -> Mask:
+        """bool[D]: judged non-relevant, with or without negative grades (see `graded`)."""
         threshold = self.threshold(rel)
-        make = lambda: self.graded & (self.labels < threshold)  # noqa: E731
-        mask: Mask = self.once(("nonrelevant", threshold), make)
+        make = lambda: self.graded(negatives) & (self.labels < threshold)  # noqa: E731
+        mask: Mask = self.once(("nonrelevant", threshold, negatives), make)
         return mask
 
-    @property
-    def graded(self) -> Mask:
-        """bool[D]: documents with a label that is no negative number."""
-        make = lambda: are_judged(self.aspect, self.labels, negatives_judged=False)  # noqa: E731
-        mask: Mask = self.once("graded", make)
+    def graded(self, negatives: str) -> Mask:
+        """bool[D]: documents with a label; a negative one counts where `negatives` are "judged"."""
+        judged = negatives == "judged"
+        make = lambda: are_judged(self.aspect, self.labels, negatives_judged=judged)  # noqa: E731
+        mask: Mask = self.once(("graded", judged), make)
         return mask
 
     def count(self, mask: Mask) -> Ints:

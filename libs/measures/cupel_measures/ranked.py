@@ -1,4 +1,8 @@
-"""Measures of one aspect that look at ranks. Each sees all rows at once (spec 2; compatibility.md 2.1)."""
+"""Measures of one aspect that look at ranks (spec 2; compatibility.md 2.1).
+
+R is the number of relevant documents in the judgments of the topic. A document is relevant if its label
+reaches `rel`, or the threshold of its aspect where `rel` is not given.
+"""
 
 import itertools
 import math
@@ -11,11 +15,12 @@ import numpy as np
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
 from cupel_measures.exact import Shares, by_row, quotients, rank_biased
-from cupel_measures.model import ABSENT, Floats, Ints
+from cupel_measures.model import ABSENT, Aspect, Floats, Ints
 from cupel_measures.parameters import (
     Cutoff,
     Either,
     GainTable,
+    Negatives,
     Number,
     Numbers,
     Persistence,
@@ -24,7 +29,8 @@ from cupel_measures.parameters import (
     Word,
     exact,
 )
-from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, measure
+from cupel_measures.pool import Mask
+from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, ScaleType, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
 
@@ -69,8 +75,15 @@ def _precisions(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision at their ranks.
 
-    AP@k = 1/R * sum over ranks i <= k with a relevant document of (relevant in 1..i) / i.
-    R counts every relevant judged document, also under a cutoff; a topic without any scores 0.
+        AP@k = 1/R * sum over ranks i <= k with a relevant document of (relevant in 1..i) / i
+
+    R counts every relevant judged document, also under a cutoff; one that was not retrieved adds 0. `rel`
+    sets another threshold: on labels 0 to 2 the lenient AP is `AP`, the harsh one `AP(rel=2)`.
+
+    Caveat: values of topics with few relevant documents move in large steps; with one it is RR.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: AP 0.805556 = (1/1 + 2/3 + 3/4) / 3, AP@2 0.333333 = 1/1 /
+    3, AP(rel=2) 0.416667 = (1/3 + 2/4) / 2.
     """
     hits = rows.relevant(rel).within(cutoff)
     return divided(hits.sum(hits.count / hits.rank), rows.recall_base(rel))
@@ -84,7 +97,15 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 def GMAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Geometric mean of AP over topics, which rewards systems that fail on no topic.
 
-    Per topic: AP, at least 0.00001. Over topics: exp of the mean of the logarithms.
+        GMAP = exp(1/T * sum over T topics of ln(max(AP, 0.00001)))
+
+    A topic missing from the run, or without relevant documents, counts as 0.00001.
+
+    Caveat: a topic that fails costs what the floor makes of it, which is a convention of trec_eval; a few
+    such topics outweigh all others.
+
+    Example: a=1 | b=1 | c=1; run a | x b | c: GMAP 0.793701 = (1 * 1/2 * 1)^(1/3); run a | x | c: GMAP
+    0.021544 = (1 * 0.00001 * 1)^(1/3).
     """
     return np.maximum(AP(rows, rel=rel), FLOOR)
 
@@ -102,13 +123,29 @@ def exact_precision(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[
     rises=True,
 )
 def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Precision: relevant documents among the first k, divided by k, however short the run is."""
+    """Precision: relevant documents among the first k, divided by k.
+
+        P@k = (relevant in 1..k) / k
+
+    It divides by k however short the run is.
+
+    Caveat: a topic with fewer than k relevant documents can't reach 1; `RelP` can.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: P@2 0.5 = 1/2, P@10 0.3 = 3/10.
+    """
     return rows.relevant(rel).within(cutoff).number / cutoff
 
 
 @measure(source="trec_eval relative_P", scale="interval", rises=True)
 def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Relative precision: relevant documents among the first k, of as many as there could be, min(k, R)."""
+    """Relative precision: relevant documents among the first k, of as many as there could be.
+
+        RelP@k = (relevant in 1..k) / min(k, R)
+
+    It is P@k where R is at least k, and R@k where not.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RelP@2 0.5 = 1/2, RelP@10 1 = 3/3.
+    """
     return divided(rows.relevant(rel).within(cutoff).number, np.minimum(rows.recall_base(rel), cutoff))
 
 
@@ -118,20 +155,43 @@ def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fra
 
 @measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall, rises=True)
 def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Recall: the share of all relevant documents that stand among the first k."""
+    """Recall: the share of all relevant documents that stand among the first k.
+
+        R@k = (relevant in 1..k) / R
+
+    Caveat: R counts judged documents: where judgments are incomplete, recall is of what was found by some
+    pool.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: R@2 0.333333 = 1/3, R@10 1 = 3/3.
+    """
     return divided(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
 
 
 @measure(source="trec_eval recip_rank", aliases=("MRR",), rises=True)
 def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Reciprocal rank: 1 over the rank of the first relevant document, 0 if there is none (up to k)."""
+    """Reciprocal rank: 1 over the rank of the first relevant document.
+
+        RR@k = 1 / (rank of the first relevant document), 0 if it is beyond k or there is none
+
+    Caveat: it sees nothing below the first relevant document, and falls as much from rank 1 to rank 2 as from
+    rank 2 to the end: it is on no interval scale, which makes its mean debated.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run b x a c: RR 0.333333 = 1/3, RR@2 0 = 0.
+    """
     hits = rows.relevant(rel).within(cutoff)
     return hits.maximum(1.0 / hits.rank)
 
 
 @measure(source="trec_eval success", rises=True)
 def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Success: 1 if any of the first k documents is relevant, else 0."""
+    """Success: whether any of the first k documents is relevant.
+
+        Success@k = 1 if there is a relevant document in 1..k, else 0
+
+    Over topics it is the share of topics with a relevant document among the first k.
+
+    Example: a=1 | b=1 c=1; run x a | c x b: Success@1 0.5 = (0 + 1) / 2, Success@2 1 = (1 + 1) / 2.
+    """
     return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
 
 
@@ -142,8 +202,14 @@ def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 def Accuracy(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Accuracy: the chance that, of a relevant and another document of the run, the relevant one is first.
 
-    1 - (sum over relevant documents of the others above them) / (relevant * others), among the first k;
-    an unjudged document is one of the others. 1 where all are relevant, 0 where none is.
+        Accuracy@k = 1 - (sum over relevant documents of the others above them) / (relevant * others)
+
+    Only the first k documents take part; an unjudged document is one of the others. 1 where all are relevant,
+    0 where none is.
+
+    Caveat: relevant documents that were not retrieved cost nothing.
+
+    Example: a=1 b=1 z=0; run a x b z: Accuracy 0.75 = 1 - 1 / (2 * 2), Accuracy@3 0.5 = 1 - 1 / (2 * 1).
     """
     hits = rows.relevant(rel).within(cutoff)
     depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
@@ -162,9 +228,18 @@ def nDCG(
 ) -> Floats:
     """Normalised discounted cumulative gain: DCG divided by the DCG of the best possible ranking.
 
-    DCG@k = sum over i <= k of gain(i) / log2(1 + i). The ideal ranks all judged documents by gain
-    (all of them, however short the run is), cut at k if k is given; an ideal of 0 scores 0.
-    `dcg=exp-log2` takes 2^gain - 1 for the gain. `gains` replaces the gain of some labels.
+        DCG@k = sum over i <= k of gain(i) / log2(1 + i)
+        nDCG@k = DCG@k / DCG@k of all judged documents by decreasing gain
+
+    The ideal ranks all judged documents, however short the run is, cut at k if k is given; an ideal of 0
+    scores 0. `dcg=exp-log2` takes 2^gain - 1 for the gain. `gains` replaces the gain of some labels.
+
+    Caveat: without a cutoff the ideal goes down to the last judged document, so nDCG of a run of 20 documents
+    need not be its nDCG@20.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: nDCG 0.705891 = (1 + 3/log2(4) + 2/log2(5)) / (3 + 2/log2(3)
+    + 1/log2(4)), nDCG@2 0.234639 = 1 / (3 + 2/log2(3)), nDCG(dcg=exp-log2)@1 0.142857 = (2^1 - 1) / (2^3 -
+    1).
     """
     table = gain_table(rows, gains, exponential=dcg == "exp-log2")
     hits, gain = credited(rows, table, cutoff)
@@ -185,7 +260,12 @@ def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False
 def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floats:
     """R-precision: precision at rank R, the number of relevant documents of the topic.
 
-    `multiple=x` looks at int(x R + 0.9) ranks instead and divides by them.
+        Rprec = (relevant in 1..R) / R
+
+    `multiple=x` looks at int(x R + 0.9) ranks instead and divides by them. It divides so however short the
+    run is.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: Rprec 0.666667 = 2/3, Rprec(multiple=0.5) 0.5 = 1/2.
     """
     base = rows.recall_base(rel)
     depth = np.floor(float(multiple) * base + 0.9).astype(np.int64)
@@ -193,16 +273,26 @@ def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floa
 
 
 @measure(source="Buckley and Voorhees, SIGIR 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
-def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Binary preference: how rarely judged non-relevant documents stand above relevant ones.
 
-    Sum over retrieved relevant documents of 1 - min(n, R) / min(N, R), divided by R; n judged
-    non-relevant documents stand above it, N are judged in all. Documents that are not judged are
-    passed over, and so are negative grades, under every profile.
+        Bpref = 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R)
+
+    n judged non-relevant documents stand above the relevant one, N are judged in all; a document with none
+    above it adds 1. Documents that are not judged are passed over, and so are negative grades, under every
+    profile; `negatives=judged` takes those for judged non-relevant.
+
+    Caveat: a document nobody judged costs nothing wherever it stands: a run of few judged documents, in good
+    order, may score high.
+
+    Example: a=1 b=0 c=1 d=0 e=1 f=0; run b a u d c f e: Bpref 0.333333 = ((1 - 1/3) + (1 - 2/3) + (1 - 3/3))
+    / 3; run a b c: Bpref 0.555556 = (1 + (1 - 1/3)) / 3.
+
+    Example: a=1 n=-1; run n a: Bpref 1 = 1/1, Bpref(negatives=judged) 0 = 1 - 1/1.
     """
-    base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel))[rows.topic]
+    base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel, negatives))[rows.topic]
     hits = rows.relevant(rel)
-    above = _above(hits, rows.nonrelevant(rel))
+    above = _above(rows, rel, rows.pool.nonrelevant(rel, negatives))
     limit = base[hits.row]
     lost = divided(np.minimum(above, limit), np.minimum(pooled[hits.row], limit))
     return divided(hits.sum(1.0 - lost), base)
@@ -214,12 +304,21 @@ def Bpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     judged_only=False,
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "Bpref is floored at 0.00001"),
 )
-def GMBpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def GMBpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Geometric mean of Bpref over topics, which rewards systems that fail on no topic.
 
-    Per topic: Bpref, at least 0.00001. Over topics: exp of the mean of the logarithms.
+        GMBpref = exp(1/T * sum over T topics of ln(max(Bpref, 0.00001)))
+
+    A topic missing from the run, or without relevant documents, counts as 0.00001. `negatives` is that of
+    Bpref.
+
+    Caveat: a topic that fails costs what the floor makes of it, which is a convention of trec_eval; a few
+    such topics outweigh all others.
+
+    Example: a=1 b=0 | c=1 d=0 e=1; run a b | c d e: GMBpref 0.707107 = sqrt(1 * (1 + (1 - 1/1)) / 2); run a |
+    d: GMBpref 0.003162 = sqrt(1 * 0.00001).
     """
-    return np.maximum(Bpref(rows, rel=rel), FLOOR)
+    return np.maximum(Bpref(rows, rel=rel, negatives=negatives), FLOOR)
 
 
 @measure(
@@ -227,49 +326,71 @@ def GMBpref(rows: Rows, *, rel: Rel | None = None) -> Floats:
     judged_only=False,
     exempt={SWAP: "a pooled document without judgment is taken to be relevant as often as those above it"},
 )
-def infAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
+def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
     """Inferred AP: an estimate of AP where only a sample of the pool was judged.
 
-    Sum over retrieved relevant documents, divided by R. One at rank i adds 1/i + (i-1)/i * (m/(i-1)) *
-    (r + e) / (r + n + 2e): of the i-1 documents above it m are in the pool, r are relevant, n judged
-    non-relevant, and e = 0.00001. A document that is pooled and not judged (also a negative grade, under
-    every profile) counts in m alone. At rank 1 it adds 1.
+        infAP = 1/R * sum over retrieved relevant documents of the precision expected at their ranks
+        at rank i: 1/i + (i - 1)/i * m/(i - 1) * (r + e) / (r + n + 2e), at rank 1: 1
+
+    Of the i - 1 documents above, m are in the pool, r are relevant, n judged non-relevant, and e = 0.00001. A
+    document that is pooled and not judged (also a negative grade, under every profile) counts in m alone;
+    `negatives=judged` takes negative grades for judged non-relevant.
+
+    Caveat: e makes it differ slightly from AP on complete judgments. It is an estimate for samples drawn at
+    random: judged documents that were chosen otherwise bias it.
+
+    Example: a=1 b=1 z=0 n=-1; run a z b: infAP 0.833333 = (1 + 1/3 + 2/3 * 2/2 * 1/2) / 2; run a n b: infAP
+    0.999997 = (1 + 1/3 + 2/3 * 2/2 * 1.00001/1.00002) / 2, infAP(negatives=judged) 0.833333 = (1 + 1/3 + 2/3
+    * 2/2 * 1/2) / 2.
     """
-    hits, nonrelevant = rows.relevant(rel), rows.nonrelevant(rel)
-    pooled = rows.hits.only(rows.pool.labels[rows.hits.document] != ABSENT)
-    r, n, above = hits.count - 1, _above(hits, nonrelevant), hits.rank - np.int64(1)
+    hits, pooled = rows.relevant(rel), _above(rows, rel, rows.pool.labels != ABSENT)
+    r, n = hits.count - 1, _above(rows, rel, rows.pool.nonrelevant(rel, negatives))
+    above = hits.rank - np.int64(1)
     ratio = (r + INFAP_EPSILON) / (r + n + 2 * INFAP_EPSILON)
-    share = divided(_above(hits, pooled), above)
+    share = divided(pooled, above)
     precision = 1.0 / hits.rank + above / hits.rank * share * ratio
     return divided(hits.sum(precision), rows.recall_base(rel))
 
 
-def _above(hits: Hits, others: Hits) -> Ints:
-    """int64[n]: how many of `others` stand above each of `hits`, in the same row."""
-    width = 1 + max((int(one.rank.max()) for one in (hits, others) if len(one.rank)), default=0)
-    place = np.searchsorted(others.row * width + others.rank, hits.row * width + hits.rank)
-    return place - (np.cumsum(others.number) - others.number)[hits.row]
+def _above(rows: Rows, rel: int | None, others: Mask) -> Ints:
+    """int64[n]: how many of the pool's documents in `others` stand above each relevant one, in its row."""
+    total = np.concatenate([[0], np.cumsum(others[rows.hits.document])])
+    relevant = np.flatnonzero(rows.pool.relevant(rel)[rows.hits.document])
+    ends = np.cumsum(rows.hits.number)
+    above: Ints = total[relevant] - total[ends - rows.hits.number][rows.hits.row[relevant]]
+    return above
 
 
 @measure(source="trec_eval iprec_at_recall", at="recall")
 def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
     """Interpolated precision: the greatest precision at any rank where recall is at least `recall`.
 
-    Level c asks for c R relevant documents, rounded half away from zero; under profile trec_eval-9
-    for int(c R + 0.9). A level above the recall that was reached scores 0.
+        IPrec@c = max over ranks i with (relevant in 1..i) >= c R of (relevant in 1..i) / i
+
+    c R is rounded half away from zero; under profile trec_eval-9 it is int(c R + 0.9). A level above the
+    recall that was reached scores 0.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e: IPrec@0.1 1 = 1/1, IPrec@0.5 0.75 = max(2/3, 3/4); run c x a:
+    IPrec@0.9 0 = 0.
     """
     needed = float(recall) * rows.recall_base(rel)
     documents = np.floor(needed + (0.9 if rows.profile.truncated_recall else 0.5))
     hits = rows.relevant(rel)
-    deep = hits.count >= documents[hits.row]
-    return hits.only(deep).maximum((hits.count / hits.rank)[deep])
+    key = ("precision", rows.pool.threshold(rel))
+    precision: Floats = rows.once(key, lambda: hits.count / hits.rank)
+    return hits.maximum(precision, above=np.maximum(documents - 1, 0).astype(np.int64))
 
 
 @measure(source="trec_eval 11pt_avg")
 def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = None) -> Floats:
     """Eleven-point average: the mean of interpolated precision at recall 0, 0.1, ..., 1.
 
-    `levels` are other levels of recall to average over, such as [0.2,0.5,0.8].
+        AP11 = 1/11 * sum over c = 0, 0.1, ..., 1 of IPrec@c
+
+    `levels` are other levels of recall to average over, such as [0.2,0.5,0.8]. Rounding is that of IPrec.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e: AP11 0.863636 = (5 * 1/1 + 6 * 3/4) / 11,
+    AP11(levels=[0.2,0.5,0.8]) 0.833333 = (1 + 3/4 + 3/4) / 3.
     """
     points = ELEVEN if levels is None else levels
     values = np.stack([IPrec(rows, recall=level, rel=rel) for level in points])
@@ -289,18 +410,29 @@ def exact_rank_biased_precision(
     return rank_biased(hits, [1] * len(hits.rank), exact(p))
 
 
+def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
+    """Interval for p = 1/2, ordinal below, neither above."""
+    return scale_types.rank_biased(given["p"], [0, 1])
+
+
 @measure(
     source="Moffat and Zobel, TOIS 2008",
-    scale=lambda _, given: scale_types.rank_biased(given["p"], [0, 1]),
+    scale=_by_persistence,
     exact=exact_rank_biased_precision,
     digits=digits_of_powers,
     rises=True,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Rank-biased precision: (1 - p) * sum over relevant documents of p^(rank - 1).
+    """Rank-biased precision, of a reader who goes on to the next document with chance p.
 
-    p is the chance that a reader goes on to the next document. Relevance is binary, with or
-    without a cutoff.
+        RBP@k = (1 - p) * sum over ranks i <= k of relevant documents of p^(i - 1)
+
+    Relevance is binary, with or without a cutoff; `gRBP` credits gains. The ideal is a ranking without end: a
+    topic with few relevant documents stays far below 1. What could still come is told by `RBPResidual`
+    of the same p.
+
+    Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RBP 0.4304 = (1 - 0.8) * (1 + 0.8^2 + 0.8^3), RBP(p=0.5)@3
+    0.625 = 0.5 * (1 + 0.5^2).
     """
     hits = rows.relevant(rel).within(cutoff)
     return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
@@ -310,8 +442,17 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
 def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
     """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
 
-    ERR@k = sum over i <= k of 1/i * x_i * product over j < i of (1 - x_j), x = (2^gain - 1) / 2^max_gain.
-    `max_gain=4` is gdeval's and ir_measures' constant; `max_gain=scale` takes the gain of the best label.
+        ERR@k = sum over i <= k of 1/i * x_i * product over j < i of (1 - x_j)
+        x = (2^gain - 1) / 2^max_gain
+
+    `max_gain=4` is gdeval's and ir_measures' constant; `max_gain=scale` takes the gain of the best label, as
+    Ferrante et al. do. A gain above `max_gain` is refused.
+
+    Caveat: with `max_gain=4`, on labels from 0 to 2, the best document satisfies 3 readers of 16. Compare
+    only values of one scale and one `max_gain`.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d: ERR(max_gain=scale) 0.782552 = 3/4 + 1/3 * 1/4 * 1/4 + 1/4
+    * 1/4 * (1/4 * 3/4), ERR@1 0.1875 = 3/16.
     """
     table = rows.pool.aspect.gains
     most = float(table.max()) if max_gain == "scale" else float(max_gain)

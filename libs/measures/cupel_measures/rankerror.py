@@ -131,22 +131,30 @@ def NLRE(
 ) -> Floats:
     """Normalised local rank error: 1 less what neighbours in the wrong order cost, of the worst possible.
 
-    LRE = sum over ranks i < n of (prod_a (w_a + eps^a_i) - prod_a w_a) / log2(1 + i); NLRE = 1 - LRE / C.
-    eps^a_i = max(0, R_i - R_(i+1)), with R_i the position of the document at rank i when the list is
-    sorted by decreasing label of aspect a. C is the same sum for the worst list of n documents: eps
-    n-1, n-3, ... at ranks 1, 3, ... An aspect weighs 0.5 unless `weights` says otherwise.
+        LRE = sum over ranks i < n of (prod_a (w_a + eps^a_i) - prod_a w_a) / log2(1 + i)
+        NLRE = 1 - LRE / C
+        eps^a_i = max(0, R_i - R_(i+1))
 
-    An unjudged document has the lowest label. A single document scores 1, an empty list 0. With more than
-    two aspects it is the same form, which the paper does not have.
+    R_i is the position of the document at rank i when the list is sorted by decreasing label of aspect a. C
+    is the same sum for the worst list of n documents: eps n-1, n-3, ... at ranks 1, 3, ... An aspect weighs
+    0.5 unless `weights` says otherwise. A single document scores 1, an empty list 0. With more than two
+    aspects it is the same form, which the paper does not have.
 
-    `ties` says how documents of equal label stand in the ideal rankings, on which the paper is silent:
-    in the order of the list, so that no tie is an error (`stable`), sharing the best position (`min`), or
-    turned round (`reverse`). Positions of the caller's own are no text: see `rankerror.with_positions`.
-    Eq. 4 as printed, built here, makes a high weight of one aspect stress the other one, against the
-    paper's text; `swap=True` exchanges the two weights, and so follows the text (NGRE needs no swap).
+    `ties` says how documents of equal label stand in the ideal rankings, on which the paper is silent
+    (register of readings, row 19): in the order of the list, so that no tie is an error (`stable`), sharing
+    the best position (`min`), or turned round (`reverse`). Positions of the caller's own (given) are no text:
+    see `rankerror.with_positions`. Equation 4 as printed, built here, makes a high weight of one aspect
+    stress the other one, against the paper's text (row 18, swap_mu_nu); `swap=True` exchanges the two
+    weights, and so follows the text (NGRE needs no swap).
 
-    Caution: only neighbours are compared, and there is no ideal over the collection. A list of equally
-    bad documents scores 1, as does any list that holds bad documents in their best order.
+    Caveat: only neighbours are compared, and there is no ideal over the collection. A list of equally bad
+    documents scores 1, as does any list that holds bad documents in their best order; mending one pair may
+    even lower the score.
+
+    Example: relevance 0..4, credibility 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
+    NLRE 0.811816 = 1 - ((0.5 * 3.5 - 0.25) + (3.5 * 0.5 - 0.25) / log2(3)) / 13,
+    NLRE(weights={credibility:0.1,relevance:0.9}) 0.777748 = 1 - ((0.9 * 3.1 - 0.09) + (3.9 * 0.1 - 0.09) /
+    log2(3)) / 13; run e f: NLRE 1 = 1 - 0/2.
     """
     names, shares = _balance(view, aspects, weights)
     if swap:
@@ -168,14 +176,20 @@ def NGRE(
 ) -> Floats:
     """Normalised global rank error: each aspect's errors are summed first, and then multiplied.
 
-    GRE = prod_a (1 + w_a A_a) - 1 with A_a = sum over ranks i < n of eps^a_i / log2(1 + i); NGRE =
-    1 - GRE / C. eps, `ties` and the defaults are those of NLRE. C takes for every A_a the greatest
-    possible sum: eps n-1, n-3, ... at ranks 1, 3, ... A high weight stresses its aspect.
+        GRE = prod_a (1 + w_a A_a) - 1, A_a = sum over ranks i < n of eps^a_i / log2(1 + i)
+        NGRE = 1 - GRE / C
 
-    An unjudged document has the lowest label. A single document scores 1, an empty list 0.
+    eps, `ties` and the defaults are those of NLRE. C takes for every A_a the greatest possible sum: eps n-1,
+    n-3, ... at ranks 1, 3, ... A high weight stresses its aspect. A single document scores 1, an empty list
+    0.
 
-    Caution: only neighbours are compared, and there is no ideal over the collection. A list of equally
-    bad documents scores 1.
+    Caveat: only neighbours are compared, and there is no ideal over the collection. A list of equally bad
+    documents scores 1; mending one pair may even lower the score.
+
+    Example: relevance 0..4, credibility 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
+    NGRE 0.410897 = 1 - ((1 + 0.5 * 3/log2(3)) * (1 + 0.5 * 3) - 1) / ((1 + 0.5 * (3 + 1/2)) ^ 2 - 1),
+    NGRE(weights={credibility:0.1,relevance:0.9}) 0.453653 = 1 - ((1 + 0.9 * 3/log2(3)) * (1 + 0.1 * 3) - 1) /
+    ((1 + 0.9 * 3.5) * (1 + 0.1 * 3.5) - 1); run e f: NGRE 1 = 1 - 0/1.25.
     """
     names, shares = _balance(view, aspects, weights)
     losses = [_errors(block, names, ties).overall(shares) for block in view.dense()]
@@ -221,12 +235,19 @@ def _weighted_gains(view: View, *, aspects: AspectNames | None, weights: AspectW
 def NWCS(view: View, *, aspects: AspectNames | None = None, weights: AspectWeights | None = None) -> Floats:
     """Normalised weighted cumulative score: discounted weighted gains, of those in the list's best order.
 
-    z_i = sum of p_a gain_a(i), p_a = 1/n unless `weights` says otherwise; WCS = sum of z_i / log2(1 + i);
-    NWCS = WCS / IWCS, IWCS being WCS of the same documents by decreasing z. An unjudged document has
-    z = 0. Where all z are 0 the paper divides by 0: the score is 0.
+        WCS = sum over ranks i of z_i / log2(1 + i), z_i = sum of p_a gain_a(i)
+        NWCS = WCS / (WCS of the same documents by decreasing z)
 
-    Gains are those of each aspect, so scales of different length weigh differently. The ideal is the
-    list's own: documents that are missing cost nothing.
+    p_a = 1/n for n aspects unless `weights` says otherwise. An unjudged document has z = 0. Where all z are 0
+    the paper divides by 0: the score is 0 (register of readings, row 20).
+
+    Caveat: gains are those of each aspect, so scales of different length weigh differently. The ideal is the
+    list's own: documents that are missing cost nothing, and a list of equally bad documents with a gain
+    scores 1.
+
+    Example: relevance 0..4, credibility 0..4; a=(3,1) b=(1,4) c=(4,2) d=(2,2) e=(0,0) f=(0,0); run a b c d:
+    NWCS 0.922344 = (2 + 2.5/log2(3) + 3/2 + 2/log2(5)) / (3 + 2.5/log2(3) + 2/2 + 2/log2(5)); run e f: NWCS 0
+    = 0.
     """
     total = _weighted_gains(view, aspects=aspects, weights=weights)[view.hits.document]
     credited = total > 0

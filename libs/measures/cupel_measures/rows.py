@@ -80,13 +80,17 @@ class Hits:
             sums[here] += sums[here - 1]
         return sums
 
-    def maximum(self, values: Floats) -> Floats:
-        """float64[rows]: greatest of `values`, float64[n], in each row; 0 for a row without hits."""
+    def maximum(self, values: Floats, *, above: Ints | int = 0) -> Floats:
+        """float64[rows]: greatest of `values`, float64[n], in each row, but for its first `above` hits.
+
+        0 for a row without more hits than that.
+        """
+        ends = np.cumsum(self.number)
+        starts = ends - self.number + above
+        filled = starts < ends
+        bounds = np.stack([starts[filled], ends[filled]], axis=1).reshape(-1)
         greatest = np.zeros(self.rows)
-        filled = self.number > 0
-        starts = (np.cumsum(self.number) - self.number)[filled]
-        if len(starts):
-            greatest[filled] = np.maximum.reduceat(values, starts)
+        greatest[filled] = np.maximum.reduceat(np.append(values, 0.0), bounds)[::2] if len(bounds) else 0.0
         return greatest
 
 
@@ -128,9 +132,9 @@ class Rows:
         found: Hits = self.once(key, lambda: self.hits.only(self.pool.relevant(rel)[self.hits.document]))
         return found
 
-    def nonrelevant(self, rel: int | None) -> Hits:
-        """The judged non-relevant documents among the hits."""
-        return self.hits.only(self.pool.nonrelevant(rel)[self.hits.document])
+    def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
+        """The judged non-relevant documents among the hits, as in `Pool.nonrelevant`."""
+        return self.hits.only(self.pool.nonrelevant(rel, negatives)[self.hits.document])
 
     def judged(self) -> Hits:
         """The judged documents among the hits."""
@@ -162,3 +166,17 @@ def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Flo
     """numerator / denominator, and 0 where the denominator is 0 (spec 1.2)."""
     bottom = np.broadcast_to(np.asarray(denominator, dtype=np.float64), np.shape(numerator))
     return np.divide(numerator, bottom, out=np.zeros(len(numerator)), where=bottom != 0)
+
+
+def earlier(rows: Ints, kinds: NDArray[np.integer]) -> Ints:
+    """int64[n]: how many earlier entries of the same row are of the same kind; `rows` ascend."""
+    order = np.argsort(kinds, kind="stable")  # numbers of 8 and 16 bits are sorted in linear time
+    row = rows.astype(np.int32)[order]
+    first = np.ones(len(order), dtype=bool)
+    np.not_equal(row[1:], row[:-1], out=first[1:])
+    first[np.cumsum(np.bincount(kinds))[:-1]] = True
+    starts = np.flatnonzero(first)
+    place = np.arange(len(order), dtype=np.int32)
+    seen = np.empty(len(order), dtype=np.int64)
+    seen[order] = place - np.repeat(place[starts], np.diff(starts, append=len(order)))
+    return seen

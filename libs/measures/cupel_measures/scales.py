@@ -31,6 +31,7 @@ LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, 
 
 
 def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
+    """Interval where labels have two different gains, one of them 0; neither with more."""
     return scale_types.total_gain(label_gains.exactly(aspect, None))
 
 
@@ -43,12 +44,15 @@ def exact_graded_precision(rows: Rows, *, cutoff: int) -> list[Fraction]:
 def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
     """Graded precision: the gains of the first N documents, of the greatest that N documents could have.
 
-    gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c); g(a_c) is the gain of the best label of the scale,
-    whether any document has it or not. With two labels of gains 0 and 1 it is P@N. Divides by N however
-    short the run is. The gains are the aspect's own.
+        gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c)
 
-    Interval with two degrees. With more it is neither: two documents of degree 1 gain as much as one of
-    degree 2, so it contradicts the order by the count of the highest degree, which SBTO follows.
+    g(a_c) is the gain of the best label of the scale, whether any document has it or not. With two labels of
+    gains 0 and 1 it is P@N. Divides by N however short the run is. The gains are the aspect's own.
+
+    Caveat: with more than two degrees two documents of degree 1 gain as much as one of degree 2, so it
+    contradicts the order by the count of the highest degree, which SBTO follows.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gP@5 0.4 = (2 + 1 + 1) / 2 / 5.
     """
     table = label_gains.rising(rows.pool.aspect, None)
     return divided(_total_gain(rows, table, cutoff), cutoff * float(table[-1]))
@@ -74,13 +78,18 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
 def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
     """Graded recall: the gains of the first N documents, of those of all judged documents.
 
-    gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c), where RB is the sum of the gains of all judged
-    documents, also those beyond N; a topic where RB = 0 scores 0. Its greatest value is 1/g(a_c).
+        gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c)
+
+    RB is the sum of the gains of all judged documents, also those beyond N; a topic where RB = 0 scores 0.
+    Its greatest value is 1/g(a_c).
 
     The printed formula, taken here as it is, divides by g(a_c) and by a recall base made of gains that are
     not divided by it, so with g(a_c) above 1 it can't reach 1 (register of readings, row 9).
     `normalised=True` leaves the division by g(a_c) out: values go from 0 to 1. Both order systems alike, per
-    topic and over all topics, and per topic they order runs as gP does. The scale type is that of gP.
+    topic and over all topics, and per topic they order runs as gP does.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gR@5 0.285714 = (2 + 1 + 1) / 2 / 7,
+    gR(normalised=True)@5 0.571429 = (2 + 1 + 1) / 7.
     """
     table = label_gains.rising(rows.pool.aspect, None)
     retrieved, base = _total_gain(rows, table, cutoff), _gain_base(rows.pool, table)[rows.topic]
@@ -97,10 +106,15 @@ def exact_f(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction
 def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
     """F at a cutoff: the harmonic mean of P@N and R@N.
 
-    F@N = 2 P R / (P + R) = 2 M / (N + R), for M relevant documents among the first N and R relevant judged
-    documents; 0 if M is 0. N counts in full however short the run is, while `SetF` sees the run as long as
-    it is. Per topic F@N grows by 2 / (N + R) with each relevant document: an interval scale, but each topic
-    has a unit of its own, so over all topics systems may be ordered otherwise than by P@N.
+        F@N = 2 P R / (P + R) = 2 M / (N + R)
+
+    M relevant documents are among the first N, R are judged; 0 if M is 0. N counts in full however short the
+    run is, while `SetF` sees the run as long as it is.
+
+    Caveat: per topic it grows by 2 / (N + R) with each relevant document, an interval scale, but each topic
+    has a unit of its own: over all topics systems may be ordered otherwise than by P@N.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: F@5 0.6 = 2 * 3 / (5 + 5), F@7 0.5 = 2 * 3 / (7 + 5).
     """
     return divided(2 * rows.relevant(rel).within(cutoff).number, cutoff + rows.recall_base(rel))
 
@@ -112,11 +126,16 @@ def exact_graded_rank_biased_precision(
     return rank_biased(*_credits(rows, numbers, cutoff), exact(p), best or 1)
 
 
+def _by_persistence_and_gains(aspect: Aspect, given: Any) -> ScaleType:
+    """With G the smallest step between gains, divided by the greatest: interval where p = G / (G + 1) and all
+    steps are equal, which makes p = 1 / (c + 1); ordinal for other p up to G / (G + 1); neither above.
+    """
+    return scale_types.rank_biased(given["p"], label_gains.exactly(aspect, given["gains"]))
+
+
 @measure(
     source=f"{SOURCE}; Moffat and Zobel, TOIS 2008",
-    scale=lambda aspect, given: scale_types.rank_biased(
-        given["p"], label_gains.exactly(aspect, given["gains"])
-    ),
+    scale=_by_persistence_and_gains,
     exact=exact_graded_rank_biased_precision,
     digits=digits_of_powers,
     by_scale=True,
@@ -131,18 +150,20 @@ def gRBP(
 ) -> Floats:
     """Graded rank-biased precision: RBP that credits gains.
 
-    gRBP = (1 - p) / g(a_c) * sum over i of p^(i - 1) g(r_i). p is the chance that a reader goes on to the
-    next document; `p=1/3` stays exactly one third. `gains` replaces the gain of some labels of the aspect;
-    gains must not fall along the scale. With two labels of gains 0 and 1 it is RBP.
+        gRBP = (1 - p) / g(a_c) * sum over i of p^(i - 1) g(r_i)
 
-    With G the smallest difference between consecutive gains, divided by g(a_c): it is an interval scale if
-    p = G / (G + 1) and gains are equally spaced, which makes p = 1 / (c + 1) (the default p fits three
-    labels); ordinal for other p up to G / (G + 1); neither above. With p = 1 / (c + 1) and gains 0..c it
-    equals RBTO / (c + 1)^N.
+    p is the chance that a reader goes on to the next document; `p=1/3` stays exactly one third, and fits
+    three labels. `gains` replaces the gain of some labels of the aspect; gains must not fall along the scale.
+    With two labels of gains 0 and 1 it is RBP; with p = 1 / (c + 1) and gains 0..c it equals RBTO / (c +
+    1)^N.
 
-    As a float it can't tell runs apart that differ only where p^(i - 1) is below the float's precision (for
-    p = 1/3 beyond some 35 ranks), so floats show ties, and now and then an order, that are not there: the
-    printed correlations of 0.9985 and 0.9996 with RBTO for p = 0.2 are 1. Its exact values are free of this.
+    Caveat: as a float it can't tell runs apart that differ only where p^(i - 1) is below the float's
+    precision (for p = 1/3 beyond some 35 ranks), so floats show ties, and now and then an order, that are not
+    there: the printed correlations of 0.9985 and 0.9996 with RBTO for p = 0.2 are 1. Its exact values are
+    free of this.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gRBP 0.716049 = 2/3 * (2 + 1/9 + 1/27) / 2, gRBP(p=0.8)
+    0.3152 = 0.2 * (2 + 0.8^2 + 0.8^3) / 2, gRBP(p=0.5,gains={2:3}) 0.5625 = 0.5 * (3 + 0.5^2 + 0.5^3) / 3.
     """
     table = label_gains.rising(rows.pool.aspect, gains)
     hits, gain = credited(rows, table, cutoff)
@@ -163,11 +184,18 @@ def DCG(
 ) -> Floats:
     """Discounted cumulative gain, not normalised.
 
-    Without `base` it is trec_eval's: the sum of g(r_i) / log2(1 + i), the numerator of nDCG. With `base=b` it
-    is that of Jarvelin and Kekalainen: the sum of g(r_i) / max(1, log_b i), which does not discount ranks 1
-    to b (Ferrante et al. take b = 10 and gains 0, 5, 10). `gains` replaces the gain of some labels. It has no
-    upper bound, and topics with more relevant documents weigh more in its mean. Neither interval nor ordinal:
-    many documents of a low degree outweigh one of a high degree above them.
+        DCG@k = sum over i <= k of g(r_i) / log2(1 + i)
+        DCG(base=b)@k = sum over i <= k of g(r_i) / max(1, log_b(i))
+
+    Without `base` it is trec_eval's, the numerator of nDCG. With `base=b` it is that of Jarvelin and
+    Kekalainen, which does not discount ranks 1 to b (Ferrante et al. take b = 10 and gains 0, 5, 10). `gains`
+    replaces the gain of some labels.
+
+    Caveat: it has no upper bound, and topics with more relevant documents weigh more in its mean. Many
+    documents of a low degree outweigh one of a high degree above them.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: DCG 2.930677 = 2 + 1/log2(4) + 1/log2(5), DCG(base=2)
+    3.130930 = 2 + 1/log2(3) + 1/log2(4), DCG(base=10,gains={1:5,2:10}) 20 = 10 + 5 + 5.
     """
     hits, gain = credited(rows, label_gains.table(rows.pool.aspect, gains), cutoff)
     discount = discounts.log2(hits.rank) if base is None else discounts.log(float(base), hits.rank)
@@ -192,15 +220,19 @@ def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
 def SBTO(rows: Rows, *, cutoff: Cutoff) -> Floats:
     """Set-based total order: the number of worse sets of N degrees.
 
-    Sets of N documents are ordered by the counts of the highest degree where they differ; SBTO is the place
-    in that order, from 0 to C(N+c, N) - 1. With the degrees d_1 >= d_2 >= ... >= d_N of the run sorted in
-    descending order it is the sum over j of C(d_j + N - j, N - j + 1). The paper sorts ascending under its
-    equation 2, which is not the rank function of its own order: {a1, a1} and {a2, a0} would both score 2
-    (register of readings, row 8). With two labels it is the number of relevant documents.
+        SBTO@N = sum over j <= N of C(d_j + N - j, N - j + 1) for the degrees d_1 >= ... >= d_N of the run
 
-    An interval scale by construction. Its value is a whole number, which may be larger than a float holds
-    exactly: compare and average its exact values; the float is the exact value, correctly rounded. A cutoff
-    whose greatest value has more than 300 digits has exact values only, up to 4,000 digits.
+    Sets of N documents are ordered by the counts of the highest degree where they differ; SBTO is the place
+    in that order, from 0 to C(N+c, N) - 1. The paper sorts ascending under its equation 2, which is not the
+    rank function of its own order: {a1, a1} and {a2, a0} would both score 2 (register of readings, row 8).
+    With two labels it is the number of relevant documents.
+
+    Caveat: its value is a whole number, which may be larger than a float holds exactly: compare and average
+    its exact values; the float is the exact value, correctly rounded. A cutoff whose greatest value has more
+    than 300 digits has exact values only, up to 4,000 digits.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: SBTO@5 8 = C(2+4,5) + C(1+3,4) + C(1+2,3), SBTO@7 10 =
+    C(2+6,7) + C(1+5,6) + C(1+4,5).
     """
     best = len(rows.pool.aspect.labels) - 1
     _reached(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, FLOAT_DIGITS), FLOAT_DIGITS)
@@ -218,6 +250,7 @@ def exact_rank_based(rows: Rows, *, gains: Any = None, cutoff: int) -> Sequence[
 
 
 def _by_position(aspect: Aspect, given: Any) -> ScaleType:
+    """Interval; with weights of its own that of gRBP with p = 1 / (c + 1) and these weights for gains."""
     numbers = label_gains.exactly(aspect, given["gains"], by_index=True)
     if given["gains"] is None:
         return "interval" if len(numbers) > 1 else "neither"
@@ -230,19 +263,22 @@ def _by_position(aspect: Aspect, given: Any) -> ScaleType:
 def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Floats:
     """Rank-based total order: the number of worse rankings of N documents.
 
-    Rankings are ordered by the first rank where they differ; RBTO is the place in that order, from 0 to
-    (c + 1)^N - 1: the degrees read as the digits of a number, RBTO@N = sum over i of r_i (c + 1)^(N - i).
-    Degrees are indices of labels whatever the aspect's gains are; `gains` puts other weights in the place of
-    some: the sum of W(r_i) (c + 1)^(N - i). They must not fall along the scale.
+        RBTO@N = sum over i <= N of r_i (c + 1)^(N - i)
 
-    An interval scale by construction. With weights other than a multiple of 0..c it orders runs as gRBP does
-    with p = 1 / (c + 1) and the weights for gains, and has its type: with [0, 1, 3] it is neither, although
-    section 5.2.2 of the paper calls it interval (register of readings, row 10).
+    Rankings are ordered by the first rank where they differ; RBTO is the place in that order, from 0 to (c +
+    1)^N - 1: the degrees read as the digits of a number. Degrees are indices of labels whatever the aspect's
+    gains are; `gains` puts other weights W in the place of some: the sum of W(r_i) (c + 1)^(N - i). They must
+    not fall along the scale. With weights other than a multiple of 0..c it orders runs as gRBP does with p =
+    1 / (c + 1) and the weights for gains, and has its type: with [0, 1, 3] it is neither, although section
+    5.2.2 of the paper calls it interval (register of readings, row 10).
 
-    The first relevant document decides nearly everything. The value is a whole number (a rational, if a
-    weight is one) far larger than a float holds exactly: compare and average its exact values; the float is
+    Caveat: the first relevant document decides nearly everything. The value is a whole number (a rational, if
+    a weight is one) far larger than a float holds exactly: compare and average its exact values; the float is
     the exact value, correctly rounded. A cutoff where (c + 1)^N has more than 300 digits, such as 1,000 with
     three labels, has exact values only, up to 4,000 digits.
+
+    Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: RBTO@5 174 = 2 * 3^4 + 1 * 3^2 + 1 * 3^1,
+    RBTO(gains={2:3})@5 255 = 3 * 3^4 + 1 * 3^2 + 1 * 3^1.
     """
     weights = label_gains.rising(rows.pool.aspect, gains, by_index=True)
     exceeds = _power_exceeds(len(weights), cutoff, exact(float(weights[-1])), FLOAT_DIGITS)

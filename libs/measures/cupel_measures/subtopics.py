@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cupel_measures import discounts
 from cupel_measures.model import Floats, Ints, Joined, Qrels, Subtopics
 from cupel_measures.pool import Mask
-from cupel_measures.rows import Hits
+from cupel_measures.rows import Hits, earlier
 from cupel_measures.syntax import MeasureError
 
 DECIMALS = 12
@@ -34,6 +34,12 @@ class Relevance:
     slot: Ints
     size: Ints
     topic: Ints
+
+    @cached_property
+    def place(self) -> NDArray[np.unsignedinteger]:
+        """[S]: where each slot stands among those of its topic, in the smallest type that holds it."""
+        place = np.arange(len(self.topic)) - np.searchsorted(self.topic, self.topic)
+        return place.astype(np.min_scalar_type(place.max(initial=0)))
 
     @classmethod
     def of(cls, subtopics: Subtopics, level: int, topic_of: Ints) -> "Relevance":
@@ -149,10 +155,8 @@ class SubtopicRows:
 
     def _novelty(self, pairs: "Pairs", alpha: float) -> tuple[Hits, Floats]:
         terms = discounts.power(1.0 - alpha, pairs.seen + 1)
-        gains = np.bincount(pairs.place, weights=terms, minlength=len(self.hits.row))
-        relevant = np.zeros(len(gains), dtype=bool)
-        relevant[pairs.place] = True
-        return self.hits.only(relevant), np.asarray(gains[relevant], dtype=np.float64)
+        gains = np.bincount(pairs.place, weights=terms, minlength=len(pairs.documents.row))
+        return pairs.documents, np.asarray(gains, dtype=np.float64)
 
     @classmethod
     def of(cls, joined: Joined, pool: SubtopicPool) -> "SubtopicRows":
@@ -163,30 +167,23 @@ class SubtopicRows:
 class Pairs:
     """Relevant (document, subtopic) pairs along rows, by row, then rank, then slot.
 
-    hits: the document of each pair. place: int64[n], where it stands among all hits of the rows.
-    seen: int64[n], how many documents above it in its row are relevant to the same subtopic, C(r-1).
-    size: int64[n], how many documents of the topic are, in all.
+    documents: those with a pair. place: int64[n], where the document of each pair stands among them.
+    hits: the document of each pair. seen: int64[n], how many documents above it in its row are relevant to
+    the same subtopic, C(r-1). size: int64[n], how many documents of the topic are, in all.
     """
 
-    hits: Hits
+    documents: Hits
     place: Ints
+    hits: Hits
     seen: Ints
     size: Ints
 
     @classmethod
     def of(cls, hits: Hits, relevance: Relevance) -> "Pairs":
-        place, slot = relevance.pairs_of(hits.document)
-        mine = Hits(hits.row[place], hits.rank[place], hits.document[place], hits.rows)
-        return cls(mine, place, _seen(mine.row * len(relevance.size) + slot), relevance.size[slot])
-
-
-def _seen(keys: Ints) -> Ints:
-    """int64[n]: how many earlier entries equal each of `keys`."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    seen = np.empty(len(keys), dtype=np.int64)
-    seen[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
-    return seen
+        documents = hits.only((np.diff(relevance.starts) > 0)[hits.document])
+        place, slot = relevance.pairs_of(documents.document)
+        mine = Hits(documents.row[place], documents.rank[place], documents.document[place], hits.rows)
+        return cls(documents, place, mine, earlier(mine.row, relevance.place[slot]), relevance.size[slot])
 
 
 def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None) -> Hits:

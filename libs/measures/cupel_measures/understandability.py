@@ -73,18 +73,23 @@ def uRBP(
 ) -> Floats:
     """Understandability-biased RBP: a document counts if it is relevant and can be understood.
 
-    uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U; g_T is 1 for a label of `aspect` (the
-    first unless given) that reaches `rel`, g_U for one of `understandability` (all others unless given)
-    that reaches the aspect's threshold, or that of `thresholds`; several aspects multiply. On a scale
-    that descends, from 100 very hard to 0 very easy, {understandability:40} takes labels up to 40:
-    declare or give it, as an aspect without a threshold takes everything but its worst label.
-    `strict=True` takes only labels better than the threshold: the paper has both < 40 and <= 40
-    (reading 14). A document without a label can't be understood. Without a cutoff the depth is 10
-    (reading 13); a run that is shorter is not padded.
+        uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
-    Caution: uRBP values that CLEF eHealth 2015 published differ from these. Its tool walked runs in the
-    order of their lines, not by score, had no cutoff, and looked understandability up by document alone,
-    with the label of whatever topic came first: a flaw of the tool that is not imitated here.
+    g_T is 1 for a label of `aspect` (the first unless given) that reaches `rel`, g_U for one of
+    `understandability` (all others unless given) that reaches the aspect's threshold, or that of
+    `thresholds`; several aspects multiply. On a scale that descends, from 100 very hard to 0 very easy,
+    {understandability:40} takes labels up to 40: declare or give it, as an aspect without a threshold takes
+    everything but its worst label. The paper has both < 40 and <= 40 (register of readings, row 14): a label
+    at the threshold is taken, unless `strict=True`. A document without a label can't be understood. Without a
+    cutoff the depth is 10, as nothing is stated (row 13); a run that is shorter is not padded.
+
+    Caveat: uRBP values that CLEF eHealth 2015 published differ from these. Its tool walked runs in the order
+    of their lines, not by score, had no cutoff, and looked understandability up by document alone, with the
+    label of whatever topic came first: a flaw of the tool that is not imitated here.
+
+    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
+    run a b c d e: uRBP 0.2 = 0.2 * 1, uRBP(strict=True,thresholds={understandability:20}) 0 = 0,
+    uRBP(thresholds={understandability:60}) 0.36 = 0.2 * (1 + 0.8).
     """
     worth = _worth_of_urbp(
         view,
@@ -123,11 +128,18 @@ def uRBPgr(
 ) -> Floats:
     """Graded understandability-biased RBP: a relevant document counts as far as it can be understood.
 
-    uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U. g_T is that of uRBP. g_U estimates
-    how likely the document is understood, on which the paper says no more: the number that `gains` has
-    for its label, else the gain of the aspect, divided by its greatest one where that is above 1. On a
-    scale from 100 (very hard) to 0 this is 1 - label/100. Several aspects multiply. A document without a
-    label has 0. CLEF eHealth 2015 took 0, 0.4, 0.8 and 1 for its four labels; see uRBP on its values.
+        uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
+
+    g_T and the default depth of 10 are those of uRBP. g_U estimates how likely the document is understood, on
+    which the paper says no more: the number that `gains` has for its label, else the gain of the aspect,
+    divided by its greatest one where that is above 1. On a scale from 100 (very hard) to 0 this is 1 -
+    label/100. Several aspects multiply. A document without a label has 0. CLEF eHealth 2015 took 0, 0.4, 0.8
+    and 1 for its four labels.
+
+    Caveat: see uRBP on the values that CLEF eHealth 2015 published.
+
+    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
+    run a b c d e: uRBPgr 0.24448 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^3 * 0.2).
     """
     worth = _worth_of_graded_urbp(
         view, understandability=understandability, rel=rel, gains=gains, aspect=aspect
@@ -169,9 +181,14 @@ def RBP_u(
 ) -> Floats:
     """RBP of understandability alone: a document counts if it can be understood, relevant or not.
 
-    RBP_u@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_U, with the g_U of uRBP, or that of uRBPgr
-    where `graded=True`, which is what `gains` needs. `understandability` is every aspect but the first
-    unless given.
+        RBP_u@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_U
+
+    g_U is that of uRBP, with `thresholds` and `strict`, or that of uRBPgr where `graded=True`, which is what
+    `gains` needs. `understandability` is every aspect but the first unless given. The default depth is 10.
+
+    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
+    run a b c d e: RBP_u 0.328 = 0.2 * (1 + 0.8^2), RBP_u(strict=True) 0.2 = 0.2 * 1, RBP_u(graded=True)
+    0.32128 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^2 * 0.6 + 0.8^3 * 0.2).
     """
     worth = _worth_of_understandability(
         view,
@@ -200,11 +217,21 @@ def H(
 ) -> Floats:
     """Multidimensional evaluation: the weighted harmonic mean of the scores of `of` under each aspect.
 
-    H = (sum of w_a) / (sum of w_a / M_a), w_a = 1 unless `weights` says otherwise; 0 if a component of
-    positive weight is 0. With two equal weights it is 2ab / (a + b). MM is the same with weights that sum
-    to 1. `of` may name a measure per aspect; each takes the threshold of its aspect (see uRBP on scales
-    of understandability). Where RBP is the measure, `graded` names aspects whose labels credit how likely
-    they are understood, as uRBPgr does, instead of 0 or 1.
+        H = (sum of w_a) / (sum of w_a / M_a), 0 if an M_a of positive weight is 0
+
+    w_a = 1 unless `weights` says otherwise. With two equal weights it is 2ab / (a + b); MM is the same with
+    weights that sum to 1. `of` may name a measure per aspect; each takes the threshold of its aspect (see
+    uRBP on scales of understandability). Where RBP is the measure, `graded` names aspects whose labels credit
+    how likely they are understood, as uRBPgr does, instead of 0 or 1. The default is RBP with p = 0.8 down to
+    rank 10, which the paper does not state and its tables fit (register of readings, row 13).
+
+    Caveat: relevant documents and understandable ones may be different documents: `uRBP` asks for both in
+    one.
+
+    Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
+    run a b c d e: H 0.383773 = 2 * 0.4624 * 0.328 / (0.4624 + 0.328),
+    H(weights={relevance:2,understandability:1}) 0.406833 = 3 / (2/0.4624 + 1/0.328),
+    H(graded=[understandability]) 0.379134 = 2 / (1/0.4624 + 1/0.32128).
     """
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights, 1.0) if share > 0]
     if unused := [name for name in graded or () if name not in (aspects or ())]:

@@ -36,8 +36,15 @@ OnlyLog2 = Annotated[str, Word("log2", ("log2",))]
 def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INST: the expected gain per document of a user who wants T in all and adapts to what was found.
 
-    C(i) = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i being T less the gain of ranks 1..i. Below T = 0.5
-    some C would be no probability, so such a T is refused (cwl_eval computes on).
+        C(i) = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - (gain of ranks 1..i)
+
+    Below T = 0.5 some C would be no probability, so such a T is refused (cwl_eval computes on).
+
+    In the example rank 3 is reached with chance 1/4 * 4/9 = 1/9, and rank i below with (2.5 / (i - 0.5))^2 /
+    9.
+
+    Example: a=2 b=1 z=0; run a x b: INST 0.663942 = (1 + 1/9 * 1/2) / (1 + 1/4 + 2.5^2 / 9 * (pi^2/2 - 4 -
+    4/9 - 1/1000)).
     """
     hits, gain = _gained(rows, min_rel, max_rel)
     expected, seen = _adaptive(hits, gain, float(T))
@@ -67,7 +74,12 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """INSQ: the expected gain per document of a user who wants T, whatever was found above.
 
-    C(i) = ((i + 2T - 1) / (i + 2T))^2, so that rank i is reached with chance (2T / (2T + i - 1))^2.
+        C(i) = ((i + 2T - 1) / (i + 2T))^2
+
+    So rank i is reached with chance (2T / (2T + i - 1))^2: in the example 4 / (i + 1)^2, which sums to 4
+    (pi^2/6 - 1) over all ranks, less what lies beyond the last place.
+
+    Example: a=2 b=1 z=0; run a x b: INSQ 0.436767 = (1 + 1/4 * 1/2) / (4 * (pi^2/6 - 1 - 1/1001.5)).
     """
     hits, gain = _gained(rows, min_rel, max_rel)
     return _expected(hits, gain, _inverse_squares(float(T)))
@@ -85,10 +97,18 @@ def BPM(
     min_rel: LeastGain = 0,
     max_rel: MostGain | None = None,
 ) -> Floats:
-    """Bejeweled player model: the mean gain of ranks 1..n, where the user stops with T gained or at rank k.
+    """Bejeweled player model: the mean gain up to where a user stops, with T gained or at rank k.
 
-    n is the first rank at which the gain so far is at least T, and at most k. The static model: C(i) is 1
-    below n. Whether T is reached is decided on gains as they are on the scale, where ten tenths are one.
+        C(i) = 1 for i < n, else 0: BPM@k = (gain of ranks 1..n) / n
+
+    n is the first rank at which the gain so far is at least T, and at most k: the static model. Whether T is
+    reached is decided on gains as they are on the scale, where ten tenths are one.
+
+    Caveat: who has T earlier stops earlier, and may have seen less per document: a better ranking can score
+    less.
+
+    Example: a=2 b=1 z=0; run a x b: BPM@3 1 = 1/1, BPM(T=1.5)@10 0.5 = (1 + 0 + 1/2) / 3, BPM(T=9)@10 0.15 =
+    (1 + 0 + 1/2) / 10.
     """
     low, high = _range(rows, min_rel, max_rel)
     hits, above = _clipped(rows, low, high)
@@ -110,8 +130,12 @@ def SDCG(
 ) -> Floats:
     """Scaled DCG: DCG@k divided by that of k documents of the greatest gain.
 
-    SDCG@k = (sum over i <= k of gain(i) / log2(1 + i)) / (sum over i <= k of 1 / log2(1 + i)): nDCG, but for
-    an ideal of k perfect documents, whether the judgments have so many or not.
+        SDCG@k = (sum over i <= k of gain(i) / log2(1 + i)) / (sum over i <= k of 1 / log2(1 + i))
+
+    It is nDCG, but for an ideal of k perfect documents, whether the judgments have so many or not: few topics
+    can reach 1. `dcg` is the discount of ir_measures' name, of which there is one.
+
+    Example: a=2 b=1 z=0; run a x b: SDCG@3 0.586598 = (1 + 1/2 / 2) / (1 + 1/log2(3) + 1/2).
     """
     hits, gain = _gained(rows, min_rel, max_rel)
     return _expected(hits, gain, 1.0 / discounts.log2(_ranks(cutoff)))
@@ -119,14 +143,24 @@ def SDCG(
 
 @measure(source="Azzopardi et al., ICTIR 2021, eq. 8; cwl_eval NERR-EQ8")
 def NERR8(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """Nearly ERR, by eq. 8: a user who stops as satisfied, or at rank k. C(i) = 1 - gain(i) above k."""
+    """Nearly ERR, by eq. 8: a user who stops as satisfied, or at rank k.
+
+        C(i) = 1 - gain(i) for i < k, else 0
+
+    Example: a=2 b=1 z=0; run b a: NERR8@10 0.666667 = (1/2 + 1/2 * 1) / (1 + 1/2).
+    """
     hits, gain = _gained(rows, min_rel, max_rel)
     return _nearly(hits, gain, np.ones(len(_ranks(cutoff))))
 
 
 @measure(source="Azzopardi et al., ICTIR 2021, eq. 9; cwl_eval NERR-EQ9")
 def NERR9(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """Nearly ERR, by eq. 9: as NERR8, and less patient. C(i) = i / (i + 1) * (1 - gain(i)) above k."""
+    """Nearly ERR, by eq. 9: as NERR8, and less patient.
+
+        C(i) = i / (i + 1) * (1 - gain(i)) for i < k, else 0
+
+    Example: a=2 b=1 z=0; run b a: NERR9@10 0.6 = (1/2 + 1/2 * 1/2 * 1) / (1 + 1/2 * 1/2).
+    """
     hits, gain = _gained(rows, min_rel, max_rel)
     return _nearly(hits, gain, 1.0 / _ranks(cutoff))
 
@@ -137,7 +171,10 @@ def NERR10(
 ) -> Floats:
     """Nearly ERR, by eq. 10: a user who stops as satisfied, with the patience of RBP.
 
-    C(i) = p * (1 - gain(i)).
+        C(i) = p * (1 - gain(i))
+
+    Example: a=2 b=1 z=0; run b a: NERR10 0.655172 = (1/2 + 0.9 * 1/2 * 1) / (1 + 0.9 * 1/2), NERR10(p=0.5)
+    0.6 = (1/2 + 1/4) / (1 + 1/4).
     """
     hits, gain = _gained(rows, min_rel, max_rel)
     return _nearly(hits, gain, discounts.power(float(p), _ranks(PLACES)))
@@ -147,7 +184,9 @@ def NERR10(
 def NERR11(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
     """Nearly ERR, by eq. 11: a user who stops as satisfied, with the patience of INSQ.
 
-    C(i) = ((i + 2T - 1) / (i + 2T))^2 * (1 - gain(i)).
+        C(i) = ((i + 2T - 1) / (i + 2T))^2 * (1 - gain(i))
+
+    Example: a=2 b=1 z=0; run b a: NERR11 0.590909 = (1/2 + 4/9 * 1/2 * 1) / (1 + 4/9 * 1/2).
     """
     hits, gain = _gained(rows, min_rel, max_rel)
     return _nearly(hits, gain, _inverse_squares(float(T)))
@@ -221,10 +260,17 @@ def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
 def RBP_trec(rows: Rows, *, p: Persistence = 0.9) -> Floats:
     """Rank-biased precision with graded gains, as trec_eval 10 has it.
 
-    (1 - p) * sum of gain(i) * p^(i - 1). Where a judged gain of the topic exceeds 1, its gains are divided
-    by the greatest of them: a value then depends on which judgments the topic happens to have.
-    trec_eval's own values are trustworthy only where no gain exceeds 1, as it scales by numbers that it
-    never set; `RBP` is binary, and gRBP divides by the scale's greatest gain.
+        RBP_trec = (1 - p) * sum over ranks i of gain(i) * p^(i - 1)
+
+    The whole run counts, not its first 1,000 documents alone. Where a judged gain of the topic exceeds 1, its
+    gains are divided by the greatest of them. `RBP` is binary, and `gRBP` divides by the scale's greatest
+    gain.
+
+    Caveat: a value depends on which judgments the topic happens to have. trec_eval's own values are
+    trustworthy only where no gain exceeds 1, as it scales by numbers that it never set.
+
+    Example: a=2 b=1 z=0; run b a: RBP_trec(p=0.5) 0.5 = 0.5 * (1/2 + 0.5 * 1), RBP_trec 0.14 = 0.1 * (1/2 +
+    0.9).
     """
     table = rows.pool.aspect.gains
     hits, gain = rows.gains(table)
@@ -248,8 +294,14 @@ def _greatest(rows: Rows, table: Floats) -> Floats:
 def RBPResidual(rows: Rows, *, p: Persistence = 0.9) -> Floats:
     """What RBP could still gain: the weight of all ranks without a judged document, those below the run too.
 
-    1 - (1 - p) * sum over judged documents of p^(rank - 1). A topic without any retrieved document scores 0.
-    trec_eval forgets what lies below the run where every retrieved document is judged, and says 0.
+        RBPResidual = 1 - (1 - p) * sum over ranks i of judged documents of p^(i - 1)
+
+    A topic without any retrieved document scores 0. A negative grade is a judgment, unless the profile is one
+    of trec_eval. trec_eval forgets what lies below the run where every retrieved document is judged, and says
+    0.
+
+    Example: a=1 b=0; run a u b: RBPResidual(p=0.5) 0.375 = 1 - 0.5 * (1 + 0.5^2); run a b: RBPResidual(p=0.5)
+    0.25 = 1 - 0.5 * (1 + 0.5).
     """
     judged = rows.judged()
     known = (1.0 - float(p)) * judged.sum(discounts.power(float(p), judged.rank))

@@ -1,24 +1,56 @@
 """`cupel measures`: list the measures, or explain one."""
 
 import math
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
+from cupel_client.offline import markdown
 from cupel_client.output import console, format_option, write_csv, write_json, write_jsonl
-from cupel_measures.grammar import all_declarations, parse
+from cupel_measures.examples import Example
+from cupel_measures.grammar import parse
+from cupel_measures.reference import INDENT, Family, Page, families, family_of
 from cupel_measures.registry import NAMES, REQUIRED, Declaration, Parameter
 from cupel_measures.syntax import MeasureError
-from cupel_measures.trec_names import trec_name
 
-COLUMNS = ("name", "aliases", "parameters", "at", "bounds", "aggregate", "scale", "source", "summary")
+COLUMNS = (
+    "name",
+    "family",
+    "aliases",
+    "parameters",
+    "at",
+    "bounds",
+    "aggregate",
+    "scale",
+    "exact",
+    "exempt",
+    "source",
+    "summary",
+)
+WIDEST = 100
+"""Columns of a page, on a terminal that has more."""
 
 
 @click.command()
 @click.argument("name", required=False)
-@format_option()
-def measures(name: str | None, form: str) -> None:
+@click.option(
+    "--family",
+    "of_family",
+    type=click.Choice([family.name for family in families()]),
+    help="List the measures of one family.",
+)
+@click.option(
+    "--example",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Write the worked example of NAME into a new folder, to be tried.",
+)
+@format_option("markdown")
+def measures(name: str | None, of_family: str | None, folder: Path | None, form: str) -> None:
     """List the measures, or explain one.
 
     NAME is a measure, an alias, or a whole text with parameters.
@@ -26,21 +58,19 @@ def measures(name: str | None, form: str) -> None:
     \b
     Examples:
       cupel measures
+      cupel measures --family diversity
       cupel measures nDCG
       cupel measures "TOMA(of=nDCG@10)"
+      cupel measures nDCG --example ndcg-example
     """
-    found = all_declarations() if name is None else (_declaration(name),)
-    data = [_data(declaration) for declaration in found]
-    if form == "json":
-        write_json(data if name is None else {**data[0], "documentation": found[0].documentation})
-    elif form == "jsonl":
-        write_jsonl(data)
-    elif form == "csv":
-        write_csv(COLUMNS, data)
+    if folder is not None:
+        _write_example(name, folder)
     elif name is None:
-        _print_list(found)
+        _list([one for one in families() if of_family in (None, one.name)], form)
+    elif of_family is not None:
+        raise click.UsageError("--family is for the list of measures, without NAME")
     else:
-        _print_page(found[0], name)
+        _explain(Page(_declaration(name)), name, form)
 
 
 def _declaration(text: str) -> Declaration:
@@ -53,15 +83,51 @@ def _declaration(text: str) -> Declaration:
         raise click.UsageError(str(problem)) from None
 
 
-def _data(declaration: Declaration) -> dict[str, Any]:
+def _list(found: Sequence[Family], form: str) -> None:
+    if form == "markdown":
+        click.echo(markdown.document(found), nl=False)
+    elif form == "table":
+        _print_list(found)
+    else:
+        data = [_data(page, family) for family in found for page in family.pages]
+        data.sort(key=lambda one: one["name"].lower())
+        _write(data, form)
+
+
+def _explain(page: Page, asked: str, form: str) -> None:
+    family = family_of(page.declaration)
+    if form == "json":
+        write_json({**_data(page, family), **_told(page)})
+    elif form == "markdown":
+        click.echo(markdown.page(page), nl=False)
+    elif form == "table":
+        _print_page(page, family, asked)
+    else:
+        _write([_data(page, family)], form)
+
+
+def _write(data: list[dict[str, Any]], form: str) -> None:
+    if form == "json":
+        write_json(data)
+    elif form == "jsonl":
+        write_jsonl(data)
+    else:
+        write_csv(COLUMNS, data)
+
+
+def _data(page: Page, family: Family) -> dict[str, Any]:
+    declaration = page.declaration
     return {
         "name": declaration.name,
+        "family": family.name,
         "aliases": list(declaration.aliases),
         "parameters": [_parameter(one) for one in declaration.parameters.values()],
         "at": declaration.at,
         "bounds": [None if math.isinf(bound) else bound for bound in declaration.bounds],
         "aggregate": declaration.aggregate,
         "scale": declaration.scale,
+        "exact": declaration.exact is not None,
+        "exempt": dict(declaration.exempt),
         "source": declaration.source,
         "summary": declaration.summary,
     }
@@ -78,8 +144,33 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _print_list(declarations: Iterable[Declaration]) -> None:
-    """A line per measure: how it is written, its other names, what it is."""
+def _told(page: Page) -> dict[str, Any]:
+    """What the page of one measure says beside `_data`."""
+    return {
+        "documentation": page.declaration.documentation,
+        "formulas": page.formulas,
+        "scale_rule": page.scale,
+        "caveats": page.caveats,
+        "examples": [_example(one) for one in page.examples],
+    }
+
+
+def _example(example: Example) -> dict[str, Any]:
+    runs = [
+        {
+            "documents": run.text,
+            "values": [
+                {"measure": one.measure, "value": float(one.printed), "derivation": one.derivation}
+                for one in run.values
+            ],
+        }
+        for run in example.runs
+    ]
+    return {"judgments": "; ".join(example.judgments), "runs": runs}
+
+
+def _print_list(found: Iterable[Family]) -> None:
+    """By family, a line per measure: how it is written, its other names, what it is."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -87,93 +178,77 @@ def _print_list(declarations: Iterable[Declaration]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("measure", "also called", "what it is"):
         table.add_column(heading, overflow="fold")
-    for one in declarations:
-        cells = (_written(one), ", ".join(_aliases(one)), one.summary)
-        table.add_row(*map(Text, cells))
+    for family in found:
+        table.add_row(Text(family.name, style="bold"), "", Text(family.title, style="bold"))
+        for page in family.pages:
+            table.add_row(*map(Text, (page.written, ", ".join(page.aliases), page.declaration.summary)))
+        table.add_section()
     console().print(table)
     click.echo(
         '`cupel measures NAME` explains one. Parameters stand in brackets: "AP(rel=2,aspect=quality)@100".'
     )
 
 
-def _written(declaration: Declaration) -> str:
-    """The shortest text of a measure: with the parameters that it needs, and its cutoff if it has one."""
-    parts = declaration.parameters.values()
-    needed = [one.name for one in parts if one.default is REQUIRED and one.name != declaration.at]
-    inside = ",".join("of=nDCG@10" if name == "of" else f"{name}=..." for name in needed)
-    text = declaration.name + (f"({inside})" if inside else "")
-    if declaration.at is None:
-        return text
-    symbol = "k" if declaration.at == "cutoff" else declaration.at
-    return (
-        f"{text}@{symbol}"
-        if declaration.parameters[declaration.at].default is REQUIRED
-        else f"{text}[@{symbol}]"
+def _print_page(page: Page, family: Family, asked: str) -> None:
+    """A measure's documentation, an example, its parameters, and what its values mean."""
+    click.echo(click.style(page.written, bold=True) + "\n")
+    width = min(WIDEST, console().width)
+    for paragraph in page.paragraphs:
+        click.echo(_wrapped(paragraph, width) + "\n")
+    for caveat in page.caveats:
+        heading = click.style("Caveat:", bold=True)
+        click.echo(f"{heading} {_wrapped('Caveat: ' + caveat, width).removeprefix('Caveat: ')}\n")
+    if family.introduction:
+        click.echo(click.style(family.title, bold=True) + "\n")
+        for paragraph in family.introduction:
+            click.echo(_wrapped(paragraph, width) + "\n")
+    for example in page.examples:
+        click.echo(click.style("Example", bold=True) + "\n")
+        for line in example.lines():
+            click.echo(_filled(line, width, "  ", " " * 8))
+        click.echo()
+    facts = [("canonical text", str(parse(asked)))] if asked not in NAMES else []
+    _print_table("Parameters", page.parameters, width)
+    _print_table("What is known of it", [*facts, *page.facts], width)
+
+
+def _wrapped(paragraph: str, width: int) -> str:
+    if paragraph.startswith(INDENT):  # formulas stay as they are
+        return paragraph
+    return _filled(" ".join(paragraph.split()), width)
+
+
+def _filled(text: str, width: int, first: str = "", further: str = "") -> str:
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
-def _aliases(declaration: Declaration) -> list[str]:
-    """Other names: aliases, and trec_eval's name where it has another."""
-    trec = trec_name(_example(declaration))
-    return [*declaration.aliases, *([] if trec == _example(declaration) else [trec])]
-
-
-def _example(declaration: Declaration) -> str:
-    """A text of the measure that is complete."""
-    if declaration.at is None or declaration.parameters[declaration.at].default is not REQUIRED:
-        return _written(declaration).partition("[")[0]
-    return f"{declaration.name}@{'0.1' if declaration.at == 'recall' else '10'}"
-
-
-def _print_page(declaration: Declaration, asked: str) -> None:
-    """A measure's documentation, its parameters, and what its values mean."""
-    click.echo(f"{click.style(_written(declaration), bold=True)}\n\n{declaration.documentation}\n")
-    rows = [(one.name, _expectation(one, declaration)) for one in declaration.parameters.values()]
-    rows += [
-        ("", ""),
-        ("also called", ", ".join(_aliases(declaration)) or "-"),
-        ("values", _bounds(declaration)),
-        ("over topics", declaration.aggregate),
-        ("scale", declaration.scale),
-        ("source", declaration.source),
-    ]
-    if asked not in NAMES:
-        rows.insert(-6, ("", ""))
-        rows.insert(-6, ("canonical text", str(parse(asked))))
-    width = max(len(name) for name, _ in rows)
+def _print_table(heading: str, rows: Sequence[tuple[str, str]], width: int) -> None:
+    """Names and texts in two columns."""
+    click.echo(click.style(heading, bold=True) + "\n")
+    left = 4 + max((len(name) for name, _ in rows), default=0)
     for name, text in rows:
-        click.echo(f"  {name:<{width}}  {text}".rstrip())
+        first = f"  {name}".ljust(left)
+        click.echo(_filled(text, width, first, " " * left))
+    click.echo()
 
 
-def _expectation(parameter: Parameter, declaration: Declaration) -> str:
-    """What a parameter takes and what it is without being given."""
-    after = " (written after @)" if parameter.name == declaration.at else ""
-    if parameter.default is REQUIRED:
-        return f"{parameter.kind.expects}{after}; needed"
-    left_out = _DEFAULTS | ({"rel": "1"} if declaration.subtopics else {})
-    default = left_out.get(parameter.name, "none") if parameter.default is None else str(parameter.default)
-    return f"{parameter.kind.expects}{after}; default: {default}"
-
-
-_DEFAULTS = {
-    "cutoff": "the whole ranking",
-    "rel": "the aspect's threshold",
-    "aspect": "the first of the collection",
-    "aspects": "all of the collection",
-    "weights": "equal",
-    "understandability": "all but the first, or the topical one",
-    "thresholds": "the aspects'",
-    "gains": "the aspect's",
-    "max_rel": "the scale's greatest gain",
-    "levels": "0, 0.1, ..., 1",
-    "documents": "not known",
-    "embedding": "the aspects'",
-}
-"""What leaving out a parameter of these names means."""
-
-
-def _bounds(declaration: Declaration) -> str:
-    low, high = declaration.bounds
-    if math.isinf(low):
-        return "any number"
-    return f"from {low:g}" + ("" if math.isinf(high) else f" to {high:g}")
+def _write_example(name: str | None, folder: Path) -> None:
+    """Write the first worked example of a measure, and say how to score it."""
+    if name is None:
+        raise click.UsageError("--example needs the NAME of a measure")
+    example = Page(_declaration(name)).examples[0]
+    try:
+        folder.mkdir(parents=True)
+        qrels, runs = example.write(folder)
+    except OSError as problem:
+        raise click.UsageError(f"{folder} can't be written: {problem.strerror}") from None
+    for path, run in zip(runs, example.runs, strict=True):
+        texts = " ".join(value.measure for value in run.values)
+        click.echo(f'cupel evaluate {qrels} {path} -m "{texts}"')

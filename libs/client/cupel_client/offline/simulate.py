@@ -31,7 +31,12 @@ DEFAULTS = Settings()
     show_default=True,
     help="Mean of the labels of understandability, from 0 (very easy) to 100; repeat it for several.",
 )
-@click.option("--sigma", default=DEFAULTS.sigma, show_default=True, help="Standard deviation of the labels.")
+@click.option(
+    "--sigma",
+    default=DEFAULTS.sigma,
+    show_default=True,
+    help="Standard deviation of the labels, which the paper calls their variance.",
+)
 @click.option("--runs", default=DEFAULTS.runs, show_default=True, help="Runs for each chance and mean.")
 @click.option("--depth", default=DEFAULTS.depth, show_default=True, help="Documents of a run.")
 @click.option("--rho", default=DEFAULTS.rho, show_default=True, help="Persistence of the reader.")

@@ -1,0 +1,307 @@
+"""What every measure costs, and what the measures of each family cost beside the fastest peer that has them.
+
+    python tests/bench/measures.py [--quick] [--folder FOLDER]
+
+The track: 100 runs of 50 topics x 1000 documents, judged for three aspects and by subtopic. First every
+declared measure alone, in one warm process, in CPU milliseconds over all runs, as a ratio to nDCG. Then each
+family of measures that a peer has, by both from the same files to values by topic: scoring alone (ours from
+joined rows, theirs from what their reader made) and the whole process. Slow peers get a share of the runs,
+and so do we then. No figure fails anything.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from reading import Work, make_a, run_process
+
+ASPECTS = {"relevance": 4, "credibility": 3, "clarity": 5}
+"""How many labels each aspect has; there are more grades than that in the file of relevance."""
+SUBTOPICS = 8
+NEEDED = {"of": "nDCG", "cutoff": 1000, "recall": 0.1}
+"""What is given to a measure that needs it: the deepest, so that none looks cheap."""
+
+# --------------------------------------------------------------------------------------------- inputs
+
+
+def make_track(folder: str, runs: str) -> None:
+    """The runs of reading.py's work a, and aspects and subtopics for the documents that it judges."""
+    chance = np.random.default_rng(3)
+    place = Path(folder)
+    work = Work(place, int(runs), 0)
+    place.mkdir(parents=True, exist_ok=True)
+    if not all(path.exists() for path in work.runs_a):
+        make_a(work)
+    rows = [line.split() for line in (place / "a.qrels").read_text().splitlines()]
+    with (place / "wide.qrels").open("w") as wide, (place / "subtopics.qrels").open("w") as narrow:
+        for topic, _, document, grade in rows:
+            relevance = min(int(grade), 3)
+            credibility, clarity = chance.integers(3), chance.integers(5)
+            wide.write(f"{topic} 0 {document} {relevance} {credibility} {clarity}\n")
+            for subtopic in np.flatnonzero(chance.random(SUBTOPICS) < relevance / 6).tolist():
+                narrow.write(f"{topic} {subtopic} {document} 1\n")
+    aspects = ", ".join(f"{name}: {{labels: {list(range(n))}}}" for name, n in ASPECTS.items())
+    (place / "collection.yaml").write_text(
+        f"aspects: {{{aspects}}}\nqrels:\n"
+        f"  - {{file: wide.qrels, columns: [topic, _, document, {', '.join(ASPECTS)}]}}\n"
+        "  - {file: subtopics.qrels, layout: subtopics}\n"
+    )
+    with (place / "plain.qrels").open("w") as plain:
+        plain.writelines(f"{topic} 0 {document} {min(int(grade), 3)}\n" for topic, _, document, grade in rows)
+    print("{}")
+
+
+# ------------------------------------------------------------------------------------- every measure
+
+
+def usual(declaration: Any) -> Any:
+    """The measure with its defaults and the deepest of what it needs."""
+    from cupel_measures.grammar import Measure
+    from cupel_measures.registry import REQUIRED
+
+    normalised = "normalise" in declaration.parameters  # which needs a cutoff
+    needed = [p.name for p in declaration.parameters.values() if p.default is REQUIRED]
+    needed += ["cutoff"] * normalised
+    depth = {"cutoff": 250} if declaration.name in ("SBTO", "RBTO") else {}  # 4^1000 is no float
+    return Measure(declaration, ()).having(**{name: (NEEDED | depth)[name] for name in needed})
+
+
+def every_measure(collection: str, *runs: str) -> None:
+    """CPU milliseconds of each measure over all runs, and how many values it gives."""
+    from cupel_measures.evaluating import evaluate
+    from cupel_measures.grammar import all_declarations
+    from cupel_measures.model import Joined
+    from cupel_measures.reading.collections import read_collection
+    from cupel_measures.reading.runs import join_run
+
+    qrels = read_collection(Path(collection)).qrels
+    joined = Joined.stack([join_run(Path(run), qrels) for run in runs])
+    measures = [usual(declaration) for declaration in all_declarations()]
+    costs = {str(one): milliseconds(lambda one=one: evaluate(qrels, joined, [one])) for one in measures}
+    print(json.dumps(costs))
+
+
+def milliseconds(call: Callable[[], object], times: int = 5) -> float:
+    """The median CPU time of a call, once it is warm."""
+    found: list[float] = []
+    for _ in range(times + 1):
+        begin = time.process_time()
+        call()
+        found.append(1000 * (time.process_time() - begin))
+    return statistics.median(found[1:])
+
+
+# ---------------------------------------------------------------------------------------------- peers
+
+
+@dataclass(frozen=True)
+class Family:
+    """Measures that a peer has: in our texts, and in its own names. share: of 100 runs, for both."""
+
+    peer: str
+    ours: str
+    theirs: Sequence[str]
+    share: int = 100
+
+
+TREC = {
+    "AP": "map", "nDCG": "ndcg", "Bpref": "bpref", "RR": "recip_rank", "Rprec": "Rprec", "AP11": "11pt_avg",
+    "nDCG@10": "ndcg_cut_10", "AP@10": "map_cut_10", "P@10": "P_10", "R@100": "recall_100", "infAP": "infAP",
+    "Success@10": "success_10", "IPrec@0.1": "iprec_at_recall_0.10", "SetP": "set_P", "SetR": "set_recall",
+    "SetF": "set_F", "SetAP": "set_map", "NumRel": "num_rel", "NumRelRet": "num_rel_ret", "NumRet": "num_ret",
+}  # fmt: skip
+RANX = {
+    "AP": "map", "nDCG": "ndcg", "RR": "mrr", "Rprec": "r-precision", "nDCG@10": "ndcg@10", "AP@10": "map@10",
+    "P@10": "precision@10", "R@100": "recall@100", "Success@10": "hit_rate@10",
+}  # fmt: skip
+DIVERSE = {
+    "ERR_IA@20": "ERR-IA@20", "nERR_IA@20": "nERR-IA@20", "alpha_DCG@20": "alpha-DCG@20", "NRBP": "NRBP",
+    "alpha_nDCG@20": "alpha-nDCG@20", "nNRBP": "nNRBP", "AP_IA": "MAP-IA", "P_IA@20": "P-IA@20",
+    "StRecall@20": "strec@20",
+}  # fmt: skip
+CWL = (
+    "INST(max_rel=3) INSQ(max_rel=3) BPM(T=1.0,max_rel=3)@1000 SDCG(max_rel=3)@1000 NERR8(max_rel=3)@1000 "
+    "NERR9(max_rel=3)@1000 NERR10(p=0.9,max_rel=3) NERR11(T=1.0,max_rel=3)"
+)
+FAMILIES = {
+    "ad hoc": Family("pytrec_eval", " ".join(TREC), tuple(TREC.values())),
+    "ad hoc, of ranx": Family("ranx", " ".join(RANX), tuple(RANX.values()), 10),
+    "diversity": Family("pyndeval", " ".join(DIVERSE), tuple(DIVERSE.values())),
+    "models of users": Family("cwl_eval", CWL, CWL.split(), 4),
+    "rank-biased precision": Family("cwl_eval", "RBP(p=0.8,rel=1)", ("RBP(p=0.8,rel=1)",), 4),
+    "cascades": Family("gdeval", "ERR@20 nDCG(dcg=exp-log2)@20", ("ERR@20", "nDCG(dcg='exp-log2')@20"), 20),
+    "compatibility": Family("compat", "Compat", ("Compat",), 20),
+    "accuracy": Family("accuracy", "Accuracy", ("Accuracy",), 20),
+    "judged share": Family("judged", "Judged@10", ("Judged@10",), 20),
+}
+
+
+def ours(family: str, folder: str, *runs: str) -> None:
+    from cupel_measures.evaluating import evaluate
+    from cupel_measures.grammar import parse_many
+    from cupel_measures.model import Joined
+    from cupel_measures.profiles import PROFILES
+    from cupel_measures.reading.qrels import SUBTOPICS as BY_SUBTOPIC
+    from cupel_measures.reading.qrels import QrelsFile, build_qrels, read_qrels, unscaled
+    from cupel_measures.reading.runs import join_run
+
+    if FAMILIES[family].peer == "pyndeval":
+        file = Path(folder, "subtopics.qrels")
+        qrels = build_qrels([unscaled("relevance")], [QrelsFile(file.name, file, BY_SUBTOPIC)])
+    else:
+        qrels = read_qrels(Path(folder, "plain.qrels"))
+    profile = PROFILES["trec_eval-9" if FAMILIES[family].peer == "pytrec_eval" else "cupel"]
+    joined = Joined.stack([join_run(Path(run), qrels, profile=profile) for run in runs])
+    begin = time.process_time()
+    scores = evaluate(qrels, joined, parse_many(FAMILIES[family].ours))
+    spent = time.process_time() - begin
+    report(spent, (float(np.cumsum(values)[-1]) for values in scores.values.values()))
+
+
+def report(spent: float, sums: Iterable[float]) -> None:
+    """sums: of each measure, over all runs and topics: both sides have to have done the same work."""
+    print(json.dumps({"scoring": spent} | {str(place): value for place, value in enumerate(sums)}))
+
+
+def pytrec_eval(family: str, folder: str, *runs: str) -> None:
+    import pytrec_eval as peer
+
+    names = FAMILIES[family].theirs
+    with open(Path(folder, "plain.qrels")) as file:
+        evaluator = peer.RelevanceEvaluator(peer.parse_qrel(file), {asked(name) for name in names})
+    spent, sums = 0.0, [0.0] * len(names)
+    for run in runs:
+        with open(run) as file:
+            parsed = peer.parse_run(file)
+        begin = time.process_time()
+        values = evaluator.evaluate(parsed)
+        spent += time.process_time() - begin
+        sums = [
+            had + sum(topic[name] for topic in values.values()) for had, name in zip(sums, names, strict=True)
+        ]
+    report(spent, sums)
+
+
+def asked(name: str) -> str:
+    """pytrec_eval takes cutoffs after a dot: map_cut.10."""
+    head, _, last = name.rpartition("_")
+    return f"{head}.{last}" if last.replace(".", "").isdigit() else name
+
+
+def pyndeval(family: str, folder: str, *runs: str) -> None:
+    import pyndeval as peer
+
+    names = FAMILIES[family].theirs
+    judged = [line.split() for line in Path(folder, "subtopics.qrels").read_text().splitlines()]
+    qrels = [(topic, subtopic, document, int(grade)) for topic, subtopic, document, grade in judged]
+    evaluator = peer.RelevanceEvaluator(qrels, names)
+    spent, sums = 0.0, [0.0] * len(names)
+    for run in runs:
+        lines = [line.split() for line in Path(run).read_text().splitlines()]
+        rows = [(topic, document, float(score)) for topic, _, document, _, score, _ in lines]
+        begin = time.process_time()
+        values = evaluator.evaluate(rows)
+        spent += time.process_time() - begin
+        sums = [
+            had + sum(topic[name] for topic in values.values()) for had, name in zip(sums, names, strict=True)
+        ]
+    report(spent, sums)
+
+
+def ranx(family: str, folder: str, *runs: str) -> None:
+    """Its kernels are compiled before the clock of scoring runs; the whole process has it all."""
+    import ranx as peer
+
+    names = list(FAMILIES[family].theirs)
+    qrels = peer.Qrels.from_file(str(Path(folder, "plain.qrels")), kind="trec")
+    parsed = [peer.Run.from_file(str(run), kind="trec") for run in runs]
+    peer.evaluate(qrels, parsed[0], names, return_mean=False)
+    begin = time.process_time()
+    found = [peer.evaluate(qrels, run, names, return_mean=False) for run in parsed]
+    spent = time.process_time() - begin
+    report(spent, (sum(float(values[name].sum()) for values in found) for name in names))
+
+
+def provided(family: str, folder: str, *runs: str) -> None:
+    """The peers behind ir_measures."""
+    import ir_measures as peer
+
+    asked = [peer.parse_measure(name) for name in FAMILIES[family].theirs]
+    qrels = list(numbered(peer.read_trec_qrels(str(Path(folder, "plain.qrels")))))
+    evaluator = peer.providers.registry[FAMILIES[family].peer].evaluator(asked, qrels)
+    spent, sums = 0.0, dict.fromkeys(asked, 0.0)
+    for run in runs:
+        rows = list(numbered(peer.read_trec_run(run)))
+        begin = time.process_time()
+        for one in evaluator.iter_calc(rows):
+            sums[one.measure] += one.value
+        spent += time.process_time() - begin
+    report(spent, sums.values())
+
+
+def numbered(rows: Iterable[Any]) -> Iterable[Any]:
+    """gdeval takes no topic that is not a number."""
+    return (row._replace(query_id=row.query_id.rpartition(".")[2]) for row in rows)
+
+
+PROCESSES = (make_track, every_measure, ours, pytrec_eval, pyndeval, ranx, provided)
+
+
+# ------------------------------------------------------------------------------------------ reporting
+
+
+def report_every(work: Work) -> None:
+    costs = run_process(every_measure, work.folder / "collection.yaml", *work.runs_a).printed
+    print(
+        f"\nEvery measure over {len(work.runs_a)} runs x 50 topics x 1000, 3 aspects: CPU ms, ratio to nDCG"
+    )
+    for text, cost in sorted(costs.items(), key=lambda item: -item[1]):
+        print(f"{text:34}{cost:9.1f}{cost / costs['nDCG']:8.2f}")
+
+
+def report_families(work: Work) -> None:
+    print("\nFamilies beside their peers: CPU seconds, and how many times as fast we are")
+    print(f"{'':24}{'peer':14}{'runs':>5}{'scoring: ours':>15}{'theirs':>9}{'times':>7}", end="")
+    print(f"{'whole: ours':>13}{'theirs':>9}{'times':>7}")
+    for name, family in FAMILIES.items():
+        runs = work.runs_a[: max(1, family.share * work.runs // 100)]
+        theirs = next((one for one in PROCESSES if one.__name__ == family.peer), provided)
+        us, them = (run_process(what, name, work.folder, *runs) for what in (ours, theirs))
+        scoring = us.printed["scoring"], them.printed["scoring"]
+        print(f"{name:24}{family.peer:14}{len(runs):5}", end="")
+        print(f"{scoring[0]:15.3f}{scoring[1]:9.3f}{scoring[1] / scoring[0]:7.1f}", end="")
+        print(f"{us.cpu:13.2f}{them.cpu:9.2f}{them.cpu / us.cpu:7.1f}{differing(us.printed, them.printed)}")
+
+
+def differing(us: dict[str, float], them: dict[str, float]) -> str:
+    """What to say where sums of values differ by more than what reading and rounding can do."""
+    apart = [key for key in us if key != "scoring" and abs(us[key] - them[key]) > 1e-3 * abs(us[key])]
+    return f"  (values differ: {', '.join(apart)})" if apart else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
+    parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.process:
+        name, *arguments = options.process
+        next(process for process in PROCESSES if process.__name__ == name)(*arguments)
+        return
+    runs = 10 if options.quick else 100
+    work = Work(options.folder / ("quick" if options.quick else "full"), runs, 0)
+    run_process(make_track, work.folder, str(runs))
+    report_every(work)
+    report_families(work)
+
+
+if __name__ == "__main__":
+    main()
