@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, Select, func, or_, select
+from sqlalchemy import Connection, Row, Select, func, or_, select, true
 
 from cupel_backend import evaluations, jobs, tracks
 from cupel_backend.access import Principal
@@ -130,7 +130,7 @@ def explanations(
         track, version = evaluations.asked(connection, principal, submission, qrels)
         texts = [tracks.measure(text, track) for text in measures]
         run = connection.execute(_run_of(submission)).one()
-        rows = connection.execute(_kept(submission, version, track.profile)).all() if version else ()
+        rows = connection.execute(_kept(submission, version, track.profile, texts)).all() if version else ()
     return Explained(
         submission=submission,
         qrels=version and version.number,
@@ -193,8 +193,11 @@ def _run_of(submission: str) -> Select[Any]:
     return query.where(submission_rows.c.id == submission)
 
 
-def _kept(submission: str, version: Row[Any], profile: str) -> Select[Any]:
+def _kept(submission: str, version: Row[Any], profile: str, measures: Sequence[str]) -> Select[Any]:
+    """The rows of these measures, or of all."""
+    among = explanation_rows.c.measure.in_(measures) if measures else true()
     return select(explanation_rows).where(
+        among,
         explanation_rows.c.submission_id == submission,
         explanation_rows.c.qrels_id == version.id,
         explanation_rows.c.profile == profile,
@@ -222,8 +225,8 @@ def _computed(system: "System", payload: Mapping[str, Any]) -> list[dict[str, An
         version = connection.execute(select(qrels_rows).where(qrels_rows.c.id == payload["qrels"])).one()
         track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
         run = connection.execute(_run_of(submission)).one()
-        kept = connection.execute(_kept(submission, version, track.profile)).all()
-    there = {row.about for row in kept if row.measure == text}
+        kept = connection.execute(_kept(submission, version, track.profile, [text])).all()
+    there = {row.about for row in kept}
     parts = [name for name in payload["about"] if name not in there]
     profile, measure = profiles.find(track.profile), parse(text)
     judged = evaluations.judgments(system.blobs, version.blob)

@@ -43,7 +43,7 @@ def explain(
     """
     wanted = client.explain(submission, measures=measures, about=about, qrels=qrels)
     failures = _followed(client, wanted)
-    found = client.explanations(submission, qrels=wanted.qrels)
+    found = client.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
     parts = about or tuple(ABOUT)
     kept = {one.measure: one for one in found.explanations}
     told = [_only(kept[text], parts) for text in wanted.measures if text in kept]
