@@ -13,10 +13,10 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from cupel_backend import access, jobs, planning
-from cupel_backend.evaluations import HANDLERS
-from cupel_backend.settings import Settings
+from cupel_backend import access, jobs
+from cupel_backend.settings import QUEUES, Settings
 from cupel_backend.system import System, open_system
+from cupel_backend.working import HANDLERS
 from cupel_gateway.app import create_app
 from cupel_gateway.watching import Watched
 
@@ -129,8 +129,9 @@ class Service:
 
     def work(self) -> None:
         """Do all queued jobs, as a worker would."""
-        while jobs.work(self.system, planning.QUEUE, HANDLERS):
-            pass
+        for queue in QUEUES:
+            while jobs.work(self.system, queue, HANDLERS):
+                pass
 
     def operation(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:
         """The operation that a request meets, as OpenAPI describes it."""

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cupel_backend import evaluations, jobs, qrels, submissions, tracks
+from cupel_backend import jobs, qrels, submissions, tracks
 from cupel_backend.access import Principal
+from cupel_backend.settings import QUEUES
 from cupel_backend.submissions import Submission
 from cupel_backend.system import System
+from cupel_backend.working import HANDLERS
 
 ADMIN = Principal("house", "admin")
 ORGANISER = Principal("organisers", "organiser")
@@ -87,10 +89,11 @@ def submit(
 def work_off(system: System) -> int:
     """Do every job that is ready, in this process; returns how many attempts that took."""
     attempts = 0
-    while (claim := jobs.claim(system, "score")) is not None:
-        attempts += 1
-        try:
-            evaluations.evaluate(system, claim)
-        except Exception as error:
-            jobs.fail(system, claim, str(error))
+    for queue in QUEUES:
+        while (claim := jobs.claim(system, queue)) is not None:
+            attempts += 1
+            try:
+                HANDLERS[claim.kind](system, claim)
+            except Exception as error:
+                jobs.fail(system, claim, str(error))
     return attempts

@@ -28,13 +28,13 @@ from cupel_backend.access import Principal
 from cupel_backend.clock import utc_now
 from cupel_backend.database import reading, writing
 from cupel_backend.errors import Conflict
-from cupel_backend.evaluations import HANDLERS
 from cupel_backend.submissions import Submission
 from cupel_backend.system import System
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import qrels as qrels_rows
 from cupel_backend.tables import runs, scores
 from cupel_backend.tables import tracks as track_rows
+from cupel_backend.working import HANDLERS
 from processes import until
 
 SUBMITTERS, EACH, WORKERS, VERSIONS = 16, 3, 4, 3

@@ -17,10 +17,10 @@ from cupel_backend import jobs, submissions
 from cupel_backend.blobs import open_blobs
 from cupel_backend.database import writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
-from cupel_backend.evaluations import HANDLERS
 from cupel_backend.jobs import Claim, Lost
 from cupel_backend.settings import Settings
 from cupel_backend.system import System, open_system
+from cupel_backend.working import HANDLERS
 from sizes import Places, SizeName, place
 
 

@@ -124,6 +124,15 @@ def test_indexes_and_unique_rules_are_there(open_engine: Callable[[], sa.Engine]
     }
 
 
+def test_keys_of_exact_scores_are_ordered_by_bytes_in_any_language(
+    open_engine: Callable[[], sa.Engine],
+) -> None:
+    engine = open_engine()
+    migrate(engine)
+    (key,) = (one for one in sa.inspect(engine).get_columns("scores") if one["name"] == "exact_key")
+    assert key["type"].collation == {"postgresql": "C", "sqlite": None}[engine.dialect.name]
+
+
 # From what a release left
 
 

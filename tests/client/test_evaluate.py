@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,30 @@ def test_equal_scores_share_a_rank(folder: Path) -> None:
     result = cupel("qrels.txt", "poor.txt", "good.txt", "twin.txt", "-m", "AP")
     ranks = [line.split()[0] for line in result.stdout.splitlines() if ".txt" in line]
     assert ranks == ["1", "1", "3"]
+
+
+def test_runs_are_ranked_by_exact_scores(folder: Path) -> None:
+    (folder / "two.txt").write_text("1 0 a 1\n1 0 b 1\n1 0 c 1\n2 0 a 1\n2 0 b 1\n")
+
+    def run(name: str, *rankings: tuple[str, Sequence[str]]) -> None:
+        lines = [f"{t} Q0 {d} 0 {-place} x" for t, docs in rankings for place, d in enumerate(docs)]
+        (folder / name).write_text("\n".join(lines))
+
+    run("split.txt", ("1", "a"), ("2", "ab"))  # (0.1 + 0.2) / 2 is above 0.15 in floats
+    run("one.txt", ("1", "abc"))
+    run("far.txt", ("1", ["a", *(f"u{number}" for number in range(80)), "b"]))
+    run("near.txt", ("1", ["a", *(f"u{number}" for number in range(70)), "b"]))
+
+    def ranks(measures: str) -> list[list[str]]:
+        stdout = cupel("two.txt", "far.txt", "near.txt", "one.txt", "split.txt", "-m", measures).stdout
+        return [line.split()[:2] for line in stdout.splitlines() if ".txt" in line]
+
+    assert ranks("P@10") == [["1", "one.txt"], ["1", "split.txt"], ["3", "far.txt"], ["3", "near.txt"]]
+    assert [name for _, name in ranks("RBTO@100")][2:] == ["near.txt", "far.txt"]
+    assert [rank for rank, _ in ranks("RBTO@100")] == ["1", "2", "3", "4"]
+    story = json.loads(cupel("two.txt", "far.txt", "-m", "nDCG P@10 RBTO@100", "--format", "json").stdout)
+    # labels 0 and 1 are digits: 2^99 for a, 2^(100 - 82) for b; over two topics (spec 4.1)
+    assert story["runs"][0]["exact"] == {"P@10": "1/20", "RBTO@100": str((2**99 + 2**18) // 2)}
 
 
 @pytest.mark.usefixtures("folder")

@@ -118,10 +118,20 @@ def test_uploads_describe_their_bodies(service) -> None:
     assert "multipart/form-data" in paths["/v1/tracks/{track}/qrels"]["post"]["requestBody"]["content"]
 
 
+FOUR = ("alpha_nDCG", "TOMA", "SBTO", "nDCG")
+
+
 def test_measures_are_listed_and_explained(service) -> None:
     listed = {one["name"]: one for one in service.get("stranger", "/v1/measures")["items"]}
     assert {"AP", "nDCG", "TOMA"} <= listed.keys()
     assert listed["nDCG"]["at"] == "cutoff"
+    told = [[listed[name][of] for of in ("subtopics", "combines", "exact", "scale")] for name in FOUR]
+    assert told == [
+        [True, False, False, "neither"],
+        [False, True, True, "depends"],
+        [False, False, True, "interval"],
+        [False, False, False, "neither"],
+    ]
     read = service.get("stranger", "/v1/measures/RBP(p=1%2F3)@10")
     assert read["text"] == "RBP(p=1/3)@10"
     assert service.get("stranger", "/v1/measures/ndcg_cut_10")["text"] == "nDCG@10"

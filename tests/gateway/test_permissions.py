@@ -33,6 +33,7 @@ TRACK = {
     "json": {"name": "{new}", "title": "x", "aspects": {"relevance": {"labels": [0, 1]}}, "measures": ["AP"]}
 }
 TOKEN = {"json": {"team": "house", "scope": "participant"}}
+EXPLAIN = {"json": {"measures": ["AP"], "about": ["scale"]}}
 QRELS = {
     "files": [
         ("collection", ("c.yaml", b"qrels: [{file: a, aspect: relevance}]")),
@@ -70,6 +71,8 @@ MATRIX = {
     "watch_submission": Asked("GET", "/v1/submissions/{submission}/events", ITS_TEAM, options=EVENTS),
     "show_scores": Asked("GET", "/v1/submissions/{submission}/scores", ITS_TEAM),
     "show_topic_scores": Asked("GET", "/v1/submissions/{submission}/scores/topics?measure=AP", ITS_TEAM),
+    "explain_scores": Asked("POST", "/v1/submissions/{submission}/explanations", ITS_TEAM, options=EXPLAIN),
+    "show_explanations": Asked("GET", "/v1/submissions/{submission}/explanations", ITS_TEAM),
     "show_run": Asked("GET", "/v1/runs/{run}", ITS_TEAM, 404),
     "download_run": Asked("GET", "/v1/runs/{run}/file", ITS_TEAM, 404),
     "list_jobs": Asked("GET", "/v1/jobs", ORGANISERS),

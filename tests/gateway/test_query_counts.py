@@ -40,18 +40,25 @@ CASES = [
     Case("list_qrels", 6, "{small}/qrels", "{corrected}/qrels"),
     Case(
         "compare_qrels",
-        7,
+        9,
         "{corrected}/qrels/30/diff?from=1&measure=P@1",
         "{large}/qrels/2/diff?from=1&measure=P@1",
         "rows",
     ),
     Case("list_submissions", 9, "{small}/submissions", "{large}/submissions"),
     Case("show_submission", 10, "{small submission}", "{corrected submission}", "jobs"),
-    Case("show_leaderboard", 5, "{small}/leaderboard", "{large}/leaderboard", "rows"),
+    Case("show_leaderboard", 6, "{small}/leaderboard", "{large}/leaderboard", "rows"),
     Case(
-        "show_leaderboard", 5, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
+        "show_leaderboard", 6, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
     ),
     Case("show_scores", 6, "{small submission}/scores", "{large submission}/scores", "scores"),
+    Case(
+        "show_explanations",
+        7,
+        "{small submission}/explanations",
+        "{large submission}/explanations",
+        "explanations",
+    ),
     Case(
         "show_topic_scores",
         6,
@@ -81,6 +88,10 @@ def places(service: Service) -> dict[str, str]:
         for _ in range({"small": 1, "large": 2, "corrected": MANY}[name] - 1):
             publish(service, track, topics=many)
         found |= {name: f"/v1/tracks/{track}", f"{name} submission": sent["links"]["self"]}
+    service.work()
+    for name in ("small", "large"):
+        address = f"{found[f'{name} submission']}/explanations"
+        assert service.ask("participant", "POST", address, json={"about": ["scale"]}).status_code == 202
     service.work()
     return found
 

@@ -44,6 +44,7 @@ def test_scores_come_whole_and_by_topic(service, track: str) -> None:
     assert 0 < values["t1"] < 1
     assert by_topic["score"] == scores["nDCG@10"]
     assert by_topic["score"]["value"] == (values["t1"] + values["t2"]) / 2
+    assert (scores["AP"]["exact"], scores["nDCG@10"]["exact"]) == ("19/24", None)  # of 7/12 and 1
     only = service.get("participant", links["scores"], params={"measure": ["AP", "nDCG@10"]})["scores"]
     assert [one["measure"] for one in only] == ["AP", "nDCG@10"]
 

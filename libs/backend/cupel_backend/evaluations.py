@@ -7,6 +7,7 @@ values are one packed vector in the version's topic order.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from cupel_backend.access import Principal
 from cupel_backend.blobs import Blobs
 from cupel_backend.database import insert_new, reading, writing
 from cupel_backend.errors import NotFound, declare
-from cupel_backend.jobs import Claim, Handler
+from cupel_backend.jobs import Claim
 from cupel_backend.tables import qrels as qrels_rows
 from cupel_backend.tables import runs, touch
 from cupel_backend.tables import scores as score_rows
@@ -26,8 +27,10 @@ from cupel_backend.tables import submissions as submission_rows
 from cupel_backend.tables import tracks as track_rows
 from cupel_measures import evaluating, profiles
 from cupel_measures.evaluating import SCORING_VERSION, aggregate
+from cupel_measures.exact import sort_key, to_text
+from cupel_measures.explaining.scale import Scale, scale_of
 from cupel_measures.grammar import Measure, parse
-from cupel_measures.model import Floats, Joined, Qrels
+from cupel_measures.model import Aspect, Floats, Joined, Qrels
 from cupel_measures.reading.qrels import unpack_qrels
 from cupel_measures.reading.runs import join, unpack
 
@@ -54,12 +57,15 @@ VECTOR = np.dtype("<f8")
 class Score:
     """A measure's value for a submission over all topics, with what it depends on.
 
-    value is None where the aggregate is undefined. topics: of the version; missing_topics of them are
-    not in the run, and count with the measure's value on an empty ranking.
+    value is None where the aggregate is undefined. exact: what it is rounded from, as p/q, where that is
+    kept (`evaluating.keeps_exact`). scale: what may be done with it. topics: of the version; missing_topics
+    of them are not in the run, and count with the measure's value on an empty ranking.
     """
 
     measure: str
     value: float | None
+    exact: str | None
+    scale: Scale
     qrels: int
     qrels_digest: str
     run_digest: str
@@ -95,12 +101,13 @@ def scores(
     Those not computed yet are left out.
     """
     with reading(system.engine) as connection:
-        track, version = _read(connection, principal, submission, qrels)
+        track, version = asked(connection, principal, submission, qrels)
         if version is None:
             return ()
         texts = [tracks.measure(text, track) for text in measures] or list(track.measures)
         rows = connection.execute(_rows(submission, version, track.profile, texts)).all()
-    found = {row.measure: _score(row, version) for row in rows}
+    declared = tracks.aspects(track)
+    found = {row.measure: _score(row, version, declared) for row in rows}
     return tuple(found[text] for text in dict.fromkeys(texts) if text in found)
 
 
@@ -109,13 +116,15 @@ def topic_scores(
 ) -> TopicScores:
     """A submission's values by topic; NotFound if it has no such score."""
     with reading(system.engine) as connection:
-        track, version = _read(connection, principal, submission, qrels)
+        track, version = asked(connection, principal, submission, qrels)
         text = tracks.measure(measure, track)
         row = version and connection.execute(_rows(submission, version, track.profile, [text])).first()
         if version is None or row is None:
             raise SCORE_UNKNOWN(f"{submission} has no score by {text} yet")
     return TopicScores(
-        _score(row, version), tuple(version.topics), np.frombuffer(row.vector, VECTOR).tolist()
+        _score(row, version, tracks.aspects(track)),
+        tuple(version.topics),
+        np.frombuffer(row.vector, VECTOR).tolist(),
     )
 
 
@@ -135,9 +144,10 @@ def published(
     return row
 
 
-def _read(
+def asked(
     connection: Connection, principal: Principal, submission: str, number: int | None
 ) -> tuple[Row[Any], Row[Any] | None]:
+    """The track of a submission that the caller may see whole, and the version of `published`."""
     row = submissions.visible(connection, principal, submission)
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
     return track, published(connection, principal, track, number)
@@ -158,10 +168,18 @@ def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]
     )
 
 
-def _score(row: Row[Any], version: Row[Any]) -> Score:
+@lru_cache(maxsize=4096)
+def scale(measure: str, aspects: tuple[Aspect, ...]) -> Scale:
+    """The scale of a measure, by its canonical text, on a track with `aspects`."""
+    return scale_of(parse(measure), aspects)
+
+
+def _score(row: Row[Any], version: Row[Any], aspects: tuple[Aspect, ...]) -> Score:
     return Score(
         row.measure,
         row.value,
+        row.exact,
+        scale(row.measure, aspects),
         version.number,
         version.digest,
         row.run_digest,
@@ -205,10 +223,6 @@ def evaluate(system: "System", claim: Claim) -> None:
     planning.settle(system, work.track.id)
 
 
-HANDLERS: Mapping[str, Handler] = {planning.EVALUATE: evaluate}
-"""What each kind of job does."""
-
-
 def _work(connection: Connection, payload: Mapping[str, Any]) -> _Work:
     submission = connection.execute(
         select(submission_rows).where(submission_rows.c.id == payload["submission"])
@@ -228,10 +242,11 @@ def _work(connection: Connection, payload: Mapping[str, Any]) -> _Work:
 def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
     """A row of `scores` for each measure of `work`."""
     profile = profiles.find(work.track.profile)
-    judged = _cached_qrels(system.blobs, work.version.blob)
+    judged = judgments(system.blobs, work.version.blob)
     ranking = unpack(system.blobs.get(work.run.ranking_blob))
     joined = join(ranking, judged, profile=profile, depth=work.track.depth)
     found = evaluating.evaluate(judged, joined, work.measures)
+    exact = evaluating.exact_means(judged, joined, work.measures, depth=work.track.depth)
     keys = {
         "submission_id": work.submission.id,
         "qrels_id": work.version.id,
@@ -239,11 +254,11 @@ def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
         "scoring_version": SCORING_VERSION,
         "missing_topics": _missing(joined),
     }
-    return [keys | _values(measure, values) for measure, values in found.values.items()]
+    return [keys | _values(measure, values, exact.get(measure)) for measure, values in found.values.items()]
 
 
 @lru_cache(maxsize=4)
-def _cached_qrels(blobs: Blobs, key: str) -> Qrels:
+def judgments(blobs: Blobs, key: str) -> Qrels:
     """Qrels by the digest in their key; with them stay the tables that measures derived from them."""
     return unpack_qrels(blobs.get(key))
 
@@ -252,10 +267,12 @@ def _missing(joined: Joined) -> int:
     return int(np.count_nonzero(joined.retrieved == 0))
 
 
-def _values(measure: Measure, values: Floats) -> dict[str, Any]:
+def _values(measure: Measure, values: Floats, exact: Fraction | None) -> dict[str, Any]:
     value = aggregate(measure, values)
     return {
         "measure": str(measure),
         "value": value if np.isfinite(value) else None,
+        "exact": None if exact is None else to_text(exact),
+        "exact_key": None if exact is None else sort_key(exact),
         "vector": np.asarray(values, dtype=VECTOR).tobytes(),
     }

@@ -7,7 +7,7 @@ thought dead and comes back is refused, so each job's results are written once.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -379,10 +379,17 @@ def revive(system: "System", principal: Principal, id: str) -> Job:
     return _job(revived)
 
 
-def of_submissions(connection: Connection, ids: list[str]) -> dict[str, tuple[Job, ...]]:
-    """The jobs of each submission, oldest first."""
+def by_key(connection: Connection, keys: Sequence[str]) -> tuple[Job, ...]:
+    """The jobs of these keys, oldest first."""
+    rows = connection.execute(select(jobs).where(jobs.c.key.in_(keys)).order_by(jobs.c.id))
+    return tuple(map(_job, rows))
+
+
+def of_submissions(connection: Connection, ids: list[str], kind: str) -> dict[str, tuple[Job, ...]]:
+    """The jobs of a kind for each submission, oldest first."""
     found: dict[str, list[Job]] = {id: [] for id in ids}
-    for row in connection.execute(select(jobs).where(jobs.c.submission_id.in_(ids)).order_by(jobs.c.id)):
+    here = and_(jobs.c.submission_id.in_(ids), jobs.c.kind == kind)
+    for row in connection.execute(select(jobs).where(here).order_by(jobs.c.id)):
         found[row.submission_id].append(_job(row))
     return {id: tuple(of_one) for id, of_one in found.items()}
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
-from cupel_backend import tracks
+from cupel_backend import evaluations, tracks
 from cupel_backend.access import Principal
 from cupel_backend.database import CURSOR_UNKNOWN, reading
-from cupel_backend.evaluations import published
 from cupel_backend.tables import JOB_STATES, jobs, runs, scores, submissions
 from cupel_measures.evaluating import SCORING_VERSION
+from cupel_measures.explaining.scale import Scale
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -23,7 +23,10 @@ LARGEST_PAGE = 1000
 
 @dataclass(frozen=True)
 class Row:
-    """A ranked submission. Equal scores share a rank: 1, 2, 2, 4."""
+    """A ranked submission. Equal scores share a rank: 1, 2, 2, 4.
+
+    exact: what score is rounded from, as `evaluations.Score` has it.
+    """
 
     rank: int
     submission: str
@@ -31,6 +34,7 @@ class Row:
     name: str
     tag: str
     score: float
+    exact: str | None
     received_at: datetime
     missing_topics: int
 
@@ -54,6 +58,7 @@ class Board:
 
     track: str
     measure: str
+    scale: Scale
     qrels: int | None
     qrels_digest: str | None
     profile: str
@@ -87,7 +92,7 @@ def board(
         etag = _etag(row, text, qrels, limit, cursor)
         if etag == known:
             return None
-        version = published(connection, principal, row, qrels)
+        version = evaluations.published(connection, principal, row, qrels)
         begin = _position(cursor)
         ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
@@ -95,6 +100,7 @@ def board(
         return Board(
             track=row.name,
             measure=text,
+            scale=evaluations.scale(text, tracks.aspects(row)),
             qrels=version and version.number,
             qrels_digest=version and version.digest,
             profile=row.profile,
@@ -113,7 +119,7 @@ def rows(
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.measure(measure, row)
-        version = published(connection, principal, row, qrels)
+        version = evaluations.published(connection, principal, row, qrels)
         ranked = _ranked(connection, row, version, text, 0, None)
         return text, {one.id: _row(one) for one in ranked}
 
@@ -146,7 +152,7 @@ def _ranked(
     connection: Connection, track: Any, version: Any, measure: str, begin: int, limit: int | None
 ) -> Sequence[Any]:
     """At most `limit` ranked rows from position `begin` on."""
-    order = (scores.c.value.desc(), submissions.c.received_at, submissions.c.id)
+    best_first = _best_first(connection, track, version, measure)
     query = (
         select(
             submissions.c.id,
@@ -155,21 +161,45 @@ def _ranked(
             submissions.c.received_at,
             runs.c.tag,
             scores.c.value,
+            scores.c.exact,
             scores.c.missing_topics,
-            func.rank().over(order_by=scores.c.value.desc()).label("rank"),
+            func.rank().over(order_by=best_first).label("rank"),
         )
         .join(runs, runs.c.id == submissions.c.run_id)
         .join(scores, _scored_by(version, track, measure))
         .where(_listed(track), scores.c.value.is_not(None))
-        .order_by(*order)
+        .order_by(best_first, submissions.c.received_at, submissions.c.id)
         .offset(begin)
         .limit(limit)
     )
     return connection.execute(query).all()
 
 
+def _best_first(
+    connection: Connection, track: Any, version: Any, measure: str
+) -> ColumnElement[float] | ColumnElement[str]:
+    """By exact scores where all have one, else all by floats: one order of the whole board, never a mixture.
+
+    A score that was computed before exact ones were kept has none; the next qrels version gives it one.
+    """
+    rounded = select(submissions.c.id).join(scores, _scored_by(version, track, measure))
+    rounded = rounded.where(_listed(track), scores.c.value.is_not(None), scores.c.exact_key.is_(None))
+    some = connection.execute(select(exists(rounded))).scalar_one()
+    return scores.c.value.desc() if some else scores.c.exact_key.desc()
+
+
 def _row(row: Any) -> Row:
-    return Row(row.rank, row.id, row.team, row.name, row.tag, row.value, row.received_at, row.missing_topics)
+    return Row(
+        row.rank,
+        row.id,
+        row.team,
+        row.name,
+        row.tag,
+        row.value,
+        row.exact,
+        row.received_at,
+        row.missing_topics,
+    )
 
 
 def _listed(track: Any) -> ColumnElement[bool]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, exists, func, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
 
 from cupel_backend import jobs, keys, planning, runs, tracks
 from cupel_backend.access import Principal
@@ -235,7 +235,7 @@ def _require_open(track: Row[Any], at: datetime) -> None:
 
 def _require_room(system: "System", connection: Connection, track: Row[Any], team: str) -> None:
     """A submission waits until something came of it: failures of the system are never charged."""
-    ended = or_(JOB_STATES["done"], JOB_STATES["dead"])
+    ended = and_(job_rows.c.kind == planning.EVALUATE, or_(JOB_STATES["done"], JOB_STATES["dead"]))
     waiting = select(func.count()).where(
         submissions.c.track_id == track.id,
         submissions.c.team == team,
@@ -421,7 +421,7 @@ def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapp
 
 def _views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
     """Submissions to the track, as people see them."""
-    of_jobs = jobs.of_submissions(connection, [row.id for row in rows])
+    of_jobs = jobs.of_submissions(connection, [row.id for row in rows], planning.EVALUATE)
     of_states = states(connection, track, rows)
     found_runs = connection.execute(
         select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))

@@ -43,6 +43,9 @@ class Instant(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+Bytewise = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text whose order is that of its bytes, as it always is in SQLite, whatever the language of the database."""
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -154,10 +157,26 @@ scores = Table(
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
     Column("value", Float(53)),  # none where the aggregate is undefined
+    # Of a measure that has exact values, which boards go by; none in rows older than these columns.
+    Column("exact", Text),  # p/q
+    Column("exact_key", Bytewise),  # in no index: it may be longer than an index takes
     Column("vector", LargeBinary, nullable=False),  # little-endian float64, in the version's topic order
     Column("missing_topics", Integer, nullable=False),
     Column("scored_at", Instant, nullable=False),
     Index("ix_scores_board", "qrels_id", "measure", "profile", "scoring_version", "value"),
+)
+
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("submission_id", ForeignKey("submissions.id"), primary_key=True),
+    Column("qrels_id", ForeignKey("qrels.id"), primary_key=True),
+    Column("measure", Text, primary_key=True),
+    Column("profile", Text, primary_key=True),
+    Column("scoring_version", Integer, primary_key=True),
+    Column("about", Text, primary_key=True),  # a part, of explaining.ABOUT
+    Column("data", JSON(none_as_null=True)),  # none where there is nothing to tell
+    Column("explained_at", Instant, nullable=False),
 )
 
 OPEN = text("finished_at IS NULL AND dead_at IS NULL")

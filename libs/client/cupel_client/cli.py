@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "watch": ("cupel_client.online.submissions:watch", "Follow what is being scored."),
     "runs": ("cupel_client.online.submissions:list_runs", "List what was handed in."),
     "scores": ("cupel_client.online.boards:scores", "Print the scores of a submission."),
+    "explain": ("cupel_client.online.explanations:explain", "Tell what scores don't tell by themselves."),
     "leaderboard": ("cupel_client.online.boards:leaderboard", "Print the leaderboard of a track."),
 }
 """Verb -> where its command is, and one line for `cupel --help`. Other packages contribute verbs through the

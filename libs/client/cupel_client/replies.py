@@ -175,8 +175,21 @@ class Submission:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """What may be done with the values of a measure; warning: where its aggregate asks for more."""
+
+    type: str
+    operations: tuple[str, ...]
+    aggregate: str
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
 class Score:
-    """A measure's value for a submission under a qrels version, over all topics."""
+    """A measure's value for a submission under a qrels version, over all topics.
+
+    exact: what it is rounded from, in digits (`p/q` where it is not whole); None where that is not known.
+    """
 
     measure: str
     value: float | None
@@ -188,6 +201,8 @@ class Score:
     topics: int
     missing_topics: int
     scored_at: datetime
+    exact: str | None = None
+    scale: Scale | None = None
 
 
 @dataclass(frozen=True)
@@ -208,8 +223,41 @@ class TopicScores:
 
 
 @dataclass(frozen=True)
+class ExplanationsWanted:
+    """Explanations that are being computed: canonical texts of measures, and a job for each."""
+
+    submission: str
+    qrels: int
+    measures: tuple[str, ...]
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is told about a measure's score: by part, None where there is nothing."""
+
+    measure: str
+    told: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """Explanations of a submission's scores, and what they depend on; topics: the order of lists by topic."""
+
+    submission: str
+    qrels: int | None
+    qrels_digest: str | None
+    run_digest: str
+    profile: str
+    depth: int
+    scoring_version: int
+    topics: tuple[str, ...]
+    explanations: tuple[Explanation, ...]
+
+
+@dataclass(frozen=True)
 class Row:
-    """A line of a leaderboard."""
+    """A line of a leaderboard; exact: what score is rounded from, by which systems are ordered."""
 
     rank: int
     submission: str
@@ -219,6 +267,7 @@ class Row:
     score: float
     received_at: datetime
     missing_topics: int
+    exact: str | None = None
 
 
 @dataclass(frozen=True)
@@ -243,6 +292,7 @@ class Board:
     rows: tuple[Row, ...]
     unscored: tuple[Unscored, ...]
     next: str | None = None
+    scale: Scale | None = None
 
 
 def read(kind: type[T], value: Any) -> T:

@@ -24,6 +24,8 @@ from cupel_client.replies import (
     Board,
     Caller,
     Diff,
+    Explanations,
+    ExplanationsWanted,
     Item,
     Job,
     Run,
@@ -233,6 +235,30 @@ class Client:
         return read(
             TopicScores, self._json("GET", f"/v1/submissions/{_part(submission)}/scores/topics", params=asked)
         )
+
+    def explain(
+        self,
+        submission: str,
+        *,
+        measures: Sequence[str] = (),
+        about: Sequence[str] = (),
+        qrels: int | None = None,
+    ) -> ExplanationsWanted:
+        """Have scores by `measures` (default: the plan) explained, by jobs: `watch_job` tells of each.
+
+        about: some of ties, judgments, scale, parts, profiles (default: all). Asking again changes nothing.
+        """
+        body = {"measures": list(measures), "about": list(about), "qrels": qrels}
+        path = f"/v1/submissions/{_part(submission)}/explanations"
+        return read(ExplanationsWanted, self._json("POST", path, json=body, repeatable=True))
+
+    def explanations(
+        self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
+    ) -> Explanations:
+        """What is there for `measures` (default: whatever is) under a version (default: the current one)."""
+        asked = {"measure": list(measures), "qrels": qrels}
+        answer = self._json("GET", f"/v1/submissions/{_part(submission)}/explanations", params=asked)
+        return read(Explanations, answer)
 
     def leaderboard(self, track: str, *, measure: str | None = None, qrels: int | None = None) -> Board:
         """The whole board: measure default, the plan's first; qrels default, the current version."""

@@ -24,6 +24,10 @@ PART = 1 << 17
 """Hits that are scored at once: what measures derive from them then stays in a processor's cache."""
 
 
+MOST_DIGITS = 2000
+"""Exact aggregates with longer denominators take too long to be made, and to be read, with every score."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """values: float64[rows] per measure, a row per topic of the qrels, one run after another."""
@@ -105,6 +109,31 @@ def has_exact_values(measure: Measure) -> bool:
     """Whether `exact_values` takes the measure; a combining one needs an inner measure that has them."""
     inner = measure.arguments.get("of")
     return measure.declaration.exact is not None and (inner is None or has_exact_values(inner))
+
+
+def keeps_exact(measure: Measure, depth: int) -> bool:
+    """Whether `exact_means` has the measure on rankings of at most `depth` documents.
+
+    It does where there are exact values, unless they may have more than MOST_DIGITS digits: RBP with p=0.8
+    has 699 at a depth of 1,000, with p=0.999 it would have 3,000.
+    """
+    if not has_exact_values(measure):
+        return False
+    arguments, digits = measure.arguments, measure.declaration.digits
+    if "of" in arguments:
+        return keeps_exact(arguments["of"], depth)
+    return digits is None or digits(min(depth, arguments["cutoff"] or depth), arguments) <= MOST_DIGITS
+
+
+def exact_means(
+    qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, depth: int
+) -> dict[Measure, Fraction]:
+    """The exact aggregate of one run by each of `measures` that `keeps_exact` allows at this depth.
+
+    What the floats of `evaluate` are rounded from: by these, systems are ordered. Raises as `exact_values`.
+    """
+    kept = [measure for measure in measures if keeps_exact(measure, depth)]
+    return exact_values(qrels, joined, kept).aggregates()
 
 
 def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:

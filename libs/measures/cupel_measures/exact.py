@@ -6,14 +6,36 @@ scale is to be shown equally spaced (spec 4), scores are compared, averaged and 
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from cupel_measures.model import Exact, Floats, Ints
 from cupel_measures.rows import Hits
+
+
+@dataclass(frozen=True)
+class Shares(Sequence[Fraction]):
+    """Rationals over one denominator. Each is put into its lowest terms when it is asked for, not before:
+    that takes far longer than adding them up."""
+
+    numerators: Sequence[int]
+    unit: int
+
+    def __len__(self) -> int:
+        return len(self.numerators)
+
+    @overload
+    def __getitem__(self, place: int) -> Fraction: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Shares": ...
+    def __getitem__(self, place: int | slice) -> "Fraction | Shares":
+        if isinstance(place, slice):
+            return Shares(self.numerators[place], self.unit)
+        return Fraction(self.numerators[place], self.unit)
 
 
 def floats(values: Iterable[Exact]) -> Floats:
@@ -33,7 +55,9 @@ def total(values: Sequence[Exact]) -> Fraction:
 
 
 def whole(values: Sequence[Exact]) -> tuple[list[int], int]:
-    """Numerators of `values` over their least common denominator, and that denominator."""
+    """Numerators of `values` over a common denominator (but for `Shares` the least one), and that one."""
+    if isinstance(values, Shares):
+        return list(values.numerators), values.unit
     unit = math.lcm(*{value.denominator for value in values})
     return [value.numerator * (unit // value.denominator) for value in values], unit
 
@@ -56,20 +80,25 @@ def sums(hits: Hits, values: Sequence[Exact]) -> list[Fraction]:
     return [total(of_row) for (of_row,) in by_row(hits, values)]
 
 
-def rank_biased(hits: Hits, credit: Sequence[Exact], p: Fraction) -> list[Fraction]:
-    """(1 - p) * sum of p^(rank - 1) * credit along each row, by Horner's rule from the deepest hit up."""
+def rank_biased(hits: Hits, credit: Sequence[Exact], p: Fraction, best: Exact = 1) -> Shares:
+    """(1 - p) / best * sum of p^(rank - 1) * credit along each row, by Horner's rule from the deepest hit."""
     numerators, unit = whole(credit)
     rows = by_row(hits, hits.rank.tolist(), numerators)
-    return [(1 - p) * _discounted(ranks, of_row, p) / unit for ranks, of_row in rows]
+    sums = [_discounted(ranks, of_row, p) for ranks, of_row in rows]
+    deepest = max((depth for _, depth in sums), default=0)
+    factor = (1 - p) / best / unit
+    values = [above * factor.numerator * p.denominator ** (deepest - depth) for above, depth in sums]
+    return Shares(values, factor.denominator * p.denominator**deepest)
 
 
-def _discounted(ranks: Sequence[int], credit: Sequence[int], p: Fraction) -> Fraction:
+def _discounted(ranks: Sequence[int], credit: Sequence[int], p: Fraction) -> tuple[int, int]:
+    """The sum of p^(rank - 1) * credit as a numerator, and the power of p's denominator below it."""
     above, below = 0, 1
     for shallower, rank, one in reversed(list(zip([1, *ranks], ranks, credit, strict=False))):
         gap = rank - shallower
         above = (above + one * below) * p.numerator**gap
         below *= p.denominator**gap
-    return Fraction(above, below)
+    return above, ranks[-1] - 1 if ranks else 0
 
 
 def positional(hits: Hits, credit: Sequence[int], base: int, digits: int) -> list[int]:

@@ -5,6 +5,7 @@ reaches `rel`, or the threshold of its aspect where `rel` is not given.
 """
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
-from cupel_measures.exact import by_row, quotients, rank_biased, whole
+from cupel_measures.exact import Shares, by_row, quotients, rank_biased
 from cupel_measures.model import ABSENT, Aspect, Floats, Ints
 from cupel_measures.parameters import (
     Cutoff,
@@ -61,14 +62,15 @@ def exact_average_precision(
 
 
 def _precisions(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
-    inverse, unit = whole([Fraction(1, rank) for rank in ranks])
-    return Fraction(sum(count * one for count, one in zip(counts, inverse, strict=True)), unit)
+    unit = math.lcm(*ranks)
+    return Fraction(sum(count * (unit // rank) for count, rank in zip(counts, ranks, strict=True)), unit)
 
 
 @measure(
     source="Buckley and Voorhees 2000; trec_eval map, map_cut",
     aliases=("MAP",),
     exact=exact_average_precision,
+    digits=lambda ranks, _: ranks * math.log10(math.e),  # of the least common multiple of all ranks
 )
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision at their ranks.
@@ -396,9 +398,14 @@ def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = No
     return total / float(len(points))
 
 
+def digits_of_powers(ranks: int, given: Mapping[str, Any]) -> float:
+    """Digits of p^ranks below the fraction line."""
+    return ranks * math.log10(exact(given["p"]).denominator)
+
+
 def exact_rank_biased_precision(
     rows: Rows, *, p: float | Fraction = 0.8, cutoff: int | None = None, rel: int | None = None
-) -> list[Fraction]:
+) -> Shares:
     hits = rows.relevant(rel).within(cutoff)
     return rank_biased(hits, [1] * len(hits.rank), exact(p))
 
@@ -412,6 +419,7 @@ def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
     source="Moffat and Zobel, TOIS 2008",
     scale=_by_persistence,
     exact=exact_rank_biased_precision,
+    digits=digits_of_powers,
     rises=True,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:

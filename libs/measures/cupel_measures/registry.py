@@ -51,8 +51,9 @@ class Declaration:
     exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
     scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
     exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
-    no such function. by_scale: whether labels that no document was given may change its values, or what says
-    so by parameters (see `Measure.by_scale`).
+    no such function. digits: about how many decimal digits those may have below the fraction line on
+    rankings of so many documents, by parameters; None where they stay few. by_scale: whether labels that no
+    document was given may change its values, or what says so by parameters (see `Measure.by_scale`).
     rises: whether a better label of a retrieved document never lowers the value, although it joins recall
     base and ideal ranking; of a combining measure, if its inner measures rise too.
     combination: how a combining measure with an inner one combines: a mean of scores by aspect, a harmonic
@@ -74,6 +75,7 @@ class Declaration:
     texts: bool
     exempt: Mapping[str, str]
     exact: Callable[..., Sequence[Exact]] | None
+    digits: Callable[[int, Mapping[str, Any]], float] | None
     scale_rule: ScaleRule | None
     by_scale: ByScale
     rises: bool
@@ -123,6 +125,7 @@ def measure(
     texts: bool = False,
     exempt: Mapping[str, str] | None = None,
     exact: Callable[..., Sequence[Exact]] | None = None,
+    digits: Callable[[int, Mapping[str, Any]], float] | None = None,
     by_scale: ByScale = False,
     rises: bool = False,
     combination: Combination | None = None,
@@ -153,6 +156,7 @@ def measure(
             texts,
             exempt or {},
             exact,
+            digits,
             scale if callable(scale) else None,
             by_scale,
             rises,

@@ -14,11 +14,11 @@ import numpy as np
 
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
-from cupel_measures.exact import floats, positional, quotients, rank_biased, sums, whole
+from cupel_measures.exact import Shares, floats, positional, quotients, rank_biased, sums, whole
 from cupel_measures.model import Aspect, Exact, Floats
 from cupel_measures.parameters import MOST, Cutoff, GainTable, Number, OneFlag, Rel, exact
 from cupel_measures.pool import Pool
-from cupel_measures.ranked import credited
+from cupel_measures.ranked import credited, digits_of_powers
 from cupel_measures.registry import ScaleType, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
@@ -121,9 +121,9 @@ def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
 def exact_graded_rank_biased_precision(
     rows: Rows, *, p: float | Fraction = Fraction(1, 3), gains: Any = None, cutoff: int | None = None
-) -> list[Fraction]:
+) -> Shares:
     *_, best = numbers = label_gains.exactly(rows.pool.aspect, gains)
-    return [_share(one, best) for one in rank_biased(*_credits(rows, numbers, cutoff), exact(p))]
+    return rank_biased(*_credits(rows, numbers, cutoff), exact(p), best or 1)
 
 
 def _by_persistence_and_gains(aspect: Aspect, given: Any) -> ScaleType:
@@ -137,6 +137,7 @@ def _by_persistence_and_gains(aspect: Aspect, given: Any) -> ScaleType:
     source=f"{SOURCE}; Moffat and Zobel, TOIS 2008",
     scale=_by_persistence_and_gains,
     exact=exact_graded_rank_biased_precision,
+    digits=digits_of_powers,
     by_scale=True,
     rises=True,
 )

@@ -13,7 +13,7 @@ from cupel_backend import maintenance
 from cupel_backend.system import System
 from cupel_gateway import problems
 from cupel_gateway.describing import described
-from cupel_gateway.routes import jobs, qrels, runs, service, submissions, tokens, tracks
+from cupel_gateway.routes import jobs, qrels, runs, scores, service, submissions, tokens, tracks
 from cupel_gateway.watching import Watched
 
 log = logging.getLogger("cupel.gateway")
@@ -40,8 +40,8 @@ def create_app(system: System) -> FastAPI:
     app.state.system = system
     app.state.stopping = lambda: False
     app.state.heartbeat_seconds = HEARTBEAT_SECONDS
-    nouns = (tokens.router, tracks.router, qrels.router, submissions.router, runs.router, jobs.router)
-    for router in (service.public, *nouns, service.health):
+    nouns = (tokens, tracks, qrels, submissions, scores, runs, jobs)
+    for router in (service.public, *(noun.router for noun in nouns), service.health):
         app.include_router(router)
     problems.install(app)
     app.add_middleware(Watched, system=system)

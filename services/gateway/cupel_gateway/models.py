@@ -1,13 +1,14 @@
 """What the API answers with, as typed models. Each is read off the backend's view of the same name."""
 
 from datetime import datetime
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cupel_backend import access, evaluations, jobs, leaderboards, qrels, submissions
+from cupel_backend import access, evaluations, explanations, jobs, leaderboards, qrels, submissions
 from cupel_backend.errors import Code
 from cupel_gateway.problems import ErrorItem, described, status_of_kind
+from cupel_measures.explaining import ABOUT
 from cupel_measures.findings import Findings, Kind
 from cupel_measures.grammar import Measure as ParsedMeasure
 from cupel_measures.registry import REQUIRED, Declaration
@@ -209,11 +210,31 @@ class Submission(View):
         )
 
 
+Exact = Annotated[
+    str | None,
+    Field(
+        description="what the score is rounded from, in digits (`p/q` where it is not whole): systems are "
+        "ordered by this; null where the measure has no exact values, or they were not kept"
+    ),
+]
+
+
+class Scale(View):
+    """What may be done with the values of a measure; it holds for the labels of the track's aspects."""
+
+    type: str = Field(description="interval, ordinal, neither or count")
+    operations: list[str] = Field(description="what it allows")
+    aggregate: str = Field(description="what is done to make one number of all topics")
+    warning: str | None = Field(description="where the aggregate asks for more than the scale gives")
+
+
 class Score(View):
     """A measure's value for a submission under a qrels version, over all topics."""
 
     measure: str
     value: float | None
+    exact: Exact
+    scale: Scale
     qrels: int
     qrels_digest: str
     run_digest: str
@@ -252,6 +273,45 @@ class TopicScores(View):
         return cls(submission=submission, score=Score.model_validate(view.score), topics=values)
 
 
+class Explanation(View):
+    """What is told about a measure's score on a submission."""
+
+    measure: str
+    told: dict[str, dict[str, Any] | None] = Field(
+        description="a part by its name, as far as it was asked for; null where there is nothing to tell. "
+        + "; ".join(f"{name}: {about}" for name, about in ABOUT.items())
+    )
+
+
+class Explanations(View):
+    """Explanations of a submission's scores, and all that they depend on."""
+
+    submission: str
+    qrels: int | None
+    qrels_digest: str | None
+    run_digest: str
+    profile: str
+    depth: int = Field(description="rankings are cut here")
+    scoring_version: int
+    topics: list[str] = Field(description="the order of every list of values by topic")
+    explanations: list[Explanation]
+
+
+class ExplanationsWanted(View):
+    """Explanations that are being computed: a job for each measure."""
+
+    submission: str
+    qrels: int
+    measures: list[str] = Field(description="their canonical texts")
+    jobs: list[Job]
+    links: dict[str, str]
+
+    @classmethod
+    def of(cls, view: explanations.Requested) -> Self:
+        here = f"/v1/submissions/{view.submission}/explanations?qrels={view.qrels}"
+        return cls.model_validate(_attributes(cls, view) | {"links": {"explanations": here}})
+
+
 class Row(View):
     """A line of a leaderboard; equal scores share a rank."""
 
@@ -261,6 +321,7 @@ class Row(View):
     name: str
     tag: str
     score: float
+    exact: Exact
     received_at: datetime
     missing_topics: int
 
@@ -278,6 +339,7 @@ class Board(View):
 
     track: str
     measure: str
+    scale: Scale
     qrels: int | None
     qrels_digest: str | None
     profile: str
@@ -308,8 +370,12 @@ class Measure(View):
     at: str | None = Field(description="the parameter that a number after @ sets")
     bounds: list[float | None] = Field(description="least and greatest value; null: without bound")
     aggregate: str
-    scale: str
-    combines: bool = Field(description="whether it combines aspects by an inner measure")
+    scale: str = Field(
+        description="its type of scale: interval, ordinal, neither, count; `depends`: on parameters, labels"
+    )
+    combines: bool = Field(description="whether it goes over several aspects: their scores, labels or ranks")
+    subtopics: bool = Field(description="whether it sees judgments by subtopic rather than an aspect")
+    exact: bool = Field(description="whether its values are to be had as exact numbers too")
     summary: str
     documentation: str
     source: str
@@ -324,7 +390,11 @@ class Measure(View):
             )
             for one in declared.parameters.values()
         ]
-        plain = {"aliases": list(declared.aliases), "parameters": parameters}
+        plain = {
+            "aliases": list(declared.aliases),
+            "parameters": parameters,
+            "exact": declared.exact is not None,
+        }
         return cls.model_validate(_attributes(cls, declared) | plain | {"bounds": _finite(declared.bounds)})
 
 

@@ -10,9 +10,9 @@ from functools import cache
 
 from cupel_backend import jobs, maintenance, metrics, pulse, queue
 from cupel_backend.errors import Unavailable
-from cupel_backend.evaluations import HANDLERS
 from cupel_backend.settings import WrongSetting, read_settings
 from cupel_backend.system import System, open_system
+from cupel_backend.working import HANDLERS
 
 log = logging.getLogger("cupel_worker")
 

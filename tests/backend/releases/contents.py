@@ -19,7 +19,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from backend.cast import ADMIN, Clock, work_off
-from cupel_backend import access, evaluations, jobs, leaderboards, qrels, submissions, tracks
+from cupel_backend import access, evaluations, explanations, jobs, leaderboards, qrels, submissions, tracks
 from cupel_backend.database import writing
 from cupel_backend.errors import Problem
 from cupel_backend.system import System
@@ -189,6 +189,9 @@ def show_boards(system: System) -> dict[str, Any]:
         sent = [one["id"] for one in _all(system, submissions.list_, name)]
         for number in numbers:
             for id in sent:
+                explained = explanations.explanations(system, ADMIN, id, qrels=number)
+                if explained.explanations:
+                    told[f"explanations of {id} under {number}"] = _plain(explained)
                 scored = evaluations.scores(system, ADMIN, id, qrels=number)
                 told[f"scores of {id} under {number}"] = _plain(scored)
                 for one in scored:

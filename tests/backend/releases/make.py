@@ -38,7 +38,7 @@ from backend.cast import (
     work_off,
 )
 from backend.releases.contents import Release, dump, fetch, finish, revisions, show
-from cupel_backend import access, evaluations, jobs, planning, qrels, submissions, tracks
+from cupel_backend import access, evaluations, explanations, jobs, planning, qrels, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.database import writing
 from cupel_backend.jobs import Claim
@@ -150,6 +150,8 @@ def make_busy_track(system: System, clock: Clock) -> None:
     publish_qrels(system, "busy")
     first = submit(system, ALICE, track="busy", name="Läufe 🏃.txt", key="Schlüssel 🔑").id
     gone = submit(system, BOB, run_file(POOR), track="busy", key="a key").id
+    work_off(system)
+    explanations.request(system, ALICE, first, measures=["nDCG@2", "TOMA(of=nDCG@2)"])
     work_off(system)
     clock.forward(HOUR)
     submissions.withdraw(system, BOB, gone)

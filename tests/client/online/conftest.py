@@ -16,10 +16,10 @@ from typing import IO
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_backend import access, jobs, planning
-from cupel_backend.evaluations import HANDLERS
-from cupel_backend.settings import Settings
+from cupel_backend import access, jobs
+from cupel_backend.settings import QUEUES, Settings
 from cupel_backend.system import System, open_system
+from cupel_backend.working import HANDLERS
 from cupel_client.cli import cli
 from cupel_client.sdk import Client
 from sizes import SizeName, place
@@ -114,7 +114,8 @@ def worker(server: Server) -> Iterator[None]:
 
     def work() -> None:
         while not stop.wait(0.02):
-            jobs.work(server.system, planning.QUEUE, HANDLERS)
+            for queue in QUEUES:
+                jobs.work(server.system, queue, HANDLERS)
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -63,6 +63,23 @@ def test_a_run_is_handed_in_followed_and_ranked(
     assert [one.topic for one in by_topic.topics] == ["t0", "t1", "t2"]
 
 
+def test_scores_are_explained_and_tell_their_scale(alice: Client, track: str, worker: None) -> None:
+    submission = alice.submit(track, run_of(9)).id
+    assert list(alice.watch_submission(submission))[-1].state == "scored"
+    wanted = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
+    assert wanted.measures == ("AP", "P@3")
+    assert {list(alice.watch_job(job.id))[-1].state for job in wanted.jobs} == {"done"}
+    found = alice.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
+    told = {one.measure: one.told for one in found.explanations}
+    (score,) = alice.scores(submission, measures=["AP"])
+    assert told["AP"]["judgments"]["as_lowest"] == score.value
+    assert (found.run_digest, found.qrels_digest) == (score.run_digest, score.qrels_digest)
+    assert score.scale is not None
+    assert told["AP"]["scale"]["warning"] == score.scale.warning
+    assert told["P@3"]["scale"]["type"] == "interval"
+    assert alice.leaderboard(track, measure="AP").scale == score.scale
+
+
 def test_a_large_plain_file_is_compressed_on_the_way_and_is_the_same_run(alice: Client, track: str) -> None:
     content, seen = run_of(5000), []
     large = alice.submit(track, content, name="large", progress=seen.append)
@@ -117,7 +134,7 @@ def test_tokens_are_made_and_ended(server, house: Client) -> None:
 
 def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, track: str) -> None:
     from cupel_backend import jobs, planning
-    from cupel_backend.evaluations import HANDLERS
+    from cupel_backend.working import HANDLERS
 
     submission = alice.submit(track, run_of(9))
     states = alice.watch_submission(submission.id)

@@ -88,6 +88,7 @@ def test_a_run_goes_from_a_file_to_the_leaderboard(organiser, judged: str) -> No
     other = organiser("leaderboard", judged, "-m", "CAM(of=nDCG@10)", "--format", "jsonl")
     rows = [json.loads(line) for line in other.stdout.splitlines()]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    assert {row["exact"] for row in rows} == {None}
 
 
 def test_online_scores_are_those_of_the_offline_command_to_the_last_bit(
@@ -102,6 +103,46 @@ def test_online_scores_are_those_of_the_offline_command_to_the_last_bit(
         offline = organiser("evaluate", folder / "collection.yaml", folder / one["name"], *here)
         assert online.stdout == offline.stdout
         assert len(online.stdout.splitlines()) == 1 + 3 * 6
+
+
+def test_a_board_says_where_its_scale_does_not_give_a_mean(organiser, judged: str) -> None:
+    warned = organiser("leaderboard", judged, "-m", "nDCG@10").stderr
+    assert warned.startswith("nDCG@10: a mean over topics asks for more than its scale gives")
+    organiser("track", "change", judged, "-m", "nDCG@10 P@10")
+    organiser("watch", judged)
+    fine = organiser("leaderboard", judged, "-m", "P@10")
+    assert "step1.run" in fine.stdout
+    assert not fine.stderr
+
+
+def test_scores_are_explained_as_offline(organiser, judged: str, folder: Path) -> None:
+    one = json.loads(organiser("runs", judged, "--format", "json").stdout)[0]
+    asked = ("explain", one["id"], "-m", "nDCG@10 CAM(of=nDCG@10)", "--about", "ties", "--about", "parts")
+    shown = organiser(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert "no topic's value depends on the order of documents with equal scores" in shown.stdout
+    assert "quality: nDCG@10" in shown.stdout
+    assert "profiles" not in shown.stdout
+    told = json.loads(organiser(*asked, "--format", "json").stdout)
+    assert [list(each["told"]) for each in told["explanations"]] == [["ties", "parts"]] * 2
+    assert (told["qrels"], told["submission"]) == (1, one["id"])
+    lines = [json.loads(line) for line in organiser(*asked, "--format", "jsonl").stdout.splitlines()]
+    assert [(line["measure"].partition("(")[0], line["about"]) for line in lines] == [
+        ("nDCG@10", "ties"),
+        ("nDCG@10", "parts"),
+        ("CAM", "ties"),
+        ("CAM", "parts"),
+    ]
+    measures = " ".join(each["measure"] for each in told["explanations"])
+    here = ("evaluate", folder / "collection.yaml", folder / one["name"], "-m", measures)
+    offline = organiser(*here, "--explain", "ties", "--explain", "parts")
+    assert shown.stdout.split() == offline.stdout[offline.stdout.index(one["name"] + "  nDCG") :].split()
+
+
+def test_what_can_not_be_explained_says_why(organiser, judged: str) -> None:
+    one = json.loads(organiser("runs", judged, "--format", "json").stdout)[0]
+    refused = organiser("explain", one["id"], "-m", "nDGC@10")
+    assert (refused.exit_code, "measure-invalid" in refused.stderr) == (2, True)
 
 
 def test_a_malformed_run_gets_its_lines_and_the_others_go_on(organiser, track: str, folder: Path) -> None:

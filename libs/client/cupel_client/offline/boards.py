@@ -13,7 +13,7 @@ def print_tables(report: Report) -> None:
         _print_board(report)
     for _, name, one in report.best_first():
         for measure, told in zip(report.measures, one.explanations, strict=False):
-            show_explanations(name, measure, told)
+            show_explanations(name, str(measure), told)
 
 
 def _print_board(report: Report) -> None:

@@ -108,7 +108,8 @@ def evaluate(
     if profile is not None:
         collection = replace(collection, profile=PROFILES[profile])
     job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
-    job = replace(job, explain=tuple(ABOUT) if "all" in parts else parts)
+    exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
+    job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}

@@ -7,7 +7,6 @@ import click
 
 from cupel_client.offline.tables import show_blocks
 from cupel_client.output import printable
-from cupel_measures.grammar import Measure
 
 Told = Mapping[str, Any]
 
@@ -19,7 +18,7 @@ TUPLES = 4
 """Label tuples of a class that are shown."""
 
 
-def show_explanations(run: str, measure: Measure, told: Told) -> None:
+def show_explanations(run: str, measure: str, told: Told) -> None:
     """Print what is told of one measure's value on a run."""
     click.echo(click.style(printable(f"{run}  {measure}"), bold=True))
     for name, data in told.items():

@@ -44,10 +44,13 @@ class Report:
         return self.job.qrels.topics
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
-        """(rank, name, run) by the first measure; equal scores share a rank (1, 2, 2, 4)."""
-        order = sorted(self.scored.items(), key=lambda item: (-item[1].means[0], item[0]))
-        means = [one.means[0] for _, one in order]
-        return [(means.index(one.means[0]) + 1, name, one) for name, one in order]
+        """(rank, name, run) by the first measure, exactly where that is known; equal scores share a rank."""
+        first = self.measures[0]
+        exact = all(first in one.exact for one in self.scored.values())
+        scores = {name: one.exact[first] if exact else one.means[0] for name, one in self.scored.items()}
+        order = sorted(self.scored, key=lambda name: (-scores[name], name))
+        ranked = [scores[name] for name in order]
+        return [(ranked.index(scores[name]) + 1, name, self.scored[name]) for name in order]
 
     def without_relevant(self, aspect: int = 0) -> int:
         """How many topics have no relevant document for an aspect."""

@@ -1,7 +1,8 @@
 """Scoring a run: it is read, joined with the qrels, and measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from cupel_client.offline.files import unreadable
 from cupel_measures import profiles
-from cupel_measures.evaluating import aggregate, evaluate
+from cupel_measures.evaluating import aggregate, evaluate, exact_means
 from cupel_measures.explaining import explain
 from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.grammar import Measure, parse
@@ -27,8 +28,9 @@ UNJUDGED = parse("Unjudged@10")
 @dataclass(frozen=True)
 class Job:
     """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
-    longer. explain: what is to be told of each value (explaining.ABOUT). measures are texts, and profile a
-    name: the job may be sent to other processes. texts: of the documents, where a measure needs them."""
+    longer. exact: the first so many measures are wanted exactly, too, where they can be. explain: what is to
+    be told of each value (explaining.ABOUT). measures are texts, and profile a name: the job may be sent to
+    other processes. texts: of the documents, where a measure needs them."""
 
     qrels: Qrels
     measures: tuple[str, ...]
@@ -36,6 +38,7 @@ class Job:
     depth: int | None = None
     story: bool = False
     texts: Texts | None = None
+    exact: int = 0
     explain: tuple[str, ...] = ()
 
     @cached_property
@@ -53,7 +56,8 @@ class Job:
 class Scored:
     """A run that was scored, or refused: then `values` is None and `findings` says why.
 
-    values: float64[T] per measure of the job; means: what each is over all topics. missing: topics of
+    values: float64[T] per measure of the job; means: what each is over all topics; exact: what that is
+    rounded from, of measures where it was wanted and is kept. missing: topics of
     the qrels that the run lacks.
     """
 
@@ -67,6 +71,7 @@ class Scored:
     unjudged: float | None = None
     """Share of the first 10 ranks without a judgment for the first aspect, over all topics; None where
     judgments are by subtopic only."""
+    exact: Mapping[Measure, Fraction] = field(default_factory=dict)
     explanations: tuple[Mapping[str, Any], ...] = ()
     """Per measure of the job what was to be told, as plain values; empty where nothing was."""
 
@@ -91,12 +96,15 @@ def score(path: Path, job: Job) -> Scored:
     scores = evaluate(job.qrels, joined, job.parsed, content=content)
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))
+    deepest = int(joined.retrieved.max(initial=0))
+    exact = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest)
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
-        return Scored(path, _strangers(joined, path), values, means, missing)
+        return Scored(path, _strangers(joined, path), values, means, missing, exact=exact)
     unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined)
     told = _explained(run, job) if job.explain else ()
-    return Scored(path, run.findings, values, means, missing, run.tag, digest(run.ranking), unjudged, told)
+    story = run.tag, digest(run.ranking), unjudged
+    return Scored(path, run.findings, values, means, missing, *story, exact, told)
 
 
 def _unjudged(qrels: Qrels, joined: Joined) -> float:

@@ -9,6 +9,7 @@ from cupel_client.offline.reports import Report
 from cupel_client.offline.scoring import Scored
 from cupel_client.output import write_json
 from cupel_measures.evaluating import SCORING_VERSION
+from cupel_measures.exact import to_text
 from cupel_measures.grammar import Measure
 from cupel_measures.model import Aspect
 from cupel_measures.reading.qrels import qrels_digest
@@ -70,6 +71,7 @@ def _run_story(report: Report, name: str, one: Scored) -> dict[str, Any]:
         "unjudged_at_10": one.unjudged,
         "warnings": _warnings(one.findings.totals),
         "scores": dict(zip(texts, one.means, strict=True)),
+        "exact": {str(measure): to_text(value) for measure, value in one.exact.items()},
     }
     if report.per_topic:
         story["topic_scores"] = {

@@ -12,7 +12,7 @@ from cupel_client.replies import Board, Score
 from cupel_client.sdk import Client
 
 LONG = ("run", "measure", "topic", "value")
-ROW = ("rank", "submission", "team", "name", "tag", "score", "received_at", "missing_topics")
+ROW = ("rank", "submission", "team", "name", "tag", "score", "received_at", "missing_topics", "exact")
 
 
 @click.command()
@@ -97,6 +97,8 @@ def _print_board(board: Board) -> None:
     else:
         why = "nothing is scored yet" if board.qrels else "no judgments are published yet"
         say(f"The leaderboard of {board.track} is empty: {why}.", err=True)
+    if board.rows and board.scale is not None and board.scale.warning is not None:
+        say(board.scale.warning, err=True)
     for one in board.unscored:
         say(f"not ranked: {one.submission} of {one.team}: {one.reason}", err=True)
 

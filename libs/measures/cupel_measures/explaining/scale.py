@@ -6,6 +6,7 @@ from typing import Any
 
 from cupel_measures.explaining.subject import Subject
 from cupel_measures.measure import Measure
+from cupel_measures.model import Aspect
 from cupel_measures.registry import Aggregate, ScaleType
 from cupel_measures.scale_types import OPERATIONS, scale_type, warning
 
@@ -30,11 +31,11 @@ class Scale:
 
 
 def of_measures(subject: Subject, measures: Sequence[Measure]) -> list[Scale]:
-    return [_scale(subject, measure) for measure in measures]
+    return [scale_of(measure, subject.qrels.aspects) for measure in measures]
 
 
-def _scale(subject: Subject, measure: Measure) -> Scale:
-    aspects = subject.qrels.aspects
+def scale_of(measure: Measure, aspects: Sequence[Aspect]) -> Scale:
+    """What may be done with a measure's values for a collection with `aspects`."""
     found = scale_type(measure, aspects)
     said = warning(measure, aspects)
     return Scale(found, OPERATIONS[found], measure.declaration.aggregate, said)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from cupel_backend import evaluations, submissions
+from cupel_backend import submissions
 from cupel_backend.submissions import Upload
 from cupel_gateway import models
 from cupel_gateway.answering import paged, tagged
@@ -14,8 +14,6 @@ from cupel_gateway.asking import (
     Caller,
     IfNoneMatch,
     Key,
-    Measures,
-    QrelsNumber,
     Sys,
     Text,
     in_thread,
@@ -135,48 +133,3 @@ async def watch_submission(request: Request, submission: Text, system: Sys, call
         return models.Submission.of(submissions.get(system, caller, submission))
 
     return await events(request, look, lambda view: all(job.state in {"done", "dead"} for job in view.jobs))
-
-
-@router.get(
-    "/submissions/{submission}/scores",
-    response_model=models.Scores,
-    tags=["scores"],
-    responses=refuses("submission-unknown", "submission-forbidden", "qrels-not-published", "measure-invalid"),
-)
-def show_scores(
-    submission: Text,
-    system: Sys,
-    caller: Caller,
-    measure: Measures = [],  # noqa: B006 (FastAPI copies it)
-    qrels: QrelsNumber = None,
-    if_none_match: IfNoneMatch = None,
-) -> Response:
-    """Scores over all topics by each `measure` (default: the track's plan) under a qrels version."""
-    found = evaluations.scores(system, caller, submission, measures=measure, qrels=qrels)
-    scores = [models.Score.model_validate(one) for one in found]
-    return tagged(models.Scores(submission=submission, scores=scores), if_none_match)
-
-
-@router.get(
-    "/submissions/{submission}/scores/topics",
-    response_model=models.TopicScores,
-    tags=["scores"],
-    responses=refuses(
-        "submission-unknown",
-        "submission-forbidden",
-        "qrels-not-published",
-        "score-unknown",
-        "measure-invalid",
-    ),
-)
-def show_topic_scores(
-    submission: Text,
-    system: Sys,
-    caller: Caller,
-    measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
-    qrels: QrelsNumber = None,
-    if_none_match: IfNoneMatch = None,
-) -> Response:
-    """The value of `measure` on every topic of the qrels version."""
-    found = evaluations.topic_scores(system, caller, submission, measure=measure, qrels=qrels)
-    return tagged(models.TopicScores.of(submission, found), if_none_match)

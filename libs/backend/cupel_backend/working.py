@@ -1,0 +1,11 @@
+"""What each kind of job does."""
+
+from collections.abc import Mapping
+
+from cupel_backend import evaluations, explanations, planning
+from cupel_backend.jobs import Handler
+
+HANDLERS: Mapping[str, Handler] = {
+    planning.EVALUATE: evaluations.evaluate,
+    explanations.EXPLAIN: explanations.compute,
+}
