@@ -1,5 +1,6 @@
 """Laws that hold for every declared measure: a new measure is covered by being declared (spec 11)."""
 
+import pickle
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -547,6 +548,7 @@ def test_any_parameters_round_trip_through_the_text(declaration: Declaration, dr
     assert again == measure
     assert str(again) == str(measure)
     assert again.arguments == measure.arguments
+    assert pickle.loads(pickle.dumps(measure)).arguments == measure.arguments
 
 
 @given(collections(), runs(), st.randoms(use_true_random=False))

@@ -43,6 +43,10 @@ class Measure:
     def __hash__(self) -> int:
         return hash(self.text)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its text: a declaration has functions that go to no other process."""
+        return _of_text, (self.text,)
+
     @property
     def arguments(self) -> dict[str, Any]:
         """Every parameter with its value, defaults included."""
@@ -126,6 +130,10 @@ class Measure:
             if name not in known:
                 hint = nearest(name, known) or f"; there are {short(', '.join(known))}"
                 raise MeasureError(f"{short(str(self))}: there is no aspect {short(name)!r} here{hint}")
+
+
+def _of_text(text: str) -> Measure:
+    return measure_of(read(text))
 
 
 def measure_of(call: Call) -> Measure:
