@@ -91,7 +91,8 @@ def test_runs_are_ranked_by_exact_scores(folder: Path) -> None:
     run("near.txt", ("1", ["a", *(f"u{number}" for number in range(70)), "b"]))
 
     def ranks(measures: str) -> list[list[str]]:
-        stdout = cupel("two.txt", "far.txt", "near.txt", "one.txt", "split.txt", "-m", measures).stdout
+        runs = ("far.txt", "near.txt", "one.txt", "split.txt")
+        stdout = cupel("two.txt", *runs, "-m", measures, "--jobs", "2").stdout
         return [line.split()[:2] for line in stdout.splitlines() if ".txt" in line]
 
     assert ranks("P@10") == [["1", "one.txt"], ["1", "split.txt"], ["3", "far.txt"], ["3", "near.txt"]]

@@ -45,7 +45,7 @@ class Report:
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
         """(rank, name, run) by the first measure, exactly where that is known; equal scores share a rank."""
-        first = self.measures[0]
+        first = str(self.measures[0])
         exact = all(first in one.exact for one in self.scored.values())
         scores = {name: one.exact[first] if exact else one.means[0] for name, one in self.scored.items()}
         order = sorted(self.scored, key=lambda name: (-scores[name], name))

@@ -57,8 +57,8 @@ class Scored:
     """A run that was scored, or refused: then `values` is None and `findings` says why.
 
     values: float64[T] per measure of the job; means: what each is over all topics; exact: what that is
-    rounded from, of measures where it was wanted and is kept. missing: topics of
-    the qrels that the run lacks.
+    rounded from, by the text of the measure, where it was wanted and is kept. missing: topics of the qrels
+    that the run lacks.
     """
 
     path: Path
@@ -71,7 +71,7 @@ class Scored:
     unjudged: float | None = None
     """Share of the first 10 ranks without a judgment for the first aspect, over all topics; None where
     judgments are by subtopic only."""
-    exact: Mapping[Measure, Fraction] = field(default_factory=dict)
+    exact: Mapping[str, Fraction] = field(default_factory=dict)
     explanations: tuple[Mapping[str, Any], ...] = ()
     """Per measure of the job what was to be told, as plain values; empty where nothing was."""
 
@@ -97,7 +97,8 @@ def score(path: Path, job: Job) -> Scored:
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))
     deepest = int(joined.retrieved.max(initial=0))
-    exact = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest)
+    rational = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest)
+    exact = {str(measure): value for measure, value in rational.items()}
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
         return Scored(path, _strangers(joined, path), values, means, missing, exact=exact)

@@ -71,7 +71,7 @@ def _run_story(report: Report, name: str, one: Scored) -> dict[str, Any]:
         "unjudged_at_10": one.unjudged,
         "warnings": _warnings(one.findings.totals),
         "scores": dict(zip(texts, one.means, strict=True)),
-        "exact": {str(measure): to_text(value) for measure, value in one.exact.items()},
+        "exact": {measure: to_text(value) for measure, value in one.exact.items()},
     }
     if report.per_topic:
         story["topic_scores"] = {
