@@ -2,7 +2,8 @@
 
     python tests/bench/measures.py [--quick] [--folder FOLDER]
 
-The track: 100 runs of 50 topics x 1000 documents, judged for three aspects and by subtopic. First every
+The track: 100 runs of 50 topics x 1000 documents, judged for three aspects and by subtopic; judged documents
+have texts. First every
 declared measure alone, in one warm process, in CPU milliseconds over all runs, as a ratio to nDCG. Then each
 family of measures that a peer has, by both from the same files to values by topic: scoring alone (ours from
 joined rows, theirs from what their reader made) and the whole process. Slow peers get a share of the runs,
@@ -51,8 +52,13 @@ def make_track(folder: str, runs: str) -> None:
     (place / "collection.yaml").write_text(
         f"aspects: {{{aspects}}}\nqrels:\n"
         f"  - {{file: wide.qrels, columns: [topic, _, document, {', '.join(ASPECTS)}]}}\n"
-        "  - {file: subtopics.qrels, layout: subtopics}\n"
+        "  - {file: subtopics.qrels, layout: subtopics}\ntexts: texts.jsonl\n"
     )
+    words = [f"w{number}" for number in range(20_000)]
+    with (place / "texts.jsonl").open("w") as texts:
+        for document in dict.fromkeys(row[2] for row in rows):
+            text = " ".join(words[min(int(one), 19_999)] for one in chance.pareto(0.5, 60))
+            texts.write(json.dumps({"id": document, "text": text}) + "\n")
     with (place / "plain.qrels").open("w") as plain:
         plain.writelines(f"{topic} 0 {document} {min(int(grade), 3)}\n" for topic, _, document, grade in rows)
     print("{}")
@@ -77,14 +83,21 @@ def every_measure(collection: str, *runs: str) -> None:
     """CPU milliseconds of each measure over all runs, and how many values it gives."""
     from cupel_measures.evaluating import evaluate
     from cupel_measures.grammar import all_declarations
-    from cupel_measures.model import Joined
+    from cupel_measures.model import Content, Joined
     from cupel_measures.reading.collections import read_collection
-    from cupel_measures.reading.runs import join_run
+    from cupel_measures.reading.runs import join, read_run
+    from cupel_measures.reading.texts import join_texts
 
-    qrels = read_collection(Path(collection)).qrels
-    joined = Joined.stack([join_run(Path(run), qrels) for run in runs])
+    found = read_collection(Path(collection))
+    qrels, texts = found.qrels, found.texts.read()
+    rankings = [read_run(Path(run)).ranking for run in runs]
+    joined = Joined.stack([join(ranking, qrels) for ranking in rankings])
+    content = Content.stack([join_texts(ranking, qrels, texts) for ranking in rankings])
     measures = [usual(declaration) for declaration in all_declarations()]
-    costs = {str(one): milliseconds(lambda one=one: evaluate(qrels, joined, [one])) for one in measures}
+    costs = {
+        str(one): milliseconds(lambda one=one: evaluate(qrels, joined, [one], content=content))
+        for one in measures
+    }
     print(json.dumps(costs))
 
 
