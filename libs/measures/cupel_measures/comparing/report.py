@@ -94,9 +94,9 @@ class OfMeasure:
     """All systems under one measure.
 
     detectable: the smallest true difference that a paired t-test at alpha, uncorrected, finds on these topics
-    four times of five (spec 12); None where there is none. groups: for each system the significance groups it
-    is in, by randomised Tukey HSD; () with two systems or where `ungrouped` says why. warnings: what asks too
-    much of the scale of the measure, and what else is to be said of it.
+    four times of five (spec 12); None where there is none, or no spread. groups: for each system the
+    significance groups it is in, by randomised Tukey HSD; () with two systems or where `ungrouped` says why.
+    warnings: what asks too much of the scale of the measure, and what else is to be said of it.
     """
 
     asked: Asked
@@ -299,8 +299,9 @@ def _swings(topics: Sequence[str], apart: Floats) -> tuple[Swing, ...]:
 
 
 def _detectable(values: Floats, alpha: float) -> float | None:
+    """None also where differences have no spread: any would do, and it says nothing."""
     variance = pooled_variance(values)
-    return None if variance is None else smallest_difference(variance, len(values), alpha=alpha)
+    return (smallest_difference(variance, len(values), alpha=alpha) or None) if variance else None
 
 
 def _grouped(
