@@ -322,6 +322,7 @@ class TestDegenerate:
             told = cupel(*arguments).stdout
             assert "the effect size is undefined: the differences have no spread" in told
             assert undefined is None or f"p is undefined: {undefined}" in told
+            assert ("The difference is not significant" in told) == (undefined is None)
             assert "nan" not in told.lower()
 
     def test_one_topic(self, folder: Path) -> None:
@@ -329,9 +330,9 @@ class TestDegenerate:
         arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
         told = cupel(*arguments).stdout
         for part in (
-            "intervals of means undefined: one topic says nothing about others",
+            "the interval of the mean is undefined: one topic says nothing about others",
             "groups are undefined: one topic has no spread",
-            "the difference is undefined: one topic says nothing about others",
+            "the interval of the difference is undefined: one topic says nothing about others",
             "with 1 topic no p of the randomisation test is below 1",
             "exact: all 2 assignments of signs",
         ):
@@ -365,7 +366,7 @@ class TestDegenerate:
         assert (counted["detectable"], counted["means"][1]["mean"]) == (None, 0.0)
         told = cupel(*arguments).stdout
         assert f"p is undefined: {reason}" in told
-        assert f"intervals of means undefined (deep.txt): {reason}" in told
+        assert f"the interval of the mean is undefined (deep.txt): {reason}" in told
         assert not re.search(r"\b(nan|inf)\b", told)
         assert "deep.txt & undefined" in cupel(*arguments, "--format", "latex").stdout
 
@@ -424,9 +425,10 @@ class TestUsage:
     def test_control_characters_and_markup_of_names_are_shown_as_they_are(self, folder: Path) -> None:
         (folder / "[red]\x1b[31m.txt").write_text((folder / "best.txt").read_text())
         for form in ("table", "csv", "latex"):
-            told = cupel("qrels.txt", "base.txt", "[red]\x1b[31m.txt", "-m", "RR", "--format", form).output
-            assert "\x1b" not in told
-            assert "31m" in told
+            for runs in (("base.txt", "[red]\x1b[31m.txt"), ("[red]\x1b[31m.txt", "base.txt")):
+                told = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
+                assert "\x1b" not in told
+                assert "31m" in told
 
 
 # --- real collections --------------------------------------------------------------------------------------

@@ -142,8 +142,11 @@ class TestEachMeasure:
     def test_a_geometric_mean_is_compared_by_logarithms(self) -> None:
         asked = [asked_for(parse("GMAP"), qrels())]
         values = {text: np.array([[0.5, 0.25], [0.1, 0.2]]) for one in asked for text in one.texts}
-        found = compare(["a", "b"], ["1", "2"], values, asked).measures[0]
+        report = compare(["a", "b"], ["1", "2"], values, asked)
+        found, [apart, _] = report.measures[0], report.aspects
         assert found.means[0].value == pytest.approx(math.log(0.05) / 2)
+        assert found.differences[0].difference.value == pytest.approx(0.0, abs=1e-12)
+        assert apart.differences == (found.differences[0].difference,)
         assert found.warnings[-1] == "the means of its topics' logarithms are compared"
 
 

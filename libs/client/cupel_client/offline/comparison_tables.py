@@ -55,7 +55,7 @@ def _of_means(one: Comparison, of_measure: OfMeasure) -> Iterator[str]:
     if of_measure.ungrouped is not None:
         yield f"groups are undefined: {of_measure.ungrouped}"
     yield from _reasons(
-        "intervals of means",
+        "the interval of the mean is",
         [(name, mean.undefined) for name, mean in zip(one.found.systems, of_measure.means, strict=True)],
     )
 
@@ -85,7 +85,7 @@ def _keys(one: Comparison) -> tuple[list[str], list[list[str]]]:
     """The left columns of a table of pairs. The baseline is named in the heading."""
     pairs = [one.pair(*pair) for pair in one.found.pairs]
     if not one.found.choices.all_pairs:
-        return [f"less {pairs[0][0]}"], [[second] for _, second in pairs]
+        return [f"less {printable(pairs[0][0])}"], [[second] for _, second in pairs]
     return ["run", "less"], [[second, first] for first, second in pairs]
 
 
@@ -94,7 +94,8 @@ def _of_differences(one: Comparison, of_measure: OfMeasure) -> Iterator[str]:
     significant = sum(pair.significant for pair in of_measure.differences)
     at = f"significant at {alpha:g}{one.correction()}"
     if len(of_measure.differences) == 1:
-        yield f"The difference is {'' if significant else 'not '}{at}."
+        if of_measure.differences[0].test.p is not None:
+            yield f"The difference is {'' if significant else 'not '}{at}."
     else:
         yield f"{significant} of {len(of_measure.differences)} differences are {at}."
     if of_measure.detectable is not None and significant < len(of_measure.differences):
@@ -105,7 +106,7 @@ def _of_differences(one: Comparison, of_measure: OfMeasure) -> Iterator[str]:
         )
     names = [_against(one, pair) for pair in of_measure.differences]
     for what, reasons in (
-        ("the difference is", [pair.difference.undefined for pair in of_measure.differences]),
+        ("the interval of the difference is", [pair.difference.undefined for pair in of_measure.differences]),
         ("p is", [pair.test.undefined for pair in of_measure.differences]),
         ("the effect size is", [pair.effect.undefined for pair in of_measure.differences]),
     ):

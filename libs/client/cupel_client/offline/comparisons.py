@@ -67,11 +67,11 @@ class Comparison:
             more, less = sorted((one.first, one.second), key=lambda place: -shares[place])
             yield (
                 f"{one.unjudged} is {percent(shares[more])} for {self.found.systems[more]} and "
-                f"{percent(shares[less])} for {self.found.systems[less]}: what nobody judged counts as "
-                "the worst, so the runs are not judged alike"
+                f"{percent(shares[less])} for {self.found.systems[less]}: they are not judged alike, and "
+                "the first may score lower for that alone"
             )
         if len(uneven) > SHORT:
-            yield f"and so are {len(uneven) - SHORT} more pairs of runs"
+            yield f"{len(uneven) - SHORT} more pairs of runs are not judged alike"
 
 
 def percent(share: float) -> str:

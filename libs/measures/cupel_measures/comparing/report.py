@@ -171,7 +171,7 @@ def compare(
     choices = choices or Choices()
     _check(systems, topics, scores, asked)
     pairs = choices.pairs(len(systems))
-    matrices = [_logarithms(scores[one.measure]) if one.logarithms else scores[one.measure] for one in asked]
+    matrices = [_as_compared(scores[one.measure], one) for one in asked]
     tests = [_tested(values, pairs, one, choices) for one, values in zip(asked, matrices, strict=True)]
     grouped = _grouped(systems, matrices, asked, choices)
     corrected = iter(_corrected([test.p for of_measure in tests for test in of_measure], choices))
@@ -212,8 +212,10 @@ def _check(
             raise ValueError(f"{text}: expected scores of shape {shape}, got {scores[text].shape}")
 
 
-def _logarithms(values: Floats) -> Floats:
-    """By Python's math: numpy's differ between machines. No number where there is no logarithm."""
+def _as_compared(values: Floats, asked: Asked) -> Floats:
+    """Values or logarithms: by Python's math, as numpy's differ between machines; no number of 0."""
+    if not asked.logarithms:
+        return values
     flat = [math.log(one) if 0 < one < math.inf else math.nan for one in values.ravel().tolist()]
     return np.array(flat).reshape(values.shape)
 
@@ -349,9 +351,9 @@ def _under_aspects(
     scores: Mapping[str, Floats], asked: Sequence[Asked], pairs: Sequence[Pair], choices: Choices
 ) -> Iterator[UnderAspect]:
     """Each measure under an aspect once, however many of those asked for lead to it."""
-    different = dict.fromkeys(under for one in asked for under in one.under)
-    for under in different:
-        apart = _apart(scores[under.measure], pairs)
+    different = {under: one for one in asked for under in one.under}
+    for under, one in different.items():
+        apart = _apart(_as_compared(scores[under.measure], one), pairs)
         yield UnderAspect(under, intervals(apart, confidence=choices.confidence, seed=choices.seed))
 
 
