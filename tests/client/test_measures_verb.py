@@ -213,3 +213,20 @@ print(sorted({"numpy", "rich", "httpx", "yaml", "cupel_measures"} & set(sys.modu
     script = f"import sys; sys.path[:0] = {folders}" + script
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["compare", "--help"], ["evaluate", "q.txt", "r.txt", "-m", "nDCG"]])
+def test_scipy_is_imported_by_what_needs_it_alone(root: Path, tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "q.txt").write_text("1 0 a 1\n")
+    (tmp_path / "r.txt").write_text("1 Q0 a 1 1 r\n")
+    folders = [str(root / name) for name in ("libs/client", "libs/measures")]
+    script = f"""
+import sys; sys.path[:0] = {folders}
+from cupel_client.cli import cli
+cli.main({arguments}, standalone_mode=False)
+print("scipy" in sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split()[-1] == "False"

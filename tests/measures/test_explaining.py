@@ -1,4 +1,4 @@
-"""What explanations say, on small cases worked by hand; test_explaining_laws.py holds them against every measure."""
+"""What explanations say, on small cases worked by hand; test_explaining_laws.py has every measure."""
 
 import json
 import math

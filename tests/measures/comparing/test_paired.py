@@ -10,8 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cupel_measures.comparing.paired_tests import TESTS, effect_size, sign_test, t_test, wilcoxon
-from cupel_measures.comparing.resampling import discriminative_power, intervals, randomisation, rank_intervals
+from cupel_measures.comparing.paired_tests import TESTS, effect_size, least_p, sign_test, t_test, wilcoxon
+from cupel_measures.comparing.resampling import (
+    discriminative_power,
+    intervals,
+    randomisation,
+    randomisations,
+    rank_intervals,
+)
 
 X, Y = (0.90, 0.40, 0.70, 0.80, 0.55), (0.30, 0.10, 0.60, 0.35, 0.20)
 C = (0.32, 0.12, 0.55, 0.40, 0.18)
@@ -65,6 +71,30 @@ class TestAgainstScipy:
         assert found.p == pytest.approx(expected.pvalue, abs=0.015)
         assert found == randomisation(x, y, flips=20_000)
         assert found.p != randomisation(x, y, flips=20_000, seed=1).p
+
+    def test_differences_equal_but_for_rounding_are_tied_for_wilcoxon(self) -> None:
+        """Tenths, as P@10 gives them: 0.3 - 0.2 and 0.9 - 0.8 are other floats than 0.1."""
+        x = np.array([3, 9, 2, 7, 5, 8, 4, 6, 9, 3, 7])
+        y = np.array([2, 8, 1, 4, 6, 5, 4, 3, 7, 1, 8])
+        assert wilcoxon(x / 10, y / 10).p == stats.wilcoxon(x, y, zero_method="pratt").pvalue
+
+    def test_a_difference_of_nothing_but_rounding_is_no_difference(self) -> None:
+        apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 under signs that add in another order
+        assert randomisation(apart, [0.0] * 6).p == 1.0
+        assert randomisation(apart * 3, [0.0] * 18, flips=1000).p == 1.0
+
+    def test_pairs_share_the_signs_and_do_not_see_each_other(self) -> None:
+        chance = np.random.default_rng(8)
+        for topics in (9, 30):
+            x, y = chance.random((2, topics, 5))
+            together = randomisations(x, y, flips=900)
+            alone = [randomisation(x[:, place], y[:, place], flips=900) for place in range(5)]
+            assert together == alone
+        spoilt = x.copy()
+        spoilt[3, 2] = math.inf
+        found = randomisations(spoilt, y, flips=900)
+        assert found[2].undefined == "a score is undefined or infinite"
+        assert found[:2] + found[3:] == alone[:2] + alone[3:]
 
     def test_interval_of_the_mean(self) -> None:
         values = np.random.default_rng(5).gamma(1.0, size=40)
@@ -171,9 +201,22 @@ def test_degenerate_input_is_undefined_with_its_reason() -> None:
     assert randomisation([math.nan], [1]).undefined == "a score is undefined or infinite"
     assert discriminative_power(np.ones((5, 1))).undefined == "there is no pair of systems"
     assert intervals(np.ones((1, 2)))[0].undefined == "one topic says nothing about others"
+    assert intervals(np.ones((1, 2)))[0].value == 1.0
     assert intervals(np.ones((4, 1)))[0].high == 1.0
+    bad, good = intervals(np.array([[math.nan, 1], [1, 2], [2, 3]]), replicates=100)
+    assert (bad.value, bad.undefined) == (None, "a score is undefined or infinite")
+    assert good == intervals([[1], [2], [3]], replicates=100)[0]
     with pytest.raises(ValueError, match="over the same topics"):
         t_test([1, 2], [1])
+
+
+def test_the_least_p_of_a_test_is_reached_and_never_passed() -> None:
+    for topics in (1, 4, 15, 20):
+        x, y = draws(topics, 1, 5.0)  # every difference is positive
+        for name, test in TESTS.items():
+            p = test(x, y).p
+            assert p is None or p >= least_p(name, topics) * (1 - 1e-12)
+            assert name == "t" or p == pytest.approx(least_p(name, topics), rel=1e-9)
 
 
 def test_who_asks_too_much_of_a_scale_is_told() -> None:

@@ -1,9 +1,10 @@
 """`cupel evaluate`: score runs against qrels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -26,6 +27,8 @@ from cupel_measures.reading.collections import Collection, collection_for
 from cupel_measures.reading.texts import check_texts
 from cupel_measures.syntax import MeasureError
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 
 class AspectFile(click.ParamType[tuple[str, Path]]):
     """NAME=FILE."""
@@ -46,23 +49,42 @@ TOLD = "\b\nWhat --explain tells of each value, in a table or as json:\n" + "\n"
 )
 
 
+def scoring_options(command: _Command) -> _Command:
+    """QRELS RUN..., and how they are scored: measures, aspects, profile, depth, processes."""
+    for option in reversed(
+        [
+            click.argument("files", nargs=-1, required=True, metavar="QRELS RUN...", type=InputFile()),
+            click.option(
+                "-m",
+                "--measures",
+                "texts",
+                multiple=True,
+                metavar="MEASURES",
+                help="Measures, between blanks.",
+            ),
+            click.option("--profile", type=click.Choice(list(PROFILES)), help="Rules of order and reading."),
+            click.option(
+                "--aspect",
+                "aspects",
+                multiple=True,
+                type=AspectFile(),
+                help="A plain qrels file of an aspect.",
+            ),
+            click.option(
+                "--depth",
+                type=click.IntRange(1, DEEPEST),
+                help="Cut rankings at this many documents first.",
+            ),
+            click.option("--jobs", type=click.IntRange(1), help="Processes to use (default: all cores)."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
 @click.command(epilog=TOLD)
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="QRELS RUN...",
-    type=InputFile(),
-)
-@click.option(
-    "-m", "--measures", "texts", multiple=True, metavar="MEASURES", help="Measures, between blanks."
-)
+@scoring_options
 @click.option("--per-topic", is_flag=True, help="Print every topic's value too.")
-@click.option("--profile", type=click.Choice(list(PROFILES)), help="Rules of order and reading.")
-@click.option(
-    "--aspect", "aspects", multiple=True, type=AspectFile(), help="A plain qrels file of an aspect."
-)
-@click.option("--depth", type=click.IntRange(1, DEEPEST), help="Cut rankings at this many documents first.")
 @click.option(
     "--explain",
     "parts",
@@ -70,7 +92,6 @@ TOLD = "\b\nWhat --explain tells of each value, in a table or as json:\n" + "\n"
     type=click.Choice([*ABOUT, "all"]),
     help="Tell more of each value, as listed below; may be given several times.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes to use (default: all cores).")
 @format_option("trec_eval")
 def evaluate(
     files: tuple[Path, ...],
@@ -104,10 +125,8 @@ def evaluate(
     if parts and form not in EXPLAINING:
         raise click.UsageError(f"--explain goes with --format {' or '.join(EXPLAINING)}, not with {form}")
     names = names_of(runs)
-    collection = read(qrels, aspects, runs)
-    if profile is not None:
-        collection = replace(collection, profile=PROFILES[profile])
-    job = _job(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    collection = read(qrels, aspects, runs, profile)
+    job = job_for(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
@@ -115,8 +134,13 @@ def evaluate(
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
     report = Report(collection, job, found, per_topic, official)
     PRINTERS[form](report)
+    end(report, names)
+
+
+def end(report: Report, names: Sequence[str]) -> None:
+    """Say what was refused, lost, and is worth knowing; end the command with its exit code."""
     _tell(report)
-    if lost := [name for name in names if name not in found]:
+    if lost := [name for name in names if name not in report.runs]:
         click.echo(
             f"not scored, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
         )
@@ -125,12 +149,18 @@ def evaluate(
         raise click.exceptions.Exit(NEGATIVE)
 
 
-def read(qrels: Path | None, aspects: Sequence[tuple[str, Path]], runs: Sequence[Path] = ()) -> Collection:
-    """The collection that the command line names; ends the command where it can't be had."""
+def read(
+    qrels: Path | None,
+    aspects: Sequence[tuple[str, Path]],
+    runs: Sequence[Path] = (),
+    profile: str | None = None,
+) -> Collection:
+    """The collection that the command line names, with a profile; ends the command where it can't be had."""
     if len(dict(aspects)) < len(aspects):
         raise click.UsageError("--aspect gives two files for one aspect: name them in a collection file")
     try:
-        return collection_for(qrels, dict(aspects))
+        collection = collection_for(qrels, dict(aspects))
+        return collection if profile is None else replace(collection, profile=PROFILES[profile])
     except Refused as refused:
         findings = refused.findings
     except OSError as problem:
@@ -146,7 +176,7 @@ def _say(findings: Findings, file: str) -> None:
         click.echo(line, err=True)
 
 
-def _job(collection: Collection, words: str, depth: int | None, *, story: bool) -> Job:
+def job_for(collection: Collection, words: str, depth: int | None, *, story: bool = False) -> Job:
     """The job for the measures in `words`, or else for those of the plan, or else for some usual ones."""
     try:
         wanted = parse_many(words or " ".join(collection.measures) or _usual(collection))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cupel_measures.comparing.outcomes import CLOSE, Outcome, asks_too_much, mean, paired, unusable
-from cupel_measures.comparing.resampling import randomisation
+from cupel_measures.comparing.resampling import DECIMALS, EXACT, FLIPS, randomisation
 from cupel_measures.model import Floats
 from cupel_measures.registry import ScaleType
 
@@ -35,7 +35,10 @@ def t_test(
 
 
 def wilcoxon(first: Vector, second: Vector, *, scale: ScaleType = "interval") -> Outcome:
-    """Wilcoxon's signed-rank test, two-sided; differences of zero are ranked, then left out (Pratt 1959)."""
+    """Wilcoxon's signed-rank test, two-sided; differences of zero are ranked, then left out (Pratt 1959).
+
+    Differences that are equal when rounded to 12 decimals are tied.
+    """
     from scipy.stats import wilcoxon as signed_ranks
 
     x, y = paired(first, second)
@@ -44,7 +47,7 @@ def wilcoxon(first: Vector, second: Vector, *, scale: ScaleType = "interval") ->
         blank = replace(blank, undefined="the systems score the same on every topic")
     if blank.undefined is not None:
         return blank
-    found = signed_ranks(np.where(_signs(x - y) == 0, 0.0, x - y), zero_method="pratt")
+    found = signed_ranks(np.round(x - y, DECIMALS), zero_method="pratt")
     return replace(blank, statistic=float(found.statistic), p=float(found.pvalue))
 
 
@@ -73,6 +76,15 @@ TESTS: Mapping[str, Callable[..., Outcome]] = {
     "sign": sign_test,
 }
 """Tests of two systems, by name; the first is the usual one."""
+
+
+def least_p(test: str, topics: int) -> float:
+    """The smallest p that a test of TESTS can give on so many topics; 0 for the t-test."""
+    if test == "t":
+        return 0.0
+    if test == "randomisation" and topics > EXACT:
+        return 1 / (FLIPS + 1)
+    return min(1.0, 2.0 ** (1 - topics))
 
 
 @dataclass(frozen=True)

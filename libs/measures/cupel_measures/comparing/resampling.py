@@ -17,6 +17,8 @@ from cupel_measures.registry import ScaleType
 
 BLOCK = 250
 """Replicates that are computed at once, so that what is made of them stays in a processor's cache."""
+AT_ONCE = 512
+"""Columns whose replicates are held at once."""
 REPLICATES, FLIPS = 10_000, 100_000
 EXACT = 15
 """Up to so many topics all sign flips are enumerated."""
@@ -26,7 +28,7 @@ DECIMALS = 12
 
 @dataclass(frozen=True)
 class Interval:
-    """Bounds of a value at a confidence; both None where `undefined` says why."""
+    """A value and its bounds at a confidence; None where `undefined` says why."""
 
     value: float | None
     low: float | None
@@ -66,19 +68,30 @@ def intervals(
 ) -> tuple[Interval, ...]:
     """Bias-corrected accelerated bootstrap interval of the mean of every column (Efron 1987).
 
-    scores: float64[topics, systems], or differences of pairs of systems. Undefined on a single topic; a
-    column of equal values has an interval without width.
+    scores: float64[topics, systems], or differences of pairs of systems. A column with a score that is no
+    number is undefined; on a single topic the bounds are. A column of equal values has an interval without
+    width.
     """
     values = matrix(scores)
-    if (why := unusable(values) or _too_few(len(values))) is not None:
-        return (Interval(None, None, None, why),) * len(values.T)
-    means = mean(values)
-    drawn = np.concatenate(list(replicated_means(values, replicates, seed)))
-    drawn = np.sort(drawn, axis=0)
-    return tuple(
-        _accelerated(values[:, column], float(means[column]), drawn[:, column], confidence)
-        for column in range(values.shape[1])
-    )
+    reasons = [unusable(column) for column in values.T]
+    usable = [place for place, why in enumerate(reasons) if why is None]
+    found = [Interval(None, None, None, why) for why in reasons]
+    for begin in range(0, len(usable), AT_ONCE):
+        places = usable[begin : begin + AT_ONCE]
+        of_columns = _intervals(values[:, places], confidence, replicates, seed)
+        for place, one in zip(places, of_columns, strict=True):
+            found[place] = one
+    return tuple(found)
+
+
+def _intervals(values: Floats, confidence: float, replicates: int, seed: int) -> list[Interval]:
+    means = mean(values).tolist()
+    if (why := _too_few(len(values))) is not None:
+        return [Interval(one, None, None, why) for one in means]
+    drawn = np.sort(np.concatenate(list(replicated_means(values, replicates, seed))), axis=0)
+    return [
+        _accelerated(values[:, column], one, drawn[:, column], confidence) for column, one in enumerate(means)
+    ]
 
 
 def _too_few(topics: int) -> str | None:
@@ -233,16 +246,52 @@ def randomisation(
     drawn, and p = (as extreme + 1) / (flips + 1).
     """
     x, y = paired(first, second)
-    warnings = asks_too_much(scale, "the randomisation test")
-    if (why := unusable(x, y)) is not None:
-        return Outcome(len(x), warnings=warnings, undefined=why)
-    apart = (x - y)[:, None]
-    found = float(mean(apart)[0])
-    bound = abs(found) * (1 - CLOSE)
-    signs = _all_signs(len(x)) if len(x) <= EXACT else _drawn_signs(len(x), flips, seed)
-    extreme = sum(int(np.count_nonzero(np.abs(_weighted(one, apart)) / len(x) >= bound)) for one in signs)
-    p = extreme / 2 ** len(x) if len(x) <= EXACT else (extreme + 1) / (flips + 1)
-    return Outcome(len(x), found, found, p, warnings=warnings)
+    [found] = randomisations(x[:, None], y[:, None], flips=flips, seed=seed, scale=scale)
+    return found
+
+
+def randomisations(
+    first: Sequence[Sequence[float]] | Floats,
+    second: Sequence[Sequence[float]] | Floats,
+    *,
+    flips: int = FLIPS,
+    seed: int = 0,
+    scale: ScaleType = "interval",
+) -> list[Outcome]:
+    """`randomisation` of every column of one matrix with that of the other, float64[topics, pairs].
+
+    All pairs share the assignments of signs; none depends on the others.
+    """
+    x, y = matrix(first), matrix(second)
+    if x.shape != y.shape:
+        raise ValueError(f"expected two matrices of one shape, got {x.shape} and {y.shape}")
+    topics, warnings = len(x), asks_too_much(scale, "the randomisation test")
+    reasons = [unusable(a, b) for a, b in zip(x.T, y.T, strict=True)]
+    usable = [place for place, why in enumerate(reasons) if why is None]
+    outcomes = [Outcome(topics, warnings=warnings, undefined=why) for why in reasons]
+    if usable:
+        apart = x[:, usable] - y[:, usable]
+        found = mean(apart).tolist()
+        for place, one, p in zip(usable, found, _by_signs(apart, flips, seed), strict=True):
+            outcomes[place] = Outcome(topics, one, one, p, warnings=warnings)
+    return outcomes
+
+
+def _by_signs(apart: Floats, flips: int, seed: int) -> list[float]:
+    """p of every column of differences.
+
+    The matrix products may differ in their last bits between machines; what is counted is further apart.
+    """
+    topics = len(apart)
+    bound = np.abs(mean(apart)) * topics - CLOSE * topics * np.abs(apart).max(axis=0)
+    extreme = np.zeros(len(bound), dtype=np.int64)
+    for signs in _all_signs(topics) if topics <= EXACT else _drawn_signs(topics, flips, seed):
+        for begin in range(0, len(bound), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            extreme[part] += np.count_nonzero(np.abs(signs @ apart[:, part]) >= bound[part], axis=0)
+    if topics <= EXACT:
+        return [count / 2**topics for count in extreme.tolist()]
+    return [(count + 1) / (flips + 1) for count in extreme.tolist()]
 
 
 def _all_signs(topics: int) -> Iterator[Floats]:

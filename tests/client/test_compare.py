@@ -1,0 +1,458 @@
+"""`cupel compare`, through the command line."""
+
+import csv
+import io
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from scipy import stats
+
+from cupel_client.cli import cli
+
+TOPICS = [f"q{number:02}" for number in range(1, 13)]
+RANKS = {
+    "base.txt": [1, 2, 4, 1, 3, 5, 2, 0, 4, 3, 1, 2],
+    "near.txt": [1, 2, 4, 1, 3, 5, 2, 1, 4, 3, 1, 3],
+    "best.txt": [1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1],
+    "twin.txt": [1, 2, 4, 1, 3, 5, 2, 0, 4, 3, 1, 2],
+}
+"""The rank of the one relevant document of each topic; 0: not retrieved. RR is one over it."""
+BAD = "q01 Q0 a x 9 bad\n"
+
+
+def run(ranks: list[int], judged: int = 5) -> str:
+    """A run of five documents a topic; those below `judged` are in no qrels."""
+    return "".join(
+        f"{topic} Q0 {'a' if place == rank else f'n{place}' if place <= judged else f'u{place}'} {place} "
+        f"{9 - place} r\n"
+        for topic, rank in zip(TOPICS, ranks, strict=True)
+        for place in range(1, 6)
+    )
+
+
+def rr(name: str) -> np.ndarray:  # type: ignore[type-arg]
+    return np.array([1 / rank if rank else 0.0 for rank in RANKS[name]])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, the current one, with qrels, a collection of two aspects, and runs."""
+    judged = "".join(
+        f"{topic} 0 a 1\n" + "".join(f"{topic} 0 n{i} 0\n" for i in range(1, 6)) for topic in TOPICS
+    )
+    quality = "".join(f"{topic} 0 a {number % 3}\n{topic} 0 n1 1\n" for number, topic in enumerate(TOPICS))
+    (tmp_path / "qrels.txt").write_text(judged)
+    (tmp_path / "quality.txt").write_text(quality)
+    (tmp_path / "c.yaml").write_text(
+        "aspects: {relevance: {labels: [0, 1]}, quality: {labels: [0, 1, 2]}}\n"
+        "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}]\n"
+    )
+    for name, ranks in RANKS.items():
+        (tmp_path / name).write_text(run(ranks))
+    (tmp_path / "unseen.txt").write_text(run(RANKS["best.txt"], judged=2))
+    (tmp_path / "bad.txt").write_text(BAD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def cupel(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["compare", *arguments], catch_exceptions=False)
+
+
+def story(*arguments: str) -> dict[str, Any]:
+    result = cupel(*arguments, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def pairs(*arguments: str) -> list[dict[str, Any]]:
+    """The differences under the first measure."""
+    found: list[dict[str, Any]] = story(*arguments)["measures"][0]["differences"]
+    return found
+
+
+def every_sign(apart: np.ndarray) -> float:  # type: ignore[type-arg]
+    """p of the randomisation test, by all assignments of signs."""
+    sums = np.array(list(itertools.product([1, -1], repeat=len(apart)))) @ apart
+    return float(np.mean(np.abs(sums) >= abs(apart.sum()) - 1e-9))
+
+
+class TestNumbers:
+    def test_the_first_run_is_the_baseline_of_all_others(self) -> None:
+        found = pairs("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
+        assert [(one["baseline"], one["run"]) for one in found] == [
+            ("base.txt", "best.txt"),
+            ("base.txt", "near.txt"),
+        ]
+        for one in found:
+            apart = rr(one["run"]) - rr("base.txt")
+            assert one["baseline_mean"] == math.fsum(rr("base.txt")) / 12
+            assert one["run_mean"] == math.fsum(rr(one["run"])) / 12
+            assert one["difference"] == pytest.approx(apart.mean())
+            assert one["p"] == pytest.approx(every_sign(apart))
+            assert one["effect_size"] == pytest.approx(apart.mean() / apart.std(ddof=1))
+            counts = [(apart > 0).sum(), (apart == 0).sum(), (apart < 0).sum()]
+            assert [one["higher"], one["same"], one["lower"]] == counts
+            assert one["low"] < one["difference"] < one["high"]
+
+    def test_holm_goes_over_all_pairs_and_measures(self) -> None:
+        found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
+        p = [one["p"] for measure in found["measures"] for one in measure["differences"]]
+        corrected = [one["corrected_p"] for measure in found["measures"] for one in measure["differences"]]
+        assert found["tests"] == 4
+        smallest = int(np.argmin(p))
+        assert p[smallest] == pytest.approx(stats.ttest_rel(rr("best.txt"), rr("base.txt")).pvalue)
+        assert corrected[smallest] == pytest.approx(4 * p[smallest])
+        assert all(after >= before for before, after in zip(p, corrected, strict=True))
+
+    @pytest.mark.parametrize(
+        ("test", "expected"),
+        [
+            ("t", lambda x, y: stats.ttest_rel(x, y).pvalue),
+            ("wilcoxon", lambda x, y: stats.wilcoxon(x - y, zero_method="pratt").pvalue),
+            ("sign", lambda x, y: stats.binomtest(int((x > y).sum()), int((x != y).sum())).pvalue),
+        ],
+    )
+    def test_other_tests_are_scipys(self, test: str, expected: Any) -> None:
+        [found] = pairs("qrels.txt", "base.txt", "best.txt", "-m", "RR", "--test", test)
+        assert found["p"] == pytest.approx(expected(rr("best.txt"), rr("base.txt")), abs=1e-12)
+        assert found["significant"] == (found["p"] <= 0.05)
+
+    def test_alpha_and_correction_decide_what_is_significant(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
+        assert pairs(*arguments)[0]["significant"]
+        assert not pairs(*arguments, "--alpha", "0.001")[0]["significant"]
+        [first, second] = pairs(*arguments, "--correction", "none")
+        assert (first["corrected_p"], second["corrected_p"]) == (first["p"], second["p"])
+
+    def test_all_pairs(self) -> None:
+        found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
+        compared = [(one["baseline"], one["run"]) for one in found["measures"][0]["differences"]]
+        assert compared == list(itertools.combinations(["base.txt", "best.txt", "near.txt"], 2))
+        assert found["baseline"] is None
+
+    def test_swings_are_the_topics_of_largest_differences(self) -> None:
+        [found] = pairs("qrels.txt", "base.txt", "near.txt", "-m", "RR")
+        assert [(one["topic"], round(one["difference"], 6)) for one in found["swings"]] == [
+            ("q08", 1.0),
+            ("q12", round(1 / 3 - 1 / 2, 6)),
+        ]
+
+    def test_scores_are_those_of_evaluate_to_the_last_bit(self) -> None:
+        found = story("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
+        scored = CliRunner().invoke(
+            cli, ["evaluate", "c.yaml", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)", "--format", "jsonl"]
+        )
+        values = [json.loads(line)["value"] for line in scored.stdout.splitlines()]
+        assert [one["differences"][0]["run_mean"] for one in found["measures"]] == values
+
+
+class TestBeside:
+    def test_differences_by_aspect(self) -> None:
+        found = story("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
+        assert [(one["aspect"], one["measure"]) for one in found] == [
+            ("relevance", "nDCG@3"),
+            ("quality", "nDCG(aspect=quality)@3"),
+        ]
+        asked = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
+        assert found[1]["difference"] == asked[0]["difference"]
+        assert story("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
+
+    def test_what_is_unjudged_and_a_warning_where_runs_are_not_judged_alike(self) -> None:
+        found = story("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
+        # ranks 3, 4 and 5 hold u3, u4, u5, and never the relevant document
+        assert found["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
+        assert any(
+            "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in one for one in found["warnings"]
+        )
+        alike = story("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
+        assert not any("Unjudged" in one for one in alike["warnings"])
+
+    def test_groups_and_orders_from_three_runs_on(self) -> None:
+        three = story("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR P@1")
+        means = {one["run"]: one["groups"] for one in three["measures"][0]["means"]}
+        assert means["base.txt"] == means["twin.txt"] == ["b"]
+        assert means["best.txt"] == ["a"]
+        assert three["orders"][0]["measures"] == ["RR", "P@1"]
+        assert three["orders"][0]["tau_b"] == 1.0
+        two = story("qrels.txt", "base.txt", "best.txt", "-m", "RR P@1")
+        assert (two["orders"], two["measures"][0]["means"][0]["groups"]) == ([], None)
+
+    def test_scale_types_and_who_asks_too_much(self) -> None:
+        found = story("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
+        assert [one["scale"] for one in found["measures"]] == ["interval", "neither", "interval"]
+        assert [one.partition(":")[0] for one in found["warnings"]] == ["AP", "AP"]
+
+
+class TestFormats:
+    def test_a_table_says_what_the_numbers_are_worth(self) -> None:
+        told = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
+        for part in (
+            "significant at 0.05 after Holm's correction over 4 tests.",
+            "not significant",
+            "12 topics show a true difference of ",
+            "exact: all 4,096 assignments of signs",
+            "4 tests (2 pairs by 2 measures)",
+            "No test tells runs apart that share a group",
+            "note: RR: a mean needs an interval scale",
+        ):
+            assert part in told, part
+        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", told, re.M)[:1]
+        [measure] = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
+        assert row.split()[-1] == f"{measure['detectable']:.4f}"
+        assert "nan" not in told.lower()
+
+    def test_one_pair_is_told_in_a_sentence(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "near.txt", "-m")
+        assert "The difference is not significant at 0.05." in cupel(*arguments, "RR").stdout
+        several = cupel(*arguments, "RR P@1").stdout
+        assert "The difference is not significant at 0.05 after Holm's correction over 2 tests." in several
+        rate = cupel(*arguments, "RR P@1", "--correction", "benjamini-hochberg").stdout
+        assert "after Benjamini and Hochberg's correction over 2 tests" in rate
+        none = cupel(*arguments, "RR P@1", "--correction", "none").stdout
+        assert "significant at 0.05, without correction for 2 tests." in none
+        assert "corrected p" not in none
+
+    def test_csv_and_jsonl_have_a_row_per_measure_pair_and_aspect(self) -> None:
+        arguments = ("c.yaml", "base.txt", "best.txt", "near.txt", "-m", "nDCG@3 RR", "--format")
+        rows = [json.loads(line) for line in cupel(*arguments, "jsonl").stdout.splitlines()]
+        assert [(one["measure"], one["aspect"], one["run"]) for one in rows[:4]] == [
+            ("nDCG@3", None, "best.txt"),
+            ("nDCG@3", None, "near.txt"),
+            ("RR", None, "best.txt"),
+            ("RR", None, "near.txt"),
+        ]
+        assert {one["aspect"] for one in rows[4:]} == {"relevance", "quality"}
+        table = list(csv.DictReader(io.StringIO(cupel(*arguments, "csv").stdout)))
+        assert [float(one["difference"]) for one in table] == [one["difference"] for one in rows]
+        assert "needs an interval scale" in cupel(*arguments, "csv").stderr
+
+    def test_latex_is_a_table_that_compiles(self, folder: Path) -> None:
+        for name in ("a_b&c%$#{}.txt", "[x]~^\\--*.txt"):
+            (folder / name).write_text((folder / "best.txt").read_text())
+        told = cupel(
+            "qrels.txt",
+            "base.txt",
+            "a_b&c%$#{}.txt",
+            "[x]~^\\--*.txt",
+            "-m",
+            "RR RBP(p=1/2)",
+            "--format",
+            "latex",
+        ).stdout
+        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in told
+        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in told
+        assert "Holm's correction over 4 tests" in told
+        check_latex(told)
+
+    def test_latex_marks_whom_a_run_exceeds_where_all_are_compared(self) -> None:
+        arguments = ("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR", "--format", "latex")
+        told = cupel(*arguments, "--all-pairs").stdout
+        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in told
+        assert r"(a) base.txt & $0.4889$ \\" in told
+        check_latex(told)
+        below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout
+        assert r"base.txt & $0.4889^{-}$ \\" in below
+
+
+def check_latex(text: str) -> None:
+    """Braces and environments close, rows have as many cells as columns, nothing special stands bare."""
+    bare = re.sub(r"\\[\\&%$#_{}]", "", re.sub(r"^%.*$", "", text, flags=re.M))
+    depth = 0
+    for character in bare:
+        depth += (character == "{") - (character == "}")
+        assert depth >= 0
+    assert depth == 0
+    assert bare.count("$") % 2 == 0
+    assert not set("#~") & set(bare)
+    outside = re.sub(r"\$[^$]*\$", "", bare)
+    assert not set("_^%") & set(outside)
+    assert re.findall(r"\\begin\{(\w+)\}", text) == re.findall(r"\\end\{(\w+)\}", text)[::-1]
+    [columns] = re.findall(r"\\begin\{tabular\}\{(\w+)\}", text)
+    rows = [re.sub(r"\\&", "", line) for line in text.splitlines() if line.endswith(r" \\")]
+    assert {row.count("&") + 1 for row in rows} == {len(columns)}
+
+
+class TestNothingDependsOn:
+    def test_processes_and_the_order_of_the_others(self) -> None:
+        arguments = ("-m", "RR nDCG@3", "--seed", "3")
+        one = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
+        two = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "2")
+        turned = story("c.yaml", "base.txt", "twin.txt", "near.txt", "best.txt", *arguments)
+        assert one == two
+
+        def by_run(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            return sorted(rows, key=lambda row: (row.get("measure", ""), row["run"]))
+
+        assert by_run(one["by_aspect"]) == by_run(turned["by_aspect"])
+        for measure, again in zip(one["measures"], turned["measures"], strict=True):
+            for part in ("means", "differences"):
+                assert by_run(measure[part]) == by_run(again[part])
+            assert measure["detectable"] == again["detectable"]
+        assert one["orders"] == turned["orders"]
+
+
+class TestDegenerate:
+    def test_identical_runs(self) -> None:
+        for test, undefined in (
+            ("randomisation", None),
+            ("t", "the difference is the same on every topic: it has no spread"),
+            ("wilcoxon", "the systems score the same on every topic"),
+            ("sign", "the systems score the same on every topic"),
+        ):
+            arguments = ("qrels.txt", "base.txt", "twin.txt", "-m", "RR", "--test", test)
+            [found] = pairs(*arguments)
+            assert (found["p"], found["p_undefined"]) == (1.0 if undefined is None else None, undefined)
+            assert (found["difference"], found["low"], found["high"]) == (0.0, 0.0, 0.0)
+            assert (found["effect_size"], found["effect_undefined"]) == (
+                None,
+                "the differences have no spread",
+            )
+            told = cupel(*arguments).stdout
+            assert "the effect size is undefined: the differences have no spread" in told
+            assert undefined is None or f"p is undefined: {undefined}" in told
+            assert ("The difference is not significant" in told) == (undefined is None)
+            assert "nan" not in told.lower()
+
+    def test_one_topic(self, folder: Path) -> None:
+        (folder / "one.txt").write_text("q02 0 a 1\nq02 0 n1 0\n")
+        arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
+        told = cupel(*arguments).stdout
+        for part in (
+            "the interval of the mean is undefined: one topic says nothing about others",
+            "groups are undefined: one topic has no spread",
+            "the interval of the difference is undefined: one topic says nothing about others",
+            "with 1 topic no p of the randomisation test is below 1",
+            "exact: all 2 assignments of signs",
+        ):
+            assert part in told, part
+        assert story(*arguments)["measures"][0]["means"][0]["mean"] == 0.5
+        assert "nan" not in told.lower()
+
+    def test_constant_scores(self) -> None:
+        found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
+        counts = found["measures"][0]
+        assert [one["mean"] for one in counts["means"]] == [1.0, 1.0, 1.0]
+        assert [one["p"] for one in counts["differences"]] == [1.0, 1.0]
+        assert {tuple(one["groups"]) for one in counts["means"]} == {("a",)}
+        assert counts["warnings"] == ["its mean over topics is compared, not its sum"]
+        assert found["orders"][0]["undefined"] == "all systems score the same under one of the two"
+        assert (
+            "by means undefined: all systems score the same under one of the two"
+            in cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR").stdout
+        )
+
+    def test_scores_beyond_what_floats_hold(self, folder: Path) -> None:
+        """RBTO is up to 2^900 here, whose square is no float."""
+        deep = "".join(f"q01 Q0 {'a' if i == 1 else f'd{i}'} {i} {2000 - i} r\n" for i in range(1, 1500))
+        (folder / "deep.txt").write_text(deep)
+        (folder / "other.txt").write_text(deep.replace(" a ", " n1 "))
+        arguments = ("qrels.txt", "deep.txt", "other.txt", "-m", "RBTO@900 RR")
+        [counted, _] = story(*arguments)["measures"]
+        reason = "a score is beyond 1e+150, whose square is no number of the machine"
+        assert (counted["means"][0]["mean"], counted["means"][0]["undefined"]) == (None, reason)
+        assert (counted["differences"][0]["p"], counted["differences"][0]["p_undefined"]) == (None, reason)
+        assert (counted["detectable"], counted["means"][1]["mean"]) == (None, 0.0)
+        told = cupel(*arguments).stdout
+        assert f"p is undefined: {reason}" in told
+        assert f"the interval of the mean is undefined (deep.txt): {reason}" in told
+        assert not re.search(r"\b(nan|inf)\b", told)
+        assert "deep.txt & undefined" in cupel(*arguments, "--format", "latex").stdout
+
+    def test_marks_stand_on_large_numbers_too(self, folder: Path) -> None:
+        (folder / "last.txt").write_text("".join(f"{topic} Q0 n1 1 1 r\n" for topic in TOPICS))
+        told = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
+        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", told)
+        check_latex(told)
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["qrels.txt"], "a comparison needs two runs or more"),
+            (["qrels.txt", "base.txt"], "a comparison needs two runs or more"),
+            (["--aspect", "relevance=qrels.txt", "base.txt"], "a comparison needs two runs or more"),
+            (["qrels.txt", "base.txt", "base.txt"], "given twice"),
+            (["qrels.txt", "base.txt", "best.txt", "-m", "nDGC"], "did you mean nDCG?"),
+            (["qrels.txt", "base.txt", "best.txt", "--test", "z"], "randomisation"),
+            (["qrels.txt", "base.txt", "best.txt", "--correction", "bonferroni"], "holm"),
+            (["qrels.txt", "base.txt", "best.txt", "--alpha", "0"], "alpha"),
+            (["qrels.txt", "base.txt", "best.txt", "--confidence", "95"], "confidence"),
+            (["qrels.txt", "base.txt", "best.txt", "--seed", "-1"], "seed"),
+            (["qrels.txt", "base.txt", "best.txt", "--format", "trec_eval"], "latex"),
+        ],
+    )
+    def test_wrong_usage_ends_with_2_and_says_what_would_be_right(
+        self, arguments: list[str], says: str
+    ) -> None:
+        result = cupel(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert says in result.stderr
+
+    def test_a_refused_run_is_left_out_and_told(self) -> None:
+        result = cupel("qrels.txt", "base.txt", "bad.txt", "best.txt", "-m", "RR", "--format", "json")
+        assert result.exit_code == 1
+        found = json.loads(result.stdout)
+        assert found["runs"] == ["base.txt", "best.txt"]
+        assert found["tests"] == 1
+        assert found["refused"][0]["run"] == "bad.txt"
+        assert "bad.txt is refused" in result.stderr
+
+    def test_without_baseline_or_second_run_nothing_is_compared(self) -> None:
+        lost = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR")
+        assert (lost.exit_code, lost.stdout) == (1, "")
+        assert "nothing is compared: bad.txt, the baseline, was not scored" in lost.stderr
+        assert "bad.txt:1" in lost.stderr
+        every = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR", "--all-pairs")
+        assert every.exit_code == 1
+        assert "best.txt" in every.stdout
+        alone = cupel("qrels.txt", "base.txt", "bad.txt", "-m", "RR")
+        assert (alone.exit_code, alone.stdout) == (1, "")
+        assert "nothing is compared: fewer than two runs were scored" in alone.stderr
+
+    def test_control_characters_and_markup_of_names_are_shown_as_they_are(self, folder: Path) -> None:
+        (folder / "[red]\x1b[31m.txt").write_text((folder / "best.txt").read_text())
+        for form in ("table", "csv", "latex"):
+            for runs in (("base.txt", "[red]\x1b[31m.txt"), ("[red]\x1b[31m.txt", "base.txt")):
+                told = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
+                assert "\x1b" not in told
+                assert "31m" in told
+
+
+# --- real collections --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["clef-ehealth-2015-task2", "touche22-task2"])
+def test_real_runs_are_compared(shared: Path, name: str) -> None:
+    folder = shared / "data" / name
+    given = {
+        "clef-ehealth-2015-task2": {
+            "relevance": "qrels/qrels.eng.clef2015.qtest.graded.txt.gz",
+            "readability": "qrels/qread.eng.clef2015.qtest.graded.txt.gz",
+        },
+        "touche22-task2": {
+            "relevance": "qrels/touche-task2-2022-relevance.qrels",
+            "quality": "qrels/touche-task2-2022-quality.qrels",
+        },
+    }[name]
+    aspects = [f"--aspect={aspect}={folder / file}" for aspect, file in given.items()]
+    runs = sorted(path for path in (folder / "runs").rglob("*.gz"))[:5]
+    found = story(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
+    assert found["tests"] == 20
+    for measure in found["measures"]:
+        for one in measure["differences"]:
+            assert one["low"] <= one["difference"] <= one["high"]
+            assert 0 < one["p"] <= one["corrected_p"] <= 1
+    assert len(found["by_aspect"]) == 20

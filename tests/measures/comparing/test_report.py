@@ -1,0 +1,313 @@
+"""The report of a comparison: what scipy and hand-worked cases say, whatever the order of systems."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cupel_measures.comparing.asking import Asked, Under, asked_for
+from cupel_measures.comparing.multiple import randomised_hsd
+from cupel_measures.comparing.paired_tests import TESTS, effect_size
+from cupel_measures.comparing.report import Choices, Report, compare
+from cupel_measures.comparing.resampling import intervals
+from cupel_measures.comparing.sizes import pooled_variance, smallest_difference
+from cupel_measures.grammar import parse
+from cupel_measures.model import Floats, Qrels
+from cupel_measures.reading.collections import parse_collection
+
+NAMES = ("base", "more", "less", "same")
+TOPICS = tuple(f"t{number}" for number in range(20))
+
+
+def scores(seed: int = 1, topics: int = 20) -> Floats:
+    """One system that is better than the first, one that is worse, and its twin."""
+    chance = np.random.default_rng(seed)
+    base = chance.random(topics)
+    more, less = base + 0.05 + 0.1 * chance.random(topics), base - 0.02 + 0.1 * chance.normal(size=topics)
+    return np.stack([base, more, less, base], axis=1)
+
+
+def report(
+    values: Floats, *, names: Sequence[str] = NAMES, choices: Choices | None = None, **more: Floats
+) -> Report:
+    """A comparison by the measure M, and by others."""
+    asked = [Asked(name, "interval") for name in ("M", *more)]
+    topics = TOPICS[: len(values)]
+    return compare(names[: values.shape[1]], topics, {"M": values, **more}, asked, choices)
+
+
+def qrels() -> Qrels:
+    """Judgments of relevance 0..2 and credibility nc, pc, c."""
+    declared = (
+        "aspects: {relevance: {labels: [0, 1, 2]}, credibility: {labels: [nc, pc, c]}}\n"
+        "qrels: [{file: q.txt, columns: [topic, _, document, relevance, credibility]}]\n"
+    )
+    return parse_collection(declared, {"q.txt": b"1 0 a 2 pc\n1 0 b 1 c\n2 0 c 1 nc\n"}).qrels
+
+
+class TestEachPair:
+    @pytest.mark.parametrize("test", TESTS)
+    def test_is_what_the_test_says_of_it(self, test: str) -> None:
+        values = scores()
+        found = report(values, choices=Choices(test=test)).measures[0]
+        for pair, place in zip(found.differences, (1, 2, 3), strict=True):
+            assert pair.test == TESTS[test](values[:, place], values[:, 0])
+            assert pair.effect == effect_size(values[:, place], values[:, 0])
+            [interval] = intervals((values[:, place] - values[:, 0])[:, None])
+            assert pair.difference == interval
+
+    def test_p_of_the_t_test_is_corrected_by_holm_over_measures_and_pairs(self) -> None:
+        one, other = scores(1), scores(2)
+        choices = Choices(test="t", correction="holm")
+        found = report(one[:, :3], N=other[:, :3], choices=choices)
+        p = [stats.ttest_rel(m[:, place], m[:, 0]).pvalue for m in (one, other) for place in (1, 2)]
+        by_hand, largest = [0.0] * 4, 0.0
+        for number, place in enumerate(np.argsort(p)):
+            largest = max(largest, min(1.0, p[place] * (4 - number)))
+            by_hand[place] = largest
+        pairs = [pair for measure in found.measures for pair in measure.differences]
+        assert found.tests == 4
+        assert [pair.corrected_p for pair in pairs] == pytest.approx(by_hand, rel=1e-12)
+        assert [pair.significant for pair in pairs] == [value <= 0.05 for value in by_hand]
+
+    def test_without_p_counts_in_the_family_and_finds_nothing(self) -> None:
+        found = report(scores(), choices=Choices(test="t")).measures[0].differences
+        twin = found[2]
+        assert (twin.test.p, twin.corrected_p, twin.significant) == (None, None, False)
+        assert found[0].test.p is not None
+        assert found[0].corrected_p == pytest.approx(3 * found[0].test.p)
+
+    def test_uncorrected_p_is_p(self) -> None:
+        found = report(scores(), choices=Choices(correction="none")).measures[0].differences
+        assert [pair.corrected_p for pair in found] == [pair.test.p for pair in found]
+
+    def test_tells_topics_and_the_largest_swings(self) -> None:
+        values = np.array([[0.5, 0.5], [0.1, 0.7], [0.9, 0.2], [0.3, 0.3 + 1e-16], [0.2, 0.3]])
+        [pair] = report(values).measures[0].differences
+        assert pair.topics == (2, 2, 1)
+        assert [one.topic for one in pair.swings] == ["t2", "t1", "t4"]
+        assert [one.difference for one in pair.swings] == pytest.approx([-0.7, 0.6, 0.1])
+        assert pair.difference.value == pytest.approx(0.0)
+
+    def test_all_pairs_are_compared_in_their_order(self) -> None:
+        found = report(scores(), choices=Choices(all_pairs=True))
+        assert found.pairs == ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+        assert found.tests == 6
+
+
+class TestEachMeasure:
+    def test_means_are_correctly_rounded(self) -> None:
+        values = scores()
+        found = report(values).measures[0].means
+        assert [one.value for one in found] == [math.fsum(column) / 20 for column in values.T]
+        assert found[1].low is not None
+        assert found[1].low < values[:, 1].mean() < (found[1].high or 0)
+
+    def test_detectable_is_of_the_pooled_variance(self) -> None:
+        values = scores()
+        variance = pooled_variance(values)
+        assert variance is not None
+        expected = smallest_difference(variance, 20, alpha=0.01)
+        assert report(values, choices=Choices(alpha=0.01)).measures[0].detectable == pytest.approx(expected)
+
+    def test_groups_are_those_of_randomised_hsd(self) -> None:
+        values = scores()
+        found = report(values).measures[0].groups
+        hsd = randomised_hsd(values[:, [0, 2, 1, 3]])  # in the order of names
+        apart = {
+            frozenset((("base", "less", "more", "same")[a], ("base", "less", "more", "same")[b]))
+            for a, b, differs in zip(hsd.first, hsd.second, hsd.differs, strict=True)
+            if differs
+        }
+        for i, one in enumerate(NAMES):
+            for j, other in enumerate(NAMES[:i]):
+                assert bool(set(found[i]) & set(found[j])) == (frozenset((one, other)) not in apart)
+        assert found[1] == (0,)  # the best mean is in the first group
+        assert apart
+
+    def test_two_systems_have_no_groups_nor_orders(self) -> None:
+        found = report(scores()[:, :2], N=scores(2)[:, :2])
+        assert (found.measures[0].groups, found.measures[0].ungrouped, found.orders) == ((), None, ())
+
+    def test_orders_are_told_by_tau_b(self) -> None:
+        one, other = scores(1), scores(2)[:, [1, 0, 3, 2]]
+        [found] = report(one, N=other).orders
+        assert found.overall.value == pytest.approx(stats.kendalltau(one.mean(axis=0), other.mean(axis=0))[0])
+        by_topic = [stats.kendalltau(x, y)[0] for x, y in zip(one, other, strict=True)]
+        assert found.by_topic.value == pytest.approx(np.mean(by_topic))
+
+    def test_a_geometric_mean_is_compared_by_logarithms(self) -> None:
+        asked = [asked_for(parse("GMAP"), qrels())]
+        values = {text: np.array([[0.5, 0.25], [0.1, 0.2]]) for one in asked for text in one.texts}
+        report = compare(["a", "b"], ["1", "2"], values, asked)
+        found, [apart, _] = report.measures[0], report.aspects
+        assert found.means[0].value == pytest.approx(math.log(0.05) / 2)
+        assert found.differences[0].difference.value == pytest.approx(0.0, abs=1e-12)
+        assert apart.differences == (found.differences[0].difference,)
+        assert found.warnings[-1] == "the means of its topics' logarithms are compared"
+
+
+class TestNothingDependsOn:
+    def test_the_order_of_the_others(self) -> None:
+        values, other = scores(3), scores(4)
+        order = [0, 3, 1, 2]
+        one = report(values, N=other)
+        two = report(values[:, order], names=[NAMES[place] for place in order], N=other[:, order])
+        for measure, again in zip(one.measures, two.measures, strict=True):
+            assert [measure.means[place] for place in order] == list(again.means)
+            assert [measure.groups[place] for place in order] == list(again.groups)
+            assert measure.detectable == again.detectable
+            moved = [replace(pair, second=order.index(pair.second)) for pair in measure.differences]
+            assert sorted(moved, key=lambda pair: pair.second) == list(again.differences)
+        assert one.orders == two.orders
+
+    def test_the_order_of_measures(self) -> None:
+        values, other = scores(3), scores(4)
+        asked = [Asked("M", "interval"), Asked("N", "interval")]
+        matrices = {"M": values, "N": other}
+        one, two = (compare(NAMES, TOPICS, matrices, order) for order in (asked, asked[::-1]))
+        assert one.measures[0].differences == two.measures[1].differences
+        assert one.measures[1].groups == two.measures[0].groups
+
+    def test_who_else_is_compared_but_for_the_correction(self) -> None:
+        values = scores()
+        alone, together = report(values[:, :2]).measures[0], report(values).measures[0]
+        assert replace(alone.differences[0], corrected_p=None) == replace(
+            together.differences[0], corrected_p=None
+        )
+
+    def test_chance_unless_the_seed_is_another(self) -> None:
+        one, again, other = (report(scores(), choices=Choices(seed=seed)) for seed in (7, 7, 8))
+        assert one.measures[0].differences == again.measures[0].differences
+        assert one.measures[0].differences != other.measures[0].differences
+
+
+@pytest.mark.filterwarnings("error")
+class TestDegenerate:
+    @pytest.mark.parametrize("test", TESTS)
+    def test_one_topic(self, test: str) -> None:
+        found = report(np.array([[0.25, 0.5, 0.75]]), choices=Choices(test=test))
+        measure = found.measures[0]
+        assert measure.means[1].value == 0.5
+        assert measure.means[1].undefined == "one topic says nothing about others"
+        assert measure.ungrouped == "one topic has no spread"
+        assert measure.detectable is None
+        for pair in measure.differences:
+            assert pair.difference.undefined == "one topic says nothing about others"
+            assert pair.effect.undefined == "the differences have no spread"
+            assert pair.test.p is None or pair.test.p == 1.0
+            assert not pair.significant
+
+    @pytest.mark.parametrize("test", TESTS)
+    def test_equal_and_constant_scores(self, test: str) -> None:
+        for values in (np.full((5, 3), 0.1), np.repeat(scores(topics=5)[:, :1], 3, axis=1)):
+            found = report(values, N=values, choices=Choices(test=test, all_pairs=True))
+            for pair in found.measures[0].differences:
+                assert (pair.difference.value, pair.difference.low, pair.difference.high) == (0, 0, 0)
+                assert (pair.test.p is None) == (pair.test.undefined is not None)
+                assert pair.test.p in (None, 1.0)
+                assert pair.topics == (0, 5, 0)
+                assert pair.swings == ()
+            assert found.measures[0].groups == ((0,), (0,), (0,))
+            assert found.orders[0].overall.undefined == "all systems score the same under one of the two"
+
+    @pytest.mark.parametrize("test", TESTS)
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
+    def test_scores_that_are_no_numbers(self, test: str, bad: float) -> None:
+        values = scores()
+        values[4, 1] = bad
+        measure = report(values, choices=Choices(test=test)).measures[0]
+        assert (measure.means[1].value, measure.differences[0].difference.value) == (None, None)
+        assert measure.differences[0].test.undefined
+        assert measure.differences[0].topics is None
+        assert measure.ungrouped
+        assert measure.detectable is None
+        clean = report(scores(), choices=Choices(test=test)).measures[0]
+        assert measure.differences[1].difference == clean.differences[1].difference
+        assert measure.differences[1].test == clean.differences[1].test
+
+    def test_too_few_topics_for_any_finding_are_told(self) -> None:
+        [told] = report(scores(topics=4)[:, :2]).warnings
+        assert "with 4 topics no p of the randomisation test is below 0.125" in told
+        assert report(scores(topics=8)[:, :2]).warnings == ()
+        several = report(scores(topics=8), choices=Choices(all_pairs=True, test="sign"))
+        # 2 / 2^8 = 0.0078, and six tests
+        assert several.warnings == ()
+        [told] = report(scores(topics=7), choices=Choices(all_pairs=True, test="sign")).warnings
+        assert told.endswith("nothing can be significant at 0.05 after Holm's correction over 6 tests")
+
+    def test_wrong_requests_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="two systems or more"):
+            report(scores()[:, :1])
+        with pytest.raises(ValueError, match="of different names"):
+            report(scores(), names=["a", "a", "b", "c"])
+        with pytest.raises(ValueError, match="there is no test 'z': there are randomisation"):
+            Choices(test="z")
+        with pytest.raises(ValueError, match="benjamini-hochberg, none"):
+            Choices(correction="bonferroni")
+        with pytest.raises(ValueError, match="alpha is between 0 and 1"):
+            Choices(alpha=1.0)
+        with pytest.raises(ValueError, match="expected scores of shape"):
+            compare(["a", "b"], ["1"], {"M": scores()}, [Asked("M", "interval")])
+
+
+class TestBeside:
+    """What is asked for with a measure."""
+
+    def test_a_measure_of_one_aspect_is_told_under_each(self) -> None:
+        found = asked_for(parse("nDCG(aspect=credibility)@5"), qrels())
+        assert found.under == (
+            Under("nDCG@5", "relevance", "nDCG@5"),
+            Under("nDCG@5", "credibility", "nDCG(aspect=credibility)@5"),
+        )
+        assert found.unjudged == "Unjudged(aspect=credibility)@5"
+
+    def test_a_combining_measure_is_told_by_what_it_combines(self) -> None:
+        found = asked_for(parse("TOMA(of=nDCG@5)"), qrels())
+        assert found.under == asked_for(parse("nDCG@5"), qrels()).under
+        assert found.unjudged == "Unjudged@5"
+        apart = asked_for(parse("CAM(of={relevance:AP,credibility:P@3})"), qrels())
+        assert [one.measure for one in apart.under] == ["AP", "P(aspect=credibility)@3"]
+        assert apart.unjudged == "Unjudged@10"
+        assert asked_for(parse("NWCS"), qrels()).under == ()
+
+    def test_what_an_aspect_cannot_have_is_left_out_with_the_reason(self) -> None:
+        declared = (
+            "aspects: {a: {labels: [0, 1]}, b: {labels: [0, 1, 2, 3]}}\nqrels: [{file: q.txt, aspect: a}]\n"
+        )
+        judged = parse_collection(declared, {"q.txt": b"1 0 d 1\n"}).qrels
+        found = asked_for(parse("ERR(max_gain=1)@5"), judged)
+        assert [one.aspect for one in found.under] == ["a"]
+        assert "not told under b: ERR(max_gain=1,aspect=b)@5: max_gain=1 is below 3" in found.notes[0]
+
+    def test_the_scale_type_is_told_and_asked_of(self) -> None:
+        for text, warned in (("nDCG@5", True), ("P@5", False), ("SBTO@5", False), ("gRBP(p=1/9)", True)):
+            asked = [asked_for(parse(text), qrels())]
+            values = {one: np.random.default_rng(1).random((6, 2)) for one in asked[0].texts}
+            found = compare(["a", "b"], TOPICS[:6], values, asked).measures[0]
+            assert (
+                any("the randomisation test needs an interval scale" in it for it in found.warnings) == warned
+            )
+            signs = compare(["a", "b"], TOPICS[:6], values, asked, Choices(test="sign")).measures[0]
+            assert [it for it in signs.warnings if "test" in it] == []
+
+    def test_runs_that_are_not_judged_alike_are_told(self) -> None:
+        asked = [Asked("M", "interval", unjudged="Unjudged@10")]
+        shares = np.array([[0.0, 0.1, 0.3], [0.1, 0.2, 0.5]])
+        found = compare(["a", "b", "c"], ["1", "2"], {"M": scores()[:2, :3], "Unjudged@10": shares}, asked)
+        assert found.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
+        assert [(one.first, one.second) for one in found.uneven] == [(0, 2)]
+
+    def test_differences_by_aspect_are_told_once(self) -> None:
+        asked = [asked_for(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]
+        values = {
+            text: np.random.default_rng(len(text)).random((6, 2)) for one in asked for text in one.texts
+        }
+        found = compare(["a", "b"], TOPICS[:6], values, asked)
+        assert [one.under.aspect for one in found.aspects] == ["relevance", "credibility"]
+        [difference] = found.aspects[1].differences
+        under = values["nDCG(aspect=credibility)@5"]
+        assert difference == intervals((under[:, 1] - under[:, 0])[:, None])[0]
