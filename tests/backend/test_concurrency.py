@@ -306,6 +306,8 @@ def test_no_connection_is_held_while_a_file_is_checked_stored_or_read(system: Sy
     publish_qrels(watched)
     submit(watched)
     work_off(watched)
+    tracks.change(watched, ORGANISER, "track", changes={"measures": ["AP", "P@7"]})
+    work_off(watched)
     assert {name for name, _ in checkers.seen} == {"check"}
     assert {name for name, _ in blobs.seen} == {"put_file", "bring", "get"}
     assert {in_use for _, in_use in [*checkers.seen, *blobs.seen]} == {0}

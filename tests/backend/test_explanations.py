@@ -17,7 +17,7 @@ from backend.cast import (
 )
 from cupel_backend import explanations, jobs, planning, submissions, tracks
 from cupel_backend.database import reading
-from cupel_backend.errors import Forbidden, NotFound, TooMany
+from cupel_backend.errors import Forbidden, Invalid, NotFound, TooMany
 from cupel_backend.system import System
 from cupel_backend.tables import explanations as rows
 from cupel_backend.working import HANDLERS
@@ -94,17 +94,10 @@ def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) 
         explanations.request(system, ALICE, "sub_none")
 
 
-def test_a_measure_that_the_judgments_can_not_have_is_the_error_of_its_job_alone(
-    system: System, sent: str, clock: Clock
-) -> None:
-    wanted = explanations.request(system, ALICE, sent, measures=["alpha_nDCG@2", "AP"], about=["judgments"])
-    for _ in range(system.settings.attempts):
-        work_off(system)
-        clock.forward(3600)
-    found = {job.state: job for job in (jobs.get(system, ALICE, one.id) for one in wanted.jobs)}
-    assert found.keys() == {"done", "dead"}
-    assert "subtopic" in str(found["dead"].error)
-    assert [one.measure for one in explanations.explanations(system, ALICE, sent).explanations] == ["AP"]
+def test_a_measure_that_the_judgments_can_not_have_is_refused(system: System, sent: str) -> None:
+    with pytest.raises(Invalid, match="judgments by subtopic, and this collection has none"):
+        explanations.request(system, ALICE, sent, measures=["alpha_nDCG@2", "AP"], about=["judgments"])
+    assert not explanations.explanations(system, ALICE, sent).explanations
 
 
 def test_a_team_can_ask_for_so_many_at_a_time(system: System, sent: str) -> None:

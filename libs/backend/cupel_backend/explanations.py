@@ -107,6 +107,8 @@ def request(
         raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no judgments to go by yet")
     declared = tracks.aspects(track), track.label_sets or {}
     texts = tracks.plan(measures, *declared) if measures else track.measures
+    if sentences := tracks.not_to_be_had(system.blobs, version.blob, tuple(texts)):
+        raise tracks.MEASURE_INVALID(sentences[0])
     wanted = [_wanted(principal.team, track, version, submission, text, parts) for text in texts]
     with writing(system.engine) as connection:
         _require_room(connection, principal.team)

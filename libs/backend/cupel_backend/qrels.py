@@ -139,6 +139,10 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
     Invalid where a measure that was added to the plan meanwhile can't be had from it.
     """
     now = system.now()
+    with reading(system.engine) as connection:
+        row = tracks.owned(connection, principal, track, lock=False)
+        key = _find(connection, row.id, number).blob
+    tracks.not_to_be_had(system.blobs, key, tuple(row.measures))  # read while no transaction waits for it
     with writing(system.engine) as connection:
         row = tracks.owned(connection, principal, track)
         version = _find(connection, row.id, number)
@@ -147,7 +151,7 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
             raise QRELS_OLDER(f"version {newest} was published already")
         queued = 0
         if version.published_at is None:
-            if sentences := tracks.not_to_be_had(system, [version.blob], row.measures):
+            if sentences := tracks.not_to_be_had(system.blobs, version.blob, tuple(row.measures)):
                 raise QRELS_INVALID("the plan can't be had from these judgments", findings=lacking(sentences))
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
             queued = planning.request(

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend import planning
 from cupel_backend.access import CONTROL, NAME, Principal
+from cupel_backend.blobs import Blobs
 from cupel_backend.database import Page, insert_new, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
 from cupel_backend.tables import qrels as qrels_rows
@@ -157,6 +158,8 @@ def change(
     can't be had, by the track's scales or by its published judgments.
     """
     now = system.now()
+    if "measures" in changes:
+        _look_ahead(system, principal, name, changes, now)
     with writing(system.engine) as connection:
         row = owned(connection, principal, name)
         if expected is not None and _view(connection, row).etag not in expected:
@@ -166,7 +169,7 @@ def change(
             connection.execute(update(tracks).where(tracks.c.id == row.id).values(values))
         if values.get("measures", row.measures) != row.measures:  # nothing else of it shows on a board
             touch(connection, [row.id])
-        added = [text for text in values.get("measures", ()) if text not in row.measures]
+        added = _added(row, values)
         queued = 0
         if added:
             versions = planning.versions_to_score(connection, row)
@@ -198,9 +201,9 @@ def find(connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
     return row
 
 
-def owned(connection: Connection, principal: Principal, name: str) -> Row[Any]:
-    """The row of a track that the caller may organise, locked; else NotFound or Forbidden."""
-    row = find(connection, name, lock=True)
+def owned(connection: Connection, principal: Principal, name: str, *, lock: bool = True) -> Row[Any]:
+    """The row of a track that the caller may organise, locked or not; else NotFound or Forbidden."""
+    row = find(connection, name, lock=lock)
     if not organises(principal, row):
         raise TRACK_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
     return row
@@ -236,20 +239,42 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
     return tuple(dict.fromkeys(str(one) for one in measures))
 
 
-def not_to_be_had(system: "System", blobs: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Why the qrels in `blobs` can't have one or other of the measures `texts`: a sentence for each."""
-    measures = [parse(text) for text in texts]
-    judged = (unpack_qrels(system.blobs.get(blob)) for blob in blobs)
-    return [sentence for qrels in judged for sentence in impossible(qrels, measures)]
+@lru_cache(maxsize=256)
+def not_to_be_had(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Why the qrels of that key can't have one or other of the measures `texts`: a sentence for each.
+
+    What is known already needs no file: who asks before a transaction does not wait for one within it.
+    """
+    return tuple(impossible(unpack_qrels(blobs.get(key)), [parse(text) for text in texts]))
 
 
 def _require_judged(
     system: "System", connection: Connection, versions: Sequence[int], added: Sequence[str]
 ) -> None:
     """Raise Invalid where a version can't have a measure that is added: its jobs could only die."""
-    blobs = connection.execute(select(qrels_rows.c.blob).where(qrels_rows.c.id.in_(versions))).scalars().all()
-    if sentences := not_to_be_had(system, blobs, added):
-        raise MEASURE_INVALID(sentences[0])
+    for key in _blobs(connection, versions):
+        if sentences := not_to_be_had(system.blobs, key, tuple(added)):
+            raise MEASURE_INVALID(sentences[0])
+
+
+def _blobs(connection: Connection, versions: Sequence[int]) -> Sequence[str]:
+    return connection.execute(select(qrels_rows.c.blob).where(qrels_rows.c.id.in_(versions))).scalars().all()
+
+
+def _look_ahead(
+    system: "System", principal: Principal, name: str, changes: Mapping[str, object], now: datetime
+) -> None:
+    """Read, while no transaction waits for it, whether a longer plan can be had."""
+    with reading(system.engine) as connection:
+        row = owned(connection, principal, name, lock=False)
+        added = _added(row, _changed(row, changes, now))
+        keys = _blobs(connection, planning.versions_to_score(connection, row)) if added else ()
+    for key in keys:
+        not_to_be_had(system.blobs, key, tuple(added))
+
+
+def _added(row: Row[Any], values: Mapping[str, Any]) -> list[str]:
+    return [text for text in values.get("measures", ()) if text not in row.measures]
 
 
 def measure(text: str, track: Row[Any]) -> str:
