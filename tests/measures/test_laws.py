@@ -106,7 +106,7 @@ def _places(qrels: Qrels, document: str) -> list[int]:
 
 
 @given(collections(), st.lists(runs(), min_size=2, max_size=4), st.sampled_from([1, 7, evaluating.PART]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_scores_are_the_same_bits_alone_and_in_any_batch(
     qrels: Qrels, several: list[Scored], part: int
 ) -> None:

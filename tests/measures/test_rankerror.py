@@ -173,7 +173,7 @@ def undominated(vectors: np.ndarray) -> np.ndarray:
     left = vectors[np.argsort(-vectors.sum(axis=1), kind="stable")]
     kept: list[np.ndarray] = []
     while len(left):
-        kept.append(left[0])
+        kept.append(left[0].copy())  # a view would keep all of `left`
         left = left[(left > left[0]).any(axis=1)]
     return np.array(kept)
 

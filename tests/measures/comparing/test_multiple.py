@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -129,6 +129,7 @@ class TestRandomisedHsd:
 
 class TestFamilies:
     @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+    @settings(max_examples=40, deadline=None)  # the first one waits for statsmodels
     def test_corrections_are_statsmodels(self, p: list[float]) -> None:
         multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
         assert holm(p).tolist() == pytest.approx(multipletests(p, method="holm")[1].tolist(), abs=1e-12)
