@@ -27,8 +27,9 @@ NO_MEASURE = {
     "SetF(beta=-1)": "SetF: beta: expected a number from 0, got -1",
     "DCG(base=1)": "DCG: base: expected a base of logarithms above 1, got 1",
     "DCG(base=0.5)": "DCG: base: expected a base of logarithms above 1, got 0.5",
-    "ERR(max_gain=0)": "ERR: max_gain: expected a number above 0, or scale, got 0",
-    "ERR(max_gain=high)": "ERR: max_gain: expected a number above 0, or scale, got high",
+    "ERR(max_gain=0)": "ERR: max_gain: expected a number above 0, up to 1,000, or scale, got 0",
+    "ERR(max_gain=high)": "ERR: max_gain: expected a number above 0, up to 1,000, or scale, got high",
+    "SetF(beta=1e308)": "SetF: beta: numbers here go up to 1e+100, got 1e+308",
     "nDCG(gains={1:-1})": (
         "nDCG: gains: expected gains of at least 0 by label, such as {1:1,2:3}, got {1:-1}"
     ),

@@ -104,6 +104,16 @@ def test_runs_are_ranked_by_exact_scores(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_huge_values_are_printed_without_digits_that_a_float_does_not_have() -> None:
+    shown = cupel("qrels.txt", "good.txt", "-m", "RBTO@250", "--explain", "ties").stdout
+    story = json.loads(cupel("qrels.txt", "good.txt", "-m", "RBTO@250", "--format", "json").stdout)
+    (run,) = story["runs"]
+    assert run["scores"]["RBTO@250"] > 1e50
+    assert f"{run['scores']['RBTO@250']:.14e}" in shown
+    assert max(len(word) for word in shown.split() if word[0].isdigit()) < 25
+
+
+@pytest.mark.usefixtures("folder")
 def test_jsonl_has_every_digit_and_all_over_topics() -> None:
     found = values(cupel("qrels.txt", "poor.txt", "-m", "nDCG", "--per-topic", "--format", "jsonl"))
     qrels = read_qrels(Path("qrels.txt"))

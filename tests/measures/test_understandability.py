@@ -137,6 +137,8 @@ class TestSeveralDimensions:
             ("uRBP(understandability=readabilty)", "there is no aspect 'readabilty' here; did you mean"),
             ("uRBP(understandability=relevance)", "'relevance' is topicality"),
             ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not among"),
+            ("uRBP(thresholds={readability:101})", "the threshold 101 is no label of 'readability'"),
+            ("RBP_u(thresholds={trust:9})", "the threshold 9 is no label of 'trust', which go from"),
             ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not among"),
             ("uRBPgr(gains={trust:{1:1.5}})", "numbers from 0 to 1 by aspect and label"),
             ("RBP_u(gains={trust:{1:1}})", "gains are for graded=True"),

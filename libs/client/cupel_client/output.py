@@ -57,6 +57,18 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
+LARGE = 1e11
+"""From here on four decimals are more digits than a float is sure of."""
+
+
+def decimal(value: float, sign: str = "") -> str:
+    """A value for people, with four decimals; a huge one by its exponent, with no digit that is not known.
+
+    sign: "+" for a difference.
+    """
+    return f"{value:{sign}.4f}" if abs(value) < LARGE else f"{value:{sign}.14e}"
+
+
 def give_up() -> None:
     """Print nothing more: what is still to be written goes nowhere, and so can't fail at the end."""
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -69,6 +69,8 @@ class Number(Kind):
     def read(self, value: Any) -> float | Fraction:
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise self.refuse(value)
+        if float(value) > self.high == MOST or float(value) < self.low == -MOST:
+            raise ParameterError(f"numbers here go up to {MOST:g}, got {short(repr(value))}")
         if not self.low <= float(value) <= self.high or float(value) in self.without:
             raise self.refuse(value)
         return settled(value)

@@ -38,7 +38,7 @@ Multiple = Annotated[float, Number("a number above 0, up to 1,000", 0, 1000, (0,
 DcgName = Annotated[str, Word("log2 or exp-log2", ("log2", "exp-log2"))]
 MaxGain = Annotated[
     float | str,
-    Either("a number above 0, or scale", (Number("", 0, 1000, (0,)), Word("", ("scale",)))),
+    Either("a number above 0, up to 1,000, or scale", (Number("", 0, 1000, (0,)), Word("", ("scale",)))),
 ]
 
 RecallLevels = Annotated[

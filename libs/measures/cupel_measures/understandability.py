@@ -285,6 +285,11 @@ def _understood(
 
 
 def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
+    """bool[D]. MeasureError where `label` is not on the scale, as no document could be told by it."""
+    labels = pool.aspect.labels if pool.aspect.integer else range(len(pool.aspect.labels))
+    if label is not None and label not in labels:
+        ends = f"from {labels[0]} to {labels[-1]}"
+        raise MeasureError(f"the threshold {label} is no label of {pool.aspect.name!r}, which go {ends}")
     if not strict:
         return pool.relevant(label)
     if label is None:

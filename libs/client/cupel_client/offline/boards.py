@@ -3,6 +3,7 @@
 from cupel_client.offline.explanations import show_explanations
 from cupel_client.offline.reports import ALL, Report
 from cupel_client.offline.tables import show_blocks
+from cupel_client.output import decimal
 from cupel_measures.grammar import Measure
 
 
@@ -48,7 +49,7 @@ def _print_topics(report: Report) -> None:
 
 
 def _shown(measure: Measure, value: float) -> str:
-    return f"{value:,.0f}" if measure.declaration.scale == "count" else f"{value:.4f}"
+    return f"{value:,.0f}" if measure.declaration.scale == "count" else decimal(value)
 
 
 def _heading(measure: Measure) -> str:

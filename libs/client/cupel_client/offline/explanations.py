@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cupel_client.offline.tables import show_blocks
-from cupel_client.output import printable
+from cupel_client.output import decimal, printable
 
 Told = Mapping[str, Any]
 
@@ -43,10 +43,10 @@ def _ties(data: Told) -> Iterator[str]:
         "bounds": " at the outside",
         "sampled": f" in {data['shuffles'] or 0:,} shuffles of each topic",
     }
-    extremes = f"{data['least']:.4f} to {data['greatest']:.4f}{how[data['range_by']]}"
+    extremes = f"{decimal(data['least'])} to {decimal(data['greatest'])}{how[data['range_by']]}"
     yield f"{extremes}, by the order of equal scores in {_topics(data['topics'])}"
     error = f", standard error {data['standard_error']:.1g}" if data["standard_error"] is not None else ""
-    yield f"{data['expected']:.4f} expected ({data['expected_by']}{error})"
+    yield f"{decimal(data['expected'])} expected ({data['expected_by']}{error})"
 
 
 def _judgments(data: Told) -> Iterator[str]:
@@ -56,9 +56,10 @@ def _judgments(data: Told) -> Iterator[str]:
     if data["as_highest"] is None:
         yield f"they can't all have the highest label: {data['refused']}"
         return
-    yield f"{data['as_lowest']:.4f} as it stands, {data['as_highest']:.4f} if they had the highest label"
+    as_lowest, as_highest = decimal(data["as_lowest"]), decimal(data["as_highest"])
+    yield f"{as_lowest} as it stands, {as_highest} if they had the highest label"
     if data["least"] is not None:
-        yield f"{data['least']:.4f} to {data['greatest']:.4f} whatever they are"
+        yield f"{decimal(data['least'])} to {decimal(data['greatest'])} whatever they are"
 
 
 def _scale(data: Told) -> Iterator[str]:
@@ -74,11 +75,12 @@ def _parts(data: Told) -> Iterator[str]:
     else:
         for one in data["aspects"]:
             share = (
-                f"brings {one['contribution']:.4f}"
+                f"brings {decimal(one['contribution'])}"
                 if data["combination"] == "mean"
                 else f"{one['limits']:.0%} of what limits it"
             )
-            yield f"{one['aspect']}: {one['measure']} {one['value']:.4f}, weight {one['weight']:.4g}, {share}"
+            value = f"{one['measure']} {decimal(one['value'])}"
+            yield f"{one['aspect']}: {value}, weight {one['weight']:.4g}, {share}"
 
 
 def _profiles(data: Told) -> Iterator[str]:
@@ -88,7 +90,7 @@ def _profiles(data: Told) -> Iterator[str]:
             continue
         named = ", ".join(list(one["topics"])[:LISTED]) + (", ..." if one["changed"] > LISTED else "")
         rules = f" by {' and '.join(one['because'])}" if one["because"] else ""
-        change = f"{one['value']:.4f} ({one['difference']:+.4f})"
+        change = f"{decimal(one['value'])} ({decimal(one['difference'], '+')})"
         yield f"{one['profile']}: {change}, {_topics(one['changed'])}{rules}: {named}"
 
 

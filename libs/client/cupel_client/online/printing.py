@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import click
 
+from cupel_client import output
 from cupel_client.output import console, printable, write_csv, write_json, write_jsonl
 
 
@@ -55,12 +56,12 @@ def when(instant: datetime) -> str:
 
 
 def decimal(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    return "-" if value is None else output.decimal(value)
 
 
 def change(old: float | None, new: float | None) -> str:
     """The signed difference, where there is one."""
-    return "" if old is None or new is None else f"{new - old:+.4f}"
+    return "" if old is None or new is None else output.decimal(new - old, "+")
 
 
 def each(values: Iterable[object]) -> list[str]:
