@@ -50,6 +50,10 @@ NO_MEASURE = {
         "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,1.5]"
     ),
     "CAM": "CAM needs of, as in CAM(of=nDCG@10)",
+    "MM(of=Utility)": "MM: a harmonic mean needs values from 0 on, and those of Utility may be less",
+    "H(of={relevance:AP,quality:Utility})": (
+        "H: a harmonic mean needs values from 0 on, and those of Utility may be less"
+    ),
     "CAM(of=nDCG@10)@10": "CAM: the cutoff stands inside, as CAM(of=nDCG@10)",
     "TOMA(of=nDCG)@10": "TOMA: the cutoff stands inside, as TOMA(of=nDCG@10)",
     "CAM(of=CAM(of=AP))": (

@@ -98,6 +98,11 @@ def test_runs_are_ranked_by_exact_scores(folder: Path) -> None:
     assert ranks("P@10") == [["1", "one.txt"], ["1", "split.txt"], ["3", "far.txt"], ["3", "near.txt"]]
     assert [name for _, name in ranks("RBTO@100")][2:] == ["near.txt", "far.txt"]
     assert [rank for rank, _ in ranks("RBTO@100")] == ["1", "2", "3", "4"]
+    run("deep.txt", ("1", ["a", *(f"u{number}" for number in range(3000))]))
+    told = cupel("two.txt", "far.txt", "deep.txt", "-m", "RBP(p=0.123)", "--format", "table").stderr
+    assert "RBP(p=0.123): exact values would be too long here, so runs are compared by floats." in told
+    told = cupel("two.txt", "far.txt", "-m", "RBTO@100 AP", "--explain", "ties").stdout
+    assert told.count("told by floats, of some 15 digits: exact values may differ further down") == 1
     story = json.loads(cupel("two.txt", "far.txt", "-m", "nDCG P@10 RBTO@100", "--format", "json").stdout)
     # labels 0 and 1 are digits: 2^99 for a, 2^(100 - 82) for b; over two topics (spec 4.1)
     assert story["runs"][0]["exact"] == {"P@10": "1/20", "RBTO@100": str((2**99 + 2**18) // 2)}

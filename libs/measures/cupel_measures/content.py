@@ -63,7 +63,7 @@ def LMD(
        known text, is a word of its own that stands nowhere else.
 
     2. A subtopic is the mean of the models of its relevant documents (judgment at least `rel`, 1 if not
-       given) that have a text; one without any is left out.
+       given) that have a word; one without any is left out.
 
     3. The ranking is a mixture of the models at ranks 1 to `depth`, by weights 1 / log2(1 + rank) over their
        sum. Missing ranks keep their weight and have no word. Judged or not makes no difference.

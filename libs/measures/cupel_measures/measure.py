@@ -193,7 +193,12 @@ def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
             raise MeasureError(f"{declaration.name}: {problem}") from None
         if value != parameter.default or isinstance(value, bool) != isinstance(parameter.default, bool):
             settled.append((parameter.name, value))
-    return Measure(declaration, tuple(settled))
+    measure = Measure(declaration, tuple(settled))
+    below = [one for one in measure.within if one.bounds[0] < 0]
+    if declaration.combination == "harmonic mean" and below:
+        why = f"a harmonic mean needs values from 0 on, and those of {below[0]} may be less"
+        raise MeasureError(f"{declaration.name}: {why}")
+    return measure
 
 
 def _missing(declaration: Declaration, name: str) -> str:

@@ -148,7 +148,12 @@ class Page:
         low, high = self.declaration.bounds
         if math.isinf(low):
             return "any number"
-        return f"from {low:g}" + ("" if math.isinf(high) else f" to {high:g}")
+        own = f"from {low:g}" + ("" if math.isinf(high) else f" to {high:g}")
+        return own + ("; as far as `of` goes, where that goes further" if self._over_another else "")
+
+    @property
+    def _over_another(self) -> bool:
+        return "of" in self.declaration.parameters
 
     @property
     def scale(self) -> str:

@@ -292,7 +292,7 @@ FLOAT_DIGITS, EXACT_DIGITS = 300, 4000
 
 def _reached(values: str, exceeds: bool, digits: int) -> None:
     if exceeds:
-        other = "; exact values go further" if digits == FLOAT_DIGITS else ""
+        other = "; exact_values of the library goes further" if digits == FLOAT_DIGITS else ""
         kind = "floats" if digits == FLOAT_DIGITS else "exact values"
         raise MeasureError(
             f"it goes up to about {values}, and {kind} here go up to 10^{digits}{other}; "

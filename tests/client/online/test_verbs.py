@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cupel_client.cli import VERBS
+from cupel_measures.explaining import ABOUT
 
 names = (f"verbs-{number}" for number in count(1))
 
@@ -113,6 +114,8 @@ def test_a_board_says_where_its_scale_does_not_give_a_mean(organiser, judged: st
     fine = organiser("leaderboard", judged, "-m", "P@10")
     assert "step1.run" in fine.stdout
     assert not fine.stderr
+    other = organiser("leaderboard", judged, "-m", "RR")
+    assert "nothing is scored by RR yet; a track scores the measures of its plan" in other.stderr
 
 
 def test_scores_are_explained_as_offline(organiser, judged: str, folder: Path) -> None:
@@ -123,6 +126,8 @@ def test_scores_are_explained_as_offline(organiser, judged: str, folder: Path) -
     assert "no topic's value depends on the order of documents with equal scores" in shown.stdout
     assert "quality: nDCG@10" in shown.stdout
     assert "profiles" not in shown.stdout
+    every = organiser("explain", one["id"], "-m", "nDCG@10", "--about", "all", "--format", "json").stdout
+    assert list(json.loads(every)["explanations"][0]["told"]) == list(ABOUT)
     told = json.loads(organiser(*asked, "--format", "json").stdout)
     assert [list(each["told"]) for each in told["explanations"]] == [["ties", "parts"]] * 2
     assert (told["qrels"], told["submission"]) == (1, one["id"])

@@ -1,5 +1,6 @@
 """What is told of a value, as lines for people; it comes as plain values (`Explanation.as_data`)."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -7,6 +8,8 @@ import click
 
 from cupel_client.offline.tables import show_blocks
 from cupel_client.output import decimal, printable
+from cupel_measures.evaluating import has_exact_values
+from cupel_measures.grammar import Measure, parse
 
 Told = Mapping[str, Any]
 
@@ -31,7 +34,15 @@ def show_explanations(run: str, measure: str, told: Told) -> None:
             click.echo(f"  {'' if place else name:<10} {printable(line)}".rstrip())
         if name == "parts" and data is not None and data["combination"] == "classes":
             _show_classes(data)
+    if told.keys() & {"ties", "judgments", "profiles"} and _finer_than_floats(parse(measure)):
+        click.echo("  told by floats, of some 15 digits: exact values may differ further down")
     click.echo()
+
+
+def _finer_than_floats(measure: Measure) -> bool:
+    """Whether exact values may differ where floats are equal: they are huge, or weigh ranks by powers."""
+    declared = measure.declaration
+    return has_exact_values(measure) and ("p" in declared.parameters or math.isinf(declared.bounds[1]))
 
 
 def _ties(data: Told) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cupel_client.offline.scoring import Job, Scored
 from cupel_measures.diversity import OVER_GREEDY, above_ideal
+from cupel_measures.evaluating import has_exact_values
 from cupel_measures.grammar import Measure
 from cupel_measures.reading.collections import Collection
 
@@ -70,9 +71,16 @@ class Report:
         if inferred and scaled:
             aspects = ", ".join(inferred)
             yield f"{', '.join(scaled)}: values depend on the scale, which is inferred for {aspects}."
+        if self.job.exact and len(self.scored) > 1 and (short := self._rounded()):
+            yield f"{', '.join(short)}: exact values would be too long here, so runs are compared by floats."
         for measure, number in self._above_ideal().items():
             values = f"{number} value{'s' * (number != 1)} above 1"
             yield f"{measure}: {values}, as the greedy ideal is not always the best; cap=True makes them 1."
+
+    def _rounded(self) -> list[str]:
+        """Measures that have exact values, which some run was too deep for."""
+        wanted = [one for one in self.measures[: self.job.exact] if has_exact_values(one)]
+        return [str(one) for one in wanted if any(str(one) not in run.exact for run in self.scored.values())]
 
     def _above_ideal(self) -> dict[Measure, int]:
         """How many values are above their greedy ideal's, by measure, where there are any."""

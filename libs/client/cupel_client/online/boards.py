@@ -96,6 +96,8 @@ def _print_board(board: Board) -> None:
         _print_ranks(board)
     else:
         why = "nothing is scored yet" if board.qrels else "no judgments are published yet"
+        if board.qrels and board.unscored:
+            why = f"nothing is scored by {board.measure} yet; a track scores the measures of its plan"
         say(f"The leaderboard of {board.track} is empty: {why}.", err=True)
     if board.rows and board.scale is not None and board.scale.warning is not None:
         say(board.scale.warning, err=True)

@@ -21,7 +21,9 @@ TOLD = "\b\nWhat may be told:\n" + "\n".join(f"  {name:<10} {sentence}" for name
 @click.command(epilog=TOLD)
 @click.argument("submission")
 @click.option("-m", "--measures", multiple=True, help="Measures, one or more [default: the plan].")
-@click.option("--about", multiple=True, type=click.Choice(list(ABOUT)), help="What to tell [default: all].")
+@click.option(
+    "--about", multiple=True, type=click.Choice([*ABOUT, "all"]), help="What to tell [default: all]."
+)
 @click.option("--qrels", type=click.IntRange(1), help="The qrels version [default: the current one].")
 @format_option()
 @service
@@ -41,6 +43,7 @@ def explain(
     Example:
       cupel explain sub_0192f0c5 -m nDCG@10 --about ties --about judgments
     """
+    about = () if "all" in about else about
     wanted = client.explain(submission, measures=measures, about=about, qrels=qrels)
     failures = _followed(client, wanted)
     found = client.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
