@@ -146,9 +146,7 @@ class TestEdges:
 
     @pytest.mark.parametrize("text", ["RBTO@629", "RBTO(gains={2:1e90})@500", "RBTO@999999999999999999"])
     def test_a_float_never_overflows_silently(self, text: str) -> None:
-        with pytest.raises(
-            MeasureError, match=r"floats here go up to 10\^300; exact_values of the library goes further"
-        ):
+        with pytest.raises(MeasureError, match=r"floats here go up to 10\^300; exact_values"):
             check(collection(JUDGED, PLAIN), [parse(text)])
         assert of("RBTO@628", (2,)) == float(2 * 3**627)
 
