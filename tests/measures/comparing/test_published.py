@@ -1,7 +1,8 @@
 """Sakai, Information Access Evaluation Methodology (Corona, 2015), table 5.1: three systems on twenty topics.
 
-The scores and the results of chapter 5 are typed as the tests of elinor (statistical_tests) quote them from the
-book. Of randomised Tukey HSD they quote no figures: its p is held against the parametric test on the same data.
+The scores and the results of chapter 5 are typed as the tests of elinor (statistical_tests) quote them from
+the book. Of randomised Tukey HSD they quote no figures: its p is held against the parametric test on the same
+data.
 """
 
 import numpy as np
