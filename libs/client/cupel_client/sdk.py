@@ -266,8 +266,8 @@ class Client:
         pages = [self._json("GET", f"/v1/tracks/{_part(track)}/leaderboard", params=asked)]
         while following := pages[-1]["next"]:
             pages.append(self._json("GET", following))
-        if any(page.get("analysis") != pages[0].get("analysis") for page in pages):
-            return self.leaderboard(track, measure=measure, qrels=qrels)  # it came between two pages
+        if len({(page.get("analysis") or {}).get("computed_at") for page in pages}) > 1:
+            return self.leaderboard(track, measure=measure, qrels=qrels)  # the analysis came in between
         rows = [row for page in pages for row in page["rows"]]
         return read(Board, pages[0] | {"rows": rows, "next": None})
 
