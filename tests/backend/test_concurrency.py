@@ -68,10 +68,10 @@ def working(system: System, workers: int) -> Iterator[None]:
     over = threading.Event()
 
     def work() -> None:
-        while not over.is_set() or any([jobs.work(system, queue, HANDLERS) for queue in QUEUES]):
+        more = True
+        while more or not over.is_set():
+            more = max(jobs.work(system, queue, HANDLERS) for queue in QUEUES)
             over.wait(0.01)
-            for queue in QUEUES:
-                jobs.work(system, queue, HANDLERS)
 
     with ThreadPoolExecutor(workers) as pool:
         started = [pool.submit(work) for _ in range(workers)]
