@@ -149,9 +149,8 @@ def test_killed_it_leaves_nothing_behind_and_starts_again_on_what_it_kept(serve:
 
 def test_a_token_that_was_put_to_use_and_taken_away_is_not_issued_anew(serve: Serve) -> None:
     service = serve()
-    with (
-        service.client() as client
-    ):  # a use is noted by the first request that no other writer is in the way of
+    with service.client() as client:
+        # a use is noted by the first request that meets no other writer
         until(lambda: any(token.used_at for token in client.tokens()))
     (service.data / "admin-token").unlink()
     service.kill()
