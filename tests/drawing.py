@@ -85,11 +85,8 @@ def instances(declaration: Declaration) -> list[Measure]:
             parse(text) for text in ("AP", "Bpref", "RR", "P@2", "ERR(max_gain=scale)", "RBP(rel=3)", "DCG@2")
         ]
     else:
-        inners = (
-            [parse(text) for text in ("AP", "RBP@3", "DCG", "Utility")]
-            if "of" in declaration.parameters
-            else []
-        )
+        below_0 = ["Utility"] * (declaration.combination == "mean")  # no harmonic mean has it
+        inners = [parse(text) for text in ("AP", "RBP@3", "DCG", *below_0) if "of" in declaration.parameters]
     varied = [base.having(of=inner) for inner in inners]
     if declaration.name == "CAM":
         varied.append(base.having(of={"relevance": "nDCG@3", "credibility": "SetF"}))

@@ -325,8 +325,8 @@ NOT_HERE = {
         "the scale of aspect 'relevance'"
     ),
     ("two", "RBTO@100000"): (
-        "RBTO@100000: it goes up to about 4^100000, and floats here go up to 10^300; exact "
-        "values go further; take a smaller cutoff"
+        "RBTO@100000: it goes up to about 4^100000, and floats here go up to 10^300; "
+        "exact_values of the library goes further; take a smaller cutoff"
     ),
     ("one", "NLRE"): "NLRE: it compares orders by two aspects or more; there is 1",
     ("one", "NGRE"): "NGRE: it compares orders by two aspects or more; there is 1",
