@@ -71,3 +71,8 @@ def test_a_weak_scale_is_told() -> None:
     assert found.warnings == (
         "Tukey's HSD needs an interval scale, and the measure is neither an interval nor an ordinal scale",
     )
+
+
+def test_alike_systems_have_no_smallest_difference() -> None:
+    [found] = analyse([np.repeat(np.linspace(0, 1, 8)[:, None], 2, axis=1)])
+    assert (found.undefined, found.smallest_difference) == (None, None)

@@ -110,3 +110,11 @@ def test_what_can_not_be_correlated() -> None:
     assert tau_b([1, 1], [1, 2]).undefined == "all systems score the same under one of the two"
     assert tau_b([], []).value is None
     assert tau_b_by_topic([[1, 1]], [[1, 2]]).undefined
+
+
+def test_what_is_no_number_has_no_place_in_an_order() -> None:
+    for correlation in (tau_b, tau_ap, overlap):
+        for both in (([1.0, math.nan, 2.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [math.nan, 1.0])):
+            found = correlation(*both)
+            assert (found.value, found.undefined) == (None, "a score is undefined")
+    assert tau_b_by_topic([[1.0, math.nan], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]]).topics == (None, 1.0)

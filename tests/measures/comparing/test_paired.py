@@ -226,3 +226,18 @@ def test_who_asks_too_much_of_a_scale_is_told() -> None:
     assert wilcoxon(X, Y, scale="neither").warnings
     assert not sign_test(X, Y, scale="neither").warnings
     assert not t_test(X, Y).warnings
+
+
+def test_an_effect_beyond_all_reach_keeps_its_interval_around_it() -> None:
+    """A true d of t / sqrt(n) is seen as itself over chi / sqrt(df): the spread alone is uncertain."""
+    for mean in (1e4, 1e6, 5e8):
+        first = mean + np.array([-1.0, 0.0, 1.0])
+        found = effect_size(first, np.zeros(3))
+        assert found.value == pytest.approx(mean, rel=1e-6)
+        ends = [mean * math.sqrt(stats.chi2.ppf(tail, 2) / 2) for tail in (0.025, 0.975)]
+        assert found.interval == pytest.approx(ends, rel=1e-4)
+
+
+def test_one_topic_discriminates_nothing() -> None:
+    found = discriminative_power([[0.1, 0.2, 0.3]])
+    assert (found.percent, found.undefined) == (None, "one topic has no spread")

@@ -88,3 +88,17 @@ class TestAgreement:
         assert agreement_of([], [], 3).undefined == "no pair is judged in both"
         with pytest.raises(ValueError, match="other labels"):
             agreement(first, qrels_of({Aspect("relevance", range(4)): {"1": {"a": 2}}}))
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [(0.8, 0.0), (0.9, 0.0), (1e-300, None)])
+def test_an_alpha_at_the_edge_has_no_smallest_difference(alpha: float, expected: float | None) -> None:
+    """Chance alone finds as much as is wanted, or no t reaches the bound."""
+    assert smallest_difference(0.04, 20, alpha=alpha) == expected
+
+
+def test_labels_that_are_none_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 labels in the first, 3 in the second"):
+        agreement_of([1], [0, 1, 1], 2)
+    for label in (-1, 2):
+        with pytest.raises(ValueError, match="label indices go from 0 to 1"):
+            agreement_of([label, 0], [1, 0], 2)

@@ -41,9 +41,15 @@ def agreement(first: Qrels, second: Qrels) -> tuple[Agreement, ...]:
 def agreement_of(
     first: Sequence[int] | Ints, second: Sequence[int] | Ints, labels: int, *, name: str = ""
 ) -> Agreement:
-    """Agreement of two lists of label indices, 0..labels - 1, of the same pairs."""
+    """Agreement of two lists of label indices, 0..labels - 1, of the same pairs; ValueError for others."""
+    mine, theirs = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+    if mine.shape != theirs.shape:
+        raise ValueError(f"{len(mine)} labels in the first, {len(theirs)} in the second")
+    given = np.concatenate([mine, theirs])
+    if ((given < 0) | (given >= labels)).any():
+        raise ValueError(f"label indices go from 0 to {labels - 1}, not from {given.min()} to {given.max()}")
     table = np.zeros((labels, labels))
-    np.add.at(table, (np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)), 1.0)
+    np.add.at(table, (mine, theirs), 1.0)
     pairs = int(table.sum())
     if not pairs:
         return Agreement(name, 0, None, None, None, "no pair is judged in both")

@@ -35,7 +35,8 @@ class Analysis:
     """A board by one measure. standings: in the order of the columns of scores.
 
     separable: how many neighbours on the board the test tells apart, of `neighbours`. smallest_difference:
-    the least true difference of means that so many topics show with chance 0.8 to a paired t-test at alpha.
+    the least true difference of means that so many topics show with chance 0.8 to a paired t-test at alpha;
+    None where there is none, or no spread.
     undefined: why there are no groups; every system is then tied for first.
     """
 
@@ -82,7 +83,7 @@ def _analysis(values: Floats, test: Comparison, replicates: int, seed: int) -> A
         ),
         sum(pair in apart for pair in pairwise(range(len(order)))),
         max(0, len(order) - 1),
-        None if variance is None else smallest_difference(variance, len(values), alpha=test.alpha),
+        (smallest_difference(variance, len(values), alpha=test.alpha) or None) if variance else None,
         test.alpha,
         replicates,
         seed,

@@ -18,6 +18,8 @@ from cupel_measures.model import Exact, Floats, Ints
 Scores = Sequence[float] | Sequence[Exact] | Floats
 Levels = NDArray[np.int32]
 
+UNDEFINED = "a score is undefined"
+
 
 @dataclass(frozen=True)
 class Correlation:
@@ -48,6 +50,8 @@ def tau_b(first: Scores, second: Scores) -> Correlation:
     (P - Q) / sqrt((P + Q + T) (P + Q + U)): P pairs of systems in the same order, Q in opposite order, T tied
     in the first alone, U in the second alone. Ties are exact equality. Undefined for a constant vector.
     """
+    if _undefined(first, second):
+        return Correlation(None, len(first), UNDEFINED)
     x, y = levels(first), levels(second)
     _same_length(x, y)
     return _tau(x, y)
@@ -72,6 +76,8 @@ def tau_ap(truth: Scores, estimate: Scores) -> Correlation:
     form. A pair that is tied in the truth is right half the time, and a system of a tied group of the
     estimate stands at each of the group's places equally often.
     """
+    if _undefined(truth, estimate):
+        return Correlation(None, len(truth), UNDEFINED)
     true, seen = levels(truth), levels(estimate)
     _same_length(true, seen)
     n = len(true)
@@ -96,6 +102,8 @@ def overlap(first: Scores, second: Scores, *, p: float = 0.9) -> Correlation:
     """
     if not 0 < p < 1:
         raise ValueError(f"p is a number between 0 and 1, not {p}")
+    if _undefined(first, second):
+        return Correlation(None, len(first), UNDEFINED)
     x, y = _shared_ranks(first), _shared_ranks(second)
     _same_length(x, y)
     n = len(x)
@@ -123,6 +131,11 @@ def levels(scores: Scores) -> Levels:
     values: list[Any] = scores.tolist() if isinstance(scores, np.ndarray) else list(scores)
     place = {value: level for level, value in enumerate(sorted(set(values)))}
     return np.array([place[value] for value in values], dtype=np.int32)
+
+
+def _undefined(*scores: Scores) -> bool:
+    """Whether one is no number, which has no place in an order; infinite ones have."""
+    return any(value != value for values in scores for value in values)
 
 
 def _tau(x: Levels, y: Levels) -> Correlation:

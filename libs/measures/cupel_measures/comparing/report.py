@@ -28,6 +28,8 @@ SWINGS = 5
 UNEVEN = 0.1
 """Systems whose shares of unjudged documents differ by more are not judged alike: one document of ten."""
 NO_CORRECTION = "none"
+SUREST = 0.9999
+"""The greatest confidence: 10,000 replicates have nothing beyond its tails."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Choices:
         for kind, chance in (("alpha", self.alpha), ("confidence", self.confidence)):
             if not 0 < chance < 1:
                 raise ValueError(f"{kind} is between 0 and 1, not {chance}")
+        if self.confidence > SUREST:
+            raise ValueError(f"confidence is at most {SUREST}, as replicates go no further")
 
     def pairs(self, systems: int) -> tuple[Pair, ...]:
         """The pairs of systems that are compared."""
@@ -267,6 +271,8 @@ def _differences(
     found = intervals(apart, confidence=choices.confidence, seed=choices.seed)
     for (first, second), column, interval, test in zip(pairs, apart.T, found, tests, strict=True):
         p = next(corrected)
+        if interval.value is None:
+            interval = replace(interval, undefined=test.undefined)  # what is wrong with the scores
         effect = effect_size(values[:, second], values[:, first], confidence=choices.confidence)
         yield Difference(
             first,
@@ -369,12 +375,13 @@ def _uneven(unjudged: Mapping[str, tuple[float, ...]], pairs: Sequence[Pair]) ->
 
 
 def _orders(asked: Sequence[Asked], matrices: Sequence[Floats]) -> Iterator[Orders]:
-    usable = [place for place, values in enumerate(matrices) if unusable(values) is None]
-    for one, other in combinations(usable, 2):
-        x, y = matrices[one], matrices[other]
-        yield Orders(
-            asked[one].measure, asked[other].measure, tau_b(_shares(x), _shares(y)), tau_b_by_topic(x, y)
-        )
+    for (one, x), (other, y) in combinations(zip(asked, matrices, strict=True), 2):
+        if (why := unusable(x, y)) is not None:
+            overall = Correlation(None, x.shape[1], why)
+            by_topic = TopicCorrelation(None, (None,) * len(x), why)
+        else:
+            overall, by_topic = tau_b(_shares(x), _shares(y)), tau_b_by_topic(x, y)
+        yield Orders(one.measure, other.measure, overall, by_topic)
 
 
 def _hopeless(topics: int, tests: int, choices: Choices) -> Iterator[str]:

@@ -184,7 +184,7 @@ def discriminative_power(
     """
     values, warnings = matrix(scores), asks_too_much(scale, "the paired bootstrap test")
     first, second = np.triu_indices(values.shape[1], 1)
-    if (why := unusable(values) or _no_pair(len(first))) is not None:
+    if (why := unusable(values) or _no_pair(len(first)) or _no_spread(len(values))) is not None:
         none = np.zeros(0)
         return Power(first[:0], second[:0], none, none, alpha, None, warnings, why)
     apart = values[:, first] - values[:, second]
@@ -198,6 +198,10 @@ def discriminative_power(
 
 def _no_pair(pairs: int) -> str | None:
     return None if pairs else "there is no pair of systems"
+
+
+def _no_spread(topics: int) -> str | None:
+    return "one topic has no spread" if topics < 2 else None
 
 
 def _spread(variance: Floats, means: Floats) -> Floats:

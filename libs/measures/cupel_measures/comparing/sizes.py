@@ -49,13 +49,18 @@ def power(difference: float, variance: float, topics: int, *, alpha: float = 0.0
 def smallest_difference(
     variance: float, topics: int, *, alpha: float = 0.05, wanted: float = 0.8
 ) -> float | None:
-    """The least true difference that is found with the `wanted` chance; None for less than two topics."""
+    """The least true difference that is found with the `wanted` chance.
+
+    0 where chance alone finds as much; None for less than two topics, and where alpha is so small that no t
+    of the machine reaches it.
+    """
     from scipy.optimize import brentq
+    from scipy.special import stdtrit
 
     _check(variance, topics)
-    if topics < 2:
+    if topics < 2 or not math.isfinite(stdtrit(topics - 1, 1 - alpha / 2)):
         return None
-    if variance < CLOSE**2:
+    if variance < CLOSE**2 or alpha >= wanted:
         return 0.0
     unit = math.sqrt(variance / topics)
     most = 4.0
