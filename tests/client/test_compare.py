@@ -204,7 +204,7 @@ class TestFormats:
             "12 topics show a true difference of ",
             "exact: all 4,096 assignments of signs",
             "4 tests (2 pairs by 2 measures)",
-            "No test tells runs apart that share a group",
+            "Randomised Tukey HSD over all runs (at 0.05) tells none apart that share a group.",
             "note: RR: a mean needs an interval scale",
         ):
             assert part in told, part

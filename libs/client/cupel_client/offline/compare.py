@@ -20,10 +20,11 @@ from cupel_client.output import format_option, printable
 from cupel_measures.comparing.asking import Asked, asked_for
 from cupel_measures.comparing.families import CORRECTIONS
 from cupel_measures.comparing.paired_tests import TESTS
-from cupel_measures.comparing.report import NO_CORRECTION, Choices
+from cupel_measures.comparing.report import NO_CORRECTION, SUREST, Choices
 from cupel_measures.comparing.report import compare as compared
 
 CHANCE = click.FloatRange(0, 1, min_open=True, max_open=True)
+SURE = click.FloatRange(0, SUREST, min_open=True)
 USUAL = Choices()
 
 
@@ -42,7 +43,7 @@ USUAL = Choices()
     "--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Largest p that is significant."
 )
 @click.option(
-    "--confidence", type=CHANCE, default=USUAL.confidence, show_default=True, help="That of intervals."
+    "--confidence", type=SURE, default=USUAL.confidence, show_default=True, help="That of intervals."
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Of all that is drawn."
@@ -63,7 +64,8 @@ def compare(
     QRELS and RUN are as for `cupel evaluate`. The first run is the baseline: each other one is compared
     with it, or every two with --all-pairs. Told are means and differences with their intervals, a test
     with p corrected over all pairs and measures, the topics on which runs differ most, differences by
-    aspect, unjudged documents, and from three runs on groups of runs that no test tells apart.
+    aspect, unjudged documents, and from three runs on groups that randomised Tukey
+    HSD does not tell apart.
     The same seed gives the same report. A run that can't be read is left out, and the exit code is 1.
 
     \b

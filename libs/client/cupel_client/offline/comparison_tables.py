@@ -51,7 +51,7 @@ def _print_means(one: Comparison, of_measure: OfMeasure) -> None:
 def _of_means(one: Comparison, of_measure: OfMeasure) -> Iterator[str]:
     if of_measure.groups:
         alpha = one.found.choices.alpha
-        yield f"No test tells runs apart that share a group (randomised Tukey HSD at {alpha:g})."
+        yield f"Randomised Tukey HSD over all runs (at {alpha:g}) tells none apart that share a group."
     if of_measure.ungrouped is not None:
         yield f"groups are undefined: {of_measure.ungrouped}"
     yield from _reasons(

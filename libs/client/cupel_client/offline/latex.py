@@ -90,8 +90,10 @@ def _caption(one: Comparison) -> str:
     if choices.all_pairs:
         meant = "are significantly above the runs whose letters they bear"
     corrected = one.correction() if choices.correction in CORRECTED else ""
+    logarithms = [escaped(it.asked.measure) for it in one.found.measures if it.asked.logarithms]
+    of_logarithms = f" (of {' and '.join(logarithms)}: of logarithms)" if logarithms else ""
     return (
-        f"Means over {topics} topic{'s' * (topics != 1)}. Marked ones {meant} "
+        f"Means over {topics} topic{'s' * (topics != 1)}{of_logarithms}. Marked ones {meant} "
         f"({TITLES[choices.test]}, $p \\leq {choices.alpha:g}${corrected})."
     )
 

@@ -171,5 +171,8 @@ def _worth(analysis: Analysis) -> str:
     ]
     if analysis.smallest_difference is not None:
         smallest = f"{analysis.smallest_difference:.3g}"
-        said.append(f"differences below {smallest} are easily missed on {analysis.topics} topics")
+        said.append(
+            f"differences below {smallest} are easily missed on {analysis.topics} topics, even where two "
+            "submissions alone are compared"
+        )
     return f"{'; '.join(said)}."
