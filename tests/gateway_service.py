@@ -127,9 +127,9 @@ class Service:
         assert answer.status_code == 202, answer.text
         return answer.json()
 
-    def work(self) -> None:
-        """Do all queued jobs, as a worker would."""
-        for queue in QUEUES:
+    def work(self, *queues: str) -> None:
+        """Do all queued jobs (of some queues), as a worker would."""
+        for queue in queues or QUEUES:
             while jobs.work(self.system, queue, HANDLERS):
                 pass
 

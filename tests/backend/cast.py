@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cupel_backend import jobs, qrels, submissions, tracks
+from cupel_backend import jobs, planning, qrels, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.settings import QUEUES
 from cupel_backend.submissions import Submission
@@ -87,11 +87,11 @@ def submit(
 
 
 def work_off(system: System) -> int:
-    """Do every job that is ready, in this process; returns how many attempts that took."""
+    """Do every job that is ready, in this process; returns how many attempts scoring took."""
     attempts = 0
     for queue in QUEUES:
         while (claim := jobs.claim(system, queue)) is not None:
-            attempts += 1
+            attempts += queue == planning.QUEUE
             try:
                 HANDLERS[claim.kind](system, claim)
             except Exception as error:

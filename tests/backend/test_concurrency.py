@@ -28,6 +28,7 @@ from cupel_backend.access import Principal
 from cupel_backend.clock import utc_now
 from cupel_backend.database import reading, writing
 from cupel_backend.errors import Conflict
+from cupel_backend.settings import QUEUES
 from cupel_backend.submissions import Submission
 from cupel_backend.system import System
 from cupel_backend.tables import jobs as job_rows
@@ -67,8 +68,9 @@ def working(system: System, workers: int) -> Iterator[None]:
     over = threading.Event()
 
     def work() -> None:
-        while not over.is_set() or jobs.work(system, planning.QUEUE, HANDLERS):
-            jobs.work(system, planning.QUEUE, HANDLERS)
+        more = True
+        while more or not over.is_set():
+            more = max(jobs.work(system, queue, HANDLERS) for queue in QUEUES)
             over.wait(0.01)
 
     with ThreadPoolExecutor(workers) as pool:
@@ -108,6 +110,7 @@ def test_submitters_workers_and_two_organisers_at_once_leave_every_run_scored_on
         publishing = [lambda: publish(system)] * 2
         *handed_in, first, second = at_once(*submitting, *publishing)
     maintenance.tick(system)
+    work_off(system)
     ids = {one.id for of_team in handed_in for one in of_team}
     assert len(ids) == SUBMITTERS * EACH
     assert first + second >= 2

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import Connection, Row, Select, and_, select
 
-from cupel_backend import jobs, planning, submissions, tracks
+from cupel_backend import analyses, jobs, planning, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.blobs import Blobs
 from cupel_backend.database import insert_new, reading, writing
 from cupel_backend.errors import NotFound, declare
 from cupel_backend.jobs import Claim
+from cupel_backend.tables import VECTOR, runs, touch
 from cupel_backend.tables import qrels as qrels_rows
-from cupel_backend.tables import runs, touch
 from cupel_backend.tables import scores as score_rows
 from cupel_backend.tables import submissions as submission_rows
 from cupel_backend.tables import tracks as track_rows
@@ -49,8 +49,6 @@ VERSION_NOT_PUBLISHED = declare(
     "the track has no such published qrels version that you may see",
     "leave the version out for the current one, or list them with GET /v1/tracks/{track}/qrels",
 )
-
-VECTOR = np.dtype("<f8")
 
 
 @dataclass(frozen=True)
@@ -221,6 +219,7 @@ def evaluate(system: "System", claim: Claim) -> None:
             touch(connection, [work.track.id])
     system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
     planning.settle(system, work.track.id)
+    analyses.request(system, work.track.id)
 
 
 def _work(connection: Connection, payload: Mapping[str, Any]) -> _Work:

@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func,
 from cupel_backend.access import Principal
 from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable, declare
+from cupel_backend.settings import QUEUES
 from cupel_backend.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 State = Literal["queued", "running", "done", "dead"]
 
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
+
+URGENT = QUEUES[0]
+"""The queue that workers of several look at first: scores, which people wait for."""
 
 LONGEST_ERROR = 2000
 AT_ONCE = 500
@@ -115,6 +119,17 @@ def enqueue(connection: Connection, wanted: Iterable[Wanted], *, now: datetime) 
     return sum(
         insert_new(connection, jobs, rows[first : first + AT_ONCE]) for first in range(0, len(rows), AT_ONCE)
     )
+
+
+def enqueue_again(connection: Connection, wanted: Sequence[Wanted], *, now: datetime) -> int:
+    """As `enqueue`, but a job of the key that has ended is queued anew; returns how many are new, or anew."""
+    queued = enqueue(connection, wanted, now=now)
+    begin = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
+    for one in wanted:
+        ended = update(jobs).where(jobs.c.key == one.key, or_(JOB_STATES["done"], JOB_STATES["dead"]))
+        anew = ended.values(**begin, payload=dict(one.payload), finished_at=None, dead_at=None)
+        queued += connection.execute(anew).rowcount
+    return queued
 
 
 def claim(system: "System", queue: str) -> Claim | None:
@@ -297,8 +312,9 @@ def work(
 ) -> bool:
     """Do jobs of `queue` until none is ready or the turn is over; returns whether there may be more.
 
-    A handler writes its results and calls `finish`, both in one transaction. Whatever it raises is
-    kept as the job's error. alive: called now and then while a job takes long.
+    With what is not urgent, the turn is over as soon as something urgent waits. A handler writes its results
+    and calls `finish`, both in one transaction. Whatever it raises is kept as the job's error. alive: called
+    now and then while a job takes long.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:
@@ -306,7 +322,15 @@ def work(
         if taken is None:
             return False
         _attempt(system, taken, handlers[taken.kind], alive)
+        if queue != URGENT and _waiting(system, URGENT):
+            break
     return True
+
+
+def _waiting(system: "System", queue: str) -> bool:
+    with reading(system.engine) as connection:
+        ready = select(jobs.c.id).where(jobs.c.queue == queue, IS_QUEUED, _ready(system.now())).limit(1)
+        return connection.execute(ready).first() is not None
 
 
 def _attempt(system: "System", claim: Claim, handler: Handler, alive: Callable[[], None]) -> None:

@@ -1,15 +1,16 @@
 """Leaderboards: submissions of a track ordered by a measure under a qrels version. A query, never a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
-from cupel_backend import evaluations, tracks
+from cupel_backend import analyses, evaluations, tracks
 from cupel_backend.access import Principal
+from cupel_backend.analyses import Analysis
 from cupel_backend.database import CURSOR_UNKNOWN, reading
 from cupel_backend.tables import JOB_STATES, jobs, runs, scores, submissions
 from cupel_measures.evaluating import SCORING_VERSION
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from cupel_backend.system import System
 
 LARGEST_PAGE = 1000
+NONE = analyses.Standing()
 
 
 @dataclass(frozen=True)
 class Row:
     """A ranked submission. Equal scores share a rank: 1, 2, 2, 4.
 
-    exact: what score is rounded from, as `evaluations.Score` has it.
+    exact: what score is rounded from, as `evaluations.Score` has it. What its place is worth, as
+    `analyses.Standing` has it, is there when the board's analysis is.
     """
 
     rank: int
@@ -37,6 +40,10 @@ class Row:
     exact: str | None
     received_at: datetime
     missing_topics: int
+    interval: tuple[float, float] | None = None
+    rank_interval: tuple[float, float] | None = None
+    groups: tuple[str, ...] = ()
+    tied_for_first: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,9 @@ class Unscored:
 class Board:
     """A page of a leaderboard with all that it depends on.
 
-    qrels is None while the track has no current version; then nobody is ranked. etag names the state of
-    the database that the page was read from: same etag, same page. unscored is on the first page only.
+    analysis: of the whole board, unscored: on the first page only. qrels is None while the track has no
+    current version; then nobody is ranked. etag names the state of the database that the page was read from:
+    same etag, same page.
     """
 
     track: str
@@ -63,6 +71,7 @@ class Board:
     qrels_digest: str | None
     profile: str
     scoring_version: int
+    analysis: Analysis
     rows: tuple[Row, ...]
     unscored: tuple[Unscored, ...]
     next: str | None
@@ -96,7 +105,8 @@ def board(
         begin = _position(cursor)
         ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
-        rows = tuple(_row(one) for one in ranked[:limit])
+        analysis, standings = analyses.of_board(connection, row, version, text)
+        rows = tuple(replace(_row(one), **vars(standings.get(one.id, NONE))) for one in ranked[:limit])
         return Board(
             track=row.name,
             measure=text,
@@ -105,6 +115,7 @@ def board(
             qrels_digest=version and version.digest,
             profile=row.profile,
             scoring_version=SCORING_VERSION,
+            analysis=analysis,
             rows=rows,
             unscored=_unscored(connection, row, version, text) if begin == 0 else (),
             next=str(begin + len(rows)) if more else None,

@@ -125,6 +125,15 @@ def settle_all(system: "System") -> int:
     return sum(settle(system, track_id) for track_id in waiting)
 
 
+def unsettled(connection: Connection, track_id: int) -> bool:
+    """Whether anything is still to be scored that the track's boards are to list."""
+    versions = select(qrels.c.id).where(qrels.c.track_id == track_id)
+    listed = and_(submissions.c.id == job_rows.c.submission_id, submissions.c.withdrawn_at.is_(None))
+    is_open = or_(JOB_STATES["queued"], JOB_STATES["running"])
+    waiting = exists().where(job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE, is_open, listed)
+    return bool(connection.execute(select(waiting)).scalar_one())
+
+
 def _switch(track_id: int, number: int) -> Any:
     """The one conditional UPDATE of a track's current version."""
     unsettled = and_(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+import numpy as np
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -42,6 +43,9 @@ class Instant(TypeDecorator[datetime]):
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
+
+VECTOR = np.dtype("<f8")
+"""What a packed vector of scores is made of: little-endian float64."""
 
 Bytewise = Text().with_variant(Text(collation="C"), "postgresql")
 """Text whose order is that of its bytes, as it always is in SQLite, whatever the language of the database."""
@@ -85,6 +89,7 @@ tracks = Table(
     Column("revision", BigInteger, nullable=False),  # moves with whatever a board of the track may show
     Column("created_at", Instant, nullable=False),
     Column("closed_at", Instant),
+    Column("analysed", BigInteger),  # the revision of which every board's analysis is there, or queued
 )
 
 qrels = Table(
@@ -160,7 +165,7 @@ scores = Table(
     # Of a measure that has exact values, which boards go by; none in rows older than these columns.
     Column("exact", Text),  # p/q
     Column("exact_key", Bytewise),  # in no index: it may be longer than an index takes
-    Column("vector", LargeBinary, nullable=False),  # little-endian float64, in the version's topic order
+    Column("vector", LargeBinary, nullable=False),  # VECTOR, in the version's topic order
     Column("missing_topics", Integer, nullable=False),
     Column("scored_at", Instant, nullable=False),
     Index("ix_scores_board", "qrels_id", "measure", "profile", "scoring_version", "value"),
@@ -177,6 +182,18 @@ explanations = Table(
     Column("about", Text, primary_key=True),  # a part, of explaining.ABOUT
     Column("data", JSON(none_as_null=True)),  # none where there is nothing to tell
     Column("explained_at", Instant, nullable=False),
+)
+
+analyses = Table(
+    "analyses",
+    metadata,
+    Column("qrels_id", ForeignKey("qrels.id"), primary_key=True),
+    Column("measure", Text, primary_key=True),
+    Column("profile", Text, primary_key=True),
+    Column("scoring_version", Integer, primary_key=True),
+    Column("basis", Text, nullable=False),  # digest of what was ranked: it holds for that alone
+    Column("data", JSON, nullable=False),
+    Column("analysed_at", Instant, nullable=False),
 )
 
 OPEN = text("finished_at IS NULL AND dead_at IS NULL")

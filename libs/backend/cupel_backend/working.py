@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
-from cupel_backend import evaluations, explanations, planning
+from cupel_backend import analyses, evaluations, explanations, planning
 from cupel_backend.jobs import Handler
 
 HANDLERS: Mapping[str, Handler] = {
     planning.EVALUATE: evaluations.evaluate,
     explanations.EXPLAIN: explanations.compute,
+    analyses.ANALYSE: analyses.compute,
 }

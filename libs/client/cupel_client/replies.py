@@ -257,7 +257,12 @@ class Explanations:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a leaderboard; exact: what score is rounded from, by which systems are ordered."""
+    """A line of a leaderboard; exact: what score is rounded from, by which systems are ordered.
+
+    What its place is worth is there when the board's analysis is. interval: of the score; rank_interval: of
+    the rank. groups: two rows share one exactly where they are not told apart. tied_for_first: whether it is
+    not told apart from the first one.
+    """
 
     rank: int
     submission: str
@@ -268,6 +273,10 @@ class Row:
     received_at: datetime
     missing_topics: int
     exact: str | None = None
+    interval: tuple[float, ...] | None = None
+    rank_interval: tuple[float, ...] | None = None
+    groups: tuple[str, ...] = ()
+    tied_for_first: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -277,6 +286,26 @@ class Unscored:
     submission: str
     team: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the order of a board is worth; undefined: why nothing is told apart. None: not known yet."""
+
+    state: str
+    undefined: str | None
+    method: str
+    submissions: int
+    tied_for_first: int | None
+    separable: int | None
+    neighbours: int | None
+    smallest_difference: float | None
+    topics: int | None
+    alpha: float | None
+    replicates: int | None
+    seed: int | None
+    warnings: tuple[str, ...]
+    computed_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -293,6 +322,7 @@ class Board:
     unscored: tuple[Unscored, ...]
     next: str | None = None
     scale: Scale | None = None
+    analysis: Analysis | None = None
 
 
 def read(kind: type[T], value: Any) -> T:

@@ -312,8 +312,12 @@ class ExplanationsWanted(View):
         return cls.model_validate(_attributes(cls, view) | {"links": {"explanations": here}})
 
 
+Bounds = Annotated[list[float] | None, Field(min_length=2, max_length=2)]
+"""Low and high end of an interval."""
+
+
 class Row(View):
-    """A line of a leaderboard; equal scores share a rank."""
+    """A line of a leaderboard; equal scores share a rank. What it is worth is there when `analysis` is."""
 
     rank: int
     submission: str
@@ -324,6 +328,14 @@ class Row(View):
     exact: Exact
     received_at: datetime
     missing_topics: int
+    interval: Bounds = Field(description="low and high end of the score's interval over topics")
+    rank_interval: Bounds = Field(
+        description="where it would rank on other topics; equal ranks share the middle of theirs"
+    )
+    groups: list[str] = Field(
+        description="two submissions share a group exactly where the test does not tell them apart"
+    )
+    tied_for_first: bool | None = Field(description="whether it is not told apart from the first one")
 
 
 class Unscored(View):
@@ -332,6 +344,30 @@ class Unscored(View):
     submission: str
     team: str
     reason: str
+
+
+class Analysis(View):
+    """What the order of the whole board is worth. It holds for the rows as they are; null: not known yet."""
+
+    state: Literal["done", "pending", "undefined"] = Field(
+        description="pending: worked out soon after all that was handed in is scored"
+    )
+    undefined: str | None = Field(description="why nothing is told apart")
+    method: str
+    submissions: int = Field(description="that are ranked")
+    tied_for_first: int | None = Field(description="how many are not told apart from the first one")
+    separable: int | None = Field(description="how many of the `neighbours` are told apart")
+    neighbours: int | None = Field(description="pairs of submissions that follow one another")
+    smallest_difference: float | None = Field(
+        description="least true difference that so many topics show with chance 0.8 to a paired t-test at "
+        "`alpha`; null where undefined, and for geometric means"
+    )
+    topics: int | None
+    alpha: float | None = Field(description="level of the test; intervals are at 1 - alpha")
+    replicates: int | None
+    seed: int | None = Field(description="of all that is drawn; runs are taken in the order of their digests")
+    warnings: list[str] = Field(description="where the analysis asks for more than the scale gives")
+    computed_at: datetime | None
 
 
 class Board(View):
@@ -344,6 +380,7 @@ class Board(View):
     qrels_digest: str | None
     profile: str
     scoring_version: int
+    analysis: Analysis
     rows: list[Row]
     unscored: list[Unscored]
     next: str | None

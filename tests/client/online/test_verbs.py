@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import stat
 from itertools import count
 from pathlib import Path
@@ -90,6 +91,33 @@ def test_a_run_goes_from_a_file_to_the_leaderboard(organiser, judged: str) -> No
     rows = [json.loads(line) for line in other.stdout.splitlines()]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
     assert {row["exact"] for row in rows} == {None}
+
+
+def test_a_board_says_what_its_order_is_worth(organiser, judged: str) -> None:
+    shown = organiser("leaderboard", judged, "-m", "AP", "--wait")
+    assert shown.exit_code == 0
+    assert all(heading in shown.stdout for heading in ("95% interval", "ranks", "groups", "for first"))
+    assert re.search(r"of 3 submissions (are tied for first|is told apart)", shown.stdout)
+    assert "of 2 neighbours are told apart; differences below 0." in shown.stdout
+    assert "are easily missed on 5 topics, even where two submissions alone are compared." in shown.stdout
+    assert "Tukey's HSD needs an interval scale" in shown.stderr
+    (board,) = json.loads(organiser("leaderboard", judged, "-m", "AP", "--format", "json").stdout)
+    assert (board["analysis"]["state"], board["analysis"]["neighbours"]) == ("done", 2)
+    for row in board["rows"]:
+        assert row["interval"][0] <= row["score"] <= row["interval"][1]
+        assert row["groups"]
+    table = organiser("leaderboard", judged, "-m", "AP", "--format", "csv").stdout
+    line = next(csv.DictReader(io.StringIO(table)))
+    assert json.loads(line["rank_interval"]) == board["rows"][0]["rank_interval"]
+    assert line["tied_for_first"] == "True"
+
+
+def test_a_board_of_one_says_that_there_is_nothing_to_compare(organiser, track: str, folder: Path) -> None:
+    assert organiser("submit", track, folder / "step1.run", "--wait").exit_code == 0
+    shown = organiser("leaderboard", track, "--wait").stdout
+    assert "What this order is worth is undefined: there is no pair of systems." in shown
+    assert "95% interval" in shown
+    assert "for first" not in shown
 
 
 def test_online_scores_are_those_of_the_offline_command_to_the_last_bit(
