@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -11,6 +12,7 @@ import numpy as np
 from cupel_measures import exact
 from cupel_measures.measure import Measure
 from cupel_measures.model import Content, Exact, Floats, Joined, Qrels
+from cupel_measures.pool import Mask
 from cupel_measures.registry import Aggregate
 from cupel_measures.syntax import MeasureError, short
 from cupel_measures.view import View
@@ -55,13 +57,38 @@ def evaluate(
     content: the texts of the same rows, for measures that need them. Raises MeasureError where the collection
     can't have a measure (an aspect it lacks, say), ValueError where `content` has other rows than `joined`.
     """
-    if content is not None and len(content.offsets) != len(joined.offsets):
-        raise ValueError(
-            f"{len(content.offsets) - 1} rows of texts, {len(joined.retrieved)} rows of documents"
-        )
-    views = list(_parts(qrels, joined, content))
-    found = {one: np.concatenate([_of_measure(view.score, qrels, one) for view in views]) for one in measures}
-    return Scores(len(qrels.topics), found)
+    return Evaluator(qrels, joined, content=content).evaluate(measures)
+
+
+class Evaluator:
+    """Scores the same rows again and again: by other measures, or under a part of their judgments."""
+
+    def __init__(self, qrels: Qrels, joined: Joined, *, content: Content | None = None) -> None:
+        """Of what `evaluate` takes, which does this once."""
+        if content is not None and len(content.offsets) != len(joined.offsets):
+            raise ValueError(
+                f"{len(content.offsets) - 1} rows of texts, {len(joined.retrieved)} rows of documents"
+            )
+        self.qrels = qrels
+        self._views = list(_parts(qrels, joined, content))
+
+    def keeping(self, kept: Mask, aspect: str | None = None) -> "Evaluator":
+        """The same rows under the judgments of the documents `kept` alone (`Qrels.keeping`).
+
+        Of nested samples each is best made of the one before: it then looks only at what that one had.
+        """
+        fewer = copy(self)
+        fewer.qrels = self.qrels.keeping(kept, aspect)
+        fewer._views = [view.under(fewer.qrels) for view in self._views]
+        return fewer
+
+    def evaluate(self, measures: Sequence[Measure]) -> Scores:
+        """Every row by each measure; raises MeasureError as the function of the same name."""
+        found = {
+            one: np.concatenate([_of_measure(view.score, self.qrels, one) for view in self._views])
+            for one in measures
+        }
+        return Scores(len(self.qrels.topics), found)
 
 
 def _parts(qrels: Qrels, joined: Joined, content: Content | None) -> Iterator[View]:

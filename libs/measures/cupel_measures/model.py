@@ -6,7 +6,7 @@ UTF-8 text that is Python's own order of strings); a pool is sorted by document 
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -135,6 +135,12 @@ class Subtopics:
     subtopic: NDArray[np.int32]
     judgment: NDArray[np.int32]
 
+    def only(self, mask: NDArray[np.bool_]) -> "Subtopics":
+        """The rows in `mask`, bool[n]."""
+        return replace(
+            self, document=self.document[mask], subtopic=self.subtopic[mask], judgment=self.judgment[mask]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
@@ -155,6 +161,8 @@ class Qrels:
     subtopics: Subtopics | None = None
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables (lookup tables of readers, ideal gains of measures), keyed by who made them."""
+    whole: "Qrels | None" = field(default=None, repr=False)
+    """Those of which these are a part, by `keeping`."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": {}}  # another process makes its own tables
@@ -167,6 +175,20 @@ class Qrels:
         none = np.zeros((len(aspects), 0), dtype=np.int32)
         by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
         return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets, by_subtopic)
+
+    def keeping(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
+        """These qrels without the judgments of other documents than `kept`, bool[D].
+
+        A document without judgments keeps its place in `documents`: what was joined stays joined. With
+        `aspect` only its labels are taken away; without, all labels and judgments by subtopic.
+        """
+        where = slice(None) if aspect is None else self.aspect_index(aspect)
+        labels = self.labels.copy()
+        labels[where, ...] = np.where(kept, self.labels[where], ABSENT)
+        subtopics = self.subtopics
+        if subtopics is not None and aspect is None:
+            subtopics = subtopics.only(kept[subtopics.document])
+        return replace(self, labels=labels, subtopics=subtopics, cache={}, whole=self)
 
     def aspect_index(self, name: str) -> int:
         """Index of the aspect called `name`; KeyError if there is none."""

@@ -279,7 +279,7 @@ def weighed(view: View, of: Measure, **given: Any) -> Pool:
     """The pool that TOMA with these parameters lets `of` see."""
     given = {**given, "weighting": given["weighting"] or _usual_weighting(of)}
     key = f"TOMA{sorted(given.items())!r} {view.joined.profile.negatives_judged}"
-    return view.derived(key, lambda: _graded_pool(view, class_table(view, of, **given)))
+    return view.derived(key, lambda seen: _graded_pool(seen, class_table(seen, of, **given)))
 
 
 def _usual_weighting(of: Measure) -> str:

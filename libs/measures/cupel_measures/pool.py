@@ -4,7 +4,7 @@ A pool may also be *derived*: its labels are then the weights that TOMA gives to
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ class Pool:
 
     labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D],
     what judged-only variants keep. negatives_judged: whether a negative grade is a judgment, and
-    has the lowest label's gain. topic_of: int64[D]. topics: T.
+    has the lowest label's gain. topic_of: int64[D]. topics: T. whole: a pool of the same documents with
+    the same labels and more, if any.
     """
 
     aspect: Aspect
@@ -32,6 +33,7 @@ class Pool:
     topic_of: Ints
     topics: int
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    whole: "Pool | None" = field(default=None, repr=False)
 
     @classmethod
     def of(cls, qrels: Qrels, aspect: str, *, negatives_judged: bool) -> "Pool":
@@ -42,9 +44,17 @@ class Pool:
             scale, labels = qrels.aspects[index], qrels.labels[index]
             judged = are_judged(scale, labels, negatives_judged=negatives_judged)
             of_topics = qrels.topic_of, len(qrels.topics)
-            qrels.cache[key] = cls(scale, labels, judged, negatives_judged, *of_topics)
+            made = cls(scale, labels, judged, negatives_judged, *of_topics)
+            whole = qrels.whole and cls.of(qrels.whole, aspect, negatives_judged=negatives_judged)
+            qrels.cache[key] = made.part_of(whole) if whole else made
         found: Pool = qrels.cache[key]
         return found
+
+    def part_of(self, other: "Pool") -> "Pool":
+        """The same with `other` as its whole, if each document has the label that it has there, or none."""
+        same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
+        is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
+        return replace(self, whole=other) if is_part else self
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make` gives, computed at the first call with `key` and kept with the pool."""

@@ -174,7 +174,7 @@ def measure(
 def _common(**wanted: bool) -> dict[str, Parameter]:
     kinds = {"judged_only": (OneFlag, False), "aspect": (AspectName, None)}
     return {
-        name: Parameter(name, _kind(annotation), default)
+        name: Parameter(name, kind_of(annotation), default)
         for name, (annotation, default) in kinds.items()
         if wanted[name]
     }
@@ -184,13 +184,13 @@ def _parameters(compute: Callable[..., Floats]) -> dict[str, Parameter]:
     hints = get_type_hints(compute, include_extras=True)
     signature = inspect.signature(compute).parameters.values()
     return {
-        one.name: Parameter(one.name, _kind(hints[one.name]), one.default)
+        one.name: Parameter(one.name, kind_of(hints[one.name]), one.default)
         for one in signature
         if one.kind is one.KEYWORD_ONLY
     }
 
 
-def _kind(hint: Any) -> Kind:
+def kind_of(hint: Any) -> Kind:
     """The kind that an annotation carries, also inside `... | None`."""
     for one in (hint, *getattr(hint, "__args__", ())):
         for note in getattr(one, "__metadata__", ()):

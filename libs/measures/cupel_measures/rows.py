@@ -45,7 +45,8 @@ class Hits:
 
     def only(self, mask: Mask) -> "Hits":
         """Those in `mask`, bool[n]."""
-        return Hits(self.row[mask], self.rank[mask], self.document[mask], self.rows)
+        here = np.flatnonzero(mask)
+        return Hits(self.row[here], self.rank[here], self.document[here], self.rows)
 
     @property
     def condensed(self) -> "Hits":
@@ -56,12 +57,12 @@ class Hits:
     def count(self) -> Ints:
         """int64[n]: place of each hit among the hits of its row, from 1."""
         starts = np.cumsum(self.number) - self.number
-        return np.arange(1, len(self.row) + 1) - starts[self.row]
+        return np.arange(1, len(self.row) + 1) - np.repeat(starts, self.number)
 
     @cached_property
     def number(self) -> Ints:
         """int64[rows]: hits of each row."""
-        return np.bincount(self.row, minlength=self.rows)
+        return np.diff(np.searchsorted(self.row, np.arange(self.rows + 1)))
 
     def sum(self, values: Floats) -> Floats:
         """float64[rows]: sum of `values`, float64[n], along each row, one after another."""
@@ -99,18 +100,24 @@ class Rows:
     """The rows of `joined` under the judgments of `pool`.
 
     retrieved: int64[rows], documents retrieved. hits: the retrieved documents of the pool.
-    topic: int64[rows], index of each row's topic.
+    topic: int64[rows], index of each row's topic. whole: the same rows under judgments of which `pool` is a
+    part, if any: what is relevant here is relevant there, so that it is looked for among fewer hits.
     """
 
     pool: Pool
     profile: Profile
     retrieved: Ints
     hits: Hits
+    whole: "Rows | None" = None
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, joined: Joined, pool: Pool) -> "Rows":
         return cls(pool, joined.profile, joined.retrieved, Hits.of(joined))
+
+    def under(self, pool: Pool) -> "Rows":
+        """The same rows under other judgments of the same documents."""
+        return Rows(pool, self.profile, self.retrieved, self.hits, self if pool.whole is self.pool else None)
 
     @property
     def number(self) -> int:
@@ -129,16 +136,23 @@ class Rows:
     def relevant(self, rel: int | None) -> Hits:
         """The relevant documents among the hits."""
         key = ("relevant", self.pool.threshold(rel))
-        found: Hits = self.once(key, lambda: self.hits.only(self.pool.relevant(rel)[self.hits.document]))
+        among = self.whole.relevant(rel) if self.whole else self.hits
+        found: Hits = self.once(key, lambda: among.only(self.pool.relevant(rel)[among.document]))
         return found
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
         """The judged non-relevant documents among the hits, as in `Pool.nonrelevant`."""
-        return self.hits.only(self.pool.nonrelevant(rel, negatives)[self.hits.document])
+        key = ("nonrelevant", self.pool.threshold(rel), negatives)
+        among = self.whole.nonrelevant(rel, negatives) if self.whole else self.hits
+        mask = self.pool.nonrelevant(rel, negatives)
+        found: Hits = self.once(key, lambda: among.only(mask[among.document]))
+        return found
 
     def judged(self) -> Hits:
         """The judged documents among the hits."""
-        return self.hits.only(self.pool.judged[self.hits.document])
+        among = self.whole.judged() if self.whole else self.hits
+        found: Hits = self.once("judged", lambda: among.only(self.pool.judged[among.document]))
+        return found
 
     def recall_base(self, rel: int | None) -> Ints:
         """int64[rows]: relevant documents of each row's topic."""
@@ -147,19 +161,21 @@ class Rows:
     def gains(self, table: Floats) -> tuple[Hits, Floats]:
         """The hits of positive gain and their gains, float64; `table` has a gain per label."""
         key = ("gains", table.tobytes())
-        found: tuple[Hits, Floats] = self.once(key, lambda: self._positive(self.pool.gains(table)))
+        among = self.whole.gains(table)[0] if self.whole else self.hits
+        found: tuple[Hits, Floats] = self.once(key, lambda: _positive(among, self.pool.gains(table)))
         return found
-
-    def _positive(self, gains: Floats) -> tuple[Hits, Floats]:
-        of_hits = gains[self.hits.document]
-        positive = of_hits > 0
-        return self.hits.only(positive), of_hits[positive]
 
     @cached_property
     def condensed(self) -> "Rows":
         """The same rows after removing every document that is not judged (trec_eval's -J)."""
         judged = self.judged()
         return Rows(self.pool, self.profile, judged.number, judged.condensed)
+
+
+def _positive(hits: Hits, gains: Floats) -> tuple[Hits, Floats]:
+    of_hits = gains[hits.document]
+    positive = of_hits > 0
+    return hits.only(positive), of_hits[positive]
 
 
 def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Floats:

@@ -17,13 +17,21 @@ from cupel_measures.syntax import MeasureError
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """`joined` under `qrels`, and the texts of the same rows where there are any."""
+    """`joined` under `qrels`, and the texts of the same rows where there are any.
+
+    whole: the view under those qrels of which these are a part, if any.
+    """
 
     qrels: Qrels
     joined: Joined
     content: Content | None = None
+    whole: "View | None" = None
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
     memory: dict[int, Block] = field(default_factory=dict, repr=False)
+
+    def under(self, qrels: Qrels) -> "View":
+        """The same rows under a part of the judgments, made of these qrels by `keeping`."""
+        return View(qrels, self.joined, self.content, self)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
         """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
@@ -84,10 +92,11 @@ class View:
         """The judgments of one aspect, negative grades taken as the profile says."""
         return Pool.of(self.qrels, aspect, negatives_judged=self.joined.profile.negatives_judged)
 
-    def derived(self, key: str, make: Callable[[], Pool]) -> Pool:
-        """The pool that `make` derives from these qrels, made once for each `key`."""
+    def derived(self, key: str, make: Callable[["View"], Pool]) -> Pool:
+        """The pool that `make` derives from the qrels of a view, made once for each `key`."""
         if key not in self.qrels.cache:
-            self.qrels.cache[key] = make()
+            made = make(self)
+            self.qrels.cache[key] = made.part_of(self.whole.derived(key, make)) if self.whole else made
         pool: Pool = self.qrels.cache[key]
         return pool
 
@@ -110,7 +119,8 @@ class View:
     def rows_in(self, pool: Pool) -> Rows:
         """The rows under the labels of `pool`."""
         if id(pool) not in self.rows:
-            self.rows[id(pool)] = Rows.of(self.joined, pool)
+            known = self.whole and pool.whole and self.whole.rows_in(pool.whole)
+            self.rows[id(pool)] = known.under(pool) if known else Rows.of(self.joined, pool)
         return self.rows[id(pool)]
 
 

@@ -1,0 +1,95 @@
+"""`downsampling`: fewer judgments of the same pool (Ferrante et al., TKDE 2019, 5.4; spec 4.6)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from cupel_measures.audits import curves, sampling
+from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.orders import against, weighed
+from cupel_measures.audits.reporting import Column, Report
+from cupel_measures.audits.sampling import Judged
+from cupel_measures.audits.subject import About, Subject
+from cupel_measures.parameters import AspectName, Number, Numbers, OneFlag, Whole, Word
+
+Percents = Annotated[
+    tuple[float, ...],
+    Numbers(
+        "falling percentages above 0, up to 100, such as [90,50,10]",
+        Number("", 0, 100, (0,)),
+        rising=False,
+    ),
+]
+KEPT = curves.Axis(
+    Column("percent", "judgments kept, in per cent", "of each stratum, before floors"),
+    "{:g} per cent of the judgments",
+    falling=True,
+)
+READING = (
+    "Judgments are taken away at random, as if fewer had been made; those of a shallower pool would be "
+    "missing systematically: `pool_depth` asks about that.",
+    "All judgments are taken for the truth. They are a sample themselves, so that tau tells how stable the "
+    "order is, not how right.",
+)
+Repeats = Annotated[int, Whole("a whole number from 1")]
+Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
+
+
+@audit(
+    "downsampling",
+    title="Pool downsampling",
+    answers="How much of the order of runs is left when only a part of the judgments is there?",
+    source="Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4 (spec 4.6)",
+)
+class Downsampling(Audit):
+    """Takes judgments away at random and ranks the runs again.
+
+    A document that loses its judgment is unjudged. A stratified sample keeps, of the n documents of each
+    topic and grade, max(f, floor(P n / 100)), f being 10 for the lowest grade and 1 for others. A uniform one
+    keeps max(1, floor(P n / 100)) of a topic's n judged documents, and is drawn again while it has no
+    relevant one. Recall bases and ideal rankings are those of the sample.
+    """
+
+    ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages that are kept")
+    repeats: Repeats = setting(30, "how often judgments are drawn anew")
+    method: Method = setting("stratified", "stratified by grade, or uniform over a topic's judged documents")
+    nested: OneFlag = setting(False, "uniform samples are nested, as stratified ones always are")
+    aspect: AspectName | None = setting(
+        None, "the aspect that loses judgments (default: all do, and those by subtopic)"
+    )
+    tau_ap: OneFlag = setting(False, "tell tau AP too, which weighs swaps at the top more")
+
+    def problems(self, subject: Subject) -> Iterator[str]:
+        yield from super().problems(subject)
+        if self.aspect is not None and self.aspect not in subject.about.aspects:
+            yield f"aspect: there is no {self.aspect!r}; there are {', '.join(subject.about.aspects)}"
+        if not subject.about.relevant:
+            yield "no document is judged relevant: there is nothing to take away that would matter"
+
+    def trials(self, subject: Subject) -> int:
+        return self.repeats
+
+    def steps(self, subject: Subject) -> float:
+        return len(self.ratios)
+
+    def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+        judged = Judged.of(subject, self.aspect)
+        for trial in trials:
+            yield self._trial(subject, judged, seed, trial)
+
+    def _trial(self, subject: Subject, judged: Judged, seed: int, trial: int) -> list[Any]:
+        """What becomes of the order at each ratio, and how many judged documents were kept."""
+        chance, evaluator, found = self.generator(seed, trial), subject.evaluator, []
+        if self.method == "stratified":
+            samples = sampling.stratified(chance, judged, self.ratios)
+        else:
+            samples = sampling.uniform(chance, judged, self.ratios, nested=self.nested)
+        nested = self.nested or self.method == "stratified"
+        for kept in samples:
+            evaluator = (evaluator if nested else subject.evaluator).keeping(kept, self.aspect)
+            means = subject.means_under(evaluator)
+            top = {"tau_ap": weighed(subject.means, means)} if self.tau_ap else {}
+            found.append({"kept": int(kept.sum()), "orders": against(subject.means, means), **top})
+        return found
+
+    def report(self, about: About, found: Mapping[int, Any]) -> Report:
+        return curves.report(about, KEPT, self.ratios, list(found.values()), READING)

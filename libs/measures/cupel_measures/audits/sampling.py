@@ -1,0 +1,136 @@
+"""Samples of judgments: which documents keep theirs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.audits.subject import Subject
+from cupel_measures.model import Ints
+from cupel_measures.parameters import exact
+from cupel_measures.pool import Mask
+
+FLOORS = (10, 1)
+"""How many documents of degree 0, and of each other degree, a stratified sample keeps at least (spec 4.6)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The judged documents of a subject, by topic.
+
+    document: int64[n], index into the pool, ascending. topic: int64[n]. degree: int64[n], the grade that
+    samples are stratified by, from 0. relevant: bool[n]. documents: D, of the whole pool; topics: T.
+    """
+
+    document: Ints
+    topic: Ints
+    degree: Ints
+    relevant: Mask
+    documents: int
+    topics: int
+
+    @classmethod
+    def of(cls, subject: Subject, aspect: str | None) -> "Judged":
+        """Those with a label of `aspect`, by it; or those with any judgment, by the first aspect.
+
+        Negative grades are of degree 0. In a collection that is judged by subtopic only, degree 1 is
+        relevant to some subtopic.
+        """
+        degrees, relevant = graded(subject, aspect)
+        of_aspect = aspect is not None and subject.qrels.labels[subject.qrels.aspect_index(aspect)] >= -1
+        document = np.flatnonzero(subject.judged if aspect is None else of_aspect)
+        topic = subject.qrels.topic_of[document]
+        sizes = len(subject.qrels.documents), len(subject.qrels.topics)
+        return cls(document, topic, degrees[document], relevant[document], *sizes)
+
+    def mask(self, kept: NDArray[np.bool_]) -> Mask:
+        """bool[D]: the documents of `kept`, bool[n]."""
+        mask = np.zeros(self.documents, dtype=bool)
+        mask[self.document[kept]] = True
+        return mask
+
+
+def graded(subject: Subject, aspect: str | None = None) -> tuple[Ints, Mask]:
+    """int64[D], the degree of every pooled document, and bool[D], whether it counts as relevant.
+
+    By `aspect` (default: the first), or by subtopic where there are no other judgments.
+    """
+    qrels = subject.qrels
+    if qrels.only_by_subtopic:
+        relevant = relevant_by_subtopic(subject)
+        return relevant.astype(np.int64), relevant
+    index = 0 if aspect is None else qrels.aspect_index(aspect)
+    labels = qrels.labels[index].astype(np.int64)
+    return np.maximum(labels, 0), labels >= max(qrels.aspects[index].threshold, 0)
+
+
+def relevant_by_subtopic(subject: Subject) -> Mask:
+    """bool[D]: the documents that are relevant to some subtopic."""
+    relevant = np.zeros(len(subject.qrels.documents), dtype=bool)
+    subtopics = subject.qrels.subtopics
+    if subtopics is not None:
+        relevant[subtopics.document[subtopics.judgment > 0]] = True
+    return relevant
+
+
+def stratified(chance: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
+    """bool[D] for each of `percents`, in their order: nested samples, stratified by degree (spec 4.6).
+
+    Of the n documents of each topic and degree the first max(f, floor(P n / 100)) of one random order, at
+    most n; f is 10 for degree 0 and 1 for others.
+    """
+    group = judged.topic * (int(judged.degree.max(initial=0)) + 1) + judged.degree
+    place, size = shuffled(chance, group)
+    floor = np.where(judged.degree > 0, FLOORS[1], FLOORS[0])
+    for percent in percents:
+        yield judged.mask(place < np.maximum(floor, shares(percent, size)))
+
+
+def uniform(
+    chance: np.random.Generator, judged: Judged, percents: Sequence[float], *, nested: bool = False
+) -> Iterator[Mask]:
+    """bool[D] for each of `percents`: max(1, floor(P n / 100)) of a topic's n documents (spec 4.6).
+
+    A topic that has a relevant document is drawn again while the sample has none. Draws at different
+    percentages are independent unless `nested`: then the smallest one has to have a relevant document.
+    """
+    if not nested:
+        for percent in percents:
+            yield from _uniform(chance, judged, [percent])
+        return
+    yield from _uniform(chance, judged, percents)
+
+
+def _uniform(chance: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
+    place, size = shuffled(chance, judged.topic)
+    least = np.maximum(1, shares(min(percents), size))
+    has = np.bincount(judged.topic[judged.relevant], minlength=judged.topics) > 0
+    while (again := has & ~_hit(judged, place < least)).any():
+        here = np.flatnonzero(again[judged.topic])
+        place[here] = shuffled(chance, judged.topic[here])[0]
+    for percent in percents:
+        yield judged.mask(place < np.maximum(1, shares(percent, size)))
+
+
+def _hit(judged: Judged, kept: Mask) -> Mask:
+    """bool[T]: whether a relevant document of the topic is kept."""
+    return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
+
+
+def shuffled(chance: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
+    """int64[n], int64[n]: the place of each in a random order of its group, from 0, and the group's size."""
+    order = np.lexsort((chance.random(len(group)), group))
+    size = np.bincount(group, minlength=1)
+    starts = np.cumsum(size) - size
+    place = np.empty(len(group), dtype=np.int64)
+    place[order] = np.arange(len(group)) - starts[group[order]]
+    return place, size[group]
+
+
+def shares(percent: float, size: Ints) -> Ints:
+    """floor(percent * size / 100), exactly: 70 per cent of 10 are 7 whatever floats say."""
+    share = exact(percent) / 100
+    table = [int(share * number) for number in range(int(size.max(initial=0)) + 1)]
+    found: Ints = np.array(table, dtype=np.int64)[size]
+    return found
