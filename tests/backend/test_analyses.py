@@ -259,7 +259,11 @@ def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_an
         seen.append(analysed(system))
         clock.forward(2)
     # at 0, 2, ... s: once the first change had waited for 30 s, then 30 s after the one that came next
-    assert [(2 * place, count) for place, count in enumerate(seen) if count] == [(32, 17), (66, 34), (100, 51)]
+    assert [(2 * place, count) for place, count in enumerate(seen) if count] == [
+        (32, 17),
+        (66, 34),
+        (100, 51),
+    ]
 
 
 def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
