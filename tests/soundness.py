@@ -123,9 +123,8 @@ NONE_OF_THESE = {
         SELECT payload ->> 'qrels', payload ->> 'measure' FROM jobs WHERE kind = 'analyse'
         GROUP BY 1, 2 HAVING count(*) > 1""",
     "an analysis that is kept, but was never asked for": """
-        SELECT qrels_id, measure FROM analyses WHERE NOT EXISTS (
-            SELECT 1 FROM jobs WHERE kind = 'analyse'
-            AND payload ->> 'qrels' = qrels_id::text AND payload ->> 'measure' = analyses.measure)""",
+        SELECT qrels_id, measure FROM analyses EXCEPT
+        SELECT (payload ->> 'qrels')::int, payload ->> 'measure' FROM jobs WHERE kind = 'analyse'""",
     "a job that was never claimed, or charged more often than claimed": """
         SELECT id FROM jobs WHERE attempts < 1 OR attempts > token""",
 }

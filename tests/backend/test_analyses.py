@@ -120,7 +120,11 @@ def test_a_board_says_what_the_library_says_of_the_same_runs_to_the_last_bit(sys
         for row in shown.rows:
             one = found.standings[ids.index(row.submission)]
             assert row.interval == (one.mean.low, one.mean.high)
-            assert row.rank_interval == (one.rank.low, one.rank.high)
+            assert one.rank.low is not None
+            assert one.rank.high is not None
+            best, worst = row.rank_interval or (0, 0)
+            assert best == min(row.rank, math.floor(one.rank.low))
+            assert worst == max(row.rank, math.ceil(one.rank.high))
             assert row.groups == tuple(map(letters, one.groups))
             assert row.tied_for_first == one.tied_for_first
         assert shown.rows[0].tied_for_first
@@ -381,11 +385,26 @@ def test_a_board_with_nothing_to_compare_says_why(system: System) -> None:
     submit(system, ALICE, run(0))
     work_off(system)
     alone = board(system)
-    assert (alone.analysis.state, alone.analysis.undefined) == ("undefined", "there is no pair of systems")
+    assert (alone.analysis.state, alone.analysis.undefined) == (
+        "undefined",
+        "one submission: nothing to compare with",
+    )
     assert alone.analysis.tied_for_first is None
     (row,) = alone.rows
     assert row.interval is not None
-    assert (row.groups, row.tied_for_first) == ((), None)
+    assert (row.rank_interval, row.groups, row.tied_for_first) == (None, (), None)
+
+
+def test_the_range_of_ranks_is_in_whole_ranks_around_the_one_that_is_shown(system: System) -> None:
+    submit(system, ALICE, run(0))
+    same = [(f"t{topic}", ORDERS[3]) for topic in range(TOPICS)]
+    for number in range(3):
+        submit(system, ALICE, run_file(same, tag=f"same{number}"))
+    work_off(system)
+    rows = board(system, measure="nDCG@2").rows
+    assert [row.rank for row in rows] == [1, 2, 2, 2]
+    # three that never differ share the middle of the ranks 2, 3 and 4
+    assert [row.rank_interval for row in rows] == [(1, 1), (2, 3), (2, 3), (2, 3)]
 
 
 def test_a_single_topic_tells_nothing_apart(system: System) -> None:

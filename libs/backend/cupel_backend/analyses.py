@@ -58,6 +58,8 @@ QUEUE = "audit"
 MOST = 1000
 """Submissions that are compared: half a million pairs."""
 
+ALONE = "one submission: nothing to compare with"
+
 METHOD = (
     "groups by randomised Tukey HSD, intervals by bias-corrected accelerated bootstrap over topics, "
     "rank intervals by percentile bootstrap over topics"
@@ -71,7 +73,8 @@ Board = tuple[int, str]
 class Standing:
     """What the place of a submission is worth.
 
-    interval: of its score; rank_interval: of its rank, where equal ones share the middle of theirs; None
+    interval: of its score; rank_interval: of its rank, where equal ones share the middle of theirs (boards
+    show the best of them, so `leaderboards.Row` has whole ranks around both); None
     where undefined. groups: a, b, ... from the best on: two submissions share one exactly where the test
     does not tell them apart. tied_for_first: whether it is not told apart from the first one. Both are
     empty where there was no test.
@@ -371,7 +374,7 @@ def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], te
     tested = found.undefined is None
     analysis = Analysis(
         "done",
-        found.undefined,
+        ALONE if len(ranked) == 1 else found.undefined,
         tied_for_first=sum(one.tied_for_first for one in found.standings) if tested else None,
         separable=found.separable if tested else None,
         neighbours=found.neighbours,
@@ -413,7 +416,7 @@ def _unit(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
 def _placed(one: boards.Standing, unit: Callable[[float], float], *, tested: bool) -> Standing:
     return Standing(
         _bounds(one.mean, unit),
-        _bounds(one.rank, float),
+        _bounds(one.rank, float) if tested else None,
         tuple(map(letters, one.groups)) if tested else (),
         one.tied_for_first if tested else None,
     )
