@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cupel_client.replies import Board
 from cupel_client.sdk import Client
 from cupel_measures.evaluating import aggregate
 from cupel_measures.grammar import parse
@@ -45,6 +46,21 @@ def assert_scored_as_offline(client: Client, load: Load, handed_in: HandedIn) ->
             assert [one.value for one in told] == own[measure].tolist(), (path.name, measure)
 
 
+def assert_analysed(client: Client, load: Load) -> None:
+    """Every board of the plan says what its order is worth, of all that it ranks, sooner or later."""
+    for text in load.measures:
+        board = until(lambda: _with_worth(client, load.track, text), seconds=PATIENCE)  # noqa: B023  (at once)
+        assert board.analysis is not None
+        assert (board.analysis.state == "done") == (board.analysis.undefined is None)
+        assert board.analysis.submissions == len(board.rows)
+        assert all(bool(row.groups) == (board.analysis.state == "done") for row in board.rows)
+
+
+def _with_worth(client: Client, track: str, measure: str) -> Board | None:
+    board = client.leaderboard(track, measure=measure)
+    return None if board.analysis is None or board.analysis.state == "pending" else board
+
+
 def assert_board_complete(client: Client, load: Load, handed_in: HandedIn) -> None:
     """Every submission is on the board, once, and nobody else."""
     for text in load.measures[:2]:
@@ -54,6 +70,7 @@ def assert_board_complete(client: Client, load: Load, handed_in: HandedIn) -> No
 
 
 OPEN = "SELECT id FROM jobs WHERE finished_at IS NULL AND dead_at IS NULL"
+OPEN_EVALUATIONS = f"{OPEN} AND kind = 'evaluate'"
 
 PATIENCE = 120.0
 
@@ -76,8 +93,9 @@ NONE_OF_THESE = {
         WHERE submissions.id IS NULL OR qrels.id IS NULL""",
     "a submission without its run": """
         SELECT submissions.id FROM submissions LEFT JOIN runs ON runs.id = run_id WHERE runs.id IS NULL""",
-    "a submission without a job": """
-        SELECT id FROM submissions WHERE id NOT IN (SELECT submission_id FROM jobs)""",
+    "a submission that nobody was to evaluate": """
+        SELECT id FROM submissions
+        WHERE id NOT IN (SELECT submission_id FROM jobs WHERE kind = 'evaluate')""",
     "a run without a submission": "SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM submissions)",
     "a submission without its key, or with several: it was made twice": """
         SELECT submissions.id FROM submissions LEFT JOIN keys ON submission_id = submissions.id
@@ -87,10 +105,26 @@ NONE_OF_THESE = {
     "a job that was not done": """
         SELECT id FROM jobs
         WHERE finished_at IS NULL OR dead_at IS NOT NULL OR lease_until IS NOT NULL OR error IS NOT NULL""",
-    "a job without a submission": """
-        SELECT id FROM jobs WHERE submission_id NOT IN (SELECT id FROM submissions)""",
-    "two jobs for the same work": """
-        SELECT submission_id, qrels_id FROM jobs GROUP BY submission_id, qrels_id HAVING count(*) > 1""",
+    "a job of a kind that nobody knows": """
+        SELECT id FROM jobs WHERE kind NOT IN ('evaluate', 'explain', 'analyse')""",
+    "an evaluation or explanation without its submission or judgments": """
+        SELECT jobs.id FROM jobs
+        LEFT JOIN submissions ON submissions.id = submission_id LEFT JOIN qrels ON qrels.id = qrels_id
+        WHERE kind IN ('evaluate', 'explain') AND (submissions.id IS NULL OR qrels.id IS NULL)""",
+    "two evaluations of a submission under the same judgments": """
+        SELECT submission_id, qrels_id FROM jobs WHERE kind = 'evaluate'
+        GROUP BY submission_id, qrels_id HAVING count(*) > 1""",
+    "an analysis of a board that there is not": """
+        SELECT jobs.id FROM jobs LEFT JOIN qrels ON qrels.id = (payload ->> 'qrels')::int
+        WHERE kind = 'analyse' AND (qrels.id IS NULL OR qrels.track_id IS DISTINCT FROM jobs.track_id)""",
+    "an analysis that scoring would be waiting for": """
+        SELECT id FROM jobs WHERE kind = 'analyse' AND (submission_id IS NOT NULL OR qrels_id IS NOT NULL)""",
+    "two jobs for the analysis of one board": """
+        SELECT payload ->> 'qrels', payload ->> 'measure' FROM jobs WHERE kind = 'analyse'
+        GROUP BY 1, 2 HAVING count(*) > 1""",
+    "an analysis that is kept, but was never asked for": """
+        SELECT qrels_id, measure FROM analyses EXCEPT
+        SELECT (payload ->> 'qrels')::int, payload ->> 'measure' FROM jobs WHERE kind = 'analyse'""",
     "a job that was never claimed, or charged more often than claimed": """
         SELECT id FROM jobs WHERE attempts < 1 OR attempts > token""",
 }
@@ -111,7 +145,12 @@ def assert_no_loose_ends(query: Query, blobs: Iterable[str]) -> None:
 def assert_sound(
     client: Client, load: Load, handed_in: HandedIn, *, query: Query, blobs: Iterable[str], sample: int = 6
 ) -> None:
-    """All of the above, once nothing is open any more; only a sample of the scores is computed anew."""
+    """All of the above, once nothing is open any more; only a sample of the scores is computed anew.
+
+    Boards are waited for first: an analysis of one that had just been analysed is queued only later.
+    """
+    until(lambda: not query(OPEN_EVALUATIONS), seconds=PATIENCE)
+    assert_analysed(client, load)
     until(lambda: not query(OPEN), seconds=PATIENCE)
     there = query(
         "SELECT submissions.id FROM submissions JOIN tracks ON tracks.id = track_id WHERE tracks.name = %s",

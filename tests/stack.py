@@ -36,8 +36,14 @@ from proxy import Proxy
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
-QUICK = {"lease_seconds": 2, "renew_seconds": 0.5, "sweep_seconds": 0.5, "retry_seconds": 0.2}
-"""Settings with which a lost job is known in two seconds."""
+QUICK = {
+    "lease_seconds": 2,
+    "renew_seconds": 0.5,
+    "sweep_seconds": 0.5,
+    "retry_seconds": 0.2,
+    "analysis_seconds": 4,
+}
+"""Settings with which a lost job is known in two seconds, and what boards are worth soon after."""
 
 STARTING = 120.0
 """Seconds for everything to become healthy, on a machine that is busy with other tests."""

@@ -55,6 +55,12 @@ def run(number: int) -> bytes:
     return run_file([(f"t{topic}", one) for topic, one in enumerate(turned)], tag=f"r{number}")
 
 
+@pytest.fixture
+def system(open_at: Callable[..., System]) -> System:
+    """Of which no track ever rests."""
+    return open_at(analysis_seconds=0)
+
+
 @pytest.fixture(autouse=True)
 def track(system: System) -> None:
     make_track(system)
@@ -114,7 +120,11 @@ def test_a_board_says_what_the_library_says_of_the_same_runs_to_the_last_bit(sys
         for row in shown.rows:
             one = found.standings[ids.index(row.submission)]
             assert row.interval == (one.mean.low, one.mean.high)
-            assert row.rank_interval == (one.rank.low, one.rank.high)
+            assert one.rank.low is not None
+            assert one.rank.high is not None
+            best, worst = row.rank_interval or (0, 0)
+            assert best == min(row.rank, math.floor(one.rank.low))
+            assert worst == max(row.rank, math.ceil(one.rank.high))
             assert row.groups == tuple(map(letters, one.groups))
             assert row.tied_for_first == one.tied_for_first
         assert shown.rows[0].tied_for_first
@@ -191,6 +201,92 @@ def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
     submit(system, BOB, run(0))
     work_off(system)
     assert len([one for one in jobs.list_(system, ADMIN).items if one.kind == analyses.ANALYSE]) == 3
+
+
+def analysed(system: System) -> int:
+    """How many submissions the board's last analysis was of; 0 while it is pending."""
+    shown = board(system, measure="AP").analysis
+    return 0 if shown.state == "pending" else shown.submissions
+
+
+def test_a_track_that_was_analysed_rests_and_is_then_found_by_the_scheduler(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    submit(system, ALICE, run(0))
+    work_off(system)
+    assert analysed(system) == 1  # at once, as there was none
+    for number in (1, 2, 3):
+        clock.forward(9)
+        submit(system, ALICE, run(number))
+        maintenance.tick(system)
+        work_off(system)
+        assert analysed(system) == 0
+    clock.forward(3)
+    maintenance.tick(system)
+    work_off(system)
+    assert analysed(system) == 4
+    clock.forward(3600)
+    submit(system, BOB, run(4))
+    work_off(system)
+    assert analysed(system) == 5
+
+
+def test_a_board_that_was_never_analysed_does_not_wait_while_its_track_rests(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    work_off(system)
+    clock.forward(1)
+    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
+    work_off(system)
+    assert (board(system).qrels, analysed(system)) == (2, 2)
+
+
+def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_and_then(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    for _ in range(2):
+        submit(system, ALICE, run(0))
+    seen = []
+    for number in range(60):
+        submit(system, BOB, run(number % len(ORDERS)))  # so that two are always waiting
+        claim = jobs.claim(system, planning.QUEUE)
+        assert claim is not None
+        HANDLERS[claim.kind](system, claim)
+        maintenance.tick(system)
+        while (claim := jobs.claim(system, analyses.QUEUE)) is not None:
+            HANDLERS[claim.kind](system, claim)
+        seen.append(analysed(system))
+        clock.forward(2)
+    # at 0, 2, ... s: once the first change had waited for 30 s, then 30 s after the one that came next
+    assert [(2 * place, count) for place, count in enumerate(seen) if count] == [
+        (32, 17),
+        (66, 34),
+        (100, 51),
+    ]
+
+
+def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    for number in range(4):
+        submit(system, ALICE, run(number))
+    work_off(system)
+    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
+    for _ in range(3):
+        clock.forward(60)
+        claim = jobs.claim(system, planning.QUEUE)
+        assert claim is not None
+        HANDLERS[claim.kind](system, claim)
+        maintenance.tick(system)
+        assert not open_jobs(system)
+    work_off(system)
+    assert (board(system).qrels, analysed(system)) == (2, 4)
 
 
 def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system: System) -> None:
@@ -289,11 +385,26 @@ def test_a_board_with_nothing_to_compare_says_why(system: System) -> None:
     submit(system, ALICE, run(0))
     work_off(system)
     alone = board(system)
-    assert (alone.analysis.state, alone.analysis.undefined) == ("undefined", "there is no pair of systems")
+    assert (alone.analysis.state, alone.analysis.undefined) == (
+        "undefined",
+        "one submission: nothing to compare with",
+    )
     assert alone.analysis.tied_for_first is None
     (row,) = alone.rows
     assert row.interval is not None
-    assert (row.groups, row.tied_for_first) == ((), None)
+    assert (row.rank_interval, row.groups, row.tied_for_first) == (None, (), None)
+
+
+def test_the_range_of_ranks_is_in_whole_ranks_around_the_one_that_is_shown(system: System) -> None:
+    submit(system, ALICE, run(0))
+    same = [(f"t{topic}", ORDERS[3]) for topic in range(TOPICS)]
+    for number in range(3):
+        submit(system, ALICE, run_file(same, tag=f"same{number}"))
+    work_off(system)
+    rows = board(system, measure="nDCG@2").rows
+    assert [row.rank for row in rows] == [1, 2, 2, 2]
+    # three that never differ share the middle of the ranks 2, 3 and 4
+    assert [row.rank_interval for row in rows] == [(1, 1), (2, 3), (2, 3), (2, 3)]
 
 
 def test_a_single_topic_tells_nothing_apart(system: System) -> None:
@@ -395,8 +506,7 @@ def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_i
     assert leaderboards.board(system, BOB, "track", known=etag) is None
 
 
-def test_scores_go_before_analyses(open_at: Callable[..., System]) -> None:
-    system = open_at()
+def test_scores_go_before_analyses(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
     score(system)

@@ -157,6 +157,18 @@ class TestNumbers:
         values = [json.loads(line)["value"] for line in scored.stdout.splitlines()]
         assert [one["differences"][0]["run_mean"] for one in found["measures"]] == values
 
+    @pytest.mark.parametrize("form", ["jsonl", "csv"])
+    def test_means_of_a_geometric_mean_are_those_of_evaluate(self, form: str) -> None:
+        done = cupel("qrels.txt", "base.txt", "best.txt", "-m", "GMAP", "--format", form)
+        lines = done.stdout.splitlines()
+        [row] = map(json.loads, lines) if form == "jsonl" else csv.DictReader(lines)
+        for run, column in (("base.txt", "baseline_mean"), ("best.txt", "run_mean")):
+            scored = CliRunner().invoke(cli, ["evaluate", "qrels.txt", run, "-m", "GMAP", "--format", "json"])
+            assert repr(float(row[column])) in scored.stdout
+        apart = math.log(float(row["run_mean"])) - math.log(float(row["baseline_mean"]))
+        assert float(row["difference"]) == pytest.approx(apart)  # of logarithms, as the note says
+        assert "logarithms are compared" in done.stderr
+
 
 class TestBeside:
     def test_differences_by_aspect(self) -> None:

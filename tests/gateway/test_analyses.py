@@ -30,6 +30,7 @@ def test_a_board_is_pending_then_analysed_under_another_etag(service, track: str
     assert "Tukey" in told["method"]
     for row in done.json()["rows"]:
         assert row["interval"][0] <= row["score"] <= row["interval"][1]
+        assert row["rank_interval"][0] <= row["rank"] <= row["rank_interval"][1]
         assert row["groups"][0] == "a" or not row["tied_for_first"]
     later = {"If-None-Match": done.headers["etag"]}
     assert service.ask("participant", "GET", path, headers=later).status_code == 304
@@ -42,7 +43,8 @@ def test_a_board_without_anything_to_compare_is_undefined(service, track: str) -
     alone = board(service, track)
     assert (alone["analysis"]["state"], alone["analysis"]["undefined"]) == (
         "undefined",
-        "there is no pair of systems",
+        "one submission: nothing to compare with",
     )
     assert len(alone["rows"][0]["interval"]) == 2
+    assert alone["rows"][0]["rank_interval"] is None
     assert alone["rows"][0]["tied_for_first"] is None

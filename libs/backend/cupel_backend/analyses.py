@@ -3,19 +3,34 @@
 A board is a measure under a qrels version; it has one analysis, which holds for exactly the runs and scores
 that it was computed from (its `basis`). While the board ranks others, it is pending: groups are never shown
 with an order that is not theirs. The job of a board is one row, queued anew when the board has changed and
-nothing more of its track is being scored: a burst of submissions costs one analysis, not one each.
+nothing more of its track is being scored: a burst of submissions costs one analysis, not one each. A track
+that is never at rest has its boards analysed all the same, and one that changes all the time no more often
+than every `analysis_seconds`; only what was never analysed does not wait.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from cupel_backend import jobs, planning, tracks
 from cupel_backend.database import reading, writing
@@ -43,6 +58,8 @@ QUEUE = "audit"
 MOST = 1000
 """Submissions that are compared: half a million pairs."""
 
+ALONE = "one submission: nothing to compare with"
+
 METHOD = (
     "groups by randomised Tukey HSD, intervals by bias-corrected accelerated bootstrap over topics, "
     "rank intervals by percentile bootstrap over topics"
@@ -56,7 +73,8 @@ Board = tuple[int, str]
 class Standing:
     """What the place of a submission is worth.
 
-    interval: of its score; rank_interval: of its rank, where equal ones share the middle of theirs; None
+    interval: of its score; rank_interval: of its rank, where equal ones share the middle of theirs (boards
+    show the best of them, so `leaderboards.Row` has whole ranks around both); None
     where undefined. groups: a, b, ... from the best on: two submissions share one exactly where the test
     does not tell them apart. tied_for_first: whether it is not told apart from the first one. Both are
     empty where there was no test.
@@ -176,16 +194,18 @@ def _basis(ranked: Sequence[Row[Any]]) -> str:
 
 
 def request(system: "System", track_id: int) -> int:
-    """Queue an analysis of each board of the track that has none of what it ranks; returns how many.
+    """Queue an analysis of each board of the track that is due; returns how many.
 
-    Nothing is done while something is still to be scored. To be called after anything that may have been the
-    last thing to wait for; whatever was missed, the scheduler finds.
+    To be called after anything that may have been the last thing to wait for; what was missed, or has to wait
+    longer, the scheduler finds.
     """
+    before = system.now() - timedelta(seconds=system.settings.analysis_seconds)
     with reading(system.engine) as connection:
         track = connection.execute(select(track_rows).where(track_rows.c.id == track_id)).one()
-        if track.analysed == track.revision or planning.unsettled(connection, track_id):
+        look = _look(connection, track, before) if track.analysed != track.revision else None
+        if look is None:
             return 0
-        due = _due(connection, track)
+        due = _due(connection, track, look.at)
     with writing(system.engine) as connection:
         here = track_rows.c.id == track_id
         connection.execute(select(track_rows.c.id).where(here).with_for_update())
@@ -193,7 +213,7 @@ def request(system: "System", track_id: int) -> int:
         wanted = [_wanted(track, *one) for one in due.items() if _is_new(there.get(_key(one[0])), one[1])]
         queued = jobs.enqueue_again(connection, wanted, now=system.now())
         # Who is at work may have read what was ranked before: looked at again when that is done.
-        if not any(jobs.state_of(row) == "running" for row in there.values()):
+        if look.at_all and not any(jobs.state_of(row) == "running" for row in there.values()):
             connection.execute(update(track_rows).where(here).values(analysed=track.revision))
     if queued:
         system.bell.ring(QUEUE)  # once: one worker for all of them leaves the others to scores
@@ -208,12 +228,50 @@ def request_all(system: "System") -> int:
     return sum(request(system, id) for id in ids)
 
 
-def _due(connection: Connection, track: Row[Any]) -> dict[Board, str]:
-    """The basis of each board that has no analysis of it."""
-    versions = select(qrels.c.id).where(qrels.c.track_id == track.id)
-    kept = connection.execute(_kept(track, analysis_rows.c.qrels_id.in_(versions)))
+@dataclass(frozen=True)
+class _Look:
+    """Which boards may be due now, as a condition on scores, and whether these are all there are."""
+
+    at: ColumnElement[bool]
+    at_all: bool
+
+
+def _look(connection: Connection, track: Row[Any], before: datetime) -> _Look | None:
+    """Where to look for boards that are due; None where all of them wait. before: some time ago.
+
+    While a track rests, which was analysed since then, it is new boards alone. While more is being scored, it
+    is those that people see, once one of them changed before that: some tracks never stop.
+    """
+    versions = _versions(track)
+    newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
+    last = connection.execute(newest).scalar()
+    rests = last is not None and last > before
+    if not planning.unsettled(connection, track.id):
+        of_track = scores.c.qrels_id.in_(versions)
+        return _Look(and_(of_track, ~_analysed_once(track)), False) if rests else _Look(of_track, True)
+    shown = versions.where(qrels.c.number == track.current)
+    changed = None if rests else planning.first_done(connection, shown, after=last)
+    return None if changed is None or changed >= before else _Look(scores.c.qrels_id.in_(shown), False)
+
+
+def _versions(track: Row[Any]) -> Select[Any]:
+    return select(qrels.c.id).where(qrels.c.track_id == track.id)
+
+
+def _analysed_once(track: Row[Any]) -> ColumnElement[bool]:
+    """Whether the board of a score has an analysis, of whatever it ranked."""
+    same = and_(
+        analysis_rows.c.qrels_id == scores.c.qrels_id,
+        analysis_rows.c.measure == scores.c.measure,
+    )
+    return _kept(track, same).exists()
+
+
+def _due(connection: Connection, track: Row[Any], which: ColumnElement[bool]) -> dict[Board, str]:
+    """The basis of each of these boards that has no analysis of it."""
+    kept = connection.execute(_kept(track, analysis_rows.c.qrels_id.in_(_versions(track))))
     known = {(row.qrels_id, row.measure): row.basis for row in kept}
-    rows = connection.execute(_ranked(track, scores.c.qrels_id.in_(versions)))
+    rows = connection.execute(_ranked(track, which))
     found = {
         board: _basis(_in_order(of_board))
         for board, of_board in groupby(rows, lambda row: (row.qrels_id, row.measure))
@@ -316,7 +374,7 @@ def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], te
     tested = found.undefined is None
     analysis = Analysis(
         "done",
-        found.undefined,
+        ALONE if len(ranked) == 1 else found.undefined,
         tied_for_first=sum(one.tied_for_first for one in found.standings) if tested else None,
         separable=found.separable if tested else None,
         neighbours=found.neighbours,
@@ -358,7 +416,7 @@ def _unit(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
 def _placed(one: boards.Standing, unit: Callable[[float], float], *, tested: bool) -> Standing:
     return Standing(
         _bounds(one.mean, unit),
-        _bounds(one.rank, float),
+        _bounds(one.rank, float) if tested else None,
         tuple(map(letters, one.groups)) if tested else (),
         one.tied_for_first if tested else None,
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
@@ -28,7 +29,8 @@ class Row:
     """A ranked submission. Equal scores share a rank: 1, 2, 2, 4.
 
     exact: what score is rounded from, as `evaluations.Score` has it. What its place is worth, as
-    `analyses.Standing` has it, is there when the board's analysis is.
+    `analyses.Standing` has it, is there when the board's analysis is; rank_interval in whole ranks, and never
+    without the rank that is shown: 2 to 3 where two that share rank 2 would share the middle of 2 and 3.
     """
 
     rank: int
@@ -41,7 +43,7 @@ class Row:
     received_at: datetime
     missing_topics: int
     interval: tuple[float, float] | None = None
-    rank_interval: tuple[float, float] | None = None
+    rank_interval: tuple[int, int] | None = None
     groups: tuple[str, ...] = ()
     tied_for_first: bool | None = None
 
@@ -106,7 +108,7 @@ def board(
         ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
         analysis, standings = analyses.of_board(connection, row, version, text)
-        rows = tuple(replace(_row(one), **vars(standings.get(one.id, NONE))) for one in ranked[:limit])
+        rows = tuple(_with_worth(_row(one), standings.get(one.id, NONE)) for one in ranked[:limit])
         return Board(
             track=row.name,
             measure=text,
@@ -211,6 +213,14 @@ def _row(row: Any) -> Row:
         row.received_at,
         row.missing_topics,
     )
+
+
+def _with_worth(row: Row, standing: analyses.Standing) -> Row:
+    worth = vars(standing)
+    if standing.rank_interval is not None:
+        low, high = standing.rank_interval
+        worth = worth | {"rank_interval": (min(row.rank, floor(low)), max(row.rank, ceil(high)))}
+    return replace(row, **worth)
 
 
 def _listed(track: Any) -> ColumnElement[bool]:

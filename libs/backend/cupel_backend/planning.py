@@ -134,6 +134,14 @@ def unsettled(connection: Connection, track_id: int) -> bool:
     return bool(connection.execute(select(waiting)).scalar_one())
 
 
+def first_done(connection: Connection, versions: Select[Any], *, after: datetime | None) -> datetime | None:
+    """When an evaluation under one of these qrels versions ended first, of those after a moment."""
+    done = [job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE]
+    if after is not None:
+        done.append(job_rows.c.finished_at > after)
+    return connection.execute(select(func.min(job_rows.c.finished_at)).where(*done)).scalar()
+
+
 def _switch(track_id: int, number: int) -> Any:
     """The one conditional UPDATE of a track's current version."""
     unsettled = and_(

@@ -84,6 +84,10 @@ class Settings(BaseSettings):
     job_seconds: Span = Field(600.0, description="longest a job may run; then its process is ended")
     worker_megabytes: int = Field(2048, ge=1, description="memory after which a worker process is replaced")
     attempts: int = Field(3, ge=1, description="claims after which a job that never finished is dead")
+    analysis_seconds: Pause = Field(
+        5.0,
+        description="boards of a track that change all the time are analysed anew no more often than this",
+    )
 
     upload_megabytes: int = Field(512, ge=1, description="largest file accepted, as sent")
     expanded_megabytes: int = Field(2048, ge=1, description="largest file accepted, decompressed")

@@ -260,8 +260,8 @@ class Row:
     """A line of a leaderboard; exact: what score is rounded from, by which systems are ordered.
 
     What its place is worth is there when the board's analysis is. interval: of the score; rank_interval: of
-    the rank. groups: two rows share one exactly where they are not told apart. tied_for_first: whether it is
-    not told apart from the first one.
+    the rank, which is in it. groups: two rows share one exactly where the analysis's test does not tell them
+    apart. tied_for_first: whether it does not tell this one apart from the first one.
     """
 
     rank: int
@@ -274,7 +274,7 @@ class Row:
     missing_topics: int
     exact: str | None = None
     interval: tuple[float, ...] | None = None
-    rank_interval: tuple[float, ...] | None = None
+    rank_interval: tuple[int, ...] | None = None
     groups: tuple[str, ...] = ()
     tied_for_first: bool | None = None
 

@@ -315,6 +315,9 @@ class ExplanationsWanted(View):
 Bounds = Annotated[list[float] | None, Field(min_length=2, max_length=2)]
 """Low and high end of an interval."""
 
+Ranks = Annotated[list[int] | None, Field(min_length=2, max_length=2)]
+"""Best and worst of a range of ranks."""
+
 
 class Row(View):
     """A line of a leaderboard; equal scores share a rank. What it is worth is there when `analysis` is."""
@@ -329,11 +332,11 @@ class Row(View):
     received_at: datetime
     missing_topics: int
     interval: Bounds = Field(description="low and high end of the score's interval over topics")
-    rank_interval: Bounds = Field(
-        description="where it would rank on other topics; equal ranks share the middle of theirs"
+    rank_interval: Ranks = Field(
+        description="where it would rank on other topics, in whole ranks; `rank` is one of them"
     )
     groups: list[str] = Field(
-        description="two submissions share a group exactly where the test does not tell them apart"
+        description="two submissions share a group exactly where they are not told apart by this test"
     )
     tied_for_first: bool | None = Field(description="whether it is not told apart from the first one")
 

@@ -1,6 +1,7 @@
 """All pairs at once: the worked numbers of the specification, scipy 1.17.1 and statsmodels 0.15.0."""
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cupel_measures.comparing.families import benjamini_hochberg, groups, holm, letters
+from cupel_measures.comparing.families import CORRECTIONS, benjamini_hochberg, groups, holm, letters
 from cupel_measures.comparing.multiple import anova, kruskal_wallis, randomised_hsd, randomised_hsds
 
 SCORES = np.array(
@@ -195,3 +196,16 @@ class TestDegenerate:
     def test_kruskal_wallis_sees_only_the_order(self, seed: int) -> None:
         scores = np.random.default_rng(seed).integers(0, 6, (6, 3)) / 5
         assert kruskal_wallis(scores).statistic == kruskal_wallis(np.exp(3 * scores)).statistic
+
+
+@pytest.mark.parametrize("correct", CORRECTIONS.values())
+@pytest.mark.parametrize("p", [[0.1, np.nan], [0.1, 1.5], [0.1, -1e-9]])
+def test_what_is_no_p_is_not_corrected(correct: Callable[[list[float]], object], p: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"p is between 0 and 1, not .* \(at 1\)"):
+        correct(p)
+
+
+@pytest.mark.parametrize("pair", [(0, 3), (-1, 0), (1, 1)])
+def test_pairs_of_other_systems_make_no_groups(pair: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="expected pairs of systems from 0 to 2"):
+        groups(3, [pair])

@@ -241,3 +241,29 @@ def test_an_effect_beyond_all_reach_keeps_its_interval_around_it() -> None:
 def test_one_topic_discriminates_nothing() -> None:
     found = discriminative_power([[0.1, 0.2, 0.3]])
     assert (found.percent, found.undefined) == (None, "one topic has no spread")
+
+
+@pytest.mark.filterwarnings("error")
+def test_differences_that_are_alike_but_for_their_last_digits_are_warned_of() -> None:
+    x = np.array([1e6, 1e6, 1e6 + 1e-9, 1e6])
+    found = t_test(x, np.zeros(4))
+    assert found.undefined is None
+    assert found.statistic is not None
+    assert found.statistic > 1e12
+    assert any("but for their last digits" in one for one in found.warnings)
+    assert not t_test(x + np.arange(4), np.zeros(4)).warnings
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 2.0, np.nan, 0.99995, 1 - 1e-17])
+def test_confidence_goes_no_further_than_replicates(confidence: float) -> None:
+    x, y = draws(10, 0)
+    for ask in (
+        lambda: t_test(x, y, confidence=confidence),
+        lambda: effect_size(x, y, confidence=confidence),
+        lambda: intervals(x[:, None], confidence=confidence),
+        lambda: rank_intervals(np.stack([x, y], axis=1), confidence=confidence),
+    ):
+        with pytest.raises(ValueError, match=r"confidence is (between 0 and 1, not|at most 0\.9999, as)"):
+            ask()
+    with pytest.raises(ValueError, match=r"confidence is at most 0\.99, as replicates go no further"):
+        intervals(x[:, None], confidence=0.995, replicates=100)

@@ -52,6 +52,8 @@ class TestSizes:
         assert power(1e9, 1.0, 10) == 1.0
         with pytest.raises(ValueError, match="variance"):
             power(0.1, -1.0, 5)
+        with pytest.raises(ValueError, match="expected a difference, got nan"):
+            topics_needed(float("nan"), 1.0)
 
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=40)

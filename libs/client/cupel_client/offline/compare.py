@@ -20,8 +20,9 @@ from cupel_client.output import format_option, printable
 from cupel_measures.comparing.asking import Asked, asked_for
 from cupel_measures.comparing.families import CORRECTIONS
 from cupel_measures.comparing.paired_tests import TESTS
-from cupel_measures.comparing.report import NO_CORRECTION, SUREST, Choices
+from cupel_measures.comparing.report import NO_CORRECTION, Choices
 from cupel_measures.comparing.report import compare as compared
+from cupel_measures.comparing.resampling import SUREST
 
 CHANCE = click.FloatRange(0, 1, min_open=True, max_open=True)
 SURE = click.FloatRange(0, SUREST, min_open=True)

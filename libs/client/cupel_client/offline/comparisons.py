@@ -1,5 +1,6 @@
 """The result of `cupel compare`, and what it is as json, jsonl and csv."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -130,10 +131,10 @@ def _measure_data(one: Comparison, of_measure: OfMeasure) -> dict[str, Any]:
         "means": [
             {
                 "run": name,
-                **_interval_data("mean", mean),
+                **_interval_data("mean", _as_scored(of_measure, place)),
                 "groups": None if group is None else list(map(letters, group)),
             }
-            for name, mean, group in zip(one.found.systems, of_measure.means, groups, strict=True)
+            for place, (name, group) in enumerate(zip(one.found.systems, groups, strict=True))
         ],
         "groups_undefined": of_measure.ungrouped,
         "differences": [
@@ -156,6 +157,15 @@ def _interval_data(name: str, interval: Interval) -> dict[str, Any]:
     }
 
 
+def _as_scored(of_measure: OfMeasure, system: int) -> Interval:
+    """The mean in the measure's own unit: the geometric one where those of logarithms are compared."""
+    mean = of_measure.means[system]
+    if not of_measure.asked.logarithms:
+        return mean
+    value, low, high = (None if one is None else math.exp(one) for one in (mean.value, mean.low, mean.high))
+    return Interval(value, low, high, mean.undefined)
+
+
 def _difference_data(one: Comparison, of_measure: OfMeasure, pair: Difference) -> dict[str, Any]:
     first, second = one.pair(pair.first, pair.second)
     higher, same, lower = pair.topics or (None, None, None)
@@ -163,8 +173,8 @@ def _difference_data(one: Comparison, of_measure: OfMeasure, pair: Difference) -
     return {
         "run": second,
         "baseline": first,
-        "run_mean": of_measure.means[pair.second].value,
-        "baseline_mean": of_measure.means[pair.first].value,
+        "run_mean": _as_scored(of_measure, pair.second).value,
+        "baseline_mean": _as_scored(of_measure, pair.first).value,
         **_interval_data("difference", pair.difference),
         "statistic": pair.test.statistic,
         "p": pair.test.p,

@@ -87,8 +87,9 @@ def leaderboard(
 ) -> None:
     """Print the leaderboard of TRACK, and what its order is worth. Equal scores share a rank.
 
-    Two submissions share a group (a, b, ...) exactly where no test tells them apart; those that share one
-    with the first are tied for first.
+    Two submissions share a group (a, b, ...) exactly where they are not told apart by this test
+    (randomised Tukey HSD at 0.05), which does not show that they are equal; those that share one with the
+    first are tied for first. "ranks" are those a submission may have on other topics.
 
     \b
     Example:
@@ -161,6 +162,8 @@ def _worth(analysis: Analysis) -> str:
     """What the order of a board is worth, in words."""
     if analysis.state == "pending":
         return "What this order is worth is being worked out: ask again in a moment, or with --wait."
+    if analysis.submissions == 1:
+        return "One submission: nothing to compare with."
     if analysis.state == "undefined":
         return f"What this order is worth is undefined: {analysis.undefined}."
     said = [

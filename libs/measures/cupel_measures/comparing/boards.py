@@ -1,4 +1,6 @@
-"""What the order of a leaderboard is worth: intervals, groups that no test tells apart, ranges of ranks."""
+"""What the order of a leaderboard is worth: intervals, ranges of ranks, and groups that are not told apart by
+this test, randomised Tukey HSD: that shows no equality.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +22,8 @@ ALPHA = 0.05
 @dataclass(frozen=True)
 class Standing:
     """A system on a board. mean, rank: with their intervals. groups: two systems share one exactly where the
-    test did not tell them apart; numbered from the best on. tied_for_first: whether nothing tells it apart
-    from the system of the greatest mean.
+    test did not tell them apart; numbered from the best on. tied_for_first: whether it did not
+    tell it apart from the system of the greatest mean.
     """
 
     mean: Interval

@@ -1,12 +1,13 @@
 """Tests of the difference between two systems over the same topics, and the size of it."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cupel_measures.comparing.outcomes import CLOSE, Outcome, asks_too_much, mean, paired, unusable
-from cupel_measures.comparing.resampling import DECIMALS, EXACT, FLIPS, randomisation
+from cupel_measures.comparing.resampling import DECIMALS, EXACT, FLIPS, check_confidence, randomisation
 from cupel_measures.model import Floats
 from cupel_measures.registry import ScaleType
 
@@ -15,13 +16,19 @@ Vector = Sequence[float] | Floats
 FAR = 1000.0
 """Beyond a t this large scipy's noncentral t loses digits, then all; what stands in is right to 2e-5."""
 
+ROUNDED = "the differences are the same on every topic but for their last digits, on which t depends"
+
 
 def t_test(
     first: Vector, second: Vector, *, confidence: float = 0.95, scale: ScaleType = "interval"
 ) -> Outcome:
-    """Student's paired t-test, two-sided, with the t-interval of the mean difference."""
+    """Student's paired t-test, two-sided, with the t-interval of the mean difference.
+
+    ValueError where the confidence is no chance.
+    """
     from scipy.stats import ttest_rel
 
+    check_confidence(confidence)
     x, y = paired(first, second)
     blank = _blank(x, y, asks_too_much(scale, "the t-test"))
     if blank.undefined is None and len(x) < 2:
@@ -30,7 +37,11 @@ def t_test(
         blank = replace(blank, undefined="the difference is the same on every topic: it has no spread")
     if blank.undefined is not None:
         return blank
-    found = ttest_rel(x, y)
+    if _constant((x - y) / np.abs(x - y).max()):
+        blank = replace(blank, warnings=(*blank.warnings, ROUNDED))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # scipy's own, of lost digits: ROUNDED says it
+        found = ttest_rel(x, y)
     low, high = found.confidence_interval(confidence)
     return replace(
         blank, statistic=float(found.statistic), p=float(found.pvalue), interval=(float(low), float(high))
@@ -103,10 +114,11 @@ def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> E
     """Cohen's d for pairs: mean / standard deviation (n - 1) of the differences.
 
     The interval inverts the noncentral t distribution: d sqrt(n) is the noncentrality under which the
-    observed t has the probability of each tail.
+    observed t has the probability of each tail. ValueError for a confidence that no report tells either.
     """
     from scipy.special import chdtri, nctdtrinc
 
+    check_confidence(confidence)
     x, y = paired(first, second)
     apart, n = x - y, len(x)
     if (why := unusable(x, y)) is not None:

@@ -18,7 +18,7 @@ from cupel_measures.comparing.families import CORRECTIONS, groups
 from cupel_measures.comparing.multiple import Comparison, randomised_hsds
 from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, asks_too_much, unusable
 from cupel_measures.comparing.paired_tests import TESTS, Effect, effect_size, least_p
-from cupel_measures.comparing.resampling import Interval, intervals, randomisations
+from cupel_measures.comparing.resampling import Interval, check_confidence, intervals, randomisations
 from cupel_measures.comparing.sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
 
@@ -28,8 +28,6 @@ SWINGS = 5
 UNEVEN = 0.1
 """Systems whose shares of unjudged documents differ by more are not judged alike: one document of ten."""
 NO_CORRECTION = "none"
-SUREST = 0.9999
-"""The greatest confidence: 10,000 replicates have nothing beyond its tails."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,9 @@ class Choices:
         ):
             if name not in known:
                 raise ValueError(f"there is no {kind} {name!r}: there are {', '.join(known)}")
-        for kind, chance in (("alpha", self.alpha), ("confidence", self.confidence)):
-            if not 0 < chance < 1:
-                raise ValueError(f"{kind} is between 0 and 1, not {chance}")
-        if self.confidence > SUREST:
-            raise ValueError(f"confidence is at most {SUREST}, as replicates go no further")
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha is between 0 and 1, not {self.alpha}")
+        check_confidence(self.confidence)
 
     def pairs(self, systems: int) -> tuple[Pair, ...]:
         """The pairs of systems that are compared."""
@@ -346,8 +342,9 @@ def _groups(found: Comparison, values: Floats, places: Sequence[int]) -> tuple[t
 
 
 def _warnings(asked: Asked, tests: Sequence[Outcome]) -> tuple[str, ...]:
-    """What means and the test ask of the scale, the same for every pair, and the notes of the measure."""
-    return (*asks_too_much(asked.scale, "a mean"), *tests[0].warnings, *asked.notes)
+    """What means and the tests ask of the scale, what else tests warn of, and the notes of the measure."""
+    of_tests = dict.fromkeys(warning for test in tests for warning in test.warnings)
+    return (*asks_too_much(asked.scale, "a mean"), *of_tests, *asked.notes)
 
 
 # -------------------------------------------------------------------------------------------- beside them

@@ -20,6 +20,8 @@ BLOCK = 250
 AT_ONCE = 512
 """Columns whose replicates are held at once."""
 REPLICATES, FLIPS = 10_000, 100_000
+SUREST = 1 - 1 / REPLICATES
+"""The greatest confidence, unless there are more replicates: they have nothing beyond its tails."""
 EXACT = 15
 """Up to so many topics all sign flips are enumerated."""
 DECIMALS = 12
@@ -59,6 +61,14 @@ def _weighted(drawn: Floats, scores: Floats) -> Floats:
     return total
 
 
+def check_confidence(confidence: float, replicates: int = REPLICATES) -> None:
+    """ValueError where it is no chance, or so great that so many replicates have nothing beyond its tails."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is between 0 and 1, not {confidence}")
+    if confidence > (surest := 1 - 1 / replicates):
+        raise ValueError(f"confidence is at most {surest:g}, as replicates go no further")
+
+
 def intervals(
     scores: Sequence[Sequence[float]] | Floats,
     *,
@@ -70,8 +80,9 @@ def intervals(
 
     scores: float64[topics, systems], or differences of pairs of systems. A column with a score that is no
     number is undefined; on a single topic the bounds are. A column of equal values has an interval without
-    width.
+    width. ValueError where the confidence is beyond what so many replicates tell.
     """
+    check_confidence(confidence, replicates)
     values = matrix(scores)
     reasons = [unusable(column) for column in values.T]
     usable = [place for place, why in enumerate(reasons) if why is None]
@@ -125,10 +136,11 @@ def rank_intervals(
     """Where every system would rank on other topics: percentiles of its rank over bootstrap replicates.
 
     value: its rank on these topics. Ranks go from 1 for the greatest mean; equal means share the middle of
-    theirs.
+    theirs. ValueError where the confidence is beyond what so many replicates tell.
     """
     from scipy.stats import rankdata
 
+    check_confidence(confidence, replicates)
     values = matrix(scores)
     if (why := unusable(values) or _too_few(len(values))) is not None:
         return (Interval(None, None, None, why),) * len(values.T)

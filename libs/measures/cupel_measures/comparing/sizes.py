@@ -75,8 +75,10 @@ def topics_needed(
 ) -> int | None:
     """The least number of topics on which a true `difference` is found with the `wanted` chance.
 
-    None for a difference of 0, and where more than a million are needed.
+    None for a difference of 0, and where more than a million are needed. ValueError where it is no number.
     """
+    if math.isnan(difference):
+        raise ValueError("expected a difference, got nan")
     if not difference:
         return None
     low, high = 1, 2
