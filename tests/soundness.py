@@ -107,10 +107,12 @@ NONE_OF_THESE = {
         WHERE finished_at IS NULL OR dead_at IS NOT NULL OR lease_until IS NOT NULL OR error IS NOT NULL""",
     "a job of a kind that nobody knows": """
         SELECT id FROM jobs WHERE kind NOT IN ('evaluate', 'explain', 'analyse')""",
-    "an evaluation or explanation without its submission or judgments": """
-        SELECT jobs.id FROM jobs
-        LEFT JOIN submissions ON submissions.id = submission_id LEFT JOIN qrels ON qrels.id = qrels_id
-        WHERE kind IN ('evaluate', 'explain') AND (submissions.id IS NULL OR qrels.id IS NULL)""",
+    "an evaluation or explanation without its submission": """
+        SELECT jobs.id FROM jobs LEFT JOIN submissions ON submissions.id = submission_id
+        WHERE kind IN ('evaluate', 'explain') AND submissions.id IS NULL""",
+    "an evaluation without its judgments": """
+        SELECT jobs.id FROM jobs LEFT JOIN qrels ON qrels.id = qrels_id
+        WHERE kind = 'evaluate' AND qrels.id IS NULL""",
     "two evaluations of a submission under the same judgments": """
         SELECT submission_id, qrels_id FROM jobs WHERE kind = 'evaluate'
         GROUP BY submission_id, qrels_id HAVING count(*) > 1""",
