@@ -41,7 +41,7 @@ QUICK = {
     "renew_seconds": 0.5,
     "sweep_seconds": 0.5,
     "retry_seconds": 0.2,
-    "analysis_seconds": 4,
+    "analysis_seconds": 10,
 }
 """Settings with which a lost job is known in two seconds, and what boards are worth soon after."""
 
