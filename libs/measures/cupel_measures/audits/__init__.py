@@ -5,6 +5,7 @@ from cupel_measures.audits import desiderata as desiderata
 from cupel_measures.audits import discriminative_power as discriminative_power
 from cupel_measures.audits import downsampling as downsampling
 from cupel_measures.audits import scales as scales
+from cupel_measures.audits import topics as topics
 from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS
 from cupel_measures.audits.declaring import Audit as Audit
