@@ -101,13 +101,13 @@ class TestIdentities:
 def test_a_combining_measure_is_told_under_its_aspects() -> None:
     report = audited("correlation", subject_of(*two_aspects(), "CAM(of=nDCG@10)"))
     [row] = report.table("aspects").rows
-    assert row[:3] == ("nDCG@10", "nDCG@10", "nDCG(aspect=quality)@10")
+    assert row[:4] == ("nDCG@10", "relevance and quality", "nDCG@10", "nDCG(aspect=quality)@10")
     assert not report.table("pairs").rows
 
 
 def test_aspects_can_be_left_out() -> None:
     report = audited("correlation", subject_of(*two_aspects(), "AP nDCG@10"), {"aspects": False})
-    assert [one.name for one in report.tables] == ["pairs", "matrix", "movers", "topics"]
+    assert [one.name for one in report.tables] == ["pairs", "matrix", "ranks", "movers", "topics"]
     assert len(report.table("topics").rows) == 5
 
 
@@ -132,6 +132,10 @@ def test_movers_are_told_with_their_ranks() -> None:
         "d": (3.5, 3.0, -0.5),
     }
     assert report.table("movers").rows[0][2] == "a"
+    assert [row for row in report.table("ranks").rows if row[1] == "a"] == [
+        ("P@1", "a", 1.5),
+        ("P@2", "a", 3.0),
+    ]
     assert "a moves most, from rank 1.5 to 3" in report.verdict[0]
 
 

@@ -1,5 +1,6 @@
 """`discriminative_power`: pairs of runs that measures tell apart."""
 
+import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from audited import SEED, audited, board, problems, reported, subject_of, trials
 from cupel_measures.audits.subject import Subject
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import discriminative_power
-from cupel_measures.model import Floats
+from cupel_measures.model import Aspect, Floats
 from making import qrels_of, ranked
 
 FEW = {"replicates": 500}
@@ -76,6 +77,21 @@ def test_measures_share_their_replicates_however_trials_are_grouped() -> None:
     assert [together[2], together[1], together[0]] == alone
     same = [together[0] | {"measure": ""}, together[1] | {"measure": ""}]
     assert same[0] == same[1]
+
+
+def test_euclid_and_manhattan_are_the_same_for_precision_of_positive_labels() -> None:
+    """Spec 10.2: with AP and `positive` weights they see the same documents as relevant."""
+    qrels, runs = board()
+    other = np.random.default_rng(5).integers(3, size=qrels.labels.shape).astype(np.int32)
+    both = dataclasses.replace(
+        qrels,
+        aspects=(*qrels.aspects, Aspect("quality", range(3))),
+        labels=np.concatenate([qrels.labels, other]),
+    )
+    measures = "TOMA(of=AP,weighting=positive) TOMA(of=AP,distance=manhattan,weighting=positive)"
+    found = trials_of("discriminative_power", subject_of(both, runs, measures), {"alpha": 0.2, **FEW})
+    assert found[0]["told"] > 0
+    assert found[0] | {"measure": "", "notes": []} == found[1] | {"measure": "", "notes": []}
 
 
 def test_agreement_counts_pairs() -> None:

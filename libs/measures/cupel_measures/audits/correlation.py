@@ -5,18 +5,18 @@ from itertools import combinations
 from typing import Any
 
 from cupel_measures.audits.compared import Compared, OverTopics, compared
+from cupel_measures.audits.curves import MEASURE
 from cupel_measures.audits.declaring import audit, setting
 from cupel_measures.audits.orders import STRONG
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
-from cupel_measures.comparing.asking import asked_for
+from cupel_measures.comparing.asking import Under, asked_for
 from cupel_measures.comparing.correlation import levels, tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.grammar import parse
 from cupel_measures.parameters import OneFlag
 
-Pair = tuple[str, str, str]
-"""What is compared (MEASURES, or a measure without its aspect), and the texts of two measures."""
-MEASURES = ""
+Pair = tuple[str, str, tuple[str, str, str] | None]
+"""The texts of two measures; and where they are one under two aspects, it without these, and the two."""
 MOVERS = 5
 """How many runs are told that change places most, for each pair."""
 
@@ -68,11 +68,11 @@ class CorrelationAudit(OverTopics):
     def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         pairs, scores = _pairs(subject, self.aspects), dict[str, Compared]()
         for trial in trials:
-            whole, *texts = pairs[trial]
+            *texts, under = pairs[trial]
             for text in texts:
                 if text not in scores:
                     scores[text] = compared(subject, parse(text).bound(subject.qrels.aspects))
-            yield {"whole": whole, **self._trial(*(scores[text] for text in texts))}
+            yield {"under": under, **self._trial(*(scores[text] for text in texts))}
 
     def _trial(self, first: Compared, second: Compared) -> dict[str, Any]:
         overall = tau_b(first.means, second.means)
@@ -91,13 +91,14 @@ class CorrelationAudit(OverTopics):
 
     def report(self, about: About, found: Mapping[int, Any]) -> Report:
         done = list(found.values())
-        between = [one for one in done if one["whole"] == MEASURES]
-        under = [one for one in done if one["whole"] != MEASURES]
+        between = [one for one in done if one["under"] is None]
+        under = [one for one in done if one["under"] is not None]
         top = (Column("tau_ap", "tau AP", "the first order being the truth"),) if self.tau_ap else ()
         tables = (
             _orders("pairs", "Measures", between, top),
             *([_orders("aspects", "One measure under two aspects", under, top)] if self.aspects else []),
             _square(about, between),
+            _ranks(about, between),
             _movers(about, done),
             _by_topic(about, done),
         )
@@ -105,7 +106,7 @@ class CorrelationAudit(OverTopics):
             verdict=tuple(_verdict(about, between, under)),
             numbers=_numbers(done),
             tables=tables,
-            plots=tuple(_plots(under)),
+            plots=tuple(_plots(about, between, under)),
             reading=READING,
             undefined=tuple(_undefined(done)),
         )
@@ -113,14 +114,18 @@ class CorrelationAudit(OverTopics):
 
 def _pairs(subject: Subject, aspects: bool) -> list[Pair]:
     """Every two measures; then every two aspects under which a measure is told, each pair once."""
-    found = [(MEASURES, *pair) for pair in combinations(dict.fromkeys(subject.about.measures), 2)]
+    found: list[Pair] = [(*pair, None) for pair in combinations(dict.fromkeys(subject.about.measures), 2)]
     if not aspects:
         return found
-    under: dict[str, dict[str, None]] = {}
+    under: dict[str, dict[Under, None]] = {}
     for measure in subject.measures:
-        for one in asked_for(measure, subject.qrels).under:
-            under.setdefault(one.whole, {})[one.measure] = None
-    return found + [(whole, *pair) for whole, texts in under.items() for pair in combinations(texts, 2)]
+        for told in asked_for(measure, subject.qrels).under:
+            under.setdefault(told.whole, {})[told] = None
+    return found + [
+        (one.measure, other.measure, (whole, one.aspect, other.aspect))
+        for whole, each in under.items()
+        for one, other in combinations(each, 2)
+    ]
 
 
 def _mid_ranks(scores: Compared) -> list[float]:
@@ -143,13 +148,14 @@ def _furthest(moves: Sequence[float]) -> list[int]:
     return sorted(range(len(moves)), key=lambda run: -abs(moves[run]))[:MOVERS]
 
 
+WHICH = ("first", "second")
 FIRST, SECOND = Column("first", "first measure"), Column("second", "second measure")
 
 
 def _orders(name: str, title: str, done: Sequence[Mapping[str, Any]], top: tuple[Column, ...]) -> Table:
-    whole = () if name == "pairs" else (Column("whole", "measure", "without its aspect"),)
+    whole = Column("whole", "measure", "without its aspect"), Column("aspects", "aspects")
     columns = (
-        *whole,
+        *(whole if name == "aspects" else ()),
         FIRST,
         SECOND,
         Column("overall", "tau, overall", "tau-b between means over topics"),
@@ -164,8 +170,11 @@ def _orders(name: str, title: str, done: Sequence[Mapping[str, Any]], top: tuple
 
 
 def _row(one: Mapping[str, Any], columns: Sequence[Column]) -> tuple[Cell, ...]:
+    whole, *aspects = one["under"] or (None,)
     known = {
         **one,
+        "whole": whole,
+        "aspects": " and ".join(aspects),
         "undefined_topics": sum(tau is None for tau in one["topics"]),
         "greatest_move": max(map(abs, _moves(one)), default=None),
     }
@@ -185,6 +194,28 @@ def _square(about: About, between: Sequence[Mapping[str, Any]]) -> Table:
             rows.append((first, second, one.get("overall", same), one.get("by_topic", same)))
     columns = FIRST, SECOND, Column("overall", "tau, overall"), Column("by_topic", "tau, topic by topic")
     return Table("matrix", "Every measure with every other", columns, tuple(rows))
+
+
+def _ranks(about: About, between: Sequence[Mapping[str, Any]]) -> Table:
+    """Where each run stands by each measure."""
+    by_measure = {one[which]: one["ranks"][place] for one in between for place, which in enumerate(WHICH)}
+    rows = [
+        (measure, run, rank)
+        for measure in _in_order(about, between)
+        for run, rank in zip(about.runs, by_measure[measure], strict=True)
+    ]
+    columns = (
+        MEASURE,
+        Column("run", "run"),
+        Column("rank", "rank", "by the mean over topics; ties share the middle of their ranks"),
+    )
+    return Table("ranks", "Ranks of the runs", columns, tuple(rows))
+
+
+def _in_order(about: About, between: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The measures that were compared."""
+    seen = {one[which] for one in between for which in WHICH}
+    return tuple(measure for measure in dict.fromkeys(about.measures) if measure in seen)
 
 
 def _movers(about: About, done: Sequence[Mapping[str, Any]]) -> Table:
@@ -263,7 +294,9 @@ def _undefined(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"tau topic by topic of {pair}: no topic tells runs apart under both"
 
 
-def _plots(under: Sequence[Mapping[str, Any]]) -> Iterator[Plot]:
+def _plots(
+    about: About, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
+) -> Iterator[Plot]:
     for name, title in (("overall", "Overall"), ("by_topic", "Topic by topic")):
         yield Plot(
             name,
@@ -276,6 +309,18 @@ def _plots(under: Sequence[Mapping[str, Any]]) -> Iterator[Plot]:
             value=name,
             domain=(-1, 1),
         )
+    if between:
+        yield Plot(
+            "ranks",
+            "How runs change places from measure to measure",
+            "Lines that cross are runs that change places.",
+            "changes",
+            "ranks",
+            "measure",
+            "rank",
+            series="run",
+            x_order=_in_order(about, between),
+        )
     if under:
         yield Plot(
             "aspects",
@@ -283,8 +328,8 @@ def _plots(under: Sequence[Mapping[str, Any]]) -> Iterator[Plot]:
             "tau-b between means over topics.",
             "heatmap",
             "aspects",
-            "first",
-            "second",
+            "aspects",
+            "whole",
             value="overall",
             domain=(-1, 1),
         )
