@@ -103,6 +103,7 @@ def test_a_combining_measure_is_told_under_its_aspects() -> None:
     [row] = report.table("aspects").rows
     assert row[:4] == ("nDCG@10", "relevance and quality", "nDCG@10", "nDCG(aspect=quality)@10")
     assert not report.table("pairs").rows
+    assert [plot.name for plot in report.plots] == ["aspects"]
 
 
 def test_aspects_can_be_left_out() -> None:
@@ -167,5 +168,8 @@ def test_runs_that_score_the_same_have_no_tau() -> None:
 def test_nonsense_is_refused_with_its_reason() -> None:
     [alone] = problems("correlation", small("AP"))
     assert alone == "one measure of one aspect can't be correlated with itself: give two measures"
+    [without] = problems("correlation", subject_of(*two_aspects(), "AP"), {"aspects": False})
+    assert without.endswith("give two measures, or aspects=true")
+    assert not problems("correlation", subject_of(*two_aspects(), "AP"))
     qrels, runs = board(topics=1)
     assert len(problems("correlation", subject_of(qrels, {"a": runs["run0"]}, "AP P@5"))) == 2
