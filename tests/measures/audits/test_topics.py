@@ -10,9 +10,10 @@ from cupel_measures.audits.subject import Subject
 from cupel_measures.comparing.sizes import pooled_variance, smallest_difference, topics_needed
 from cupel_measures.model import Floats
 from cupel_measures.selecting import select_topics
-from making import qrels_of, ranked
+from making import diverse, qrels_of, ranked
 
 FEW = {"draws": 8}
+ORDERS = (("up", range(9)), ("down", range(8, -1, -1)))
 
 
 def of_shares(rows: dict[str, list[float]], measure: str = "P@10") -> Subject:
@@ -64,6 +65,13 @@ class TestSwaps:
     def test_every_pair_is_compared_that_the_first_set_orders(self) -> None:
         found = trials_of("topics", small("AP"), FEW)
         assert {sum(entry["compared"]) for entry in found[3]["draw"]["AP"]} == {10}
+
+    def test_bins_are_a_hundredth_of_measures_up_to_about_1(self) -> None:
+        judged = {str(t): {f"d{n}": {"s": int((n + t) % 3 == 0)} for n in range(9)} for t in range(4)}
+        runs = {name: {str(t): ranked(*(f"d{n}" for n in order)) for t in range(4)} for name, order in ORDERS}
+        subject = subject_of(diverse(judged), runs, "alpha_nDCG@20")
+        [entry, *_] = trials_of("topics", subject, FEW, only=[0])[0]["draw"]["alpha_nDCG@20"]
+        assert entry["width"] == 0.01
 
     def test_bins_of_measures_on_another_scale_are_a_twentieth_of_the_range_of_means(self) -> None:
         subject = small("DCG@10")

@@ -135,8 +135,8 @@ def _verdict(defined: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[str
         yield "Undefined: no measure has scores by which runs can be told apart."
         return
     ranked = sorted(defined, key=lambda one: -one["told"])
-    if len(ranked) > 1:
-        most, fewest = ranked[0], ranked[-1]
+    most, fewest = ranked[0], ranked[-1]
+    if most["told"] > fewest["told"]:
         yield (
             f"Of {most['pairs']} pairs of runs {most['measure']} tells most apart, {most['told']} "
             f"({most['percent']:.2f} per cent), and {fewest['measure']} fewest, {fewest['told']} "

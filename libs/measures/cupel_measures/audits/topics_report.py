@@ -220,7 +220,7 @@ def _undefined(
         elif one["detectable"] is None:
             yield f"smallest({one['measure']}): differences between runs have no spread"
         elif not one["usual"]:
-            yield f"needed({one['measure']}): the wished difference is of measures from -1 to 1, not of this"
+            yield f"needed({one['measure']}): the wished difference is of measures from 0 to 1, not of this"
 
 
 def _rate_table(rates: Sequence[Rate]) -> Table:
