@@ -1,6 +1,11 @@
 """Audits: how far a collection and its board can be trusted. Each kind is a file and declares itself."""
 
+from cupel_measures.audits import correlation as correlation
+from cupel_measures.audits import desiderata as desiderata
+from cupel_measures.audits import discriminative_power as discriminative_power
 from cupel_measures.audits import downsampling as downsampling
+from cupel_measures.audits import scales as scales
+from cupel_measures.audits import topics as topics
 from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS
 from cupel_measures.audits.declaring import Audit as Audit
