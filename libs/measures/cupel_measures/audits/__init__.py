@@ -1,5 +1,6 @@
 """Audits: how far a collection and its board can be trusted. Each kind is a file and declares itself."""
 
+from cupel_measures.audits import aspects as aspects
 from cupel_measures.audits import downsampling as downsampling
 from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS

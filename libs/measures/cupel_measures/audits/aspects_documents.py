@@ -1,0 +1,250 @@
+"""What the best runs rank first (Maistro et al., CIKM 2021, 4.3.3 and 4.3.4; spec 3.9 and 3.10)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cupel_measures.audits.aspects_measures import cut, kind, plain
+from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
+from cupel_measures.audits.subject import DECIMALS, Subject, Tops, by_topic
+from cupel_measures.measure import Measure
+from cupel_measures.model import NEGATIVE, Floats, Ints
+from cupel_measures.pool import Mask
+
+MEASURE = Column("measure", "measure", "by which the best run of each topic was chosen")
+READING = (
+    "For each topic the run that a measure puts first is looked at (of equal ones the smallest name): a "
+    "measure that serves all aspects leads to documents that are worth something on some of them.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """The first documents of all runs. judged: bool[U], by some aspect. total: int64[U], sum of the labels
+    (an index each, negative ones 0). zero: bool[U], no label above the lowest."""
+
+    tops: Tops
+    judged: Mask
+    total: Ints
+    zero: Mask
+
+    @classmethod
+    def of(cls, subject: Subject) -> "Worth":
+        """ValueError where the subject has no tops."""
+        if subject.tops is None:
+            raise ValueError("the first documents of the runs are needed")
+        pooled = subject.tops.pooled
+        labels = np.where(pooled >= 0, subject.qrels.labels[:, pooled], NEGATIVE - 1)
+        total = np.maximum(labels.astype(np.int64), 0).sum(axis=0)
+        judged = np.asarray((labels >= NEGATIVE).any(axis=0))
+        return cls(subject.tops, judged, total, total == 0)
+
+    def first(self, runs: Ints, depth: int) -> Ints:
+        """int64[topics, depth]: the documents of one run for each topic; -1 below its last."""
+        of_topic: Ints = self.tops.ranked[runs, np.arange(len(runs)), :depth].astype(np.int64)
+        return of_topic
+
+
+def documents(
+    subject: Subject, measures: Sequence[Measure], first: int, depth: int, width: int
+) -> dict[str, Any]:
+    """What the best runs rank first by each measure; and which of them take no cutoff.
+
+    zero: measure at cutoff `first` -> its kind, and for each rank [zero-aspect judged, unjudged, judged].
+    quality: measure at cutoff `depth` -> its kind, and for each bin of `width` ranks [sum of the labels,
+    judged, unjudged].
+    """
+    worth = Worth.of(subject)
+    zero, quality, uncut = {}, {}, []
+    for one in measures:
+        at_first, at_depth = cut(one, first), cut(one, depth)
+        if at_first is None or at_depth is None:
+            uncut.append(plain(one, subject.about.aspects))
+            continue
+        zero[plain(at_first, subject.about.aspects)] = [
+            kind(one),
+            _zero(worth, worth.first(best_runs(subject, at_first), first)),
+        ]
+        quality[plain(at_depth, subject.about.aspects)] = [
+            kind(one),
+            _quality(worth, worth.first(best_runs(subject, at_depth), depth), width),
+        ]
+    return {"zero": zero, "quality": quality, "uncut": uncut}
+
+
+def best_runs(subject: Subject, measure: Measure) -> Ints:
+    """int64[topics]: the run of the greatest score; ties: the smallest name."""
+    [scores] = by_topic(subject.evaluator.evaluate([measure]), [measure]).values()
+    names = subject.about.runs
+    order = np.array(sorted(range(len(names)), key=lambda run: names[run].encode()))
+    rounded: Floats = np.round(scores[:, order], DECIMALS)
+    best: Ints = order[np.argmax(rounded, axis=1)]
+    return best
+
+
+def _zero(worth: Worth, ranked: Ints) -> list[list[int]]:
+    there = ranked >= 0
+    judged = there & worth.judged[ranked]
+    counted = (judged & worth.zero[ranked], there & ~judged, judged)
+    return np.stack([one.sum(axis=0) for one in counted], axis=1).tolist()  # type: ignore[no-any-return]
+
+
+def _quality(worth: Worth, ranked: Ints, width: int) -> list[list[int]]:
+    there = ranked >= 0
+    judged = there & worth.judged[ranked]
+    counted = (np.where(judged, worth.total[ranked], 0), judged, there & ~judged)
+    by_rank = np.stack([one.sum(axis=0) for one in counted], axis=1)
+    starts = np.arange(0, ranked.shape[1], width)
+    return np.add.reduceat(by_rank, starts, axis=0).tolist()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How documents are counted (spec 3.9, 3.10).
+
+    unjudged: an unjudged document is a zero-aspect document. exclude: it is none of a bin's documents.
+    """
+
+    unjudged: bool
+    exclude: bool
+    depth: int
+    width: int
+
+
+def report(found: Mapping[str, Any], counting: Counting) -> Report:
+    """Zero-aspect documents by rank, and the mean sum of labels by bin of ranks."""
+    counted = _summed(found["zero"])
+    ranks = [row for name, of in counted.items() for row in _shares(name, of, counting)]
+    whole = [_total(name, of, counting) for name, of in counted.items()]
+    bins = [row for name, of in _summed(found["quality"]).items() for row in _bins(name, of, counting)]
+    undefined = [f"{one}: what it asks of an aspect takes no cutoff" for one in found["uncut"]]
+    undefined += [f"zero-aspect documents of {row[0]}: no document to count" for row in whole if not row[2]]
+    empty: dict[Any, list[Any]] = {}
+    for row in bins:
+        if row[2] is None:
+            empty.setdefault(row[1], []).append(row[0])
+    undefined += [
+        f"quality at ranks {at}: no document there in the best runs of {', '.join(by)}"
+        for at, by in empty.items()
+    ]
+    numbers: dict[str, Any] = {f"zero({row[0]})": row[3] for row in whole}
+    return Report(
+        verdict=(*_extremes(whole, counting), *_best_bins(bins)),
+        numbers=numbers | {f"quality({row[0]})@{row[1]}": row[2] for row in bins},
+        tables=(
+            Table("zero", "Zero-aspect documents of the best runs", _ZERO, tuple(whole)),
+            Table("zero_ranks", "Zero-aspect documents by rank", _RANKS, tuple(ranks)),
+            Table("quality", "Sum of labels of the best runs", _QUALITY, tuple(bins)),
+        ),
+        plots=_PLOTS,
+        reading=READING,
+        undefined=tuple(undefined),
+    )
+
+
+def _summed(found: Mapping[str, Any]) -> dict[str, list[list[int]]]:
+    """By measure; and by kind, where several measures are of it."""
+    values = {name: of for name, (_, of) in found.items()}
+    for one in dict.fromkeys(name for name, _ in found.values()):
+        same = [of for name, of in found.values() if name == one]
+        if len(same) > 1:
+            values[f"all {one}"] = np.sum(np.array(same), axis=0).tolist()
+    return values
+
+
+def _total(measure: str, ranks: Sequence[Sequence[int]], counting: Counting) -> tuple[Cell, ...]:
+    """Over all ranks: how many of how many, and per cent."""
+    more = int(counting.unjudged)
+    count = sum(zero + more * unjudged for zero, unjudged, _ in ranks)
+    whole = sum(judged + more * unjudged for _, unjudged, judged in ranks)
+    return measure, count, whole, 100.0 * count / whole if whole else None
+
+
+def _shares(measure: str, ranks: Sequence[Sequence[int]], counting: Counting) -> list[tuple[Cell, ...]]:
+    """By rank: one denominator serves all."""
+    whole: Any = _total(measure, ranks, counting)[2]
+    counts = [zero + int(counting.unjudged) * unjudged for zero, unjudged, _ in ranks]
+    return [
+        (measure, rank, count, 100.0 * count / whole if whole else None)
+        for rank, count in enumerate(counts, 1)
+    ]
+
+
+def _bins(measure: str, bins: Sequence[Sequence[int]], counting: Counting) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = []
+    for place, (total, judged, unjudged) in enumerate(bins):
+        low = place * counting.width
+        number = judged + (0 if counting.exclude else unjudged)
+        ranks = f"{low + 1}-{min(low + counting.width, counting.depth)}"
+        rows.append((measure, ranks, total / number if number else None, number))
+    return rows
+
+
+def _extremes(whole: Sequence[Sequence[Any]], counting: Counting) -> list[str]:
+    """By which measure the first documents are most often, and least often, worth nothing."""
+    told = [row for row in whole if row[2]]
+    if not told:
+        return []
+    most, least = max(told, key=lambda row: row[3]), min(told, key=lambda row: row[3])
+    documents = "documents" if counting.unjudged else "judged documents"
+    return [
+        f"Of the {documents} that its best runs rank first, {most[0]} lets most through that are worth "
+        f"nothing on any aspect, {most[1]} of {most[2]} ({most[3]:.1f} per cent), and {least[0]} fewest, "
+        f"{least[1]} of {least[2]} ({least[3]:.1f} per cent)."
+    ]
+
+
+def _best_bins(bins: Sequence[Sequence[Any]]) -> list[str]:
+    """Which measure's best runs rank the best documents first."""
+    first = [row for row in bins if row[1] == bins[0][1] and row[2] is not None]
+    if len(first) < 2:
+        return []
+    best, worst = max(first, key=lambda row: row[2]), min(first, key=lambda row: row[2])
+    return [
+        f"At ranks {best[1]} the labels of a document sum to {best[2]:.2f} on average in the best runs of "
+        f"{best[0]}, and to {worst[2]:.2f} in those of {worst[0]}."
+    ]
+
+
+_ZERO = (
+    MEASURE,
+    Column("count", "zero-aspect documents", "with no label above the lowest, at the first ranks"),
+    Column("documents", "documents", "at these ranks, over all topics"),
+    Column("percent", "per cent", "of these documents"),
+)
+_RANKS = (
+    MEASURE,
+    Column("rank", "rank"),
+    Column("count", "zero-aspect documents", "with no label above the lowest"),
+    Column("percent", "per cent", "of the documents at all the first ranks together"),
+)
+_QUALITY = (
+    MEASURE,
+    Column("ranks", "ranks"),
+    Column("labels", "mean sum of labels", "label indices over all aspects, negative ones 0"),
+    Column("documents", "documents"),
+)
+_PLOTS = (
+    Plot(
+        "zero",
+        "Zero-aspect documents",
+        "Documents worth nothing on any aspect at the first ranks of the best runs, in per cent of all.",
+        "bars",
+        "zero_ranks",
+        "rank",
+        "percent",
+        series="measure",
+    ),
+    Plot(
+        "quality",
+        "Quality by rank",
+        "Mean sum of labels of the documents of the best runs.",
+        "bars",
+        "quality",
+        "ranks",
+        "labels",
+        series="measure",
+    ),
+)
