@@ -1,4 +1,4 @@
-"""`aspects`: the worked examples of the specification (3.7, 3.9, 3.10), and what runs and measures trade off."""
+"""`aspects`: the worked examples of the specification (3.7, 3.9, 3.10), and what runs trade off."""
 
 import json
 from collections.abc import Mapping
@@ -133,7 +133,7 @@ def test_runs_that_another_beats_by_every_aspect_are_dominated(table_3: Subject)
 
 
 def test_aggregates_disagree_where_one_puts_a_run_higher_and_another_lower(table_3: Subject) -> None:
-    # spec 3.6: by CAM(nDCG) run one (0.907284) is above two (0.905581), by MM(nDCG) 0.897809 is below 0.903258
+    # spec 3.6: CAM(nDCG) 0.907284 of run one > 0.905581 of two; MM(nDCG) 0.897809 < 0.903258
     report = report_of(table_3)
     opposite = by(report, "disagreement", "second", "opposite", first="CAM(of=nDCG)")
     assert opposite["MM(of=nDCG)"] == 1

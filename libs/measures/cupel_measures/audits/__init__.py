@@ -2,6 +2,7 @@
 
 from cupel_measures.audits import aspects as aspects
 from cupel_measures.audits import downsampling as downsampling
+from cupel_measures.audits import qrels_versions as qrels_versions
 from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS
 from cupel_measures.audits.declaring import Audit as Audit
