@@ -199,7 +199,9 @@ class Qrels:
 
     @cached_property
     def only_by_subtopic(self) -> bool:
-        """Whether there are judgments by subtopic, and of no aspect any."""
+        """Whether there are judgments by subtopic, and of no aspect any; a part is as the whole."""
+        if self.whole is not None:
+            return self.whole.only_by_subtopic
         return self.subtopics is not None and bool(self.labels.size) and bool((self.labels == ABSENT).all())
 
     @cached_property

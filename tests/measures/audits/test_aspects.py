@@ -1,14 +1,12 @@
 """`aspects`: the worked examples of the specification (3.7, 3.9, 3.10), and what runs trade off."""
 
-import json
 from collections.abc import Mapping
 
 import pytest
 
-from audit_subjects import found_of, result_of, shuffled_trials, subject_of
-from cupel_measures.audits import AuditError, read
+from audited import audited, reported, subject_of, trials_of
+from cupel_measures.audits import AuditError
 from cupel_measures.audits.reporting import Report
-from cupel_measures.audits.running import result
 from cupel_measures.audits.subject import Subject
 from cupel_measures.model import Aspect
 from making import diverse, qrels_of, ranked, scale
@@ -32,7 +30,7 @@ OF_THREE = {
 
 @pytest.fixture
 def table_3() -> Subject:
-    return subject_of(RUNS, TABLE_3, "nDCG AP", top=100)
+    return subject_of(TABLE_3, RUNS, "nDCG AP", top=100)
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def two_topics() -> Subject:
     """The runs of the example of 3.9: the best one of each topic, and one that is worse."""
     best = {"1": ranked("d1", "u", "d9", "d3"), "2": ranked("d8", "d9")}
     worse = {"1": ranked("d9", "d3"), "2": ranked("d9")}
-    return subject_of({"worse": worse, "best": best}, qrels_of(OF_THREE), "CAM(of=AP)", top=5)
+    return subject_of(qrels_of(OF_THREE), {"worse": worse, "best": best}, "CAM(of=AP)", top=5)
 
 
 def by(report: Report, table: str, key: str, value: str, **where: object) -> dict[object, object]:
@@ -51,9 +49,7 @@ def by(report: Report, table: str, key: str, value: str, **where: object) -> dic
 
 
 def report_of(subject: Subject, given: Mapping[str, object] | None = None) -> Report:
-    found = result_of("aspects", subject, given).report
-    assert found is not None
-    return found
+    return audited("aspects", subject, given)
 
 
 def test_the_bound_of_cam_and_mm_is_that_of_the_example(table_3: Subject) -> None:
@@ -84,7 +80,8 @@ def test_there_are_as_many_rankings_as_orders_of_the_aspects_and_three(two_topic
 
 def test_a_full_score_is_reached_where_the_aspects_agree() -> None:
     same = qrels_of({scale(2, "a"): {"t": {"x": 2, "y": 1}}, scale(2, "b"): {"t": {"x": 2, "y": 1}}})
-    report = report_of(subject_of({"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}, same, "nDCG", top=100))
+    runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}
+    report = report_of(subject_of(same, runs, "nDCG", top=100))
     assert report.numbers["bound_1(CAM(of=nDCG))"] == report.numbers["bound_1(MM(of=nDCG))"] == 1
 
 
@@ -119,7 +116,7 @@ def test_a_bin_without_documents_has_no_quality(two_topics: Subject) -> None:
 def test_of_equal_runs_the_one_with_the_smallest_name_is_looked_at() -> None:
     good = {scale(1, "a"): {"t": {"x": 1, "z": 0}}, scale(1, "b"): {"t": {"x": 1, "z": 0}}}
     runs = {"b": {"t": ranked("x", "z")}, "a": {"t": ranked("x", "unjudged")}, "c": {"t": ranked("z")}}
-    report = report_of(subject_of(runs, qrels_of(good), "CAM(of=AP)", top=2), {"first": 2, "depth": 2})
+    report = report_of(subject_of(qrels_of(good), runs, "CAM(of=AP)", top=2), {"first": 2, "depth": 2})
     assert report.table("zero").rows == (("CAM(of=AP@2)", 0, 1, 0.0),)
 
 
@@ -149,43 +146,41 @@ def test_with_positive_weights_euclidean_and_manhattan_toma_of_ap_are_one(table_
 
 
 def test_aggregates_among_the_measures_join_those_of_what_they_ask(table_3: Subject) -> None:
-    subject = subject_of(RUNS, TABLE_3, "AP CAM(of=AP,weights={relevance:0.7,correctness:0.3})", top=100)
+    subject = subject_of(TABLE_3, RUNS, "AP CAM(of=AP,weights={relevance:0.7,correctness:0.3})", top=100)
     seen = set(by(report_of(subject), "disagreement", "first", "of"))
     assert seen >= {"CAM(of=AP)", "CAM(of=AP,weights={correctness:0.3,relevance:0.7})"}
 
 
 def test_a_measure_without_a_cutoff_has_no_first_documents() -> None:
-    report = report_of(subject_of(RUNS, TABLE_3, "Rprec", top=100))
+    report = report_of(subject_of(TABLE_3, RUNS, "Rprec", top=100))
     assert not report.table("zero").rows
     assert "CAM(of=Rprec): what it asks of an aspect takes no cutoff" in report.undefined
 
 
-def test_the_order_and_grouping_of_trials_changes_nothing(table_3: Subject) -> None:
-    order = shuffled_trials("aspects", table_3)
-    assert result_of("aspects", table_3, order=order).as_data() == result_of("aspects", table_3).as_data()
+def test_each_trial_gives_the_same_alone(table_3: Subject) -> None:
+    alone = {trial: trials_of("aspects", table_3, only=[trial])[trial] for trial in (2, 0, 1)}
+    assert alone == trials_of("aspects", table_3)
 
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
 def test_each_question_is_reported_alone(table_3: Subject, trial: int) -> None:
-    audit, found = read("aspects"), found_of("aspects", table_3, order=[trial])
-    partial = result(audit, table_3.about, 1, 3, found)
-    assert not partial.complete
-    assert partial.report is not None
-    assert partial.report.verdict
-    assert Report.of(json.loads(json.dumps(partial.report.as_data()))) == partial.report
+    found = trials_of("aspects", table_3, only=[trial])
+    report = reported("aspects", table_3, None, found)
+    assert report.verdict
+    assert set(report.numbers) < set(report_of(table_3).numbers)
 
 
 def test_nonsense_is_refused_in_a_sentence(table_3: Subject) -> None:
     one = qrels_of({"t": {"d1": 1}})
     with pytest.raises(AuditError, match="there is only 'relevance': it needs judgments of two or more"):
-        result_of("aspects", subject_of(RUNS, one, "nDCG", top=100))
+        report_of(subject_of(one, RUNS, "nDCG", top=100))
     none = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
     with pytest.raises(AuditError, match="no document has a label above the lowest"):
-        result_of("aspects", subject_of(RUNS, none, "nDCG", top=100))
+        report_of(subject_of(none, RUNS, "nDCG", top=100))
     with pytest.raises(AuditError, match="it compares runs, and there is only one"):
-        result_of("aspects", subject_of({"one": RUNS["one"]}, TABLE_3, "nDCG", top=100))
+        report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
     with pytest.raises(AuditError, match="none of the measures can be asked of one aspect"):
-        result_of("aspects", subject_of(RUNS, TABLE_3, "GMAP", top=100))
+        report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))
     by_subtopic = diverse({"t": {"d1": {"1": 1}}})
     with pytest.raises(AuditError, match="it compares aspects"):
-        result_of("aspects", subject_of(RUNS, by_subtopic, "alpha_nDCG@20", top=100))
+        report_of(subject_of(by_subtopic, RUNS, "alpha_nDCG@20", top=100))

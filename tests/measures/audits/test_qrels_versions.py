@@ -1,15 +1,13 @@
 """`qrels_versions`: agreement by hand and by scikit-learn's and krippendorff's values, orders and groups."""
 
-import json
 import random
 from collections.abc import Mapping
 
 import pytest
 
-from audit_subjects import found_of, result_of, shuffled_trials, subject_of
+from audited import audited, reported, subject_of, trials_of
 from cupel_measures.audits import AuditError, read
 from cupel_measures.audits.reporting import Report
-from cupel_measures.audits.running import result
 from cupel_measures.audits.subject import Subject
 from cupel_measures.comparing.agreement import agreement
 from cupel_measures.model import Aspect, Qrels
@@ -34,7 +32,7 @@ FAST = {"replicates": 500}
 
 
 def both(old: Mapping[str, Mapping[str, int]], new: Mapping[str, Mapping[str, int]], text: str) -> Subject:
-    return subject_of(RUNS, qrels_of({scale(2): old}), text, other=qrels_of({scale(2): new}))
+    return subject_of(qrels_of({scale(2): old}), RUNS, text, other=qrels_of({scale(2): new}))
 
 
 @pytest.fixture
@@ -42,10 +40,8 @@ def versions() -> Subject:
     return both(OLD, NEW, "AP nDCG@3")
 
 
-def report_of(subject: Subject, given: Mapping[str, object] = FAST) -> Report:
-    found = result_of("qrels_versions", subject, given).report
-    assert found is not None
-    return found
+def report_of(subject: Subject) -> Report:
+    return audited("qrels_versions", subject, FAST)
 
 
 def test_agreement_is_over_what_both_versions_judge(versions: Subject) -> None:
@@ -110,7 +106,7 @@ def test_groups_change_where_other_documents_become_relevant() -> None:
     runs, topics = many({"best": 1.0, "also": 0.95, "worst": 0.0})
     old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
     new = qrels_of({scale(1): {t: {"x": 0, "y": 1} for t in topics}})
-    report = report_of(subject_of(runs, old, "P@1", other=new))
+    report = report_of(subject_of(old, runs, "P@1", other=new))
     groups = {row[1]: row[7:] for row in report.table("runs").rows}
     assert groups == {"best": ("a", "b", True), "also": ("a", "b", True), "worst": ("b", "a", True)}
     assert report.numbers["opposite(P@1)"] == 2
@@ -123,7 +119,7 @@ def test_versions_of_other_topics_are_compared_over_the_common_ones() -> None:
     fewer = {topic: NEW[topic] for topic in ("2", "3")} | {"9": {"a": 1}}
     report = report_of(both(OLD, fewer, "AP"))
     assert report.numbers["topics"] == 2
-    assert report.warnings[0] == "old has 3 topics and new 3: all is told over the 2 of both."
+    assert report.warnings[0] == "qrels has 3 topics and other 3: all is told over the 2 of both."
     first = {row[1]: row[2] for row in report.table("runs").rows}
     assert first["one"] == pytest.approx((1 / 2 + 1) / 2)
     assert report.numbers["removed(relevance)"] == 0
@@ -140,14 +136,14 @@ def test_a_scale_read_off_its_qrels_may_be_longer_in_the_other_version() -> None
     def version(highest: int, judged: Mapping[str, Mapping[str, int]]) -> Qrels:
         return qrels_of({Aspect("relevance", range(highest + 1), inferred=True): judged})
 
-    report = report_of(subject_of(RUNS, version(2, OLD), "AP", other=version(3, {"1": {"a": 3, "c": 0}})))
+    report = report_of(subject_of(version(2, OLD), RUNS, "AP", other=version(3, {"1": {"a": 3, "c": 0}})))
     assert report.table("confusion").column("second") == ["0", "3"]
 
 
 def test_an_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
     other = qrels_of({Aspect("relevance", ("no", "yes", "very")): OLD})
-    report = report_of(subject_of(RUNS, old, "AP", other=other))
+    report = report_of(subject_of(old, RUNS, "AP", other=other))
     assert not report.table("agreement").rows
     assert report.undefined[-2:] == (
         "relevance: the two versions have other labels for it",
@@ -157,7 +153,7 @@ def test_an_aspect_with_other_labels_or_without_counterpart_is_left_out() -> Non
 
 def test_a_measure_of_other_aspects_in_the_other_version_is_left_out() -> None:
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
-    report = report_of(subject_of(RUNS, old, "AP CAM(of=AP)", other=qrels_of({scale(2): NEW})))
+    report = report_of(subject_of(old, RUNS, "AP CAM(of=AP)", other=qrels_of({scale(2): NEW})))
     assert report.table("measures").column("measure") == ["AP"]
     assert any(sentence.startswith("CAM(of=AP,") for sentence in report.undefined)
 
@@ -165,7 +161,7 @@ def test_a_measure_of_other_aspects_in_the_other_version_is_left_out() -> None:
 def test_judgments_by_subtopic_agree_document_by_document() -> None:
     old = diverse({"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}, "2": {"a": {"1": 1}}})
     new = diverse({"1": {"a": {"1": 1}, "b": {"2": 1}}, "2": {"a": {"1": 1}}})
-    report = report_of(subject_of(RUNS, old, "alpha_nDCG@20", other=new))
+    report = report_of(subject_of(old, RUNS, "alpha_nDCG@20", other=new))
     # topic 1 has subtopics 1 and 2: a 11 -> 10, b 00 -> 01; topic 2: a 1 -> 1: 3 of 5 are the same
     assert report.table("agreement").rows[0][:3] == ("subtopics", 5, 3 / 5)
     assert report.numbers["changed(subtopics)"] == 2
@@ -178,27 +174,25 @@ def test_runs_that_all_score_the_same_have_no_tau() -> None:
     assert "agreement by relevance: no pair is judged in both" in report.undefined
 
 
-def test_the_order_and_grouping_of_trials_changes_nothing(versions: Subject) -> None:
-    order = shuffled_trials("qrels_versions", versions, FAST)
-    again = result_of("qrels_versions", versions, FAST, order=order)
-    assert again.as_data() == result_of("qrels_versions", versions, FAST).as_data()
+def test_each_trial_gives_the_same_alone(versions: Subject) -> None:
+    alone = {trial: trials_of("qrels_versions", versions, FAST, only=[trial])[trial] for trial in (2, 0, 1)}
+    assert alone == trials_of("qrels_versions", versions, FAST)
 
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
 def test_each_trial_is_reported_alone(versions: Subject, trial: int) -> None:
-    audit, found = read("qrels_versions", FAST), found_of("qrels_versions", versions, FAST, order=[trial])
-    partial = result(audit, versions.about, 1, 3, found).report
-    assert partial is not None
-    assert partial.verdict
-    assert Report.of(json.loads(json.dumps(partial.as_data()))) == partial
+    found = trials_of("qrels_versions", versions, FAST, only=[trial])
+    report = reported("qrels_versions", versions, FAST, found)
+    assert report.verdict
+    assert set(report.numbers) < set(report_of(versions).numbers)
 
 
 def test_nonsense_is_refused_in_a_sentence(versions: Subject) -> None:
     with pytest.raises(AuditError, match="give the other ones too"):
-        result_of("qrels_versions", subject_of(RUNS, versions.qrels, "AP"))
-    with pytest.raises(AuditError, match="old and new have no topic in common"):
-        result_of("qrels_versions", both(OLD, {"9": {"a": 1}}, "AP"))
+        report_of(subject_of(versions.qrels, RUNS, "AP"))
+    with pytest.raises(AuditError, match="qrels and other have no topic in common"):
+        report_of(both(OLD, {"9": {"a": 1}}, "AP"))
     with pytest.raises(AuditError, match="neither version judges a document relevant"):
-        result_of("qrels_versions", both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
+        report_of(both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
     with pytest.raises(AuditError, match="alpha: expected a number between 0 and 1"):
         read("qrels_versions", {"alpha": 0})

@@ -2,7 +2,10 @@
 
 from cupel_measures.audits import aspects as aspects
 from cupel_measures.audits import downsampling as downsampling
+from cupel_measures.audits import incomplete as incomplete
+from cupel_measures.audits import pool_depth as pool_depth
 from cupel_measures.audits import qrels_versions as qrels_versions
+from cupel_measures.audits import unlabelled_systems as unlabelled_systems
 from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS
 from cupel_measures.audits.declaring import Audit as Audit

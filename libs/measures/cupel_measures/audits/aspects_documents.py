@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from cupel_measures.audits.aspects_measures import cut, kind, plain
+from cupel_measures.audits.pools import tops_of
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import DECIMALS, Subject, Tops, by_topic
 from cupel_measures.measure import Measure
-from cupel_measures.model import NEGATIVE, Floats, Ints
+from cupel_measures.model import ABSENT, NEGATIVE, Floats, Ints
 from cupel_measures.pool import Mask
 
 MEASURE = Column("measure", "measure", "by which the best run of each topic was chosen")
@@ -32,14 +33,12 @@ class Worth:
 
     @classmethod
     def of(cls, subject: Subject) -> "Worth":
-        """ValueError where the subject has no tops."""
-        if subject.tops is None:
-            raise ValueError("the first documents of the runs are needed")
-        pooled = subject.tops.pooled
-        labels = np.where(pooled >= 0, subject.qrels.labels[:, pooled], NEGATIVE - 1)
+        """ValueError where they were not gathered."""
+        tops = tops_of(subject)
+        labels = np.where(tops.pooled >= 0, subject.qrels.labels[:, tops.pooled], ABSENT)
         total = np.maximum(labels.astype(np.int64), 0).sum(axis=0)
         judged = np.asarray((labels >= NEGATIVE).any(axis=0))
-        return cls(subject.tops, judged, total, total == 0)
+        return cls(tops, judged, total, total == 0)
 
     def first(self, runs: Ints, depth: int) -> Ints:
         """int64[topics, depth]: the documents of one run for each topic; -1 below its last."""

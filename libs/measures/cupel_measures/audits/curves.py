@@ -97,7 +97,8 @@ def _verdict(axis: Axis, points: Table, measure: str) -> str:
     if not before:
         return f"{measure}: the order does not hold anywhere (tau below {STRONG}); {ending}."
     least = axis.words.format(before[-1])
-    return f"{measure}: the order holds (tau at least {STRONG}) down to {least}; {ending}."
+    way = "down" if axis.falling else "up"
+    return f"{measure}: the order holds (tau at least {STRONG}) {way} to {least}; {ending}."
 
 
 def _ranks(
