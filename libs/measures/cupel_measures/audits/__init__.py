@@ -1,8 +1,10 @@
 """Audits: how far a collection and its board can be trusted. Each kind is a file and declares itself."""
 
 from cupel_measures.audits import aspects as aspects
+from cupel_measures.audits import content as content
 from cupel_measures.audits import downsampling as downsampling
 from cupel_measures.audits import incomplete as incomplete
+from cupel_measures.audits import label_selection as label_selection
 from cupel_measures.audits import pool_depth as pool_depth
 from cupel_measures.audits import qrels_versions as qrels_versions
 from cupel_measures.audits import unlabelled_systems as unlabelled_systems

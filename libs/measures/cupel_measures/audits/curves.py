@@ -29,9 +29,18 @@ class Axis:
 
 
 def report(
-    about: About, axis: Axis, steps: Sequence[float], trials: Sequence[Trial], reading: Sequence[str]
+    about: About,
+    axis: Axis,
+    steps: Sequence[float],
+    trials: Sequence[Trial],
+    reading: Sequence[str],
+    *,
+    tau: str = TAU,
 ) -> Report:
-    """The report on `trials` over `steps`, which go the way of the axis or are sorted so that they do."""
+    """The report on `trials` over `steps`, which go the way of the axis or are sorted so that they do.
+
+    tau: what it is, in words.
+    """
     order = sorted(range(len(steps)), key=lambda place: steps[place], reverse=axis.falling)
     points = Table("points", "Orders with fewer judgments", _columns(axis, trials), tuple(
         _point(about, measure, steps[place], [trial[place] for trial in trials])
@@ -42,9 +51,9 @@ def report(
         verdict=tuple(_verdict(axis, points, measure) for measure in about.measures),
         numbers=_numbers(points),
         tables=(points, _ranks(about, axis, steps, order, trials)),
-        plots=_plots(axis),
+        plots=_plots(axis, tau),
         reading=(
-            f"{TAU}. Above {STRONG} two orders are usually taken to say the same.",
+            f"{tau}. Above {STRONG} two orders are usually taken to say the same.",
             *reading,
         ),
         undefined=tuple(_undefined(axis, points)),
@@ -122,13 +131,13 @@ def _ranks(
     return Table("ranks", "Ranks of the runs", columns, tuple(rows))
 
 
-def _plots(axis: Axis) -> tuple[Plot, ...]:
+def _plots(axis: Axis, tau: str) -> tuple[Plot, ...]:
     x = axis.column.name
     return (
         Plot(
             "tau",
             "What is left of the order",
-            f"{TAU}: mean over the repeats and its 95 per cent interval.",
+            f"{tau}: mean over the repeats and its 95 per cent interval.",
             "curve",
             "points",
             x,
