@@ -34,7 +34,7 @@ def test_pools_and_what_each_run_alone_brings() -> None:
     named = lambda mask: {ids[i] for i in np.flatnonzero(mask)}  # noqa: E731
     assert named(pools.pooled(1)) == {(1, "a"), (1, "x"), (2, "e"), (2, "f")}
     assert named(pools.pooled(3)) == {(1, d) for d in "abcdx"} | {(2, d) for d in "efy"}
-    assert [named(one) for one in pools.unique(2)] == [
+    assert [named(pools.owner(2) == run) for run in range(3)] == [
         {(2, "e"), (2, "y")},
         {(1, "c"), (2, "f")},
         {(1, "d")},
@@ -43,7 +43,7 @@ def test_pools_and_what_each_run_alone_brings() -> None:
     assert named(pools.relevant) == {(1, d) for d in "acd"} | {(2, "e")}
     assert held(pools.tops) == 3
     teams = Pools.of(subject, [0, 1, 0])
-    assert [named(one) for one in teams.unique(2)] == [
+    assert [named(teams.owner(2) == team) for team in range(2)] == [
         {(1, "x"), (1, "d"), (2, "e"), (2, "y")},
         {(1, "c"), (2, "f")},
     ]

@@ -49,10 +49,16 @@ class Pools:
         """bool[U]: the pool of this depth, judged or not."""
         return np.asarray((self.best <= depth).any(axis=0))
 
-    def unique(self, depth: int) -> NDArray[np.bool_]:
-        """bool[groups, U]: what this group alone brings to the pool of this depth."""
-        brought = self.best <= depth
-        return np.asarray(brought & (np.count_nonzero(brought, axis=0) == 1))
+    def owner(self, depth: int) -> Ints:
+        """int64[U]: the one group that brings the document to the pool of this depth; -1: none or several."""
+        owner = np.full(self.best.shape[1], -1)
+        number = np.zeros(len(owner), dtype=np.int32)
+        for group, best in enumerate(self.best):
+            brought = best <= depth
+            number += brought
+            owner[brought] = group
+        owner[number != 1] = -1
+        return owner
 
     def mask(self, some: Mask) -> Mask:
         """bool[D]: those of `some`, bool[U], that the qrels know."""

@@ -58,36 +58,34 @@ class LeaveOut(Audit):
     def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         groups = self.groups(subject)
         pools, depth = Pools.of(subject, groups), self.depth or pool_depth(subject)
-        depths = sorted({min(one, held(pools.tops)) for one in self.depths})
+        depths = {depth, *(min(one, held(pools.tops)) for one in self.depths)}
+        owners = {one: pools.owner(one) for one in sorted(depths)}
         for group in trials:
             members = [run for run, of in enumerate(groups) if of == group]
-            yield _trial(subject, pools, members, group, depth, depths)
+            alone = {one: owner == group for one, owner in owners.items()}
+            yield {"depth": depth, "runs": members, **_trial(subject, pools, members, alone, depth)}
 
 
 def _trial(
-    subject: Subject, pools: Pools, members: list[int], group: int, depth: int, depths: Sequence[int]
+    subject: Subject, pools: Pools, members: list[int], alone: Mapping[int, Mask], depth: int
 ) -> dict[str, Any]:
-    lost = pools.unique(depth)[group] & pools.judged
+    """alone: by depth bool[U], what these runs alone bring to the pool."""
+    lost = alone[depth] & pools.judged
     full, means = subject.means, subject.means
     if lost.any():
         means = subject.means_under(subject.evaluator.keeping(~pools.mask(lost)))
     sides = (full, means)
     return {
-        "depth": depth,
-        "runs": members,
-        "brought": [[one, *_brought(pools, group, one)] for one in depths],
+        "brought": [
+            [one, *(int((mine & of).sum()) for of in (mine, pools.judged, pools.relevant))]
+            for one, mine in alone.items()
+        ],
         "lost": int(lost.sum()),
         "tau": {text: tau_b(full[text], scores).value for text, scores in means.items()},
         "scores": {text: [side[text][members].tolist() for side in sides] for text in full},
         "ranks": {text: [[ranks(side[text])[run] for run in members] for side in sides] for text in full},
-        "unjudged": [[one, *_unjudged(pools, lost, members, one)] for one in depths],
+        "unjudged": [[one, *_unjudged(pools, lost, members, one)] for one in alone],
     }
-
-
-def _brought(pools: Pools, group: int, depth: int) -> list[int]:
-    """How many documents the group alone brings, how many of them are judged, and relevant."""
-    alone = pools.unique(depth)[group]
-    return [int((alone & of).sum()) for of in (alone, pools.judged, pools.relevant)]
 
 
 def _unjudged(pools: Pools, lost: Mask, members: list[int], depth: int) -> list[list[float | None]]:
