@@ -5,6 +5,8 @@ from cupel_measures.audits import content as content
 from cupel_measures.audits import downsampling as downsampling
 from cupel_measures.audits import incomplete as incomplete
 from cupel_measures.audits import label_selection as label_selection
+from cupel_measures.audits import leave_one_run_out as leave_one_run_out
+from cupel_measures.audits import leave_one_team_out as leave_one_team_out
 from cupel_measures.audits import pool_depth as pool_depth
 from cupel_measures.audits import qrels_versions as qrels_versions
 from cupel_measures.audits import unlabelled_systems as unlabelled_systems

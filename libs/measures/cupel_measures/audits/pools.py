@@ -14,8 +14,8 @@ from cupel_measures.pool import Mask
 
 NOWHERE = 2**31 - 1
 """The rank of a document in rankings that do not have it."""
-MOSTLY = 0.75
-"""The pool is as deep as the middle run has this share of its documents judged at every rank."""
+EDGE = 0.1
+"""A fall of the judged share from one rank to the next that is taken for the end of the pool."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,16 @@ class Pools:
         """bool[U]: the pool of this depth, judged or not."""
         return np.asarray((self.best <= depth).any(axis=0))
 
-    def unique(self, depth: int) -> NDArray[np.bool_]:
-        """bool[groups, U]: what this group alone brings to the pool of this depth."""
-        brought = self.best <= depth
-        return np.asarray(brought & (np.count_nonzero(brought, axis=0) == 1))
+    def owner(self, depth: int) -> Ints:
+        """int64[U]: the one group that brings the document to the pool of this depth; -1: none or several."""
+        owner = np.full(self.best.shape[1], -1)
+        number = np.zeros(len(owner), dtype=np.int32)
+        for group, best in enumerate(self.best):
+            brought = best <= depth
+            number += brought
+            owner[brought] = group
+        owner[number != 1] = -1
+        return owner
 
     def mask(self, some: Mask) -> Mask:
         """bool[D]: those of `some`, bool[U], that the qrels know."""
@@ -85,9 +91,9 @@ def in_tops(tops: Tops, mask: Mask) -> Mask:
     return found
 
 
-def at_ranks(tops: Tops, mask: Mask) -> NDArray[np.bool_]:
+def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
     """bool[runs, T, depth]: whether there is a document of `mask`, bool[U]."""
-    found: NDArray[np.bool_] = np.append(mask, False)[tops.ranked]  # -1, nothing, is the last
+    found: NDArray[np.bool_] = np.append(mask, False)[ranked]  # -1, nothing, is the last
     return found
 
 
@@ -97,26 +103,28 @@ def held(tops: Tops) -> int:
 
 
 def pool_depth(subject: Subject) -> int:
-    """How deep the pool seems to be: down to it, the middle run has MOSTLY of its documents judged at every rank.
+    """How deep the pool seems to be: the rank below which the judged share of all runs' documents falls most.
 
-    At least 1. Pools that were made to some depth show a sharp fall right below it.
+    A pool that was made to some depth shows such an edge. Where no fall is as large as EDGE: down to where
+    half of the documents are judged. At least 1, at most how far `tops` go.
     """
     tops = tops_of(subject)
-    there = tops.ranked >= 0
-    judged = at_ranks(tops, in_tops(tops, subject.judged))
-    shares = judged.sum(axis=1) / np.maximum(there.sum(axis=1), 1)  # whole numbers: no sum of floats
-    middle = np.nanmedian(np.where(there.any(axis=1), shares, np.nan)[:, : held(tops)], axis=0)
-    shallow = np.flatnonzero(~(middle >= MOSTLY))
-    return max(1, int(shallow[0]) if len(shallow) else len(middle))
+    there = (tops.ranked >= 0).sum(axis=(0, 1))[: held(tops)]
+    judged = at_ranks(tops.ranked, in_tops(tops, subject.judged)).sum(axis=(0, 1))[: held(tops)]
+    shares = judged / np.maximum(there, 1)
+    falls = shares[:-1] - shares[1:]
+    if falls.max(initial=0) >= EDGE:
+        return int(np.argmax(falls)) + 1
+    return max(1, int(np.count_nonzero(np.minimum.accumulate(shares) >= 0.5)))
 
 
-def unjudged(tops: Tops, judged: Mask, depth: int) -> Floats:
+def unjudged(ranked: NDArray[np.int32], judged: Mask, depth: int) -> Floats:
     """float64[runs, T]: the share of unjudged documents among a run's first `depth`; nan where it has none.
 
-    judged: bool[U]. Divides by what was retrieved, as Judged@k does.
+    ranked: of some runs, as in `Tops`. judged: bool[U]. Divides by what was retrieved, as Judged@k does.
     """
-    there = (tops.ranked[:, :, :depth] >= 0).sum(axis=2)
-    seen = at_ranks(tops, judged)[:, :, :depth].sum(axis=2)
+    there = (ranked[:, :, :depth] >= 0).sum(axis=2)
+    seen = at_ranks(ranked[:, :, :depth], judged).sum(axis=2)
     with np.errstate(invalid="ignore"):
         return np.asarray((there - seen) / there, dtype=np.float64)
 

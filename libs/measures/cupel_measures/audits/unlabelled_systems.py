@@ -157,9 +157,10 @@ PLOT = Plot(
 def _unfair(about: About, bias: Table) -> Iterator[str]:
     """The bias at the percentage next to a half, in one sentence for each measure."""
     middle = min((row[1] for row in bias.rows), key=lambda percent: abs(float(percent or 0) - 50))
-    for measure, percent, out, left, _ in bias.rows:
+    for measure, percent, out, left, bias_there in bias.rows:
         if percent == middle:
             yield (
-                f"{measure}: with {percent:g} per cent of the runs unlabelled, these lose {out:.4f} of their "
-                f"mean score, the others {left:.4f}."
+                f"{measure}: with {percent:g} per cent of the runs unlabelled, the mean score of these "
+                f"changes by {-float(out or 0):+.4f}, that of the others by {-float(left or 0):+.4f}: "
+                f"a disadvantage of {bias_there:.4f}."
             )
