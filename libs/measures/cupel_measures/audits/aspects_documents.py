@@ -23,8 +23,11 @@ READING = (
 
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """The first documents of all runs. judged: bool[U], by some aspect. total: int64[U], sum of the labels
-    (an index each, negative ones 0). zero: bool[U], no label above the lowest."""
+    """The first documents of all runs, U of them, and at the end, for -1, nothing.
+
+    judged: bool[U + 1], by some aspect. total: int64[U + 1], sum of the labels (an index each, negative ones
+    0). zero: bool[U + 1], no label above the lowest.
+    """
 
     tops: Tops
     judged: Mask
@@ -35,7 +38,9 @@ class Worth:
     def of(cls, subject: Subject) -> "Worth":
         """ValueError where they were not gathered."""
         tops = tops_of(subject)
-        labels = np.where(tops.pooled >= 0, subject.qrels.labels[:, tops.pooled], ABSENT)
+        pooled = np.append(tops.pooled, -1)
+        known = np.append(subject.qrels.labels, np.full((len(subject.qrels.aspects), 1), ABSENT), axis=1)
+        labels = known[:, pooled]
         total = np.maximum(labels.astype(np.int64), 0).sum(axis=0)
         judged = np.asarray((labels >= NEGATIVE).any(axis=0))
         return cls(tops, judged, total, total == 0)
