@@ -9,6 +9,7 @@ from cupel_measures.audits import leave_one_run_out as leave_one_run_out
 from cupel_measures.audits import leave_one_team_out as leave_one_team_out
 from cupel_measures.audits import pool_depth as pool_depth
 from cupel_measures.audits import qrels_versions as qrels_versions
+from cupel_measures.audits import unjudged as unjudged
 from cupel_measures.audits import unlabelled_systems as unlabelled_systems
 from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS
