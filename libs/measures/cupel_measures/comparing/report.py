@@ -175,7 +175,7 @@ def compare(
     choices = choices or Choices()
     _check(systems, topics, scores, asked)
     pairs = choices.pairs(len(systems))
-    matrices = [_as_compared(scores[one.measure], one) for one in asked]
+    matrices = [as_compared(scores[one.measure], one) for one in asked]
     tests = [_tested(values, pairs, one, choices) for one, values in zip(asked, matrices, strict=True)]
     grouped = _grouped(systems, matrices, asked, choices)
     corrected = iter(_corrected([test.p for of_measure in tests for test in of_measure], choices))
@@ -216,7 +216,7 @@ def _check(
             raise ValueError(f"{text}: expected scores of shape {shape}, got {scores[text].shape}")
 
 
-def _as_compared(values: Floats, asked: Asked) -> Floats:
+def as_compared(values: Floats, asked: Asked) -> Floats:
     """Values or logarithms: by Python's math, as numpy's differ between machines; no number of 0."""
     if not asked.logarithms:
         return values
@@ -359,7 +359,7 @@ def _under_aspects(
     """Each measure under an aspect once, however many of those asked for lead to it."""
     different = {under: one for one in asked for under in one.under}
     for under, one in different.items():
-        apart = _apart(_as_compared(scores[under.measure], one), pairs)
+        apart = _apart(as_compared(scores[under.measure], one), pairs)
         yield UnderAspect(under, intervals(apart, confidence=choices.confidence, seed=choices.seed))
 
 
