@@ -28,7 +28,7 @@ def report(about: About, depth: int, most: int, found: Mapping[int, Any]) -> Rep
         tables=(_documents(about, listed, total), _changes(about, listed), shares, _topics(about, found)),
         plots=PLOTS,
         reading=READING,
-        undefined=tuple(_undefined(about, listed)),
+        undefined=(*_undefined(about, listed), *_without(shares)),
         warnings=tuple(_untried(found)),
     )
 
@@ -168,6 +168,12 @@ def _undefined(about: About, listed: Listed) -> Iterator[str]:
             yield (
                 f"{measure}: not tried, for it reads texts or its declared label set lacks the highest labels"
             )
+
+
+def _without(shares: Table) -> Iterator[str]:
+    for run, depth, share in shares.rows:
+        if share is None:
+            yield f"unjudged@{depth} of {run}: it has no document there, as far as topics are done"
 
 
 def _untried(found: Mapping[int, Any]) -> Iterator[str]:
