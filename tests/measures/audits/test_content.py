@@ -100,7 +100,7 @@ def test_measures_of_texts_among_those_asked_for_are_taken_as_they_are() -> None
     subject = subject_of(JUDGED, RUNS, "LMD(stop=5) ERR_IA@20", texts=TEXTS)
     report = audited("content", subject, FEW)
     assert set(report.table("points").column("measure")) == {"LMD(stop=5)", "ERR_IA@20", CLASSIC}
-    assert report.verdict[0].startswith("LMD(stop=5): its order has tau")
+    assert report.verdict[0].startswith("LMD(stop=5): with 20 per cent of the judgments its order has tau")
     assert len(report.verdict) == 1
 
 

@@ -38,13 +38,15 @@ def bounds(subject: Subject, measures: Sequence[Measure]) -> dict[str, Any]:
                 subject, aspects, [m for m in averaging if m.arguments["aspects"] == aspects]
             )
     beyond = [
-        plain(one, subject.about.aspects) for one in averaging if len(one.arguments["aspects"]) > MOST_ASPECTS
+        str(plain(one, subject.about.aspects))
+        for one in averaging
+        if len(one.arguments["aspects"]) > MOST_ASPECTS
     ]
     return {"measures": found, "beyond": beyond, "lacking": lacking(subject.qrels)}
 
 
 def _of_aspects(subject: Subject, aspects: Sequence[str], measures: Sequence[Measure]) -> dict[str, Any]:
-    texts = {one: plain(one, subject.about.aspects) for one in measures}
+    texts = {one: str(plain(one, subject.about.aspects)) for one in measures}
     names: list[str] = []
     scores: dict[str, list[list[float]]] = {text: [] for text in texts.values()}
     for name, joined in rankings(subject.qrels, aspects, subject.joined.profile):
@@ -98,9 +100,10 @@ def report(about: About, found: Mapping[str, Any]) -> Report:
     numbers: dict[str, Any] = {}
     for measure, of in found["measures"].items():
         best = [_best(of["strategies"], one) for one in of["topics"]]
+        order = sorted(range(len(best)), key=lambda at, best=best: (round(best[at][0], DECIMALS), at))  # type: ignore[misc]
         tops += [
-            (measure, topic, *one, missing)
-            for topic, one, missing in zip(about.topics, best, found["lacking"], strict=True)
+            (measure, place, about.topics[at], *best[at], found["lacking"][at])
+            for place, at in enumerate(order, 1)
         ]
         scores += [
             (measure, topic, strategy, value)
@@ -141,10 +144,12 @@ def _summary(about: About, tops: Sequence[float], missing: Sequence[int]) -> tup
 
 
 def _sentence(measure: str, topics: Any, full: Any, low: Any, whole: Any, least: Any, topic: Any) -> str:
+    below = f"below {LOW} on {round(low * topics)}"
+    if low > whole:
+        below += f" ({round((low - whole) * topics)} where an aspect has no good document)"
     return (
-        f"{measure}: the best ranking that was found has a full score on {100 * full:.0f} per cent of the "
-        f"{topics} topics, and less than {LOW} on {100 * low:.0f} per cent ({100 * whole:.0f} per cent "
-        f"although every aspect has good documents there); the least is {least:.2f}, on topic {topic}."
+        f"{measure}: some ranking has a full score on {round(full * topics)} of {topics} topics. The best "
+        f"one that was found stays {below}; the least of these bounds is {least:.2f}, of topic {topic}."
     )
 
 
@@ -161,6 +166,7 @@ _SUMMARY = (
 )
 _TOPICS = (
     MEASURE,
+    Column("place", "topics", "in the order of their bounds"),
     TOPIC,
     Column("bound", "bound", "best score of the rankings"),
     Column("strategy", "by", "the first ranking that has it"),
@@ -171,13 +177,12 @@ _PLOTS = (
     Plot(
         "topic_bounds",
         "What the best ranking can reach",
-        "The best score of the rankings of all judged documents, for each topic.",
-        "bars",
+        "The best score of the rankings of all judged documents, from the topic of the least on.",
+        "curve",
         "topic_bounds",
-        "topic",
+        "place",
         "bound",
-        domain=(0.0, 1.0),
+        series="measure",
         reference=LOW,
-        facet="measure",
     ),
-)
+)  # fmt: skip

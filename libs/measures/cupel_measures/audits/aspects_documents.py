@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cupel_measures.audits.aspects_measures import cut, kind, plain
+from cupel_measures.audits.aspects_measures import asked, cut, kind_of, plain
 from cupel_measures.audits.pools import tops_of
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import DECIMALS, Subject, Tops, by_topic
@@ -56,25 +56,23 @@ def documents(
 ) -> dict[str, Any]:
     """What the best runs rank first by each measure; and which of them take no cutoff.
 
-    zero: measure at cutoff `first` -> its kind, and for each rank [zero-aspect judged, unjudged, judged].
-    quality: measure at cutoff `depth` -> its kind, and for each bin of `width` ranks [sum of the labels,
-    judged, unjudged].
+    zero: measure at cutoff `first` -> what it asks of each aspect, its kind, and for each rank [zero-aspect
+    judged, unjudged, judged]. quality: measure at cutoff `depth` -> the same two, and for each bin of `width`
+    ranks [sum of the labels, judged, unjudged].
     """
     worth = Worth.of(subject)
-    zero, quality, uncut = {}, {}, []
-    for one in measures:
+    zero: dict[str, Any] = {}
+    quality: dict[str, Any] = {}
+    uncut = []
+    for one in (plain(one, subject.about.aspects) for one in measures):
         at_first, at_depth = cut(one, first), cut(one, depth)
         if at_first is None or at_depth is None:
-            uncut.append(plain(one, subject.about.aspects))
+            uncut.append(str(one))
             continue
-        zero[plain(at_first, subject.about.aspects)] = [
-            kind(one),
-            _zero(worth, worth.first(best_runs(subject, at_first), first)),
-        ]
-        quality[plain(at_depth, subject.about.aspects)] = [
-            kind(one),
-            _quality(worth, worth.first(best_runs(subject, at_depth), depth), width),
-        ]
+        ranked = worth.first(best_runs(subject, at_first), first)
+        zero[str(at_first)] = [asked(at_first), kind_of(one), _zero(worth, ranked)]
+        ranked = worth.first(best_runs(subject, at_depth), depth)
+        quality[str(at_depth)] = [asked(at_depth), kind_of(one), _quality(worth, ranked, width)]
     return {"zero": zero, "quality": quality, "uncut": uncut}
 
 
@@ -120,15 +118,19 @@ class Counting:
 def report(found: Mapping[str, Any], counting: Counting) -> Report:
     """Zero-aspect documents by rank, and the mean sum of labels by bin of ranks."""
     counted = _summed(found["zero"])
-    ranks = [row for name, of in counted.items() for row in _shares(name, of, counting)]
-    whole = [_total(name, of, counting) for name, of in counted.items()]
-    bins = [row for name, of in _summed(found["quality"]).items() for row in _bins(name, of, counting)]
+    ranks = [row for of, name, kind, by in counted for row in _shares((of, kind, name), by, counting)]
+    whole = [_total(name, by, counting) for _, name, _, by in counted]
+    bins = [
+        row
+        for of, name, kind, by in _summed(found["quality"])
+        for row in _bins((of, kind, name), by, counting)
+    ]
     undefined = [f"{one}: what it asks of an aspect takes no cutoff" for one in found["uncut"]]
     undefined += [f"zero-aspect documents of {row[0]}: no document to count" for row in whole if not row[2]]
     empty: dict[Any, list[Any]] = {}
     for row in bins:
-        if row[2] is None:
-            empty.setdefault(row[1], []).append(row[0])
+        if row[4] is None:
+            empty.setdefault(row[3], []).append(row[2])
     undefined += [
         f"quality at ranks {at}: no document there in the best runs of {', '.join(by)}"
         for at, by in empty.items()
@@ -136,7 +138,7 @@ def report(found: Mapping[str, Any], counting: Counting) -> Report:
     numbers: dict[str, Any] = {f"zero({row[0]})": row[3] for row in whole}
     return Report(
         verdict=(*_extremes(whole, counting), *_best_bins(bins)),
-        numbers=numbers | {f"quality({row[0]})@{row[1]}": row[2] for row in bins},
+        numbers=numbers | {f"quality({row[2]})@{row[3]}": row[4] for row in bins},
         tables=(
             Table("zero", "Zero-aspect documents of the best runs", _ZERO, tuple(whole)),
             Table("zero_ranks", "Zero-aspect documents by rank", _RANKS, tuple(ranks)),
@@ -148,14 +150,14 @@ def report(found: Mapping[str, Any], counting: Counting) -> Report:
     )
 
 
-def _summed(found: Mapping[str, Any]) -> dict[str, list[list[int]]]:
-    """By measure; and by kind, where several measures are of it."""
-    values = {name: of for name, (_, of) in found.items()}
-    for one in dict.fromkeys(name for name, _ in found.values()):
-        same = [of for name, of in found.values() if name == one]
+def _summed(found: Mapping[str, Any]) -> list[tuple[str, str, str, Any]]:
+    """(what is asked of each aspect, measure, kind, counts); and over all that is asked, by kind."""
+    rows = [(of, name, kind, counts) for name, (of, kind, counts) in found.items()]
+    for kind in dict.fromkeys(row[2] for row in rows):
+        same = [row[3] for row in rows if row[2] == kind]
         if len(same) > 1:
-            values[f"all {one}"] = np.sum(np.array(same), axis=0).tolist()
-    return values
+            rows.append(("all", f"all {kind}", kind, np.sum(np.array(same), axis=0).tolist()))
+    return rows
 
 
 def _total(measure: str, ranks: Sequence[Sequence[int]], counting: Counting) -> tuple[Cell, ...]:
@@ -166,23 +168,27 @@ def _total(measure: str, ranks: Sequence[Sequence[int]], counting: Counting) -> 
     return measure, count, whole, 100.0 * count / whole if whole else None
 
 
-def _shares(measure: str, ranks: Sequence[Sequence[int]], counting: Counting) -> list[tuple[Cell, ...]]:
+def _shares(
+    named: tuple[str, ...], ranks: Sequence[Sequence[int]], counting: Counting
+) -> list[tuple[Cell, ...]]:
     """By rank: one denominator serves all."""
-    whole: Any = _total(measure, ranks, counting)[2]
+    whole: Any = _total(named[-1], ranks, counting)[2]
     counts = [zero + int(counting.unjudged) * unjudged for zero, unjudged, _ in ranks]
     return [
-        (measure, rank, count, 100.0 * count / whole if whole else None)
+        (*named, rank, count, 100.0 * count / whole if whole else None)
         for rank, count in enumerate(counts, 1)
     ]
 
 
-def _bins(measure: str, bins: Sequence[Sequence[int]], counting: Counting) -> list[tuple[Cell, ...]]:
+def _bins(
+    named: tuple[str, ...], bins: Sequence[Sequence[int]], counting: Counting
+) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     for place, (total, judged, unjudged) in enumerate(bins):
         low = place * counting.width
         number = judged + (0 if counting.exclude else unjudged)
         ranks = f"{low + 1}-{min(low + counting.width, counting.depth)}"
-        rows.append((measure, ranks, total / number if number else None, number))
+        rows.append((*named, ranks, total / number if number else None, number))
     return rows
 
 
@@ -202,16 +208,21 @@ def _extremes(whole: Sequence[Sequence[Any]], counting: Counting) -> list[str]:
 
 def _best_bins(bins: Sequence[Sequence[Any]]) -> list[str]:
     """Which measure's best runs rank the best documents first."""
-    first = [row for row in bins if row[1] == bins[0][1] and row[2] is not None]
+    first = [row for row in bins if row[3] == bins[0][3] and row[4] is not None]
     if len(first) < 2:
         return []
-    best, worst = max(first, key=lambda row: row[2]), min(first, key=lambda row: row[2])
+    best, worst = max(first, key=lambda row: row[4]), min(first, key=lambda row: row[4])
     return [
-        f"At ranks {best[1]} the labels of a document sum to {best[2]:.2f} on average in the best runs of "
-        f"{best[0]}, and to {worst[2]:.2f} in those of {worst[0]}."
+        f"At ranks {best[3]} the labels of a document sum to {best[4]:.2f} on average in the best runs of "
+        f"{best[2]}, and to {worst[4]:.2f} in those of {worst[2]}."
     ]
 
 
+_NAMED = (
+    Column("of", "asked of each aspect", "all: summed over what is asked"),
+    Column("kind", "aggregate"),
+    MEASURE,
+)
 _ZERO = (
     MEASURE,
     Column("count", "zero-aspect documents", "with no label above the lowest, at the first ranks"),
@@ -219,13 +230,13 @@ _ZERO = (
     Column("percent", "per cent", "of these documents"),
 )
 _RANKS = (
-    MEASURE,
+    *_NAMED,
     Column("rank", "rank"),
     Column("count", "zero-aspect documents", "with no label above the lowest"),
     Column("percent", "per cent", "of the documents at all the first ranks together"),
 )
 _QUALITY = (
-    MEASURE,
+    *_NAMED,
     Column("ranks", "ranks"),
     Column("labels", "mean sum of labels", "label indices over all aspects, negative ones 0"),
     Column("documents", "documents"),
@@ -239,7 +250,8 @@ _PLOTS = (
         "zero_ranks",
         "rank",
         "percent",
-        series="measure",
+        series="kind",
+        facet="of",
     ),
     Plot(
         "quality",
@@ -249,6 +261,7 @@ _PLOTS = (
         "quality",
         "ranks",
         "labels",
-        series="measure",
+        series="kind",
+        facet="of",
     ),
 )

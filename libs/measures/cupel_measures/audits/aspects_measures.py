@@ -30,7 +30,7 @@ class Family:
 
     @property
     def text(self) -> str:
-        return shown(self.of) if isinstance(self.of, Pairs) else str(self.of)
+        return of_text(self.of)
 
 
 def families(subject: Subject, weighting: str) -> tuple[tuple[Family, ...], tuple[str, ...]]:
@@ -71,16 +71,28 @@ def _made(of: Measure, weighting: str, lacking: list[str]) -> list[Measure]:
     return made
 
 
-def plain(measure: Measure, aspects: Sequence[str]) -> str:
-    """Its text, without the list of aspects where that is all there are."""
+def plain(measure: Measure, aspects: Sequence[str]) -> Measure:
+    """The same, without the list of aspects where that is all there are."""
     whole = measure.arguments.get("aspects") == tuple(aspects)
-    return str(measure.having(aspects=None) if whole else measure)
+    return measure.having(aspects=None) if whole else measure
 
 
-def kind(measure: Measure) -> str:
-    """How it aggregates, whatever it asks of each aspect: CAM, TOMA manhattan."""
-    said = measure.arguments.get("distance")
-    return f"{measure.declaration.name} {said}" if said else measure.declaration.name
+def kind_of(measure: Measure) -> str:
+    """How it aggregates, whatever it asks of each aspect: CAM, TOMA manhattan, CAM weights={...}."""
+    distance = measure.arguments.get("distance")
+    others = [(k, v) for k, v in measure.parameters if k not in ("of", "distance", "weighting")]
+    words = [measure.declaration.name, distance, *(f"{k}={shown(v)}" for k, v in others)]
+    return " ".join(word for word in words if word)
+
+
+def asked(measure: Measure) -> str:
+    """What it asks of each aspect."""
+    return of_text(measure.arguments["of"])
+
+
+def of_text(of: Any) -> str:
+    """A measure, or one by aspect, as its text."""
+    return shown(of) if isinstance(of, Pairs) else str(of)
 
 
 def cut(measure: Measure, depth: int) -> Measure | None:

@@ -35,7 +35,7 @@ def _of_family(subject: Subject, family: Family) -> dict[str, Any]:
     single = {name: inner(family.of, name).having(aspect=name) for name in names}
     scores = _scores(subject, [*single.values(), *family.aggregates])
     mean = means(scores, [*single.values(), *family.aggregates])
-    texts = {str(one): plain(one, subject.about.aspects) for one in family.aggregates}
+    texts = {str(one): str(plain(one, subject.about.aspects)) for one in family.aggregates}
     return {
         "aspects": {name: mean[str(one)].tolist() for name, one in single.items()},
         "aggregates": {name: mean[text].tolist() for text, name in texts.items()},

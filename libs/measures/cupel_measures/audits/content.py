@@ -170,13 +170,9 @@ def _sentence(
         return f"{text}: undefined, for the runs can't be told apart."
     first, last = told[0], told[-1]
     ahead = [step for step in told if of[step] > classic[step]]
-    where = (
-        f"at {len(ahead)} of {len(told)} steps, first with {axis.words.format(ahead[0])}"
-        if ahead
-        else "nowhere"
-    )
+    since = f", first with {axis.words.format(ahead[0])}" if ahead else ""
     return (
-        f"{text}: its order has tau {of[first]:.2f} with that of {reference} under all judgments where it "
-        f"has {axis.words.format(first)}, and {of[last]:.2f} with {axis.words.format(last)}, where "
-        f"{reference} itself has {classic[last]:.2f}; with the same judgments it is the nearer one {where}."
+        f"{text}: with {axis.words.format(last)} its order has tau {of[last]:.2f} with that of {reference} "
+        f"under all, and {reference} itself has {classic[last]:.2f}; with {axis.words.format(first)} {text} has "
+        f"{of[first]:.2f}. It is the nearer one at {len(ahead)} of {len(told)} steps{since}."
     )
