@@ -173,6 +173,6 @@ def _sentence(
     since = f", first with {axis.words.format(ahead[0])}" if ahead else ""
     return (
         f"{text}: with {axis.words.format(last)} its order has tau {of[last]:.2f} with that of {reference} "
-        f"under all, and {reference} itself has {classic[last]:.2f}; with {axis.words.format(first)} {text} has "
-        f"{of[first]:.2f}. It is the nearer one at {len(ahead)} of {len(told)} steps{since}."
+        f"under all, and {reference} itself has {classic[last]:.2f}; with {axis.words.format(first)} {text} "
+        f"has {of[first]:.2f}. It is the nearer one at {len(ahead)} of {len(told)} steps{since}."
     )
