@@ -13,8 +13,8 @@ from cupel_measures.audits.reporting import Report
 from cupel_measures.audits.running import result, work
 from cupel_measures.audits.subject import Subject
 from cupel_measures.grammar import parse_many
-from cupel_measures.model import Qrels
-from making import Scored, qrels_of, ranked, ranking_of
+from cupel_measures.model import Qrels, Texts
+from making import Scored, content_of, qrels_of, ranked, ranking_of
 
 SEED = 7
 
@@ -26,10 +26,17 @@ def subject_of(
     *,
     teams: Sequence[str] | None = None,
     top: int = 0,
+    other: Qrels | None = None,
+    texts: Texts | None = None,
 ) -> Subject:
-    """Named runs under `qrels`."""
-    seen = [(name, see(ranking_of(run), qrels, top=top)) for name, run in runs.items()]
-    return gather(Judgments("qrels", qrels), seen, parse_many(measures), teams=teams, top=top)
+    """Named runs under `qrels`, and under `other`."""
+    content = {name: None if texts is None else content_of(run, qrels, texts) for name, run in runs.items()}
+    seen = [
+        (name, see(ranking_of(run), qrels, top=top, content=content[name], other=other))
+        for name, run in runs.items()
+    ]
+    again = None if other is None else Judgments("other", other)
+    return gather(Judgments("qrels", qrels), seen, parse_many(measures), teams=teams, top=top, other=again)
 
 
 def board(

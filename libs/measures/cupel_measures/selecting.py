@@ -52,7 +52,8 @@ def select_documents(
     labelled: dict[str, Collection[str]] = {}
     missed = set(subtopics)
     while missed:
-        left = [one for one in central(_pool(rankings, depth), texts) if one not in labelled]
+        pool = _pool(rankings, depth)
+        left = central([one for one in pool if one not in labelled], texts, pool)
         while left and missed:
             labels = {document: label(document) for document in left[:batch]}
             labelled |= labels
@@ -70,22 +71,27 @@ def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
     return sorted({document for ranking in rankings for document in ranking[:depth]})
 
 
-def central(documents: Sequence[str], texts: Texts) -> list[str]:
-    """`documents` by decreasing centrality; ties, to 12 decimals, by document id."""
-    values = np.round(centrality(documents, texts), DECIMALS)
+def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
+    """`documents` by decreasing `centrality`; ties, to 12 decimals, by document id."""
+    values = np.round(centrality(documents, texts, pool), DECIMALS)
     order = sorted(range(len(documents)), key=lambda one: (-values[one], documents[one]))
     return [documents[one] for one in order]
 
 
-def centrality(documents: Sequence[str], texts: Texts) -> Floats:
-    """float64[n]: mean of 1 - JSD between each document's model and those of the others; 0 of one alone."""
+def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
+    """float64[n]: mean of 1 - JSD between each document's model and those of the others in the pool.
+
+    pool: documents that hold them (default: they are it); 0 for one that is alone there.
+    """
+    among = documents if pool is None else pool
     corpus = Corpus.of(texts)
-    models = [corpus.mean(np.array([place])) for place in _places(documents, texts)]
-    if len(models) < 2:
-        return np.zeros(len(models))
-    targets = Targets(corpus, models)
-    closeness = np.array([targets.closeness(model) for model in models])
-    np.fill_diagonal(closeness, 0.0)
+    models = {one: corpus.mean(np.array([at])) for one, at in zip(among, _places(among, texts), strict=True)}
+    if len(models) < 2 or not documents:
+        return np.zeros(len(documents))
+    targets = Targets(corpus, list(models.values()))
+    place = {document: at for at, document in enumerate(models)}
+    closeness = np.array([targets.closeness(models[document]) for document in documents])
+    closeness[np.arange(len(documents)), [place[document] for document in documents]] = 0.0
     sums: Floats = np.cumsum(closeness, axis=1)[:, -1]
     return sums / (len(models) - 1)
 

@@ -29,9 +29,18 @@ class Axis:
 
 
 def report(
-    about: About, axis: Axis, steps: Sequence[float], trials: Sequence[Trial], reading: Sequence[str]
+    about: About,
+    axis: Axis,
+    steps: Sequence[float],
+    trials: Sequence[Trial],
+    reading: Sequence[str],
+    *,
+    tau: str = TAU,
 ) -> Report:
-    """The report on `trials` over `steps`, which go the way of the axis or are sorted so that they do."""
+    """The report on `trials` over `steps`, which go the way of the axis or are sorted so that they do.
+
+    tau: what it is, in words.
+    """
     order = sorted(range(len(steps)), key=lambda place: steps[place], reverse=axis.falling)
     points = Table("points", "Orders with fewer judgments", _columns(axis, trials), tuple(
         _point(about, measure, steps[place], [trial[place] for trial in trials])
@@ -42,9 +51,9 @@ def report(
         verdict=tuple(_verdict(axis, points, measure) for measure in about.measures),
         numbers=_numbers(points),
         tables=(points, _ranks(about, axis, steps, order, trials)),
-        plots=_plots(axis),
+        plots=_plots(axis, tau),
         reading=(
-            f"{TAU}. Above {STRONG} two orders are usually taken to say the same.",
+            f"{tau}. Above {STRONG} two orders are usually taken to say the same.",
             *reading,
         ),
         undefined=tuple(_undefined(axis, points)),
@@ -97,7 +106,8 @@ def _verdict(axis: Axis, points: Table, measure: str) -> str:
     if not before:
         return f"{measure}: the order does not hold anywhere (tau below {STRONG}); {ending}."
     least = axis.words.format(before[-1])
-    return f"{measure}: the order holds (tau at least {STRONG}) down to {least}; {ending}."
+    way = "down" if axis.falling else "up"
+    return f"{measure}: the order holds (tau at least {STRONG}) {way} to {least}; {ending}."
 
 
 def _ranks(
@@ -121,13 +131,13 @@ def _ranks(
     return Table("ranks", "Ranks of the runs", columns, tuple(rows))
 
 
-def _plots(axis: Axis) -> tuple[Plot, ...]:
+def _plots(axis: Axis, tau: str) -> tuple[Plot, ...]:
     x = axis.column.name
     return (
         Plot(
             "tau",
             "What is left of the order",
-            f"{TAU}: mean over the repeats and its 95 per cent interval.",
+            f"{tau}: mean over the repeats and its 95 per cent interval.",
             "curve",
             "points",
             x,

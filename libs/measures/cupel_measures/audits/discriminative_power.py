@@ -107,11 +107,7 @@ class DiscriminativePower(OverTopics):
             tables=(_measures(done), _levels(defined), _agreement(defined)),
             plots=PLOTS,
             reading=READING,
-            undefined=tuple(
-                f"power of {one['measure']}: {one['undefined']}"
-                for one in done
-                if one["undefined"] is not None
-            ),
+            undefined=tuple(_undefined(done)),
             warnings=warned(done),
         )
 
@@ -156,6 +152,14 @@ def _differences(one: Mapping[str, Any]) -> str:
     if greatest is None:
         return f", by differences from {smallest:.4g} on"
     return f"; the smallest difference told apart is {smallest:.4g}, the greatest that is not {greatest:.4g}"
+
+
+def _undefined(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for one in done:
+        if one["undefined"] is not None:
+            yield f"power of {one['measure']}: {one['undefined']}"
+        elif one["smallest"] is None:
+            yield f"smallest({one['measure']}): no pair is told apart"
 
 
 def _numbers(done: Sequence[Mapping[str, Any]]) -> dict[str, float | int | None]:

@@ -111,6 +111,14 @@ class Report:
         return cls(numbers=data["numbers"], tables=tuple(tables), plots=tuple(plots), **prose)
 
 
+def merged(reports: Sequence[Report]) -> Report:
+    """Reports on several questions as one, in their order; their tables and plots have different names."""
+    prose = ("verdict", "tables", "plots", "reading", "undefined", "warnings")
+    numbers = {name: value for report in reports for name, value in report.numbers.items()}
+    found = {name: tuple(dict.fromkeys(one for r in reports for one in getattr(r, name))) for name in prose}
+    return Report(numbers=numbers, **found)
+
+
 def digest(data: Any) -> str:
     """SHA-256 of a result: of its JSON with sorted keys and without spaces."""
     return sha256(

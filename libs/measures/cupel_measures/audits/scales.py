@@ -95,12 +95,7 @@ class Scales(OverTopics):
             tables=(_table(done),),
             plots=PLOTS,
             reading=READING,
-            undefined=tuple(
-                f"{TESTS[test]} of {one['measure']}: {one[test]['undefined']}"
-                for one in done
-                for test in TESTS
-                if one[test]["undefined"] is not None
-            ),
+            undefined=tuple(_undefined(done)),
             warnings=warned(done),
         )
 
@@ -137,6 +132,15 @@ def _found(test: Comparison) -> dict[str, Any]:
         "p": test.p,
         "same": digest(found),
     }
+
+
+def _undefined(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for one in done:
+        for test, name in TESTS.items():
+            if one[test]["undefined"] is not None:
+                yield f"{name} of {one['measure']}: {one[test]['undefined']}"
+        if one["kw"]["pairs"] == 0:
+            yield f"ratio({one['measure']}): Kruskal-Wallis tells no pair apart"
 
 
 def _ratio(one: Mapping[str, Any]) -> float | None:

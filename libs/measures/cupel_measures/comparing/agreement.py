@@ -50,6 +50,12 @@ def agreement_of(
         raise ValueError(f"label indices go from 0 to {labels - 1}, not from {given.min()} to {given.max()}")
     table = np.zeros((labels, labels))
     np.add.at(table, (mine, theirs), 1.0)
+    return agreement_in(table, name=name)
+
+
+def agreement_in(table: Floats, *, name: str = "") -> Agreement:
+    """Agreement of two judgings, from float64[labels, labels]: pairs by label of the first and the second."""
+    labels = len(table)
     pairs = int(table.sum())
     if not pairs:
         return Agreement(name, 0, None, None, None, "no pair is judged in both")
@@ -78,13 +84,14 @@ def _beyond_chance(found: Floats, expected: Floats, distance: Floats) -> float:
 
 
 def _both(first: Qrels, second: Qrels, aspect: str) -> tuple[Ints, Ints]:
-    """Label indices of the pairs that both judge, a negative grade being the lowest label."""
-    mine, theirs = _judged(first, aspect), _judged(second, aspect)
+    """Label indices of the pairs that both judge."""
+    mine, theirs = judged(first, aspect), judged(second, aspect)
     shared = sorted(mine.keys() & theirs.keys())
     return np.array([mine[one] for one in shared]), np.array([theirs[one] for one in shared])
 
 
-def _judged(qrels: Qrels, aspect: str) -> dict[tuple[str, bytes], int]:
+def judged(qrels: Qrels, aspect: str) -> dict[tuple[str, bytes], int]:
+    """Label index by topic and document, a negative grade being the lowest label."""
     labels = qrels.labels[qrels.aspect_index(aspect)]
     documents, topics = qrels.documents.to_list(), qrels.topic_of.tolist()
     return {

@@ -74,7 +74,7 @@ def analyse(
 def _analysis(values: Floats, test: Comparison, replicates: int, seed: int) -> Analysis:
     drawn = {"confidence": 1 - test.alpha, "replicates": replicates, "seed": seed}
     means, ranks = intervals(values, **drawn), rank_intervals(values, **drawn)  # type: ignore[arg-type]
-    order, apart = _board(values, test)
+    order, apart = board(values, test)
     number = groups(len(order), sorted(apart))
     place = {system: at for at, system in enumerate(order)}
     variance = pooled_variance(values)
@@ -94,7 +94,7 @@ def _analysis(values: Floats, test: Comparison, replicates: int, seed: int) -> A
     )
 
 
-def _board(values: Floats, test: Comparison) -> tuple[list[int], set[tuple[int, int]]]:
+def board(values: Floats, test: Comparison) -> tuple[list[int], set[tuple[int, int]]]:
     """The systems from the best on, and the pairs of places on the board that the test tells apart."""
     means = mean(values) if len(values) else np.zeros(values.shape[1])
     order = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
