@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.audits.subject import Subject
-from cupel_measures.model import Ints
+from cupel_measures.model import Floats, Ints
 from cupel_measures.parameters import exact
 from cupel_measures.pool import Mask
 
@@ -47,7 +47,7 @@ class Judged:
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
         """bool[D]: the documents of `kept`, bool[n]."""
         mask = np.zeros(self.documents, dtype=bool)
-        mask[self.document[kept]] = True
+        mask[self.document] = kept
         return mask
 
 
@@ -120,7 +120,9 @@ def _hit(judged: Judged, kept: Mask) -> Mask:
 
 def shuffled(chance: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
     """int64[n], int64[n]: the place of each in a random order of its group, from 0, and the group's size."""
-    order = np.lexsort((chance.random(len(group)), group))
+    order = _ascending(chance.random(len(group)))
+    small = group.astype(np.min_scalar_type(int(group.max(initial=0))))  # which are sorted by their digits
+    order = order[np.argsort(small[order], kind="stable")]
     size = np.bincount(group, minlength=1)
     starts = np.cumsum(size) - size
     place = np.empty(len(group), dtype=np.int64)
@@ -128,9 +130,16 @@ def shuffled(chance: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
     return place, size[group]
 
 
+def _ascending(drawn: Floats) -> Ints:
+    """int64[n]: the order of `drawn`; equal ones as they come, so that any machine has the same."""
+    order = np.argsort(drawn)  # much faster than a stable one, and the same where all differ
+    in_order = drawn[order]
+    return order if (in_order[1:] > in_order[:-1]).all() else np.argsort(drawn, kind="stable")
+
+
 def shares(percent: float, size: Ints) -> Ints:
     """floor(percent * size / 100), exactly: 70 per cent of 10 are 7 whatever floats say."""
-    share = exact(percent) / 100
-    table = [int(share * number) for number in range(int(size.max(initial=0)) + 1)]
+    above, below = (exact(percent) / 100).as_integer_ratio()
+    table = [number * above // below for number in range(int(size.max(initial=0)) + 1)]
     found: Ints = np.array(table, dtype=np.int64)[size]
     return found
