@@ -19,6 +19,9 @@ same for one of them.
 An audit asks how far a collection and its board can be trusted. A document that loses its judgment is
 unjudged; it is never deleted. All that is drawn comes from the seed: the same seed gives the same result, to
 the last bit, in any number of processes.
+
+On a command line a parameter is an option: `tau_ap` is `--tau-ap`, and one with the name of an option that
+every audit has begins with `audit-`, as in `--audit-aspect`. A list is written with or without its brackets.
 """
 """What the document begins with."""
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from cupel_client.output import printable
-from cupel_measures.parameters import nearest
 
 NAMED = 3
 """So many runs are named, then how many more there are."""
@@ -29,8 +28,7 @@ def teams_of(names: Sequence[str], file: Path | None, pattern: str | None) -> di
 def _by_file(names: Sequence[str], file: Path) -> dict[str, str]:
     teams = _read(file)
     if lacking := [name for name in names if name not in teams]:
-        hint = nearest(lacking[0], [*teams])
-        raise click.UsageError(f"{file.name} gives no team to {_listed(lacking)}{printable(hint)}")
+        raise click.UsageError(f"{file.name} gives no team to {_listed(lacking)}")
     return {name: teams[name] for name in names}
 
 
