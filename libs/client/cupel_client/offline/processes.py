@@ -18,9 +18,9 @@ START = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 has no other thread when it forks; who calls this from a program with threads sets it to spawn."""
 
 POOL_FROM = 2.0
-"""Seconds of work from which a pool of processes is worth its start."""
+"""CPU seconds of work from which a pool of processes is worth its start."""
 TRIED = 0.2
-"""Seconds of work that tell how much there is."""
+"""CPU seconds of work that tell how much there is."""
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -35,10 +35,10 @@ def each(
     worth it. None for an item whose work was lost, as a process was killed (where memory ends, say).
     A progress bar called `doing` stands on standard error where that is a terminal.
     """
-    begin = time.perf_counter()
+    begin = time.process_time()
     first = _tried(work, items) if jobs is None else []
     left = items[len(first) :]
-    ahead = (time.perf_counter() - begin) / max(len(first), 1) * len(left)
+    ahead = (time.process_time() - begin) / max(len(first), 1) * len(left)
     processes = min(jobs or _cores(), len(left)) if jobs or ahead > POOL_FROM else 1
     with _spread(work, left, processes) as results:
         screen = console(stderr=True)
@@ -51,11 +51,11 @@ def each(
 
 def _tried(work: Callable[[Item], T], items: Sequence[Item]) -> list[T | None]:
     """The results of the first items, of about so much work as is TRIED."""
-    end = time.perf_counter() + TRIED
+    end = time.process_time() + TRIED
     results: list[T | None] = []
     for item in items:
         results.append(work(item))
-        if time.perf_counter() > end:
+        if time.process_time() > end:
             break
     return results
 
