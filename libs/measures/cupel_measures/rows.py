@@ -61,6 +61,13 @@ class Hits:
         return np.arange(1, len(self.row) + 1) - np.repeat(starts, self.number)
 
     @cached_property
+    def precision(self) -> Floats:
+        """float64[n]: the place of each hit among the hits of its row, divided by its rank."""
+        small = np.arange(1, len(self.row) + 1, dtype=np.int32)  # numbers of 32 bits are divided sooner
+        small -= np.repeat((np.cumsum(self.number) - self.number).astype(np.int32), self.number)
+        return small / self.rank
+
+    @cached_property
     def number(self) -> Ints:
         """int64[rows]: hits of each row."""
         return np.diff(np.searchsorted(self.row, np.arange(self.rows + 1)))

@@ -90,7 +90,7 @@ def spread(values: Sequence[float | None], *, confidence: float = 0.95) -> Sprea
 def within(confidence: float, degrees: int) -> float:
     """The t for which Student's distribution of so many degrees of freedom lies so much between -t and t.
 
-    confidence: up to 0.9999. By halving, to the last digit. (scipy has it too, and takes longer to be imported
+    confidence: up to 0.9999. By halving, to the last digit. (scipy has it too, and takes longer to import
     than many an audit to be done.)
     """
     low, high = 0.0, 1.0
