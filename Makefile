@@ -50,6 +50,7 @@ bench: $(READY)  ## measure reading and scoring beside their peers, the service 
 	@$(BIN)/python tests/bench/reading.py
 	@$(BIN)/python tests/bench/measures.py
 	@$(BIN)/python tests/bench/comparing.py
+	@$(BIN)/python tests/bench/audits.py
 	@$(BIN)/python tests/bench/service.py
 	@$(BIN)/python tests/bench/recovery.py
 

@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate:evaluate", "Score runs against qrels."),
     "validate": ("cupel_client.offline.validate:validate", "Say everything that is wrong with files."),
     "compare": ("cupel_client.offline.compare:compare", "Tell which runs differ, and what that is worth."),
+    "audit": ("cupel_client.offline.audit:audit", "Tell how far a collection and its board can be trusted."),
     "measures": ("cupel_client.offline.measures:measures", "List the measures, or explain one."),
     "simulate": ("cupel_client.offline.simulate:simulate", "Show what measures make of simulated runs."),
     "login": ("cupel_client.online.login:login", "Keep a token for a service."),

@@ -84,9 +84,24 @@ def all_distances(table: Deviations, distance: str) -> list[int]:
 
 
 def distinct(labels: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
-    """The different columns of int32[A, D], and intp[D] that says which one each document has."""
-    tuples, inverse = np.unique(labels, axis=1, return_inverse=True)
-    return [tuple(column) for column in tuples.T.tolist()], inverse.reshape(-1)
+    """The different columns of int32[A, D], all at least 0, and intp[D] that says which each document has.
+
+    A column is looked for as one number, whose digits are its labels: numbers are sorted sooner.
+    """
+    sizes = [int(of_aspect.max(initial=0)) + 1 for of_aspect in labels]
+    if math.prod(sizes) > MOST_NUMBERS:
+        tuples, inverse = np.unique(labels, axis=1, return_inverse=True)
+        return [tuple(column) for column in tuples.T.tolist()], inverse.reshape(-1)
+    number = np.zeros(labels.shape[1], dtype=np.int64)
+    for size, of_aspect in zip(sizes, labels, strict=True):
+        number = number * size + of_aspect
+    if math.prod(sizes) > len(number):
+        different, which = np.unique(number, return_inverse=True)
+    else:
+        there = np.bincount(number, minlength=math.prod(sizes)) > 0
+        different, which = np.flatnonzero(there), (np.cumsum(there) - 1).take(number)
+    digits = np.unravel_index(different, sizes)
+    return [tuple(column) for column in np.transpose(digits).tolist()], which
 
 
 def declared_distances(
@@ -109,6 +124,7 @@ def declared_distances(
 
 
 MOST_SUMS = 2_000_000
+MOST_NUMBERS = 2**62
 
 
 WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {

@@ -94,7 +94,7 @@ class Pool:
 
     def count(self, mask: Mask) -> Ints:
         """int64[T]: how many documents of each topic are in `mask`."""
-        return np.bincount(self.topic_of[mask], minlength=self.topics)
+        return np.bincount(self.topic_of.compress(mask), minlength=self.topics)
 
     def recall_base(self, rel: int | None) -> Ints:
         """int64[T]: relevant documents of each topic."""
@@ -105,7 +105,7 @@ class Pool:
         """float64[D]: `table[label]`; an unjudged document has 0, a negative grade the lowest label's."""
         gain = {NEGATIVE: table[0] if self.negatives_judged else 0.0}
         states = [gain.get(state, 0.0) for state in range(ABSENT, 0)]
-        return np.concatenate([states, table])[self.labels - ABSENT]
+        return np.concatenate([states, table]).take(self.labels - ABSENT)
 
     def ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
         """float64[T]: DCG of all judged documents by decreasing gain (spec 2.1), cut at `cutoff`."""

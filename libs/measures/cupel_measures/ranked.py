@@ -86,7 +86,7 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
     3, AP(rel=2) 0.416667 = (1/3 + 2/4) / 2.
     """
     hits = rows.relevant(rel).within(cutoff)
-    return divided(hits.sum(hits.count / hits.rank), rows.recall_base(rel))
+    return divided(hits.sum(hits.precision), rows.recall_base(rel))
 
 
 @measure(
@@ -377,7 +377,7 @@ def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
     documents = np.floor(needed + (0.9 if rows.profile.truncated_recall else 0.5))
     hits = rows.relevant(rel)
     key = ("precision", rows.pool.threshold(rel))
-    precision: Floats = rows.once(key, lambda: hits.count / hits.rank)
+    precision: Floats = rows.once(key, lambda: hits.precision)
     return hits.maximum(precision, above=np.maximum(documents - 1, 0).astype(np.int64))
 
 

@@ -77,6 +77,11 @@ def read(text: str) -> Call:
     return _Reader(text).whole()
 
 
+def literal(text: str) -> Any:
+    """A value as parameters have them: a number, a word, a list, a dict; MeasureError as `read` has it."""
+    return _Reader(text).literal()
+
+
 def split(text: str) -> list[str]:
     """Measures of a list, split at spaces outside brackets and quotes."""
     pieces, depth = [""], 0
@@ -145,6 +150,12 @@ class _Reader:
         if self.tokens[self.next][0] != "end":
             raise self._expected("'(', '@' or the end" if not call.arguments else "'@' or the end")
         return call
+
+    def literal(self) -> Any:
+        value = self._value()
+        if self.tokens[self.next][0] != "end":
+            raise self._expected("the end")
+        return value
 
     def _call(self, name: str) -> Call:
         arguments: dict[str, Any] = {}

@@ -75,7 +75,9 @@ def scoring_options(command: _Command) -> _Command:
                 type=click.IntRange(1, DEEPEST),
                 help="Cut rankings at this many documents first.",
             ),
-            click.option("--jobs", type=click.IntRange(1), help="Processes to use (default: all cores)."),
+            click.option(
+                "--jobs", type=click.IntRange(1), help="Processes to use (default: as many as are worth it)."
+            ),
         ]
     ):
         command = option(command)
@@ -139,7 +141,12 @@ def evaluate(
 
 def end(report: Report, names: Sequence[str]) -> None:
     """Say what was refused, lost, and is worth knowing; end the command with its exit code."""
-    _tell(report)
+    tell(report)
+    leave(report, names)
+
+
+def leave(report: Report, names: Sequence[str]) -> None:
+    """Say which runs were lost; end the command with its exit code."""
     if lost := [name for name in names if name not in report.runs]:
         click.echo(
             f"not scored, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
@@ -183,11 +190,11 @@ def job_for(collection: Collection, words: str, depth: int | None, *, story: boo
         check(collection.qrels, wanted, texts=collection.texts is not None)
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None
-    texts = _texts(collection) if any(measure.declaration.texts for measure in wanted) else None
+    texts = read_texts(collection) if any(measure.declaration.texts for measure in wanted) else None
     return Job(collection.qrels, tuple(map(str, wanted)), collection.profile.name, depth, story, texts)
 
 
-def _texts(collection: Collection) -> Texts:
+def read_texts(collection: Collection) -> Texts:
     """The texts that the collection names; ends the command where they can't be had."""
     assert collection.texts is not None
     try:
@@ -212,7 +219,7 @@ def _usual(collection: Collection) -> str:
     return f"nDCG@10 {each} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
 
 
-def _tell(report: Report) -> None:
+def tell(report: Report) -> None:
     """Say on standard error what was refused and why, and in short what is worth knowing."""
     for name, one in report.refused.items():
         _say(one.findings, str(one.path))

@@ -44,7 +44,7 @@ def _index(family: Family) -> str:
         (f"[`{one.written}`](#{one.declaration.name.lower()})", one.declaration.summary)
         for one in family.pages
     ]
-    return f"**{family.title}**\n\n{_table(('measure', 'what it is'), rows)}"
+    return f"**{family.title}**\n\n{table(('measure', 'what it is'), rows)}"
 
 
 def _family(family: Family) -> str:
@@ -58,12 +58,12 @@ def page(one: Page) -> str:
     parts += [f"> **Caveat:** {caveat}" for caveat in one.caveats]
     parts += ["\n".join(INDENT + line for line in example.lines()) for example in one.examples]
     parameters = [(f"`{name}`", text) for name, text in one.parameters]
-    parts += [_table(("parameter", "what it takes"), parameters).rstrip()] if parameters else []
-    parts += [_table(("", ""), one.facts).rstrip()]
+    parts += [table(("parameter", "what it takes"), parameters).rstrip()] if parameters else []
+    parts += [table(("", ""), one.facts).rstrip()]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"{line}\n" for line in _lines(headings, rows))
 
 

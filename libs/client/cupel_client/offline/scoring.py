@@ -101,7 +101,7 @@ def score(path: Path, job: Job) -> Scored:
     exact = {str(measure): value for measure, value in rational.items()}
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
-        return Scored(path, _strangers(joined, path), values, means, missing, exact=exact)
+        return Scored(path, strangers(joined, path), values, means, missing, exact=exact)
     unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined)
     told = _explained(run, job) if job.explain else ()
     story = run.tag, digest(run.ranking), unjudged
@@ -124,7 +124,7 @@ def _explained(run: Run, job: Job) -> tuple[Mapping[str, Any], ...]:
     return tuple(found[measure].as_data() for measure in job.parsed)
 
 
-def _strangers(joined: Joined, path: Path) -> Findings:
+def strangers(joined: Joined, path: Path) -> Findings:
     """The one thing that reading fast tells beside the rows: topics that the qrels don't have."""
     findings = Findings()
     if joined.strangers:

@@ -20,4 +20,5 @@ from cupel_measures.audits.declaring import KINDS as KINDS
 from cupel_measures.audits.declaring import SETTINGS as SETTINGS
 from cupel_measures.audits.declaring import Audit as Audit
 from cupel_measures.audits.declaring import AuditError as AuditError
+from cupel_measures.audits.declaring import from_text as from_text
 from cupel_measures.audits.declaring import read as read

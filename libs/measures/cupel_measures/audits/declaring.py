@@ -5,7 +5,9 @@ generator of its own, seeded by the audit's seed and its number, so that any of 
 in any order, process or grouping, with the same result to the last bit.
 """
 
+import contextlib
 import dataclasses
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar, get_type_hints
@@ -16,6 +18,7 @@ from cupel_measures.audits.reporting import Report
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.parameters import ParameterError, nearest
 from cupel_measures.registry import Parameter, kind_of
+from cupel_measures.syntax import MeasureError, literal
 
 Audited = TypeVar("Audited", bound="Audit")
 
@@ -33,12 +36,16 @@ class Audit:
     """An audit of some kind with its parameters. What a kind does not say is as here.
 
     name, title: of the kind. answers: its question, in one sentence. source: the paper, or spec section.
+    texts: whether it needs those of the documents. beside: what a command line has to name beside judgments
+    and runs, such as "--other second.txt".
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     answers: ClassVar[str]
     source: ClassVar[str]
+    texts: ClassVar[bool] = False
+    beside: ClassVar[str] = ""
 
     def problems(self, subject: Subject) -> Iterator[str]:
         """Why it can't be done of `subject`: a sentence each, with what would be right."""
@@ -118,18 +125,52 @@ def setting(default: Any, about: str) -> Any:
 
 
 def read(kind: str, given: Mapping[str, Any] | None = None) -> Audit:
-    """The audit of this kind with these parameters, as JSON or a command line gives them.
+    """The audit of this kind with these parameters, as JSON gives them.
 
     AuditError tells all that is wrong: an unknown kind, unknown parameters, values they can't take.
     """
+    return _audit(kind, given or {}, Parameter.read)
+
+
+def from_text(kind: str, given: Mapping[str, str]) -> Audit:
+    """The audit of this kind with these parameters, as a command line gives them.
+
+    A value is written as in a measure's text, a list also without its brackets: `90,50,10`, `{quality:0.5}`.
+    Raises as `read` does.
+    """
+    return _audit(kind, given, _read_text)
+
+
+def _read_text(parameter: Parameter, text: str) -> Any:
+    """The first of what `text` may mean that the parameter takes; else what is wrong with the first."""
+    problems = []
+    for meant in _meanings(text):
+        try:
+            return parameter.read(meant)
+        except ParameterError as problem:
+            problems.append(problem)
+    raise problems[0]
+
+
+def _meanings(text: str) -> Iterator[Any]:
+    for written in (text, f"[{text}]"):
+        with contextlib.suppress(MeasureError, TypeError):
+            meant = literal(written)
+            json.dumps(meant)  # TypeError for what the parameters of an audit can't be: rationals, measures
+            yield meant
+    yield text
+    yield text.split(",")
+
+
+def _audit(kind: str, given: Mapping[str, Any], read: Callable[[Parameter, Any], Any]) -> Audit:
     if kind not in KINDS:
         raise AuditError(
             [f"there is no audit {kind!r}{nearest(kind, [*KINDS])}; there are {', '.join(KINDS)}"]
         )
     settings, values, sentences = SETTINGS[kind], {}, []
-    for name, value in (given or {}).items():
+    for name, value in given.items():
         try:
-            values[name] = _known(settings, kind, name).read(value)
+            values[name] = read(_known(settings, kind, name), value)
         except ParameterError as problem:
             sentences.append(str(problem))
     if sentences:

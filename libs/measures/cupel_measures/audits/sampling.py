@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.audits.subject import Subject
-from cupel_measures.model import Ints
+from cupel_measures.model import Floats, Ints
 from cupel_measures.parameters import exact
 from cupel_measures.pool import Mask
 
@@ -44,10 +46,20 @@ class Judged:
         sizes = len(subject.qrels.documents), len(subject.qrels.topics)
         return cls(document, topic, degrees[document], relevant[document], *sizes)
 
+    @cached_property
+    def strata(self) -> "Groups":
+        """Of the documents of each topic and degree."""
+        return Groups(self.topic * self.degrees + self.degree)
+
+    @property
+    def degrees(self) -> int:
+        """Degrees are below this."""
+        return int(self.degree.max(initial=0)) + 1
+
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
         """bool[D]: the documents of `kept`, bool[n]."""
         mask = np.zeros(self.documents, dtype=bool)
-        mask[self.document[kept]] = True
+        mask[self.document] = kept
         return mask
 
 
@@ -80,11 +92,12 @@ def stratified(chance: np.random.Generator, judged: Judged, percents: Sequence[f
     Of the n documents of each topic and degree the first max(f, floor(P n / 100)) of one random order, at
     most n; f is 10 for degree 0 and 1 for others.
     """
-    group = judged.topic * (int(judged.degree.max(initial=0)) + 1) + judged.degree
-    place, size = shuffled(chance, group)
-    floor = np.where(judged.degree > 0, FLOORS[1], FLOORS[0])
+    strata = judged.strata
+    place = strata.shuffled(chance)
+    floor = np.where(np.arange(len(strata.sizes)) % judged.degrees > 0, FLOORS[1], FLOORS[0])
     for percent in percents:
-        yield judged.mask(place < np.maximum(floor, shares(percent, size)))
+        end = np.maximum(floor, shares(percent, strata.sizes))
+        yield judged.mask(place < end.take(strata.group))
 
 
 def uniform(
@@ -118,19 +131,52 @@ def _hit(judged: Judged, kept: Mask) -> Mask:
     return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
 
 
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Things in groups. group: int64[n], the number of each one's group."""
+
+    group: Ints
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """int64[groups]"""
+        return np.bincount(self.group, minlength=1)
+
+    def shuffled(self, chance: np.random.Generator) -> Ints:
+        """int64[n]: the place of each in a random order of its group, from 0."""
+        order = _ascending(chance.random(len(self.group)))
+        order = order.take(np.argsort(self._small.take(order), kind="stable"))
+        place = np.empty(len(self.group), dtype=np.int64)
+        place[order] = self._places
+        return place
+
+    @cached_property
+    def _small(self) -> NDArray[np.unsignedinteger[Any]]:
+        """The groups as numbers of as few bits as they need: those of 16 are sorted in linear time."""
+        return self.group.astype(np.min_scalar_type(int(self.group.max(initial=0))))
+
+    @cached_property
+    def _places(self) -> Ints:
+        """int64[n]: 0, 1, 2, ... of the first group, then of the second one, and so on."""
+        return np.arange(len(self.group)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
+
+
 def shuffled(chance: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
     """int64[n], int64[n]: the place of each in a random order of its group, from 0, and the group's size."""
-    order = np.lexsort((chance.random(len(group)), group))
-    size = np.bincount(group, minlength=1)
-    starts = np.cumsum(size) - size
-    place = np.empty(len(group), dtype=np.int64)
-    place[order] = np.arange(len(group)) - starts[group[order]]
-    return place, size[group]
+    groups = Groups(group)
+    return groups.shuffled(chance), groups.sizes[group]
+
+
+def _ascending(drawn: Floats) -> Ints:
+    """int64[n]: the order of `drawn`; equal ones as they come, so that any machine has the same."""
+    order = np.argsort(drawn)  # much faster than a stable one, and the same where all differ
+    in_order = drawn[order]
+    return order if (in_order[1:] > in_order[:-1]).all() else np.argsort(drawn, kind="stable")
 
 
 def shares(percent: float, size: Ints) -> Ints:
     """floor(percent * size / 100), exactly: 70 per cent of 10 are 7 whatever floats say."""
-    share = exact(percent) / 100
-    table = [int(share * number) for number in range(int(size.max(initial=0)) + 1)]
+    above, below = (exact(percent) / 100).as_integer_ratio()
+    table = [number * above // below for number in range(int(size.max(initial=0)) + 1)]
     found: Ints = np.array(table, dtype=np.int64)[size]
     return found

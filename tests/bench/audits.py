@@ -1,0 +1,238 @@
+"""What audits cost: CPU seconds and peak memory of whole processes, from files to the report on disk.
+
+    python tests/bench/audits.py [--quick] [--folder FOLDER]
+
+Pool downsampling of 100 runs x 50 topics x 1000 documents, 30 samples at 6 ratios: by AP, beside
+pytrec_eval-terrier doing the same in a loop; and by ten measures over three aspects, beside AP. Leaving out
+each of 15 teams in turn, 75 runs, ten measures, beside a loop with pytrec_eval-terrier. The loops do a share
+of the samples or teams, and what they repeat is scaled to all; their judgments are taken away in Python,
+topic by topic. No figure fails anything.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from reading import Outcome, Work, medians, run_process
+
+from measures import ASPECTS, make_track
+
+RATIOS = (90, 70, 50, 30, 10, 5)
+SAMPLES = 30
+TEAMS = 15
+OVER_ASPECTS = (
+    "AP nDCG@10 P@10 RR Bpref nDCG(aspect=credibility)@10 AP(aspect=clarity) CAM(of=nDCG@10) "
+    "MM(of=nDCG@10) TOMA(of=nDCG@10)"
+)
+TEN = {
+    "AP": "map", "nDCG": "ndcg", "nDCG@10": "ndcg_cut.10", "P@10": "P.10", "RR": "recip_rank",
+    "Bpref": "bpref", "Rprec": "Rprec", "R@100": "recall.100", "AP@10": "map_cut.10",
+    "Success@10": "success.10",
+}  # fmt: skip
+
+Labels = dict[str, dict[str, int]]
+"""Grades by document, by topic."""
+
+# ----------------------------------------------------------------------------------------------- ours
+
+
+def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> None:
+    """The command as typed; `teams` is a file, or nothing."""
+    from cupel_client.cli import cli
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        out = f"{folder}/out"
+        whose = ["--teams", teams] if teams else []
+        cli.main(
+            ["audit", kind, judgments, *runs, "-m", measures, *whose, "--out", out], standalone_mode=False
+        )
+        report = json.loads(Path(out, "report.json").read_text())["report"]
+    [names, rows] = [column["name"] for column in report["tables"][0]["columns"]], report["tables"][0]["rows"]
+    score = names.index("score") if "score" in names else None
+    print(json.dumps({"score": 0.0 if score is None else statistics.mean(row[score] for row in rows)}))
+
+
+def kinds() -> None:
+    """The kinds of audits there are."""
+    from cupel_measures.audits import KINDS
+
+    print(json.dumps(dict.fromkeys(KINDS, 1.0)))
+
+
+# --------------------------------------------------------------------------------------------- theirs
+
+
+def sampling(folder: str, share: str, *runs: str) -> None:
+    """Some samples by pytrec_eval; `repeated` are the seconds of what goes by sample."""
+    import pytrec_eval as peer
+
+    qrels = judged(folder)
+    begin = time.process_time()
+    evaluators = [
+        peer.RelevanceEvaluator(part, {"map"})
+        for sample in range(int(share))
+        for part in samples(qrels, sample)
+    ]
+    repeated, found = time.process_time() - begin, []
+    for run in runs:
+        parsed = parsed_run(run)
+        begin = time.process_time()
+        for evaluator in evaluators:
+            values = evaluator.evaluate(parsed)
+            found.append(statistics.fmean(topic["map"] for topic in values.values()))
+        repeated += time.process_time() - begin
+    print(json.dumps({"repeated": repeated, "score": statistics.fmean(found)}))
+
+
+def samples(qrels: Labels, seed: int) -> Iterator[Labels]:
+    """Nested stratified samples: of each topic and grade so many per cent, 10 and 1 at least."""
+    chance = random.Random(seed)
+    shuffled: dict[str, dict[int, list[str]]] = {}
+    for topic, grades in qrels.items():
+        strata: dict[int, list[str]] = defaultdict(list)
+        for document, grade in grades.items():
+            strata[grade].append(document)
+        for documents in strata.values():
+            chance.shuffle(documents)
+        shuffled[topic] = strata
+    for ratio in RATIOS:
+        yield {
+            topic: {
+                document: grade
+                for grade, documents in strata.items()
+                for document in documents[: max(1 if grade else 10, ratio * len(documents) // 100)]
+            }
+            for topic, strata in shuffled.items()
+        }
+
+
+def leaving_out(folder: str, share: str, *runs: str) -> None:
+    """Some teams by pytrec_eval: what only a team's runs retrieve loses its judgment, all runs are scored."""
+    import pytrec_eval as peer
+
+    qrels, parsed = judged(folder), {run: parsed_run(run) for run in runs}
+    retrieved = {run: {t: qrels[t].keys() & of.keys() for t, of in parsed[run].items()} for run in runs}
+    begin, found = time.process_time(), []
+    for team in range(int(share)):
+        others = [retrieved[run] for place, run in enumerate(runs) if place % TEAMS != team]
+        left = {topic: set().union(*(of.get(topic, set()) for of in others)) for topic in qrels}
+        part = {topic: {d: g for d, g in qrels[topic].items() if d in left[topic]} for topic in qrels}
+        evaluator = peer.RelevanceEvaluator(part, set(TEN.values()))
+        for run in runs:
+            values = evaluator.evaluate(parsed[run]).values()
+            found += [
+                statistics.fmean(one[name.replace(".", "_")] for one in values) for name in TEN.values()
+            ]
+    print(json.dumps({"repeated": time.process_time() - begin, "score": statistics.fmean(found)}))
+
+
+def judged(folder: str) -> Labels:
+    import pytrec_eval as peer
+
+    with open(Path(folder, "plain.qrels")) as file:
+        found: Labels = peer.parse_qrel(file)
+    return found
+
+
+def parsed_run(run: str) -> Mapping[str, Mapping[str, float]]:
+    import pytrec_eval as peer
+
+    with open(run) as file:
+        found: Mapping[str, Mapping[str, float]] = peer.parse_run(file)
+    return found
+
+
+PROCESSES = (make_track, ours, kinds, sampling, leaving_out)
+
+
+# ------------------------------------------------------------------------------------------ reporting
+
+
+def scaled(found: Outcome, share: int, whole: int) -> float:
+    """CPU seconds of the whole loop: what was repeated for a share of it, as often as the whole asks."""
+    repeated = found.printed["repeated"]
+    return found.cpu + repeated * (whole / share - 1)
+
+
+def report(rows: Iterable[tuple[str, float, float, float | None, str]]) -> None:
+    """(name, CPU seconds, peak megabytes, ratio, aim) of each."""
+    print(f"{'':44}{'CPU s':>9}{'peak MB':>9}{'ratio':>9}  aim")
+    for name, cpu, peak, ratio, aim in rows:
+        shown = "" if ratio is None else f"{ratio:.4f}"
+        print(f"{name:44}{cpu:9.2f}{peak:9.0f}{shown:>9}  {aim}")
+
+
+def report_downsampling(work: Work, rounds: int) -> None:
+    plain, collection = work.folder / "plain.qrels", work.folder / "collection.yaml"
+    runs, audit = work.runs_a, "downsampling"
+    alone, wide = medians(
+        rounds, (ours, (audit, plain, "AP", "", *runs)), (ours, (audit, collection, OVER_ASPECTS, "", *runs))
+    )
+    theirs = run_process(sampling, work.folder, "1", *runs)
+    whole = scaled(theirs, 1, SAMPLES)
+    print(f"\nDownsampling of {len(runs)} runs x 50 topics, {SAMPLES} samples x {len(RATIOS)} ratios")
+    report(
+        [
+            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", whole, theirs.peak, None, ""),
+            ("AP", alone.cpu, alone.peak, alone.cpu / whole, "0.006 of pytrec_eval, 1,500 MB"),
+            (
+                f"10 measures over {len(ASPECTS)} aspects",
+                wide.cpu,
+                wide.peak,
+                wide.cpu / whole,
+                "0.01 of its AP",
+            ),
+            ("", wide.cpu, wide.peak, wide.cpu / alone.cpu, "10 times AP alone"),
+        ]
+    )
+    apart = abs(alone.printed["score"] - theirs.printed["score"])
+    print(f"mean AP over all ratios and runs: {apart:.4f} apart, by other draws")
+
+
+def report_teams(work: Work, rounds: int) -> None:
+    runs = work.runs_a[: 75 * work.runs // 100]
+    print(f"\nLeaving out {TEAMS} teams of {len(runs)} runs x 50 topics, {len(TEN)} measures")
+    if "leave_one_team_out" not in run_process(kinds).printed:
+        print("there is no such audit here")
+        return
+    teams = work.folder / "teams.txt"
+    teams.write_text("".join(f"{run.name} t{place % TEAMS}\n" for place, run in enumerate(runs)))
+    arguments = ("leave_one_team_out", work.folder / "plain.qrels", " ".join(TEN), teams, *runs)
+    [us] = medians(rounds, (ours, arguments))
+    theirs = run_process(leaving_out, work.folder, "2", *runs)
+    whole = scaled(theirs, 2, TEAMS)
+    report(
+        [
+            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", whole, theirs.peak, None, ""),
+            ("leave_one_team_out", us.cpu, us.peak, us.cpu / whole, "0.1, 1,500 MB"),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, once")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
+    parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.process:
+        name, *arguments = options.process
+        next(process for process in PROCESSES if process.__name__ == name)(*arguments)
+        return
+    runs, rounds = (10, 1) if options.quick else (100, 3)
+    work = Work(options.folder / ("quick" if options.quick else "full"), runs, 0)
+    run_process(make_track, work.folder, str(runs))
+    report_downsampling(work, rounds)
+    report_teams(work, rounds)
+
+
+if __name__ == "__main__":
+    main()

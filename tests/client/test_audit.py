@@ -1,0 +1,478 @@
+"""`cupel audit`, through the command line, and in processes that are interrupted and killed."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from cupel_client.cli import cli
+from cupel_measures.audits import KINDS, SETTINGS, Audit
+from cupel_measures.audits.declaring import audit, setting
+from cupel_measures.audits.gathering import Judgments, Seen, gather
+from cupel_measures.audits.reporting import Column, Report, Table
+from cupel_measures.audits.running import parts, result, work
+from cupel_measures.audits.subject import About, Subject
+from cupel_measures.grammar import parse_many
+from cupel_measures.parameters import OneFlag, Whole, Word
+from cupel_measures.reading.qrels import read_qrels
+from cupel_measures.reading.runs import join_run
+
+TOPICS = [f"q{number:02}" for number in range(1, 9)]
+DOCUMENTS = 60
+RUNS = ("ant-a.txt", "ant-b.txt", "bee-a.txt", "bee-b.txt", "cat-a.txt")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with qrels, others, a collection with texts, runs, and one that is no run."""
+    chance = np.random.default_rng(5)
+    grades = chance.integers(0, 3, (len(TOPICS), DOCUMENTS))
+    for name, noise in (("qrels.txt", 0), ("second.txt", 1)):
+        shifted = np.clip(grades - chance.integers(0, 2, grades.shape) * noise, 0, 2)
+        (tmp_path / name).write_text(
+            "".join(
+                f"{topic} 0 d{place} {grade}\n"
+                for topic, row in zip(TOPICS, shifted.tolist(), strict=True)
+                for place, grade in enumerate(row)
+            )
+        )
+    (tmp_path / "quality.txt").write_text("".join(f"{topic} 0 d1 1\n" for topic in TOPICS))
+    (tmp_path / "subtopics.txt").write_text(
+        "".join(f"{topic} s{i} d{i} 1\n" for topic in TOPICS for i in (1, 2))
+    )
+    (tmp_path / "texts.jsonl").write_text(
+        "".join(f'{{"id": "d{place}", "text": "word{place % 7} common"}}\n' for place in range(DOCUMENTS + 5))
+    )
+    (tmp_path / "c.yaml").write_text(
+        "aspects: {relevance: {labels: [0, 1, 2]}, quality: {labels: [0, 1]}}\n"
+        "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}, "
+        "{file: subtopics.txt, layout: subtopics}]\nmeasures: [nDCG@10, AP]\ntexts: texts.jsonl\n"
+    )
+    for merit, name in enumerate(RUNS):
+        (tmp_path / name).write_text("".join(_lines(chance, grades, merit)))
+    (tmp_path / "bad.txt").write_text("q01 Q0 d1 x 9 bad\n")
+    (tmp_path / "none.txt").write_text("".join(f"{topic} 0 d1 0\n" for topic in TOPICS))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _lines(chance: np.random.Generator, grades: Any, merit: int) -> Iterator[str]:
+    """A run that ranks by grade and noise; five documents of each topic are in no qrels."""
+    for topic, row in zip(TOPICS, grades, strict=True):
+        scores = np.append(row, [1] * 5) * merit + chance.normal(size=DOCUMENTS + 5) * 4
+        for rank, document in enumerate(np.argsort(-scores).tolist(), 1):
+            yield f"{topic} Q0 d{document} {rank} {scores[document]:.6f} {merit}\n"
+
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def cupel(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["audit", *arguments], catch_exceptions=False)
+
+
+DOWNSAMPLING = ("downsampling", "qrels.txt", *RUNS, "-m", "AP nDCG@10", "--ratios", "80,40", "--repeats", "4")
+
+
+def data_of(*arguments: str) -> dict[str, Any]:
+    done = cupel(*arguments, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def wrong(*arguments: str) -> str:
+    """What a command says that can't be done; never a traceback."""
+    done = cupel(*arguments)
+    assert done.exit_code == 2
+    assert not done.stdout
+    return " ".join(done.stderr.partition("Error: ")[2].split())
+
+
+class TestResult:
+    def test_it_is_that_of_the_library_on_the_same_files(self) -> None:
+        qrels = read_qrels(Path("qrels.txt"))
+        runs = [(name, Seen(join_run(Path(name), qrels))) for name in RUNS]
+        subject = gather(Judgments("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
+        asked = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
+        found = {trial: one for part in parts(asked, subject) for trial, one in work(asked, subject, 3, part)}
+        expected = result(asked, subject.about, 3, 4, found).as_data()
+        told = data_of(*DOWNSAMPLING, "--seed", "3")
+        provenance = told.pop("provenance")
+        assert told == json.loads(json.dumps(expected))
+        assert set(provenance["runs"]) == set(RUNS)
+
+    def test_seeds_differ(self) -> None:
+        digests = {data_of(*DOWNSAMPLING, "--seed", seed)["digest"] for seed in ("0", "1")}
+        assert len(digests) == 2
+
+    def test_measures_profile_depth_and_aspects_are_as_for_evaluate(self) -> None:
+        about = data_of("downsampling", "c.yaml", *RUNS, "--repeats", "1", "--ratios", "50")["about"]
+        assert (about["measures"], about["depth"]) == (["nDCG@10", "AP"], None)
+        about = data_of(
+            "downsampling", "--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt", *RUNS,
+            "-m", "P@5", "--depth", "7", "--profile", "trec_eval-9", "--repeats", "1", "--ratios", "50",
+        )["about"]  # fmt: skip
+        assert about["aspects"] == ["relevance", "quality"]
+        assert (about["measures"], about["depth"], about["profile"]) == (["P@5"], 7, "trec_eval-9")
+
+    def test_a_parameter_that_is_called_as_an_option_of_all_audits(self) -> None:
+        arguments = ("downsampling", "c.yaml", *RUNS, "--repeats", "1", "--audit-aspect", "quality")
+        assert data_of(*arguments)["parameters"]["aspect"] == "quality"
+        assert "there is no 'style'; there are relevance, quality" in wrong(*arguments[:-1], "style")
+
+    def test_texts_are_joined_where_a_measure_needs_them(self) -> None:
+        told = data_of("downsampling", "c.yaml", *RUNS[:2], "-m", "LMD(depth=3)", "--repeats", "1")
+        assert told["provenance"]["texts"]
+        assert told["report"]["numbers"]["tau(LMD(depth=3))@90"] is not None
+
+
+class TestOutput:
+    def test_a_folder_has_the_report_in_every_form(self) -> None:
+        done = cupel(*DOWNSAMPLING, "--out", "out")
+        told = json.loads(Path("out/report.json").read_text())
+        assert done.exit_code == 0
+        assert "out: " in done.stdout
+        assert all(name in done.stdout for name in ("report.json", "points.csv", "ranks.csv"))
+        assert {**told, "provenance": 0} == {**data_of(*DOWNSAMPLING), "provenance": 0}
+        for table in told["report"]["tables"]:
+            lines = Path(f"out/{table['name']}.csv").read_text().splitlines()
+            assert lines[0] == ",".join(column["name"] for column in table["columns"])
+            assert len(lines) == 1 + len(table["rows"])
+
+    def test_the_page_is_that_of_the_reports(self) -> None:
+        reports = pytest.importorskip("cupel_reports")
+        cupel(*DOWNSAMPLING, "--out", "out")
+        assert Path("out/report.html").read_text() == reports.page(
+            json.loads(Path("out/report.json").read_text())
+        )
+
+    def test_a_terminal_is_told_the_verdict_and_the_points(self) -> None:
+        told = data_of(*DOWNSAMPLING)["report"]
+        lines = cupel(*DOWNSAMPLING).stdout.splitlines()
+        assert lines[: len(told["verdict"])] == told["verdict"]
+        mean = told["numbers"]["tau(AP)@40"]
+        [row] = [line.split() for line in lines if line.split()[:2] == ["AP", "40"]]
+        assert row[3] == f"{mean:.4f}"
+
+    def test_programs_get_the_points(self) -> None:
+        [first, *_] = [
+            json.loads(line) for line in cupel(*DOWNSAMPLING, "--format", "jsonl").stdout.splitlines()
+        ]
+        [head, row, *_] = cupel(*DOWNSAMPLING, "--format", "csv").stdout.splitlines()
+        assert head.split(",") == [*first]
+        assert row.split(",")[:2] == [first["measure"], repr(first["percent"])]
+
+    def test_nothing_is_written_without_a_folder(self, folder: Path) -> None:
+        before = sorted(folder.rglob("*"))
+        cupel(*DOWNSAMPLING)
+        assert sorted(folder.rglob("*")) == before
+
+    def test_a_folder_of_another_request_is_refused(self) -> None:
+        assert cupel(*DOWNSAMPLING, "--out", "out").exit_code == 0
+        assert "out holds another audit (with other seed)" in wrong(
+            *DOWNSAMPLING, "--seed", "9", "--out", "out"
+        )
+        assert "(with other parameters)" in wrong(*DOWNSAMPLING, "--nested", "--out", "out")
+        begun = Path("cat-a.txt").read_text()
+        Path("cat-a.txt").write_text(begun.replace("d1 ", "e1 "))
+        assert "(with other runs)" in wrong(*DOWNSAMPLING, "--out", "out")
+        restarted = cupel(*DOWNSAMPLING, "--out", "out", "--restart")
+        assert restarted.exit_code == 0
+        assert "done already" not in restarted.stderr
+
+    def test_other_folders_and_files_are_left_alone(self) -> None:
+        assert "is no folder of an audit" in wrong(*DOWNSAMPLING, "--out", ".")
+        assert "is no folder of an audit" in wrong(*DOWNSAMPLING, "--restart", "--out", "qrels.txt")
+
+    def test_done_parts_are_not_done_again(self) -> None:
+        cupel(*DOWNSAMPLING, "--out", "out")
+        told = json.loads(Path("out/report.json").read_text())
+        kept = sorted(Path("out/parts").glob("0*.json"))
+        made = [path.stat().st_mtime_ns for path in kept]
+        kept[1].unlink()
+        again = cupel(*DOWNSAMPLING, "--out", "out")
+        assert f"{len(kept) - 1} of {len(kept)} parts are done already" in again.stderr
+        assert json.loads(Path("out/report.json").read_text())["digest"] == told["digest"]
+        times = [path.stat().st_mtime_ns for path in kept]
+        assert [times[place] == made[place] for place in range(len(kept))] == [
+            place != 1 for place in range(len(kept))
+        ]
+
+
+NONSENSE = [
+    (("downsampling", "qrels.txt"), "there is no run to audit"),
+    (("downsampling", "qrels.txt", RUNS[0]), "there is only one: give two or more"),
+    (("downsampling", "none.txt", *RUNS), "no document is judged relevant"),
+    ((*DOWNSAMPLING[:-4], "--ratios", "50,0"), "ratios: expected falling percentages above 0"),
+    ((*DOWNSAMPLING[:-4], "--ratios", "half"), "got half"),
+    ((*DOWNSAMPLING, "--repeats", "0"), "repeats: expected a whole number from 1, got 0"),
+    ((*DOWNSAMPLING, "--repeats", "1e3"), "got 1000.0"),
+    ((*DOWNSAMPLING, "--method", "stratifed"), "did you mean stratified?"),
+    ((*DOWNSAMPLING, "--deph", "3"), "No such option"),
+    ((*DOWNSAMPLING, "--seed", "-1"), "--seed"),
+    ((*DOWNSAMPLING, "-m", "nDCG(aspect=style)@10"), "style"),
+    ((*DOWNSAMPLING, "-m", "alpha_nDCG@10"), "alpha_nDCG@10"),
+    (
+        ("downsampling", "c.yaml", *RUNS, "--team-pattern", "(z)"),
+        "finds no team in ant-a.txt, ant-b.txt, bee-a",
+    ),
+    ((*DOWNSAMPLING, "--team-pattern", "("), "is no regular expression"),
+    ((*DOWNSAMPLING, "--team-pattern", "ant"), "has no group"),
+    ((*DOWNSAMPLING, "--teams", "qrels.txt"), "qrels.txt:1: expected two columns, run and team, found 4"),
+    ((*DOWNSAMPLING, "--teams", "bad.txt", "--team-pattern", "(a)"), "give one of them"),
+    (("downsamplin", "qrels.txt"), "did you mean downsampling?"),
+    (("--format", "csv", *DOWNSAMPLING), "--format stands after the kind"),
+]
+
+
+class TestNonsense:
+    @pytest.mark.parametrize(("arguments", "sentence"), NONSENSE)
+    def test_is_told_in_a_sentence(self, arguments: Sequence[str], sentence: str) -> None:
+        assert sentence in wrong(*arguments)
+
+    def test_all_of_it_at_once(self) -> None:
+        told = wrong(*DOWNSAMPLING, "--ratios", "0", "--repeats", "0", "--method", "best")
+        assert all(f"{name}: expected" in told for name in ("ratios", "repeats", "method"))
+
+    def test_one_topic_and_runs_that_are_alike_are_undefined_and_say_so(self) -> None:
+        Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
+        Path("twin.txt").write_text(Path("ant-a.txt").read_text())
+        told = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
+        assert told["report"]["verdict"] == ["AP: undefined, for the runs can't be told apart."]
+        assert told["report"]["numbers"]["tau(AP)@50"] is None
+        shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
+        assert "undefined: tau of AP with 50 per cent" in shown
+
+    def test_a_run_that_cant_be_read_is_left_out_and_told(self) -> None:
+        done = cupel(*DOWNSAMPLING, "bad.txt", "--format", "json")
+        assert done.exit_code == 1
+        assert "bad.txt:1:11: error run-" in done.stderr
+        assert "bad.txt is refused" in done.stderr
+        assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
+        left = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
+        assert (left.exit_code, left.stdout) == (1, "")
+        assert "nothing is audited: it compares runs, and there is only one" in left.stderr
+
+
+class TestTeams:
+    def test_by_the_names_of_runs(self) -> None:
+        assert data_of(*DOWNSAMPLING)["about"]["teams"] is None
+        teams = data_of(*DOWNSAMPLING, "--team-pattern", "^([a-z]+)-")["about"]["teams"]
+        assert teams == ["ant", "ant", "bee", "bee", "cat"]
+
+    def test_by_a_file(self) -> None:
+        Path("teams.txt").write_text(
+            "# run team\n" + "".join(f"{name}\t{name[-5]}\n" for name in (*RUNS, "x-x.txt"))
+        )
+        assert data_of(*DOWNSAMPLING, "--teams", "teams.txt")["about"]["teams"] == ["a", "b", "a", "b", "a"]
+
+    def test_a_file_that_lacks_runs_or_says_two_things_of_one(self) -> None:
+        Path("teams.txt").write_text("ant-a.txt x\nant-b x\n")
+        told = wrong(*DOWNSAMPLING, "--teams", "teams.txt")
+        assert "teams.txt gives no team to ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in told
+        Path("teams.txt").write_text("ant-a.txt x\nant-a.txt y\n")
+        assert "teams.txt:2: ant-a.txt has another team already" in wrong(
+            *DOWNSAMPLING, "--teams", "teams.txt"
+        )
+        Path("teams.txt").write_bytes(b"\xff\xfe\x00")
+        assert "no text in UTF-8" in wrong(*DOWNSAMPLING, "--teams", "teams.txt")
+
+
+# --------------------------------------------------------------------------------------- other kinds
+
+
+class Probe(Audit):
+    """Tells what it is given.
+
+    seen = runs * topics
+    """
+
+    depth: Annotated[int, Whole("a whole number from 1")] = setting(3, "how deep runs are looked at")
+    fine: OneFlag = setting(True, "be fine")
+    words: Annotated[str, Word("a name")] | None = setting(None, "some name")
+
+    texts = True
+
+    def top(self) -> int:
+        return self.depth
+
+    def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+        assert subject.tops is not None
+        assert subject.content is not None
+        for _ in trials:
+            yield {
+                "depth": subject.tops.depth,
+                "unjudged": int((subject.tops.pooled < 0).sum()),
+                "texts": len(subject.content.document),
+                "other": None if subject.other is None else float(subject.other.means["AP"][0]),
+            }
+
+    def report(self, about: About, found: Mapping[int, Any]) -> Report:
+        rows = tuple((name, value) for name, value in found[0].items())
+        columns = (Column("what", "what"), Column("value", "value"))
+        return Report(("It is so.",), dict(rows), (Table("points", "What is seen", columns, rows),))
+
+
+@pytest.fixture(scope="class")
+def probe() -> Iterator[None]:
+    """A kind that is declared while the tests of a class run."""
+    audit("probe", title="A probe", answers="What is there?", source="this test")(Probe)
+    yield
+    del KINDS["probe"], SETTINGS["probe"]
+
+
+@pytest.mark.usefixtures("probe")
+class TestNewKinds:
+    def test_get_what_they_need(self) -> None:
+        told = data_of("probe", "c.yaml", *RUNS, "-m", "AP", "--audit-depth", "4", "--other", "second.txt")
+        numbers = told["report"]["numbers"]
+        assert numbers["depth"] == 4
+        assert numbers["unjudged"] > 0
+        assert numbers["texts"] == len(RUNS) * len(TOPICS) * (DOCUMENTS + 5)
+        scored = CliRunner().invoke(cli, ["evaluate", "second.txt", RUNS[0], "-m", "AP", "--format", "jsonl"])
+        assert math.isclose(numbers["other"], json.loads(scored.stdout)["value"], abs_tol=1e-12)
+        assert told["about"]["other"] == "second.txt"
+
+    def test_have_options_of_their_own(self) -> None:
+        assert data_of("probe", "c.yaml", *RUNS)["parameters"] == {"depth": 3, "fine": True, "words": None}
+        told = data_of("probe", "c.yaml", *RUNS, "--no-fine", "--words", "two words", "--depth", "9")
+        assert told["parameters"] == {"depth": 3, "fine": False, "words": "two words"}
+        assert told["about"]["depth"] == 9
+
+    def test_are_listed_and_explained(self) -> None:
+        assert "What is there?" in cupel("--help").stdout
+        page = cupel("probe", "--help").stdout
+        assert "\n  seen = runs * topics\n" in page
+        assert "--audit-depth" in page
+        assert "probe" in cupel().stdout
+        assert "## probe" in cupel("--format", "markdown").stdout
+
+
+class TestPages:
+    @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+    def test_help_has_the_question_every_parameter_and_an_example(self, kind: type[Audit]) -> None:
+        page = " ".join(cupel(kind.name, "--help").stdout.split())
+        assert kind.answers in page
+        assert f"cupel audit {kind.name}" in page
+        assert " ".join(kind.source.split()) in page
+        for name, one in SETTINGS[kind.name].items():
+            assert " ".join(one.about.split()) in page, name
+            written = name.replace("_", "-")
+            assert any(f"--{begin}{written}" in page for begin in ("", "no-", "audit-", "no-audit-")), name
+
+    def test_lists_are_complete(self) -> None:
+        assert [one["name"] for one in json.loads(cupel("--format", "json").stdout)] == [*KINDS]
+        assert [json.loads(line)["name"] for line in cupel("--format", "jsonl").stdout.splitlines()] == [
+            *KINDS
+        ]
+        assert len(cupel("--format", "csv").stdout.splitlines()) > len(KINDS)
+        assert all(kind.answers in " ".join(cupel("--help").stdout.split()) for kind in KINDS.values())
+
+    def test_the_reference_page_is_what_the_kinds_declare(self, root: Path) -> None:
+        made = cupel("--format", "markdown").stdout
+        committed = (root / "libs/measures/AUDITS.md").read_text()
+        assert committed == made, "run: cupel audit --format markdown > libs/measures/AUDITS.md"
+
+
+# ---------------------------------------------------------------------------------------- processes
+
+LONG = (
+    "downsampling",
+    "qrels.txt",
+    *RUNS,
+    "-m",
+    "AP",
+    "--ratios",
+    "80,40",
+    "--repeats",
+    "800",
+    "--seed",
+    "7",
+)
+COMMAND = "from cupel_client.cli import main; main()"
+
+
+@pytest.fixture
+def environment(root: Path) -> dict[str, str]:
+    paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
+    return {**os.environ, "PYTHONPATH": paths}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", COMMAND, "audit", *arguments]
+
+
+def finished(environment: Mapping[str, str], *arguments: str) -> tuple[str, str]:
+    """The digest of a command that is left in peace, and what it said."""
+    done = subprocess.run(
+        command(*arguments), env=environment, capture_output=True, text=True, timeout=120, check=True
+    )
+    folder = Path(arguments[arguments.index("--out") + 1])
+    return json.loads((folder / "report.json").read_text())["digest"], done.stderr
+
+
+def workers_of(process: int) -> list[int]:
+    """The processes that another one started, by their numbers."""
+    text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def lives(process: int) -> bool:
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def until(condition: Any) -> None:
+    """Wait for what has to come; a minute without it is a failure."""
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("it did not come")
+
+
+def test_any_number_of_processes_and_any_interruption_give_the_same(environment: dict[str, str]) -> None:
+    expected, _ = finished(environment, *LONG, "--jobs", "1", "--out", "calm")
+    told = {}
+    for ending, jobs in ((signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "2")):
+        out = Path(f"{ending.name}-{jobs}")
+        arguments = (*LONG, "--jobs", jobs, "--out", str(out))
+        with subprocess.Popen(
+            command(*arguments), env=environment, stderr=subprocess.PIPE, text=True
+        ) as process:
+            until(lambda out=out: [*out.glob("parts/0*.json")])
+            workers = workers_of(process.pid)
+            process.send_signal(ending)
+            _, told[out.name] = process.communicate(timeout=60)
+        assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[ending]
+        until(lambda workers=workers: not any(map(lives, workers)))
+        assert not (out / "report.json").exists()
+        digest, said = finished(environment, *arguments)
+        assert digest == expected
+        assert "of 8 parts are done already" in said
+    assert "interrupted: the same command goes on from what SIGINT-2 keeps" in told["SIGINT-2"]
+    assert "Traceback" not in "".join(told.values())
+
+
+def test_a_killed_worker_is_told_and_its_parts_are_done_by_the_next_command(
+    environment: dict[str, str],
+) -> None:
+    arguments = (*LONG, "--jobs", "2", "--out", "out")
+    with subprocess.Popen(command(*arguments), env=environment, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: [*Path("out").glob("parts/0*.json")])
+        os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "not finished, as a process was killed (short of memory?): the same command goes on" in said
+    assert finished(environment, *arguments)[0] == finished(environment, *LONG, "--out", "calm")[0]
