@@ -82,11 +82,11 @@ class UnlabelledSystems(Audit):
             yield self._trial(subject, pools, order, number)
 
     def _trial(self, subject: Subject, pools: Pools, order: Ints, number: Sequence[int]) -> list[Any]:
-        evaluator, full, found = subject.evaluator, subject.means, []
+        full, found = subject.means, []
         brought = pools.best <= self.depth
-        for gone in number:
-            kept = pools.mask(pools.judged & brought[order[gone:]].any(axis=0))
-            evaluator = evaluator.keeping(kept)
+        samples = [pools.mask(pools.judged & brought[order[gone:]].any(axis=0)) for gone in number]
+        evaluators = subject.evaluator.along(samples)
+        for gone, kept, evaluator in zip(number, samples, evaluators, strict=True):
             means = subject.means_under(evaluator)
             orders, out = against(full, means), np.sort(order[:gone])
             if self.systems == "removed":
