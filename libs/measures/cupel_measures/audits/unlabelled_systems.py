@@ -161,6 +161,6 @@ def _unfair(about: About, bias: Table) -> Iterator[str]:
         if percent == middle:
             yield (
                 f"{measure}: with {percent:g} per cent of the runs unlabelled, the mean score of these "
-                f"changes by {-float(out or 0):+.4f}, that of the others by {-float(left or 0):+.4f}: "
+                f"changes by {0 - float(out or 0):+.4f}, that of the others by {0 - float(left or 0):+.4f}: "
                 f"a disadvantage of {bias_there:.4f}."
             )
