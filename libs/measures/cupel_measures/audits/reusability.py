@@ -10,21 +10,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Annotated, Any
+from typing import Any
 
 from cupel_measures.audits.curves import MEASURE
 from cupel_measures.audits.declaring import Audit, setting
 from cupel_measures.audits.orders import STRONG, TAU, ranks
-from cupel_measures.audits.pools import Pools, held, mean_of, pool_depth, unjudged
+from cupel_measures.audits.pools import Depth, Depths, Pools, held, mean_of, pool_depth, unjudged
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.comparing.correlation import tau_b
-from cupel_measures.parameters import Numbers, Whole
 from cupel_measures.pool import Mask
-
-DEPTH = Whole("a depth: a whole number from 1")
-Depth = Annotated[int, DEPTH]
-Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", DEPTH)]
 
 Left = Sequence[tuple[str, Any]]
 """Who was left out, by name, and the result of that trial."""

@@ -11,8 +11,7 @@ from cupel_measures.audits import curves
 from cupel_measures.audits.declaring import Audit, audit, setting
 from cupel_measures.audits.downsampling import Repeats
 from cupel_measures.audits.orders import against
-from cupel_measures.audits.pool_depth import Depth
-from cupel_measures.audits.pools import Pools
+from cupel_measures.audits.pools import Depth, Pools
 from cupel_measures.audits.reporting import Column, Plot, Report, Table
 from cupel_measures.audits.sampling import shares
 from cupel_measures.audits.subject import About, Subject
