@@ -1,7 +1,7 @@
 """Scoring: measures over joined rows, per topic, and their aggregates over topics."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +25,8 @@ SCORING_VERSION = 1
 PART = 1 << 17
 """Hits that are scored at once: what measures derive from them then stays in a processor's cache."""
 
+CHAIN = 5
+"""Nested samples that are made one of the other; a longer chain would keep what all of them have derived."""
 
 MOST_DIGITS = 2000
 """Exact aggregates with longer denominators take too long to be made, and to be read, with every score."""
@@ -81,6 +83,13 @@ class Evaluator:
         fewer.qrels = self.qrels.keeping(kept, aspect)
         fewer._views = [view.under(fewer.qrels) for view in self._views]
         return fewer
+
+    def along(self, samples: Iterable[Mask], aspect: str | None = None) -> Iterator["Evaluator"]:
+        """`keeping` each of nested samples, the largest first; memory stays that of CHAIN of them."""
+        fewer = self
+        for number, kept in enumerate(samples):
+            fewer = (fewer if number % CHAIN else self).keeping(kept, aspect)
+            yield fewer
 
     def evaluate(self, measures: Sequence[Measure]) -> Scores:
         """Every row by each measure; raises MeasureError as the function of the same name."""

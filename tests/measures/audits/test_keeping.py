@@ -121,3 +121,17 @@ def test_a_part_without_labels_of_aspects_still_has_these_measures() -> None:
 def test_a_collection_judged_by_subtopic_only_stays_one() -> None:
     qrels = diverse({"1": {"a": {"x": 1}, "b": {"x": 1}}})
     assert qrels.keeping(np.array([True, False])).only_by_subtopic
+
+
+def test_a_long_row_of_nested_samples_is_each_of_them() -> None:
+    chance = np.random.default_rng(4)
+    names = [f"d{number:02}" for number in range(30)]
+    qrels = qrels_of({f"{t}": {name: int(chance.integers(3)) for name in names} for t in range(3)})
+    run = {f"{t}": {name: float(chance.random()) for name in names} for t in range(3)}
+    place = chance.permutation(len(qrels.documents))
+    samples = [place < size for size in range(84, 0, -7)]
+    measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5")]
+    whole = Evaluator(qrels, joined_of(run, qrels))
+    for kept, evaluator in zip(samples, whole.along(samples), strict=True):
+        anew = Evaluator(fresh(qrels.keeping(kept)), joined_of(run, qrels))
+        assert bits(evaluator, measures) == bits(anew, measures)

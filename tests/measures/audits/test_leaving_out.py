@@ -160,6 +160,30 @@ def test_nonsense_is_told_in_sentences() -> None:
     assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
 
 
+def test_one_topic_is_a_warning() -> None:
+    single = qrels_of({"1": JUDGED["1"]})
+    report = audited("leave_one_run_out", subject_of(single, RUNS, "AP", top=3), TWO)
+    assert report.warnings[0].startswith("There is one topic only")
+
+
+def test_who_falls_far_is_told_in_words() -> None:
+    """Each of 4 runs has relevant documents of its own, and falls from wherever it is to the last place."""
+    names = "abcdefgh"
+    qrels = qrels_of({f"{t}": {f"{d}{t}": 1 for d in names} for t in range(3)})
+    runs = lists(
+        {
+            f"r{n}": {f"{t}": [f"{d}{t}" for d in names[2 * n : 2 * n + 2]][: 2 - (t < n)] for t in range(3)}
+            for n in range(4)
+        }
+    )
+    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2", top=2), {"depth": 2, "depths": [2]})
+    assert report.verdict[1].startswith(
+        "P@2: unfair to runs from outside the pool. Of 4 places they would lose"
+    )
+    assert report.numbers["worst_rank_loss(P@2)"] == 3
+    assert report.numbers["unjudged_outside@2"] == 1
+
+
 def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
     runs = {"one": RUNS["one"], "two": RUNS["one"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP", top=3), TWO)

@@ -141,6 +141,13 @@ def test_pools_of_each_depth_by_hand() -> None:
     assert trial["kept"] == 3
 
 
+def test_depths_end_where_the_runs_do() -> None:
+    subject = subject_of(QRELS, RUNS, "AP", top=10**12)
+    report = audited("pool_depth", subject, {"deepest": 10**12})
+    assert [row[0] for row in report.table("pools").rows] == [1, 2, 3, 4]
+    assert report.numbers["pool@4"] == 1
+
+
 def test_judged_documents_of_no_run_are_told() -> None:
     qrels, runs = board()
     report = audited("pool_depth", subject_of(qrels, runs, "AP", top=5), {"deepest": 5})

@@ -155,6 +155,13 @@ def test_runs_without_any_document_have_no_share() -> None:
     assert report.numbers["unjudged@2"] == 0.25
 
 
+def test_runs_of_other_topics_have_nothing_to_judge() -> None:
+    runs = lists({"one": {"9": ["a"]}, "two": {"9": ["b"]}})
+    report = audited("unjudged", subject_of(QRELS, runs, "P@2", top=3), FEW)
+    assert report.verdict == ("No run has a document of these topics.",)
+    assert report.numbers["unjudged@2"] is None
+
+
 def test_one_run_has_no_order() -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
     assert any("only one: give two or more" in sentence for sentence in problems("unjudged", one))

@@ -78,14 +78,16 @@ class Downsampling(Audit):
 
     def _trial(self, subject: Subject, judged: Judged, seed: int, trial: int) -> list[Any]:
         """What becomes of the order at each ratio, and how many judged documents were kept."""
-        chance, evaluator, found = self.generator(seed, trial), subject.evaluator, []
+        chance, whole, found = self.generator(seed, trial), subject.evaluator, []
         if self.method == "stratified":
-            samples = sampling.stratified(chance, judged, self.ratios)
+            samples = list(sampling.stratified(chance, judged, self.ratios))
         else:
-            samples = sampling.uniform(chance, judged, self.ratios, nested=self.nested)
-        nested = self.nested or self.method == "stratified"
-        for kept in samples:
-            evaluator = (evaluator if nested else subject.evaluator).keeping(kept, self.aspect)
+            samples = list(sampling.uniform(chance, judged, self.ratios, nested=self.nested))
+        if self.nested or self.method == "stratified":
+            evaluators = whole.along(samples, self.aspect)
+        else:
+            evaluators = (whole.keeping(kept, self.aspect) for kept in samples)
+        for kept, evaluator in zip(samples, evaluators, strict=True):
             means = subject.means_under(evaluator)
             top = {"tau_ap": weighed(subject.means, means)} if self.tau_ap else {}
             found.append({"kept": int(kept.sum()), "orders": against(subject.means, means), **top})

@@ -146,7 +146,8 @@ def _first(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int) -> Rank
 
 
 def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
-    """The first documents of all runs, numbered topic by topic by their ids."""
+    """The first documents of all runs, numbered topic by topic by their ids; no deeper than any run goes."""
+    depth = min(depth, max((int(np.diff(one.offsets).max(initial=0)) for one in firsts), default=0))
     by_run = [one.documents.to_list() for one in firsts]
     ranked = np.full((len(firsts), len(qrels.topics), depth), -1, dtype=np.int32)
     ids: list[bytes] = []

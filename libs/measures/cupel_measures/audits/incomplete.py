@@ -52,10 +52,9 @@ class Incomplete(Audit):
     def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         judged = halves(subject)
         for trial in trials:
-            samples = sampling.stratified(self.generator(seed, trial), judged, self.percents)
-            evaluator, found = subject.evaluator, []
-            for kept in samples:
-                evaluator = evaluator.keeping(kept)
+            samples = list(sampling.stratified(self.generator(seed, trial), judged, self.percents))
+            found = []
+            for kept, evaluator in zip(samples, subject.evaluator.along(samples), strict=True):
                 means = subject.means_under(evaluator)
                 found.append({"kept": int(kept.sum()), "orders": against(subject.means, means)})
             yield found

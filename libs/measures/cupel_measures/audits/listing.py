@@ -146,13 +146,15 @@ def _verdict(
                 f"at worst ({worst[0]})."
             )
     missing, turning = (sum(one[name] for one in found.values()) for name in ("missing", "turning"))
-    if not missing:
+    if all(row[2] is None for row in shares.rows):
+        yield "No run has a document of these topics."
+    elif not missing:
         yield f"Nothing is left to judge among the first {depth} documents of any run."
-        return
-    yield (
-        f"{missing} unjudged documents stand among the first {depth} of some run; {turning} of those tried "
-        "could each alone turn round the order of two runs."
-    )
+    else:
+        yield (
+            f"{missing} unjudged documents stand among the first {depth} of some run; {turning} of those "
+            "tried could each alone turn round the order of two runs."
+        )
     if listed and total:
         share = math.fsum(one["influence"] for _, one in listed) / total
         topic, first = listed[0]

@@ -3,18 +3,17 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from itertools import takewhile
+from typing import Any
 
 from cupel_measures.audits import curves
 from cupel_measures.audits.declaring import Audit, audit, setting
 from cupel_measures.audits.orders import STRONG, against
-from cupel_measures.audits.pools import Pools
+from cupel_measures.audits.pools import Depth, Pools, held, tops_of
 from cupel_measures.audits.reporting import Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.model import Ints
-from cupel_measures.parameters import Whole
 
-Depth = Annotated[int, Whole("a depth: a whole number from 1")]
 DEPTH = Column("depth", "pool depth", "how many first documents of each run")
 AXIS = curves.Axis(DEPTH, "a pool of depth {:g}", falling=True)
 READING = (
@@ -51,8 +50,8 @@ class PoolDepth(Audit):
         return self.deepest
 
     def trials(self, subject: Subject) -> int:
-        """One for each depth, from 1."""
-        return self.deepest
+        """One for each depth, from 1, as far as some run goes."""
+        return min(self.deepest, held(tops_of(subject)))
 
     def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         pools = Pools.of(subject)
@@ -60,10 +59,12 @@ class PoolDepth(Audit):
             yield self._trial(subject, pools, trial + 1)
 
     def _trial(self, subject: Subject, pools: Pools, depth: int) -> dict[str, Any]:
-        pool, whole = pools.pooled(depth), pools.pooled(self.deepest)
+        deepest = self.trials(subject)
+        pool, whole = pools.pooled(depth), pools.pooled(deepest)
         kept = pools.mask(pool & pools.judged)
         means = subject.means_under(subject.evaluator.keeping(kept))
         return {
+            "deepest": deepest,
             "kept": int(kept.sum()),
             "documents": int(pool.sum()),
             "share": _share(pools.by_topic(pool), pools.by_topic(whole)),
@@ -75,13 +76,14 @@ class PoolDepth(Audit):
         depths = [trial + 1 for trial in found]
         report = curves.report(about, AXIS, depths, [list(found.values())], READING)
         pools = _pools(depths, list(found.values()))
+        deepest = next(iter(found.values()))["deepest"]
         return replace(
             report,
-            verdict=(*report.verdict, *_cost(report, pools, self.deepest)),
+            verdict=(*report.verdict, *_cost(report, pools, deepest)),
             numbers={**report.numbers, **_numbers(pools)},
             tables=(*report.tables, pools),
             plots=(*report.plots, *PLOTS),
-            warnings=tuple(_outside(about, found.get(self.deepest - 1), self.deepest)),
+            warnings=tuple(_outside(about, found.get(deepest - 1), deepest)),
         )
 
 
@@ -130,16 +132,16 @@ def _numbers(pools: Table) -> dict[str, Any]:
 
 
 def _cost(report: Report, pools: Table, deepest: int) -> Iterator[str]:
-    """What the least depth takes and finds at which every measure keeps the order."""
+    """What the least depth takes and finds down to which every measure keeps the order."""
     taus: dict[Any, list[Any]] = {}
-    for row in report.table("points").rows:
+    for row in report.table("points").rows:  # the deepest first
         taus.setdefault(row[1], []).append(row[3])
-    holding = [depth for depth, found in taus.items() if all(t is not None and t >= STRONG for t in found)]
+    holding = list(takewhile(lambda depth: all(t is not None and t >= STRONG for t in taus[depth]), taus))
     for depth, _, _, share, relevant in pools.rows:
         if depth == min(holding, default=None) and share is not None and relevant is not None:
             yield (
-                f"Depth {depth}, the least at which every order holds, is {share:.0%} of the documents of "
-                f"depth {deepest}, and finds {relevant:.0%} of their relevant ones."
+                f"Depth {depth}, the least down to which every order holds, is {share:.0%} of the documents "
+                f"of depth {deepest}, and finds {relevant:.0%} of their relevant ones."
             )
 
 

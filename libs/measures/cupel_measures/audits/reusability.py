@@ -10,21 +10,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Annotated, Any
+from typing import Any
 
 from cupel_measures.audits.curves import MEASURE
 from cupel_measures.audits.declaring import Audit, setting
 from cupel_measures.audits.orders import STRONG, TAU, ranks
-from cupel_measures.audits.pools import Pools, held, mean_of, pool_depth, unjudged
+from cupel_measures.audits.pools import Depth, Depths, Pools, held, mean_of, pool_depth, unjudged
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.comparing.correlation import tau_b
-from cupel_measures.parameters import Numbers, Whole
 from cupel_measures.pool import Mask
-
-DEPTH = Whole("a depth: a whole number from 1")
-Depth = Annotated[int, DEPTH]
-Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", DEPTH)]
 
 Left = Sequence[tuple[str, Any]]
 """Who was left out, by name, and the result of that trial."""
@@ -113,10 +108,12 @@ def report(about: About, names: Sequence[str], found: Mapping[int, Any], depth: 
         undefined=tuple(
             f"tau of {row[0]}: all runs score the same" for row in summary.rows if row[1] is None
         ),
+        warnings=(ONE_TOPIC,) if len(about.topics) == 1 else (),
     )
 
 
 LEFT, RUN = Column("left", "left out"), Column("run", "run")
+ONE_TOPIC = "There is one topic only: how runs fare on it says little about the collection."
 STAGES = ("in the pool", "left out")
 
 
@@ -272,7 +269,8 @@ def _word(runs: int, row: Mapping[str, Any]) -> str:
     tolerable = max(1.0, FAIR * runs)
     if row["worst"] <= tolerable and row["least"] >= STRONG:
         return "fair"
-    return "fair as a rule, with exceptions," if row["places"] <= tolerable / 2 else "unfair"
+    as_a_rule = row["places"] <= tolerable / 2 and row["tau"] >= STRONG
+    return "fair as a rule, with exceptions," if as_a_rule else "unfair"
 
 
 def _strangers(missing: Table) -> Iterator[str]:
@@ -325,8 +323,8 @@ PLOTS = (
 )
 READING = (
     f"Called fair here: nobody loses more than {FAIR:.0%} of the places (or one place), and tau stays at "
-    f"least {STRONG}. Fair with exceptions: the mean loss is at most half as much. The words are ours, "
-    "the numbers beside them tell more.",
+    f"least {STRONG}. Fair as a rule: the mean loss is at most half as much, and tau so high on average. "
+    "The words are ours, the numbers beside them tell more.",
     "Who is left out is like those who made the pool. A new kind of system may find relevant documents that "
     "none of them did, and would suffer more: the result is a lower bound of the harm.",
     "A score can rise when judgments are lost: recall bases and ideal rankings shrink with them.",

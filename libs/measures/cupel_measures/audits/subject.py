@@ -76,8 +76,9 @@ class Subject:
     """Judgments and the runs that are audited under them.
 
     joined: all runs, in the order of `about.runs`, a row per run and topic. tops: where the audit asks for
-    it, at least so deep as it does. content: the texts of the same rows, where there are any. other: the
-    judgments that these are compared with, of the same topics, and the same runs joined with them.
+    it, at least so deep as it does, or as the runs go. content: the texts of the same rows, where there are
+    any. other: the judgments that these are compared with, of the same topics, and the same runs joined with
+    them.
     """
 
     about: About

@@ -10,9 +10,8 @@ import numpy as np
 from cupel_measures.audits import listing
 from cupel_measures.audits.declaring import Audit, audit, setting
 from cupel_measures.audits.judging import if_judged
-from cupel_measures.audits.pools import in_tops, tops_of, unjudged
+from cupel_measures.audits.pools import Depth, Depths, in_tops, tops_of, unjudged
 from cupel_measures.audits.reporting import Report
-from cupel_measures.audits.reusability import Depth, Depths
 from cupel_measures.audits.subject import DECIMALS, About, Subject
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Ints

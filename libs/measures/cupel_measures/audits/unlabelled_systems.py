@@ -11,8 +11,7 @@ from cupel_measures.audits import curves
 from cupel_measures.audits.declaring import Audit, audit, setting
 from cupel_measures.audits.downsampling import Repeats
 from cupel_measures.audits.orders import against
-from cupel_measures.audits.pool_depth import Depth
-from cupel_measures.audits.pools import Pools
+from cupel_measures.audits.pools import Depth, Pools
 from cupel_measures.audits.reporting import Column, Plot, Report, Table
 from cupel_measures.audits.sampling import shares
 from cupel_measures.audits.subject import About, Subject
@@ -82,11 +81,11 @@ class UnlabelledSystems(Audit):
             yield self._trial(subject, pools, order, number)
 
     def _trial(self, subject: Subject, pools: Pools, order: Ints, number: Sequence[int]) -> list[Any]:
-        evaluator, full, found = subject.evaluator, subject.means, []
+        full, found = subject.means, []
         brought = pools.best <= self.depth
-        for gone in number:
-            kept = pools.mask(pools.judged & brought[order[gone:]].any(axis=0))
-            evaluator = evaluator.keeping(kept)
+        samples = [pools.mask(pools.judged & brought[order[gone:]].any(axis=0)) for gone in number]
+        evaluators = subject.evaluator.along(samples)
+        for gone, kept, evaluator in zip(number, samples, evaluators, strict=True):
             means = subject.means_under(evaluator)
             orders, out = against(full, means), np.sort(order[:gone])
             if self.systems == "removed":
@@ -161,6 +160,6 @@ def _unfair(about: About, bias: Table) -> Iterator[str]:
         if percent == middle:
             yield (
                 f"{measure}: with {percent:g} per cent of the runs unlabelled, the mean score of these "
-                f"changes by {-float(out or 0):+.4f}, that of the others by {-float(left or 0):+.4f}: "
+                f"changes by {0 - float(out or 0):+.4f}, that of the others by {0 - float(left or 0):+.4f}: "
                 f"a disadvantage of {bias_there:.4f}."
             )
