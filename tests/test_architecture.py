@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 MAY_IMPORT = {
     "cupel_measures": set(),
+    "cupel_reports": {"cupel_measures"},
     "cupel_backend": {"cupel_measures"},
-    "cupel_client": {"cupel_measures"},
-    "cupel_gateway": {"cupel_backend", "cupel_measures"},
+    "cupel_client": {"cupel_measures", "cupel_reports"},
+    "cupel_gateway": {"cupel_backend", "cupel_measures", "cupel_reports"},
     "cupel_worker": {"cupel_backend", "cupel_measures"},
     "cupel_standalone": {
         "cupel_measures",
@@ -28,7 +29,7 @@ MAY_IMPORT = {
 }
 """Arrows point down only; standalone alone puts services together."""
 
-ONE_FILE = [{"boto3", "botocore"}, {"celery", "kombu"}, {"prometheus_client"}]
+ONE_FILE = [{"boto3", "botocore"}, {"celery", "kombu"}, {"prometheus_client"}, {"vl_convert"}]
 """Outside libraries that are spoken to in one file each."""
 
 PACKAGES_OF = {
@@ -39,6 +40,8 @@ PACKAGES_OF = {
     "uvicorn": {"cupel_gateway", "cupel_standalone"},
     "httpx": {"cupel_client", "cupel_standalone"},
     "click": {"cupel_client", "cupel_backend", "cupel_standalone"},
+    "altair": {"cupel_reports"},
+    "jinja2": {"cupel_reports"},
     "rich": {"cupel_client", "cupel_standalone"},
     "multiprocessing": {"cupel_client", "cupel_backend", "cupel_worker"},
 }

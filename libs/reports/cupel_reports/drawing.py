@@ -1,0 +1,67 @@
+"""The door to vl-convert: specifications as static pictures, and Vega as a script that makes them alive."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from xml.etree import ElementTree
+
+import altair
+import vl_convert
+
+SVG = "http://www.w3.org/2000/svg"
+VERSION = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The Vega-Lite that Altair writes."""
+
+_ATTRIBUTES = {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height"}
+_TOO_FINE = re.compile(r"(\.\d\d)\d+")
+_NAMED = re.compile(r"url\(#([^)]*)\)")
+
+
+def svg(spec: Mapping[str, Any], name: str, title: str, description: str) -> str:
+    """A picture for the page, as SVG with a text alternative. name: begins its ids, unique in a page."""
+    still = {**spec, "layer": [layer for layer in spec["layer"] if layer.get("name") != "touch"]}
+    ElementTree.register_namespace("", SVG)
+    root = ElementTree.fromstring(vl_convert.vegalite_to_svg(still, vl_version=VERSION))
+    _rename(root, name)
+    for element in root.iter():
+        _lighten(element)
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{name}-title {name}-desc")
+    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
+        child = ElementTree.Element(f"{{{SVG}}}{tag}", {"id": f"{name}-{tag}"})
+        child.text = text
+        root.insert(place, child)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+@cache
+def script() -> str:
+    """What makes the plots of a page alive: Vega with its licences, and templates/page.js."""
+    ours = files("cupel_reports") / "templates"
+    notice, snippet = (ours / "notice.txt").read_text(), (ours / "page.js").read_text()
+    bundle = vl_convert.javascript_bundle(snippet, vl_version=VERSION)
+    return f"/*!\n{notice}*/\n{bundle}".replace("</script", "<\\/script")
+
+
+def _rename(root: ElementTree.Element, name: str) -> None:
+    """Vega counts ids through the life of a process: the same picture must have the same ones."""
+    known = {
+        one: f"{name}-{place}" for place, one in enumerate(filter(None, (e.get("id") for e in root.iter())))
+    }
+    for element in root.iter():
+        if (own := element.get("id")) is not None:
+            element.set("id", known[own])
+        for attribute, value in element.items():
+            if "url(#" in value:
+                element.set(attribute, _NAMED.sub(lambda found: f"url(#{known[found[1]]})", value))
+
+
+def _lighten(element: ElementTree.Element) -> None:
+    """Without what a picture with a text alternative does not need, in hundredths of a pixel."""
+    for attribute in [*element.keys()]:
+        if attribute == "class" or attribute.startswith("aria-") or attribute == "role":
+            del element.attrib[attribute]
+        elif attribute in _ATTRIBUTES:
+            element.set(attribute, _TOO_FINE.sub(r"\1", element.get(attribute, "")))

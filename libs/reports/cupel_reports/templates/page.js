@@ -1,0 +1,133 @@
+// Makes the plots of a page alive: they fit the window, say what is under the mouse, and let one series stand out.
+// What the page shows without it stays for print, and wherever something here fails.
+
+const tip = document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip", hidden: true }));
+
+function digits(value) {
+  if (value === null || value === undefined) return "–";
+  if (typeof value !== "number") return String(value);
+  return (Number.isInteger(value) ? String(value) : value.toFixed(4)).replace("-", "−");
+}
+
+function tell(event, datum, titles) {
+  const lines = titles.filter(([name]) => name in datum).map(([name, title]) => {
+    const line = document.createElement("div");
+    const value = Object.assign(document.createElement("bdi"), { textContent: digits(datum[name]) });
+    line.append(Object.assign(document.createElement("span"), { textContent: title + " " }), value);
+    return line;
+  });
+  tip.replaceChildren(...lines);
+  tip.hidden = false;
+  const left = Math.min(event.clientX + 14, document.documentElement.clientWidth - tip.offsetWidth - 8);
+  const above = event.clientY - tip.offsetHeight - 12;
+  tip.style.left = Math.max(8, left) + "px";
+  tip.style.top = (above > 8 ? above : event.clientY + 18) + "px";
+}
+
+function hush() {
+  tip.hidden = true;
+}
+
+class Plot {
+  constructor(figure) {
+    this.titles = JSON.parse(figure.querySelector(".titles").textContent);
+    this.keys = [...figure.querySelectorAll(".key")];
+    this.views = [];
+    this.pinned = null;
+    this.keys.forEach((key) => this.press(key));
+    figure.querySelectorAll(".panel").forEach((panel) => seen.observe(Object.assign(panel, { plot: this })));
+  }
+
+  press(key) {
+    key.setAttribute("role", "button");
+    key.setAttribute("aria-pressed", "false");
+    key.tabIndex = 0;
+    const pin = () => {
+      this.pinned = this.pinned === key.dataset.series ? null : key.dataset.series;
+      this.focus(this.pinned);
+    };
+    key.addEventListener("click", pin);
+    key.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      pin();
+    });
+    key.addEventListener("pointerenter", () => this.focus(key.dataset.series));
+    key.addEventListener("pointerleave", () => this.focus(this.pinned));
+  }
+
+  focus(series) {
+    this.views.forEach((view) => view.signal("focus", series).runAsync());
+    this.keys.forEach((key) => {
+      key.setAttribute("aria-pressed", String(this.pinned === key.dataset.series));
+      key.classList.toggle("faint", series !== null && series !== key.dataset.series);
+    });
+  }
+
+  async enliven(panel) {
+    const spec = JSON.parse(panel.querySelector(".spec").textContent);
+    const box = document.createElement("div");
+    box.className = "live";
+    box.style.maxWidth = spec.width + "px";
+    box.setAttribute("role", "img");
+    box.setAttribute("aria-label", panel.dataset.label);
+    panel.append(box);
+    try {
+      const { view } = await vegaEmbed(box, fitting(spec, box.clientWidth), {
+        ast: true, // no code is made from text: the page's policy forbids it
+        actions: false,
+        defaultStyle: false,
+        renderer: "svg",
+        tooltip: false,
+      });
+      this.listen(view);
+      panel.classList.add("alive");
+    } catch (problem) {
+      box.remove();
+      throw problem;
+    }
+  }
+
+  listen(view) {
+    const over = (event, item) => {
+      const datum = item && item.datum;
+      if (!datum || datum.x === undefined) return;
+      tell(event, datum, this.titles);
+      if (datum.s !== undefined) this.focus(datum.s);
+    };
+    const out = () => {
+      hush();
+      this.focus(this.pinned);
+    };
+    view.addEventListener("pointermove", over);
+    view.addEventListener("pointerdown", over);
+    view.addEventListener("pointerout", out);
+    this.views.push(view);
+    this.focus(this.pinned);
+  }
+}
+
+// As wide as there is room for, with less of it for names where there is little.
+function fitting(spec, room) {
+  const fitted = { ...spec, width: "container" };
+  if (room > 400) return fitted;
+  fitted.config.axis.labelLimit = room / 4;
+  fitted.layer.filter((one) => one.name === "names").forEach((one) => (one.mark.limit = room / 5));
+  return fitted;
+}
+
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      target.plot.enliven(target);
+    }
+  },
+  { rootMargin: "400px" },
+);
+
+addEventListener("keydown", (event) => event.key === "Escape" && hush());
+addEventListener("scroll", hush, { passive: true });
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+document.querySelectorAll(".plot").forEach((figure) => new Plot(figure));
