@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from cupel_backend import analyses, jobs, keys, planning
+from cupel_backend import analyses, auditing, jobs, keys, planning
 from cupel_backend.blobs import remove_older
 from cupel_backend.settings import QUEUES
 
@@ -22,6 +22,7 @@ def tick(system: "System") -> None:
         system.bell.ring(queue)
     planning.settle_all(system)
     analyses.request_all(system)
+    auditing.conclude_all(system)
     keys.forget(system)
     tidy(system)
 

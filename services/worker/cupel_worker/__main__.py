@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import cache
+from functools import cache, partial
 
 from cupel_backend import jobs, maintenance, metrics, pulse, queue
 from cupel_backend.errors import Unavailable
@@ -47,8 +47,13 @@ def _answer(name: str) -> bool:
     own = system()
     heard = own.settings.pulse("worker")
     pulse.beat(heard)
+    alive = partial(pulse.beat, heard)
     try:
-        return jobs.work(own, name, HANDLERS, alive=lambda: pulse.beat(heard))
+        more = jobs.work(own, name, HANDLERS, alive=alive)
+        # Whoever gave way to something urgent does it, too: its own ring may wait behind others.
+        if name != jobs.URGENT and jobs.URGENT in own.settings.queues and jobs.urgent(own):
+            jobs.work(own, jobs.URGENT, HANDLERS, alive=alive)
+        return more
     except Unavailable as problem:  # the scheduler rings again when the database is back
         log.warning("no work on %s: %s", name, problem)
         return False

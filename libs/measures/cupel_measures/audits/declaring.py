@@ -33,12 +33,14 @@ class Audit:
     """An audit of some kind with its parameters. What a kind does not say is as here.
 
     name, title: of the kind. answers: its question, in one sentence. source: the paper, or spec section.
+    texts: whether it needs those of the documents.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     answers: ClassVar[str]
     source: ClassVar[str]
+    texts: ClassVar[bool] = False
 
     def problems(self, subject: Subject) -> Iterator[str]:
         """Why it can't be done of `subject`: a sentence each, with what would be right."""
