@@ -76,7 +76,7 @@ def gathered(system: System, **changes: Any) -> audits.Audit:
 
 
 def digest(system: System, audit: audits.Audit) -> str:
-    return str(auditing.result(system, BOB, audit.id).as_data()["digest"])
+    return str(auditing.report(system, BOB, audit.id)[0].as_data()["digest"])
 
 
 def report_digest(result: running.Result) -> str:
@@ -115,7 +115,7 @@ def test_an_audit_says_what_the_library_says_of_the_same_files_to_the_last_bit(
     assert (done.state, done.failures, done.problems) == ("done", (), ())
     assert (done.progress.trials, done.progress.trials_done) == (6, 6)
     assert done.progress.parts == done.progress.parts_done == 6
-    result = auditing.result(system, BOB, audit.id)
+    result = auditing.report(system, BOB, audit.id)[0]
     assert result.report is not None
     assert result.as_data()["digest"] == done.digest
     assert done.verdict == result.report.verdict
@@ -131,13 +131,13 @@ def test_parts_of_any_size_in_any_order_and_a_partial_report_on_the_way(
     audit = gathered(system, seed=5)
     claims = [jobs.claim(system, audits.QUEUE) for _ in range(6)]
     with pytest.raises(NotFound) as none_yet:
-        auditing.result(system, BOB, audit.id)
+        auditing.report(system, BOB, audit.id)[0]
     assert none_yet.value.code == "audit-not-begun"
     for claim in reversed(claims):
         assert claim is not None
         assert audits.get(system, BOB, audit.id).state == "running"
         auditing.do_part(system, claim)
-        partial = auditing.result(system, BOB, audit.id)
+        partial = auditing.report(system, BOB, audit.id)[0]
         assert partial.done == audits.get(system, BOB, audit.id).progress.trials_done
     assert audits.get(system, BOB, audit.id).digest == digest(system, whole)
 
@@ -193,7 +193,7 @@ def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
     stopped = audits.get(system, BOB, audit.id)
     assert (stopped.state, stopped.progress.trials_done) == ("cancelled", 2)
     assert jobs.claim(system, audits.QUEUE) is None
-    assert auditing.result(system, BOB, audit.id).done == 2
+    assert auditing.report(system, BOB, audit.id)[0].done == 2
     assert audits.cancel(system, ORGANISER, audit.id) == stopped
     maintenance.tick(system)
     assert audits.get(system, BOB, audit.id) == stopped
@@ -231,7 +231,7 @@ def test_a_part_that_failed_says_why_and_can_be_done_again(open_at: Callable[...
     failed = audits.get(system, BOB, audit.id)
     assert (failed.state, failed.progress.parts_done) == ("failed", 5)
     assert [(one.part, one.error) for one in failed.failures] == [(1, "ZeroDivisionError: division by zero")]
-    assert auditing.result(system, BOB, audit.id).done == 5
+    assert auditing.report(system, BOB, audit.id)[0].done == 5
     with pytest.raises(Conflict):
         audits.rerun(system, ORGANISER, audit.id, 2)
     with pytest.raises(NotFound):
@@ -360,8 +360,8 @@ def test_audits_are_listed_by_kind_newest_first_and_their_numbers_over_time(
 def test_a_table_of_the_report_as_csv(system: System, sent: list[str]) -> None:
     audit = ask(system)
     work_off(system)
-    result = auditing.result(system, BOB, audit.id)
+    result = auditing.report(system, BOB, audit.id)[0]
     assert result.report is not None
-    assert auditing.table(result, None) == result.report.tables[0].as_csv()
+    assert auditing.table(result, "points") == result.report.tables[0].as_csv()
     with pytest.raises(NotFound, match="there is no table 'x'; there are "):
         auditing.table(result, "x")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +35,7 @@ from cupel_measures.audits.declaring import require
 from cupel_measures.audits.gathering import Judgments
 from cupel_measures.audits.running import Result
 from cupel_measures.audits.subject import About, Subject
+from cupel_measures.evaluating import SCORING_VERSION
 from cupel_measures.grammar import parse
 from cupel_measures.reading.runs import unpack
 
@@ -283,11 +285,34 @@ def _step_back() -> None:
 # Reporting
 
 
-def result(system: "System", principal: Principal, id: str) -> Result:
+@dataclass(frozen=True)
+class Provenance:
+    """Where a result comes from; none of it is part of the result."""
+
+    audit: str
+    track: str
+    qrels: int
+    qrels_digest: str
+    scoring_version: int
+    created_at: datetime
+    concluded_at: datetime | None
+
+
+def report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
     """What the trials that are done say; NotFound while there are none."""
     with reading(system.engine) as connection:
         row = audits.visible(connection, principal, id)
-        return _result(connection, row)
+        found = _result(connection, row)
+    origin = Provenance(
+        row.id,
+        row.track,
+        row.version,
+        row.version_digest,
+        SCORING_VERSION,
+        row.created_at,
+        row.concluded_at,
+    )
+    return found, origin
 
 
 def _result(connection: Connection, audit: Row[Any]) -> Result:
@@ -299,11 +324,15 @@ def _result(connection: Connection, audit: Row[Any]) -> Result:
     return running.result(kind, About.of(audit.about), audit.seed, audit.trials, found)
 
 
-def table(report: Result, name: str | None) -> str:
-    """A table of a report as CSV (default: the first, with the points); NotFound if there is none."""
-    assert report.report is not None
-    tables = {one.name: one for one in report.report.tables}
-    chosen = next(iter(tables)) if name is None else name
+FIRST = "points"
+"""What may be said for the first table of any report."""
+
+
+def table(result: Result, name: str) -> str:
+    """A table of a report as CSV; NotFound if there is none of the name."""
+    assert result.report is not None
+    tables = {one.name: one for one in result.report.tables}
+    chosen = next(iter(tables)) if name == FIRST and name not in tables else name
     if chosen not in tables:
         raise TABLE_UNKNOWN(f"there is no table {chosen!r}; there are {', '.join(tables)}")
     return tables[chosen].as_csv()

@@ -37,6 +37,7 @@ QUEUE = "audit"
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 MOST_OPEN = 100
+LARGEST_SEED = 2**63 - 1
 
 AUDIT_UNKNOWN = declare(
     "audit-unknown",

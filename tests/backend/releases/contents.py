@@ -191,7 +191,7 @@ def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
         for audit in _all(system, audits.list_, name):
             told[f"audit {audit['id']}"] = audit
             if audit["state"] == "done":
-                told[f"report of {audit['id']}"] = auditing.result(system, ADMIN, audit["id"]).as_data()
+                told[f"report of {audit['id']}"] = auditing.report(system, ADMIN, audit["id"])[0].as_data()
     return told
 
 
