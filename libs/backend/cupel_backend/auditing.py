@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Row, and_, exists, select, update
 
-from cupel_backend import audits, evaluations, jobs
+from cupel_backend import alerts, audits, evaluations, jobs
 from cupel_backend.access import Principal
 from cupel_backend.blobs import Blobs
 from cupel_backend.database import reading, writing
@@ -358,7 +358,9 @@ def conclude(system: "System", id: str) -> bool:
         audit_rows.c.id == id, audit_rows.c.concluded_at.is_(None), audit_rows.c.cancelled_at.is_(None)
     )
     with writing(system.engine) as connection:
-        return connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
+        concluded = connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
+    alerts.judge_all(system)
+    return concluded
 
 
 def conclude_all(system: "System") -> int:

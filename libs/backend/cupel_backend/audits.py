@@ -172,17 +172,14 @@ def request(
     """
     now = system.now()
     with reading(system.engine) as connection:
-        row = _organised(connection, principal, track)
+        row = organised(connection, principal, track)
         version = evaluations.published(connection, principal, row, qrels)
         compared = None if other is None else evaluations.published(connection, principal, row, other)
         if version is None:
             raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track!r} has no judgments to go by yet")
         entrants, sentences = chosen(connection, row, version, submissions)
     texts, *more = _plan(system, row, [one for one in (version, compared) if one is not None], measures)
-    sentences = [*_wrong(kind, parameters or {}), *more, *sentences]
-    if sentences:
-        listed = found(Finding(WRONG, sentence) for sentence in sentences)
-        raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
+    _require_none([*_wrong(kind, parameters or {}), *more, *sentences])
     values = {
         "id": new_id("aud"),
         "track_id": row.id,
@@ -229,6 +226,17 @@ def job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
     return [ids[key] for key in keys]
 
 
+def require_sensible(kind: str, parameters: Mapping[str, Any]) -> None:
+    """Raise Invalid with all that is wrong with kind and parameters."""
+    _require_none(list(_wrong(kind, parameters)))
+
+
+def _require_none(sentences: Sequence[str]) -> None:
+    if sentences:
+        listed = found(Finding(WRONG, sentence) for sentence in sentences)
+        raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
+
+
 def _wrong(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with kind and parameters, in sentences."""
     try:
@@ -266,7 +274,8 @@ def _require_room(connection: Connection, track: Row[Any]) -> None:
         raise TOO_MANY_AUDITS(f"{MOST_OPEN} audits of {track.name} are waiting", retry_after=60)
 
 
-def _organised(connection: Connection, principal: Principal, name: str) -> Row[Any]:
+def organised(connection: Connection, principal: Principal, name: str) -> Row[Any]:
+    """The row of a track that the caller may have audited; NotFound or Forbidden else."""
     row = tracks.find(connection, name)
     if not tracks.organises(principal, row):
         raise AUDIT_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
@@ -315,7 +324,7 @@ def rerun(system: "System", principal: Principal, id: str, number: int) -> Audit
 
 def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     row = visible(connection, principal, id)
-    _organised(connection, principal, row.track)
+    organised(connection, principal, row.track)
     return row
 
 
