@@ -14,7 +14,7 @@ from signal import SIGKILL
 from threading import Event, Thread
 from typing import Any, Self
 
-from cupel_client import sdk
+from cupel_client import transport
 from cupel_client.sdk import Client
 from processes import until
 from real_runs import example
@@ -42,11 +42,11 @@ AT_WORK = "SELECT id FROM jobs WHERE kind = 'evaluate' AND lease_until IS NOT NU
 @contextmanager
 def impatient(longest: float = 1.0) -> Iterator[None]:
     """Within it, clients wait for this long at most, whatever the service asks for."""
-    before, sdk.LONGEST_PAUSE = sdk.LONGEST_PAUSE, longest
+    before, transport.LONGEST_PAUSE = transport.LONGEST_PAUSE, longest
     try:
         yield
     finally:
-        sdk.LONGEST_PAUSE = before
+        transport.LONGEST_PAUSE = before
 
 
 class Traffic:

@@ -33,6 +33,7 @@ from sizes import SIZES, SizeName, place
 
 MEASURES = ["nDCG", "nDCG@10", "AP", "P@10", "RR", "Bpref", "CAM(of=nDCG@10)", "TOMA(of=nDCG@10)"]
 ASPECTS = {"relevance": {"labels": [0, 1, 2, 3]}, "credibility": {"labels": [0, 1, 2]}}
+PARTS = 180
 TOPICS, DEPTH, POOL, DOCUMENTS = 50, 1000, 400, 20_000
 
 
@@ -106,6 +107,28 @@ def steady(client: Client, bodies: list[bytes], a_second: float) -> tuple[list[f
     return [seconds for _, seconds in accepted], until_scored(client, [id for id, _ in accepted])
 
 
+def beside_an_audit(client: Client, bodies: list[bytes], alone: list[float]) -> None:
+    """As `steady`, while an audit of PARTS parts keeps processes busy; then how long such an audit takes."""
+    long = {"repeats": 50 * PARTS, "ratios": [90, 70, 50, 30, 10, 5]}
+    audit = client.request_audit("bench", "downsampling", parameters=long, part_trials=50)
+    while client.audit(audit.id).progress.parts is None:
+        time.sleep(0.1)
+    _, scored = steady(client, bodies, 2)
+    last = client.audit(audit.id)
+    assert last.state == "running", "the audit was over too early: nothing was measured"
+    client.cancel_audit(audit.id)
+    print(told("submit to scored, beside an audit", scored))
+    longer = quantile(scored, 0.5) / quantile(alone, 0.5), quantile(scored, 0.95) / quantile(alone, 0.95)
+    print(f"{'longer than without it':34} p50 {longer[0]:5.2f} x   p95 {longer[1]:5.2f} x")
+    print(f"{'trials of it done meanwhile':34} {last.progress.trials_done}")
+    began = time.perf_counter()
+    small = {"repeats": PARTS, "ratios": [90, 70, 50, 30, 10, 5]}
+    audit = client.request_audit("bench", "downsampling", parameters=small, measures=["AP"], part_trials=1)
+    *_, last = client.watch_audit(audit.id)
+    assert last.state == "done", last
+    print(f"{f'audit of {PARTS} parts by AP':34} {time.perf_counter() - began:.1f} s")
+
+
 def burst(client: Client, bodies: list[bytes]) -> tuple[list[float], float]:
     """Accept seconds of runs sent by 8 at once, and seconds until all are scored."""
     began = time.perf_counter()
@@ -169,6 +192,7 @@ def measure(client: Client, bodies: list[bytes]) -> None:
     accept, scored = steady(client, bodies, 2)
     print(told("accept, 2 a second", accept))
     print(told("submit to scored, 2 a second", scored))
+    beside_an_audit(client, bodies, scored)
     accept, seconds = burst(client, bodies)
     print(told("accept, 8 at once", accept))
     print(f"{'accepted and scored, 8 at once':34} {len(bodies) / seconds:.1f} runs a second")

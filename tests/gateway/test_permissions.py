@@ -1,6 +1,7 @@
 """Who may do what: every operation of the route table, by everybody of the cast."""
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ RUN = {"content": b"t1 Q0 a 1 3 tag\nt2 Q0 b 1 2 tag\n"}
 TRACK = {
     "json": {"name": "{new}", "title": "x", "aspects": {"relevance": {"labels": [0, 1]}}, "measures": ["AP"]}
 }
+AUDIT = {"json": {"kind": "downsampling", "parameters": {"repeats": 2}}}
 TOKEN = {"json": {"team": "house", "scope": "participant"}}
 EXPLAIN = {"json": {"measures": ["AP"], "about": ["scale"]}}
 QRELS = {
@@ -75,11 +77,27 @@ MATRIX = {
     "show_explanations": Asked("GET", "/v1/submissions/{submission}/explanations", ITS_TEAM),
     "show_run": Asked("GET", "/v1/runs/{run}", ITS_TEAM, 404),
     "download_run": Asked("GET", "/v1/runs/{run}/file", ITS_TEAM, 404),
+    "list_audit_kinds": Asked("GET", "/v1/audits/kinds", EVERYBODY),
+    "request_audit": Asked("POST", "/v1/tracks/{track}/audits", OWNERS, options=AUDIT),
+    "list_audits": Asked("GET", "/v1/tracks/{track}/audits", ANY_TOKEN),
+    "show_audit_history": Asked(
+        "GET", "/v1/tracks/{track}/audits/history?kind=downsampling&number=tau(AP)@50", ANY_TOKEN
+    ),
+    "show_audit": Asked("GET", "/v1/audits/{audit}", ANY_TOKEN),
+    "watch_audit": Asked("GET", "/v1/audits/{audit}/events", ANY_TOKEN, options=EVENTS),
+    "show_audit_report": Asked("GET", "/v1/audits/{audit}/report", ANY_TOKEN),
+    "show_audit_table": Asked("GET", "/v1/audits/{audit}/report.csv", ANY_TOKEN),
+    "cancel_audit": Asked("POST", "/v1/audits/{audit}/cancel", OWNERS),
+    "rerun_audit_part": Asked("POST", "/v1/audits/{audit}/parts/1/rerun", OWNERS),
     "list_jobs": Asked("GET", "/v1/jobs", ORGANISERS),
     "show_job": Asked("GET", "/v1/jobs/{job}", ITS_TEAM, 404),
     "watch_job": Asked("GET", "/v1/jobs/{job}/events", ITS_TEAM, 404, options=EVENTS),
     "revive_job": Asked("POST", "/v1/jobs/{dead}/revive", OWNERS, 404, otherwise={"participant": 403}),
 }
+
+
+if find_spec("cupel_reports") is not None:
+    MATRIX["show_audit_page"] = Asked("GET", "/v1/audits/{audit}/report.html", ANY_TOKEN)
 
 
 @pytest.fixture
@@ -88,6 +106,9 @@ def world(service) -> dict[str, Any]:
     track = service.track()
     number = service.publish(track)
     submission = service.submitted(track)
+    service.submitted(track, b"t1 Q0 b 1 3 other\nt2 Q0 a 1 2 other\n", who="other participant")
+    service.work()
+    audit = service.ask("organiser", "POST", f"/v1/tracks/{track}/audits", **AUDIT).json()["id"]
     service.work()
     dead = service.submitted(track)["jobs"][0]["id"]
     jobs.work(service.system, planning.QUEUE, {"evaluate": broken})
@@ -101,6 +122,7 @@ def world(service) -> dict[str, Any]:
         "run": submission["run"]["id"],
         "job": submission["jobs"][0]["id"],
         "dead": dead,
+        "audit": audit,
         "token": token.prefix,
     }
 
@@ -153,9 +175,9 @@ def test_everybody_gets_what_they_may_and_nothing_else(
 def test_a_list_holds_only_what_its_reader_may_see(service, world: dict[str, Any]) -> None:
     path = f"/v1/tracks/{world['track']}/submissions"
     assert len(service.get("participant", path)["items"]) == 2
-    assert len(service.get("organiser", path)["items"]) == 2
-    assert len(service.get("admin", path)["items"]) == 2
-    assert service.get("other participant", path)["items"] == []
+    assert len(service.get("organiser", path)["items"]) == 3
+    assert len(service.get("admin", path)["items"]) == 3
+    assert {one["team"] for one in service.get("other participant", path)["items"]} == {"bob"}
     assert service.get("other organiser", path)["items"] == []
 
 

@@ -59,6 +59,15 @@ CASES = [
         "{large submission}/explanations",
         "explanations",
     ),
+    Case("list_audits", 5, "{large}/audits", "{paired}/audits"),
+    Case("show_audit", 5, "{small audit}", "{large audit}", "runs"),
+    Case(
+        "show_audit_history",
+        3,
+        "{large}/audits/history?kind=downsampling&number=tau(P@1)@50",
+        "{paired}/audits/history?kind=downsampling&number=tau(P@1)@50",
+        "points",
+    ),
     Case(
         "show_topic_scores",
         6,
@@ -92,8 +101,24 @@ def places(service: Service) -> dict[str, str]:
     for name in ("small", "large"):
         address = f"{found[f'{name} submission']}/explanations"
         assert service.ask("participant", "POST", address, json={"about": ["scale"]}).status_code == 202
+    make_audits(service, found)
     service.work()
     return found
+
+
+def make_audits(service: Service, found: dict[str, str]) -> None:
+    """One of a run, one of MANY runs, and MANY of a track of two."""
+    paired = service.track(aspects={"relevance": {"labels": [0, 1]}}, measures=["P@1"])
+    publish(service, paired, topics=1)
+    for number in range(2):
+        service.submitted(paired, run_file(("t1", "ab"), tag=f"run-{number}"))
+    service.work()
+    found["paired"] = f"/v1/tracks/{paired}"
+    wanted = {"kind": "downsampling", "parameters": {"repeats": 1, "ratios": [50]}, "measures": ["P@1"]}
+    for name in ("small", "large", *["paired"] * MANY):
+        answer = service.ask("organiser", "POST", f"{found[name]}/audits", json=wanted)
+        assert answer.status_code == 202, answer.text
+        found[f"{name} audit"] = answer.headers["location"]
 
 
 def publish(service: Service, track: str, *, topics: int) -> None:

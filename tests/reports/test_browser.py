@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pages import HOSTILE, RUNS, forms, large, result
 from browser import DESKTOP, PHONE, Browser, browsing
 from cupel_reports import page, policy
+from pages import HOSTILE, RUNS, forms, large, result
 
 PAGES: dict[str, Callable[[], str]] = {
     "hostile": partial(lambda: page(result(forms(), HOSTILE))),

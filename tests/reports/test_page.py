@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from pages import HOSTILE, RUNS, forms, large, plot, result, table
 from cupel_measures.audits.reporting import Report, Table
 from cupel_reports import page, policy
+from pages import HOSTILE, RUNS, forms, large, plot, result, table
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 

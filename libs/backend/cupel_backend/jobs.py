@@ -57,6 +57,10 @@ class Lost(Exception):
     """The claim is no longer ours: its lease ran out, and somebody else may have the job now."""
 
 
+class GaveWay(Exception):
+    """The job was put off (`put_off`) for something urgent: it goes on later, where it stopped."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A job as people see it."""
@@ -244,6 +248,31 @@ def fail(system: "System", claim: Claim, error: str, *, charged: bool = True) ->
         return row is not None
 
 
+def put_off(connection: Connection, claim: Claim) -> None:
+    """Give the job back unfinished and not charged, with what was kept of it; raises `Lost` as `finish`."""
+    values = {"lease_until": None, "attempts": claim.attempts - 1}
+    if connection.execute(update(jobs).where(_held(claim)).values(values)).rowcount != 1:
+        raise Lost(claim.id)
+
+
+def take_off(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
+    """End those of the jobs `ids` that nobody works on, undone; returns how many."""
+    waiting = or_(IS_QUEUED, JOB_STATES["dead"])
+    ended = update(jobs).where(jobs.c.id.in_(ids), waiting).values(finished_at=now, dead_at=None, error=None)
+    return connection.execute(ended).rowcount
+
+
+def disturbed(system: "System", claim: Claim) -> bool:
+    """Whether something urgent waits that this worker might do; raises `Lost` as `finish`.
+
+    For a handler that can stop now and go on later: see `put_off`.
+    """
+    with reading(system.engine) as connection:
+        if connection.execute(select(jobs.c.id).where(_held(claim))).first() is None:
+            raise Lost(claim.id)
+        return URGENT in system.settings.queues and _waiting(connection, URGENT, system.now())
+
+
 def sweep(system: "System") -> Swept:
     """Free the jobs whose lease ran out (or declare them dead), and ring for all that is waiting."""
     now = system.now()
@@ -322,15 +351,20 @@ def work(
         if taken is None:
             return False
         _attempt(system, taken, handlers[taken.kind], alive)
-        if queue != URGENT and _waiting(system, URGENT):
+        if queue != URGENT and urgent(system):
             break
     return True
 
 
-def _waiting(system: "System", queue: str) -> bool:
+def urgent(system: "System") -> bool:
+    """Whether something urgent waits."""
     with reading(system.engine) as connection:
-        ready = select(jobs.c.id).where(jobs.c.queue == queue, IS_QUEUED, _ready(system.now())).limit(1)
-        return connection.execute(ready).first() is not None
+        return _waiting(connection, URGENT, system.now())
+
+
+def _waiting(connection: Connection, queue: str, now: datetime) -> bool:
+    ready = select(jobs.c.id).where(jobs.c.queue == queue, IS_QUEUED, _ready(now)).limit(1)
+    return connection.execute(ready).first() is not None
 
 
 def _attempt(system: "System", claim: Claim, handler: Handler, alive: Callable[[], None]) -> None:
@@ -342,6 +376,8 @@ def _attempt(system: "System", claim: Claim, handler: Handler, alive: Callable[[
     except Lost:
         outcome = "lost"
         log.warning("%s was given to another worker before it was finished here", claim.id)
+    except GaveWay:
+        outcome = "put off"
     except Unavailable as error:
         outcome = "put off" if error.retry_after else "failed"
         log.warning("%s %s, attempt %d: %s", claim.id, outcome, claim.attempts, error)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from cupel_backend import analyses, jobs, keys, planning
+from cupel_backend import alerts, analyses, auditing, jobs, keys, planning, schedules
 from cupel_backend.blobs import remove_older
 from cupel_backend.settings import QUEUES
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tick(system: "System") -> None:
-    """Free jobs whose worker died, ring for what waits, switch and analyse boards that are due, tidy up.
+    """Free jobs whose worker died, ring for what waits, do to boards and audits what is due, tidy up.
 
     Each step is safe to repeat, to skip, and to do in two processes at once.
     """
@@ -22,6 +22,9 @@ def tick(system: "System") -> None:
         system.bell.ring(queue)
     planning.settle_all(system)
     analyses.request_all(system)
+    auditing.conclude_all(system)
+    alerts.judge_all(system)
+    schedules.make_due(system)
     keys.forget(system)
     tidy(system)
 

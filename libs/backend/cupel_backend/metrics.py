@@ -23,13 +23,13 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, make_wsgi_app
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from sqlalchemy import case, func, select
+from sqlalchemy import and_, case, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.database import reading
 from cupel_backend.errors import Unavailable
 from cupel_backend.settings import QUEUES
-from cupel_backend.tables import JOB_STATES, jobs
+from cupel_backend.tables import JOB_STATES, alarms, alerts, jobs, tracks
 
 if TYPE_CHECKING:
     from cupel_backend.system import System
@@ -98,6 +98,9 @@ RUNNING = _declare("cupel_queue_running", "gauge", "jobs being worked on", ("que
 DEAD = _declare("cupel_queue_dead", "gauge", "jobs given up", ("queue",))
 OLDEST = _declare(
     "cupel_queue_oldest_seconds", "gauge", "how long the oldest waiting job has been ready", ("queue",)
+)
+RAISED = _declare(
+    "cupel_alerts_raised", "gauge", "alerts on audits that the newest audit of a track raised", ("track",)
 )
 DATABASE_UP = _declare("cupel_database_up", "gauge", "whether the database answers")
 
@@ -259,6 +262,7 @@ class _Backlog(Collector):
         up = GaugeMetricFamily(DATABASE_UP.name, DATABASE_UP.meaning)
         try:
             yield from _backlog(self._system())
+            yield _raised(self._system())
             up.add_metric([], 1)
         except (Unavailable, SQLAlchemyError):
             up.add_metric([], 0)
@@ -279,6 +283,25 @@ def _backlog(system: "System") -> list[Metric]:
         since = {queue: (system.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
     waits = {queue: max(0.0, seconds) for queue, seconds in since.items()}
     return [*families, _gauge(OLDEST, waits)]
+
+
+def _raised(system: "System") -> Metric:
+    """Of each track that has alerts, how many are raised by the last audit that judged them."""
+    other = alarms.alias()
+    last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
+    query = (
+        select(tracks.c.name, func.count().filter(alarms.c.raised).label("raised"))
+        .select_from(alerts)
+        .join(tracks, tracks.c.id == alerts.c.track_id)
+        .join(alarms, and_(alarms.c.alert_id == alerts.c.id, alarms.c.audit_id == last), isouter=True)
+        .where(alerts.c.removed_at.is_(None))
+        .group_by(tracks.c.name)
+    )
+    family = GaugeMetricFamily(RAISED.name, RAISED.meaning, labels=RAISED.labels)
+    with reading(system.engine) as connection:
+        for row in connection.execute(query):
+            family.add_metric([row.name], float(row.raised))
+    return family
 
 
 def _gauge(metric: Declared, found: dict[str, float]) -> GaugeMetricFamily:

@@ -7,6 +7,7 @@ import numpy as np
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     Connection,
@@ -231,6 +232,91 @@ JOB_STATES: dict[str, ColumnElement[bool]] = {
     "done": jobs.c.finished_at.is_not(None),
     "dead": jobs.c.dead_at.is_not(None),
 }
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("track_id", ForeignKey("tracks.id"), nullable=False, index=True),
+    Column("team", Text, nullable=False),  # of who made it
+    Column("request", JSON, nullable=False),  # what audits.request is given
+    Column("cron", Text),  # this and `zone`, or `every_runs`, or else with every new current qrels version
+    Column("zone", Text),
+    Column("every_runs", Integer),
+    Column("due_at", Instant, index=True),  # by its cron expression
+    Column("seen", Integer),  # the version, or the number of runs, that there was when it was last due
+    Column("problem", Text),  # why it made no audit when it was last due
+    Column("created_at", Instant, nullable=False),
+    Column("paused_at", Instant),
+    Column("removed_at", Instant),
+)
+
+audits = Table(
+    "audits",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("track_id", ForeignKey("tracks.id"), nullable=False),
+    Column("qrels_id", ForeignKey("qrels.id"), nullable=False),
+    Column("other_id", ForeignKey("qrels.id")),  # what those are compared with
+    Column("team", Text, nullable=False),  # of who asked
+    Column("schedule_id", ForeignKey("schedules.id")),
+    Column("slot", Text),  # what the schedule made it for: each once
+    Column("kind", Text, nullable=False),
+    Column("parameters", JSON, nullable=False),
+    Column("measures", JSON, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("runs", JSON, nullable=False),  # [submission, name, team] of each, in order
+    Column("part_trials", Integer),  # at most, of a part
+    Column("job_id", ForeignKey("jobs.id"), nullable=False),  # gathers the subject
+    Column("about", JSON(none_as_null=True)),  # of the subject, once it is gathered
+    Column("subject_blob", Text),
+    Column("trials", Integer),
+    Column("refused", JSON(none_as_null=True)),  # why it can't be done of its subject, in sentences
+    Column("digest", Text),  # of the result, from here on once all is done
+    Column("verdict", JSON(none_as_null=True)),
+    Column("numbers", JSON(none_as_null=True)),
+    Column("created_at", Instant, nullable=False),
+    Column("cancelled_at", Instant),
+    Column("concluded_at", Instant),
+    Index("ix_audits_track_id_kind_id", "track_id", "kind", "id"),
+    UniqueConstraint("schedule_id", "slot"),
+)
+
+audit_parts = Table(
+    "audit_parts",
+    metadata,
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("number", Integer, primary_key=True),  # from 1
+    Column("first", Integer, nullable=False),  # of its trials
+    Column("trials", Integer, nullable=False),
+    Column("job_id", ForeignKey("jobs.id"), nullable=False),
+    Column("done", Integer, nullable=False),  # trials that `results` has
+    Column("results", LargeBinary),  # trial -> result, as compressed JSON
+)
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("track_id", ForeignKey("tracks.id"), nullable=False, index=True),
+    Column("team", Text, nullable=False),  # of who made it
+    Column("kind", Text, nullable=False),
+    Column("number", Text, nullable=False),  # its name in reports
+    Column("below", Float(53)),  # raised below this, or above that
+    Column("above", Float(53)),
+    Column("created_at", Instant, nullable=False),
+    Column("removed_at", Instant),
+)
+
+alarms = Table(
+    "alarms",
+    metadata,
+    Column("alert_id", ForeignKey("alerts.id"), primary_key=True),
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("value", Float(53)),  # none where the report has none
+    Column("raised", Boolean, nullable=False),
+    Column("judged_at", Instant, nullable=False),
+)
 
 turns = Table(
     "turns",

@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "runs": ("cupel_client.online.submissions:list_runs", "List what was handed in."),
     "scores": ("cupel_client.online.boards:scores", "Print the scores of a submission."),
     "explain": ("cupel_client.online.explanations:explain", "Tell what scores don't tell by themselves."),
+    "audits": ("cupel_client.online.audits:audits", "Have a track audited, watch it, read what came out."),
     "leaderboard": ("cupel_client.online.boards:leaderboard", "Print the leaderboard of a track."),
 }
 """Verb -> where its command is, and one line for `cupel --help`. Other packages contribute verbs through the

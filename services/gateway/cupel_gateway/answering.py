@@ -59,6 +59,14 @@ def tagged(
     return Response(body.model_dump_json(), headers=headers, media_type="application/json")
 
 
+def tagged_text(text: str, kind: str, wanted: str | None, **headers: str) -> Response:
+    """`text` of a media type under its strong ETag, or 304 where the caller has it already."""
+    etag = sha256(text.encode()).hexdigest()[:24]
+    if matches(wanted, etag):
+        return unchanged(etag)
+    return Response(text, headers=_tags(etag) | headers, media_type=kind)
+
+
 def unchanged(etag: str) -> Response:
     """304: the caller has the state called `etag`."""
     return Response(status_code=304, headers=_tags(etag))

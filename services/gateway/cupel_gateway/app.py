@@ -13,7 +13,7 @@ from cupel_backend import maintenance
 from cupel_backend.system import System
 from cupel_gateway import problems
 from cupel_gateway.describing import described
-from cupel_gateway.routes import jobs, qrels, runs, scores, service, submissions, tokens, tracks
+from cupel_gateway.routes import audits, jobs, qrels, runs, scores, service, submissions, tokens, tracks
 from cupel_gateway.watching import Watched
 
 log = logging.getLogger("cupel.gateway")
@@ -23,7 +23,7 @@ HEARTBEAT_SECONDS = 15.0
 TIDY_SECONDS = 3600.0
 
 TITLE = "Cupel"
-ABOUT = "Evaluation of ranked retrieval as a service: tracks, qrels, runs, scores, leaderboards."
+ABOUT = "Evaluation of ranked retrieval as a service: tracks, qrels, runs, scores, leaderboards, audits."
 
 
 def create_app(system: System) -> FastAPI:
@@ -41,7 +41,8 @@ def create_app(system: System) -> FastAPI:
     app.state.stopping = lambda: False
     app.state.heartbeat_seconds = HEARTBEAT_SECONDS
     nouns = (tokens, tracks, qrels, submissions, scores, runs, jobs)
-    for router in (service.public, *(noun.router for noun in nouns), service.health):
+    of_audits = (audits.public, audits.of_track, audits.router)
+    for router in (service.public, *(noun.router for noun in nouns), *of_audits, service.health):
         app.include_router(router)
     problems.install(app)
     app.add_middleware(Watched, system=system)

@@ -113,7 +113,7 @@ class Version(View):
 
     @classmethod
     def of(cls, view: qrels.Version) -> Self:
-        return cls.model_validate(_attributes(cls, view) | {"findings": Problems.of(view.findings)})
+        return cls.model_validate(attributes(cls, view) | {"findings": Problems.of(view.findings)})
 
 
 class Moved(View):
@@ -206,7 +206,7 @@ class Submission(View):
             "leaderboard": f"/v1/tracks/{view.track}/leaderboard",
         }
         return cls.model_validate(
-            _attributes(cls, view) | {"findings": Problems.of(view.findings), "links": links}
+            attributes(cls, view) | {"findings": Problems.of(view.findings), "links": links}
         )
 
 
@@ -309,7 +309,7 @@ class ExplanationsWanted(View):
     @classmethod
     def of(cls, view: explanations.Requested) -> Self:
         here = f"/v1/submissions/{view.submission}/explanations?qrels={view.qrels}"
-        return cls.model_validate(_attributes(cls, view) | {"links": {"explanations": here}})
+        return cls.model_validate(attributes(cls, view) | {"links": {"explanations": here}})
 
 
 Bounds = Annotated[list[float] | None, Field(min_length=2, max_length=2)]
@@ -390,7 +390,7 @@ class Board(View):
 
     @classmethod
     def of(cls, view: leaderboards.Board, following: str | None) -> Self:
-        return cls.model_validate(_attributes(cls, view) | {"next": following})
+        return cls.model_validate(attributes(cls, view) | {"next": following})
 
 
 class Parameter(View):
@@ -435,7 +435,7 @@ class Measure(View):
             "parameters": parameters,
             "exact": declared.exact is not None,
         }
-        return cls.model_validate(_attributes(cls, declared) | plain | {"bounds": _finite(declared.bounds)})
+        return cls.model_validate(attributes(cls, declared) | plain | {"bounds": _finite(declared.bounds)})
 
 
 class ReadMeasure(View):
@@ -449,7 +449,7 @@ class ReadMeasure(View):
         return cls(text=str(measure), declared=Measure.of(measure.declaration))
 
 
-def _attributes(model: type[BaseModel], view: object) -> dict[str, Any]:
+def attributes(model: type[BaseModel], view: object) -> dict[str, Any]:
     return {name: getattr(view, name) for name in model.model_fields if hasattr(view, name)}
 
 

@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cupel_backend import jobs, maintenance, metrics, pulse, queue
 from cupel_backend.errors import Unavailable
 from cupel_backend.settings import WrongSetting, read_settings
 from cupel_backend.system import System, open_system
 from cupel_backend.working import HANDLERS
+from cupel_worker.reserving import Reserve
 
 log = logging.getLogger("cupel_worker")
 
@@ -32,7 +35,9 @@ def worker() -> int:
     if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
         endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
     try:
-        return queue.work(settings, begin=_begin, answer=_answer)
+        with TemporaryDirectory(prefix="cupel-worker-") as folder:
+            answer = partial(_answer, Reserve(Path(folder), settings.workers))
+            return queue.work(settings, begin=_begin, answer=answer)
     finally:
         if endpoint is not None:
             endpoint.terminate()
@@ -43,12 +48,22 @@ def _begin() -> None:
     system()
 
 
-def _answer(name: str) -> bool:
+def _answer(reserve: Reserve, name: str) -> bool:
+    """Work on the queue `name`, and whatever it is, on what is urgent and waits when that is done."""
     own = system()
     heard = own.settings.pulse("worker")
     pulse.beat(heard)
+    alive = partial(pulse.beat, heard)
+    more = False
     try:
-        return jobs.work(own, name, HANDLERS, alive=lambda: pulse.beat(heard))
+        if name != jobs.URGENT:
+            with reserve.place() as free:
+                more = free and jobs.work(own, name, HANDLERS, alive=alive)
+        if jobs.URGENT in own.settings.queues and jobs.urgent(own):
+            reserve.note()
+            again = jobs.work(own, jobs.URGENT, HANDLERS, alive=alive)
+            more = again if name == jobs.URGENT else more
+        return more
     except Unavailable as problem:  # the scheduler rings again when the database is back
         log.warning("no work on %s: %s", name, problem)
         return False

@@ -19,7 +19,18 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from backend.cast import ADMIN, Clock, work_off
-from cupel_backend import access, evaluations, explanations, jobs, leaderboards, qrels, submissions, tracks
+from cupel_backend import (
+    access,
+    auditing,
+    audits,
+    evaluations,
+    explanations,
+    jobs,
+    leaderboards,
+    qrels,
+    submissions,
+    tracks,
+)
 from cupel_backend.analyses import Standing
 from cupel_backend.database import writing
 from cupel_backend.errors import Problem
@@ -149,7 +160,7 @@ def _native(value: Any, kind: sa.types.TypeEngine[Any]) -> Any:
 def fetch(system: System, rows: Rows) -> dict[str, str]:
     """The content of every blob that a row names, by key."""
     named = [(name, value) for table in rows.values() for row in table for name, value in row.items()]
-    keys = sorted({value for name, value in named if name.endswith("blob")})
+    keys = sorted({value for name, value in named if name.endswith("blob") and value})
     return {key: b64encode(system.blobs.get(key)).decode() for key in keys}
 
 
@@ -178,6 +189,10 @@ def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
         name = track["name"]
         told[f"qrels of {name}"] = _all(system, qrels.list_, name)
         told[f"submissions to {name}"] = _all(system, submissions.list_, name)
+        for audit in _all(system, audits.list_, name):
+            told[f"audit {audit['id']}"] = audit
+            if audit["state"] == "done":
+                told[f"report of {audit['id']}"] = auditing.report(system, ADMIN, audit["id"])[0].as_data()
     return told
 
 

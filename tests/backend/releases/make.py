@@ -38,7 +38,17 @@ from backend.cast import (
     work_off,
 )
 from backend.releases.contents import Release, dump, fetch, finish, revisions, show
-from cupel_backend import access, evaluations, explanations, jobs, planning, qrels, submissions, tracks
+from cupel_backend import (
+    access,
+    audits,
+    evaluations,
+    explanations,
+    jobs,
+    planning,
+    qrels,
+    submissions,
+    tracks,
+)
 from cupel_backend.access import Principal
 from cupel_backend.database import writing
 from cupel_backend.jobs import Claim
@@ -153,6 +163,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     work_off(system)
     explanations.request(system, ALICE, first, measures=["nDCG@2", "TOMA(of=nDCG@2)"])
     work_off(system)
+    make_audits(system)
     clock.forward(HOUR)
     submissions.withdraw(system, BOB, gone)
 
@@ -185,6 +196,16 @@ def make_busy_track(system: System, clock: Clock) -> None:
         # No job of today is without a track, but the tables let it.
         lonely = jobs.Wanted("note/1", "note", "notify", tenant="", payload={})
         jobs.enqueue(connection, [lonely], now=clock.now)
+
+
+def make_audits(system: System) -> None:
+    """One that is done, one that can't be, one that was cancelled."""
+    small = {"repeats": 3, "ratios": [50, 10]}
+    audits.request(system, ORGANISER, "busy", kind="downsampling", parameters=small, part_trials=2)
+    audits.request(system, ADMIN, "busy", kind="downsampling", parameters={"aspect": "Schönheit"}, seed=2**62)
+    work_off(system)
+    cancelled = audits.request(system, ORGANISER, "busy", kind="downsampling")
+    audits.cancel(system, ORGANISER, cancelled.id)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ from cupel_measures.audits.declaring import Audit, audit, setting
 from cupel_measures.audits.downsampling import KEPT, Percents, Repeats
 from cupel_measures.audits.incomplete import halves
 from cupel_measures.audits.orders import SPREAD, against, spread
-from cupel_measures.audits.pool_depth import Depth
-from cupel_measures.audits.pools import Pools
+from cupel_measures.audits.pools import Depth, Pools
 from cupel_measures.audits.reporting import Plot, Report, Table, merged
 from cupel_measures.audits.sampling import Judged
 from cupel_measures.audits.subject import About, Subject

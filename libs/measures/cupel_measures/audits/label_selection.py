@@ -7,7 +7,7 @@ from cupel_measures.audits import texts
 from cupel_measures.audits.declaring import Audit, audit, setting
 from cupel_measures.audits.labelling import Labelling
 from cupel_measures.audits.orders import SPREAD, spread
-from cupel_measures.audits.pool_depth import Depth
+from cupel_measures.audits.pools import Depth
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.audits.texts import CLASSIC, MeasureText

@@ -1,5 +1,6 @@
 """How an audit is done: in parts, of trials that are done together, and a report on those there are."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,11 +17,12 @@ FEWEST_PARTS = 8
 """If there are so many trials: for progress, and to share them between processes."""
 
 
-def parts(audit: Audit, subject: Subject) -> tuple[range, ...]:
-    """The trials of each part, all of them in order; cheap trials are grouped."""
+def parts(audit: Audit, subject: Subject, *, most: int | None = None) -> tuple[range, ...]:
+    """The trials of each part, all of them in order; cheap trials are grouped. most: trials of a part."""
     trials = audit.trials(subject)
     each = max(1.0, audit.steps(subject) * len(subject.measures) * max(int(subject.joined.offsets[-1]), 1))
-    number = min(max(FEWEST_PARTS, trials * each / AT_ONCE), MOST_PARTS, trials)
+    wanted = max(FEWEST_PARTS, trials * each / AT_ONCE, math.ceil(trials / (most or trials)))
+    number = min(wanted, MOST_PARTS, trials)
     ends = [round(trials * part / int(number)) for part in range(int(number) + 1)]
     return tuple(range(begin, end) for begin, end in pairwise(ends))
 

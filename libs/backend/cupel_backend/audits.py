@@ -1,0 +1,502 @@
+"""Audits: how far a track's judgments and its board can be trusted.
+
+An audit is a row, and jobs: one that gathers its subject, then one for each part, of some of its trials. Its
+report is a function of the trials that are done, so that a partial one is there all along. What is audited is
+fixed when it is asked for: whoever withdraws a submission later changes no audit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import Connection, Row, Select, and_, false, func, literal, or_, select, update
+
+from cupel_backend import analyses, evaluations, jobs, tracks
+from cupel_backend.access import Principal
+from cupel_backend.database import Page, new_id, page, reading, writing
+from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, declare, found
+from cupel_backend.jobs import Wanted
+from cupel_backend.subjects import Audited, chosen
+from cupel_backend.tables import JOB_STATES, Instant, audit_parts
+from cupel_backend.tables import audits as audit_rows
+from cupel_backend.tables import jobs as job_rows
+from cupel_backend.tables import qrels as qrels_rows
+from cupel_backend.tables import tracks as track_rows
+from cupel_measures import findings
+from cupel_measures.audits import KINDS, AuditError, read
+from cupel_measures.findings import Finding
+
+if TYPE_CHECKING:
+    from cupel_backend.system import System
+
+GATHER = "audit"
+PART = "audit part"
+QUEUE = "audit"
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+
+MOST_OPEN = 100
+LARGEST_SEED = 2**63 - 1
+
+AUDIT_UNKNOWN = declare(
+    "audit-unknown",
+    NotFound,
+    "there is no such audit that you may see",
+    "list those of a track with GET /v1/tracks/{track}/audits",
+)
+AUDIT_FORBIDDEN = declare(
+    "audit-forbidden",
+    Forbidden,
+    "only organisers of a track may have it audited",
+    "use an organiser's token of the track's team",
+)
+AUDIT_INVALID = declare(
+    "audit-invalid", Invalid, "the audit can't be done", "correct what the errors say, all at once"
+)
+AUDIT_OVER = declare("audit-over", Conflict, "the audit was cancelled, or is done", "ask for a new one")
+PART_UNKNOWN = declare(
+    "audit-part-unknown",
+    NotFound,
+    "the audit has no such part",
+    "see `failures` of the audit for their numbers",
+)
+TOO_MANY_AUDITS = declare(
+    "too-many-audits",
+    TooMany,
+    "the track has too many audits that are not done",
+    "wait for some, or cancel them",
+)
+WRONG = findings.declare(
+    "audit-wrong",
+    "error",
+    "something about the audit can't be as it was asked for",
+    "see GET /v1/audits/kinds for what each kind takes",
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an audit is: trials and parts, of how many; both None until its subject is gathered."""
+
+    trials: int | None
+    trials_done: int
+    parts: int | None
+    parts_done: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A part that was given up, and why; part 0 is the gathering of the subject."""
+
+    part: int
+    error: str
+    job: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit as people see it.
+
+    qrels, other: numbers of versions. seed: of all that is drawn. problems: why it can't be done of its
+    subject, in sentences. digest: of the result; with verdict and numbers it is there once all is done.
+    """
+
+    id: str
+    track: str
+    kind: str
+    parameters: Mapping[str, Any]
+    measures: tuple[str, ...]
+    seed: int
+    qrels: int
+    qrels_digest: str
+    other: int | None
+    runs: tuple[Audited, ...]
+    team: str
+    schedule: str | None
+    state: State
+    progress: Progress
+    failures: tuple[Failure, ...]
+    problems: tuple[str, ...]
+    digest: str | None
+    verdict: tuple[str, ...]
+    numbers: Mapping[str, float | int | None]
+    created_at: datetime
+    cancelled_at: datetime | None
+    concluded_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number of a report, as one audit found it."""
+
+    audit: str
+    value: float | None
+    qrels: int
+    qrels_digest: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What a schedule makes an audit for: each once."""
+
+    schedule: str
+    name: str
+
+
+# Asking
+
+
+def request(
+    system: "System",
+    principal: Principal,
+    track: str,
+    *,
+    kind: str,
+    parameters: Mapping[str, Any] | None = None,
+    measures: Sequence[str] = (),
+    seed: int | None = None,
+    qrels: int | None = None,
+    other: int | None = None,
+    submissions: Sequence[str] = (),
+    part_trials: int | None = None,
+    slot: Slot | None = None,
+) -> Audit:
+    """Have a track audited; organisers of the track and admins only.
+
+    measures: default, the plan. seed: default, by the digest of the judgments, so that audits of the same
+    ones draw the same. qrels: a published version (default: the current one); other: one to compare it with.
+    submissions: default, all that are scored and not withdrawn, one of each run. part_trials: trials of a
+    part, at most. Raises Forbidden, NotFound for an unknown version, Invalid with all else that is wrong.
+    """
+    now = system.now()
+    with reading(system.engine) as connection:
+        row = organised(connection, principal, track)
+        version = evaluations.published(connection, principal, row, qrels)
+        compared = None if other is None else evaluations.published(connection, principal, row, other)
+        if version is None:
+            raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track!r} has no judgments to go by yet")
+        entrants, sentences = chosen(connection, row, version, submissions)
+    texts, *more = _plan(system, row, [one for one in (version, compared) if one is not None], measures)
+    _require_none([*_wrong(kind, parameters or {}), *more, *sentences])
+    values = {
+        "id": new_id("aud"),
+        "track_id": row.id,
+        "qrels_id": version.id,
+        "other_id": compared and compared.id,
+        "team": principal.team,
+        "schedule_id": slot and slot.schedule,
+        "slot": slot and slot.name,
+        "kind": kind,
+        "parameters": read(kind, parameters).values,
+        "measures": list(texts),
+        "seed": analyses.seed(version.digest) if seed is None else seed,
+        "runs": [[one.submission, one.name, one.team] for one in entrants],
+        "part_trials": part_trials,
+        "created_at": now,
+    }
+    with writing(system.engine) as connection:
+        _require_room(connection, row)
+        id = _insert(connection, row, values)
+        audit = _view(connection, _found(connection, id))
+    system.bell.ring(QUEUE)
+    return audit
+
+
+def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> str:
+    id = str(values["id"])
+    first = wanted(track, GATHER, id, {"audit": id})
+    jobs.enqueue(connection, [first], now=values["created_at"])
+    values["job_id"] = job_ids(connection, [first.key])[0]
+    connection.execute(audit_rows.insert().values(values))
+    return id
+
+
+def wanted(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> Wanted:
+    """The job of an audit, or of a part of it, that `name` says."""
+    key = f"audit/{name}"
+    return Wanted(key, kind, QUEUE, tenant=f"track {track.name}", payload=payload, track_id=track.id)
+
+
+def job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
+    """The ids of the jobs of these keys, in the same order."""
+    rows = connection.execute(select(job_rows.c.key, job_rows.c.id).where(job_rows.c.key.in_(keys)))
+    ids = {row.key: row.id for row in rows}
+    return [ids[key] for key in keys]
+
+
+def require_sensible(kind: str, parameters: Mapping[str, Any]) -> None:
+    """Raise Invalid with all that is wrong with kind and parameters."""
+    _require_none(list(_wrong(kind, parameters)))
+
+
+def _require_none(sentences: Sequence[str]) -> None:
+    if sentences:
+        listed = found(Finding(WRONG, sentence) for sentence in sentences)
+        raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
+
+
+def _wrong(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with kind and parameters, in sentences."""
+    try:
+        read(kind, parameters)
+    except AuditError as error:
+        yield from error.sentences
+    if kind in KINDS and KINDS[kind].texts:
+        yield (
+            f"{kind} needs the texts of the documents, which the service does not keep: "
+            "do it with `cupel audit` and a collection file that names texts:"
+        )
+
+
+def _plan(
+    system: "System", track: Row[Any], versions: Sequence[Row[Any]], measures: Sequence[str]
+) -> tuple[Any, ...]:
+    """The canonical texts of the measures; then a sentence for each that can't be had."""
+    try:
+        declared = tracks.aspects(track), track.label_sets or {}
+        texts = tuple(tracks.plan(measures, *declared) if measures else track.measures)
+    except Invalid as problem:
+        return (), problem.detail
+    lacking = [one for of in versions for one in tracks.not_to_be_had(system.blobs, of.blob, texts)]
+    return texts, *dict.fromkeys(lacking)
+
+
+def _require_room(connection: Connection, track: Row[Any]) -> None:
+    waiting = select(func.count()).where(
+        audit_rows.c.track_id == track.id,
+        audit_rows.c.concluded_at.is_(None),
+        audit_rows.c.cancelled_at.is_(None),
+        audit_rows.c.refused.is_(None),
+    )
+    if connection.execute(waiting).scalar_one() >= MOST_OPEN:
+        raise TOO_MANY_AUDITS(f"{MOST_OPEN} audits of {track.name} are waiting", retry_after=60)
+
+
+def organised(connection: Connection, principal: Principal, name: str) -> Row[Any]:
+    """The row of a track that the caller may have audited; NotFound or Forbidden else."""
+    row = tracks.find(connection, name)
+    if not tracks.organises(principal, row):
+        raise AUDIT_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
+    return row
+
+
+def cancel(system: "System", principal: Principal, id: str) -> Audit:
+    """Stop an audit: what waits is taken off, what runs ends soon, what is done stays.
+
+    Raises Conflict if it is over. Cancelling it again changes nothing.
+    """
+    with writing(system.engine) as connection:
+        row = _managed(connection, principal, id)
+        here = update(audit_rows).where(audit_rows.c.id == id, audit_rows.c.concluded_at.is_(None))
+        since = audit_rows.c.cancelled_at, literal(system.now(), Instant())
+        changed = connection.execute(
+            here.where(audit_rows.c.refused.is_(None)).values(cancelled_at=func.coalesce(*since))
+        )
+        if changed.rowcount != 1:
+            raise AUDIT_OVER(f"{id} is over")
+        jobs.take_off(connection, _job_ids(row), now=system.now())
+        return _view(connection, _found(connection, id))
+
+
+def _job_ids(audit: Row[Any]) -> Select[Any]:
+    """The jobs of an audit."""
+    gathers = select(audit_rows.c.job_id).where(audit_rows.c.id == audit.id)
+    of_parts = select(audit_parts.c.job_id).where(audit_parts.c.audit_id == audit.id)
+    return select(job_rows.c.id).where(or_(job_rows.c.id.in_(gathers), job_rows.c.id.in_(of_parts)))
+
+
+def rerun(system: "System", principal: Principal, id: str, number: int) -> Audit:
+    """Try a part again that was given up; 0 is the gathering. Conflict where it was not, or all is over."""
+    with reading(system.engine) as connection:
+        row = _managed(connection, principal, id)
+        if row.cancelled_at is not None or row.concluded_at is not None:
+            raise AUDIT_OVER(f"{id} is over")
+        here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
+        of_part = connection.execute(select(audit_parts.c.job_id).where(here)).scalar()
+    job = row.job_id if number == 0 else of_part
+    if job is None:
+        raise PART_UNKNOWN(f"{id} has no part {number}")
+    jobs.revive(system, principal, job)
+    return get(system, principal, id)
+
+
+def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+    row = visible(connection, principal, id)
+    organised(connection, principal, row.track)
+    return row
+
+
+# Looking
+
+
+def get(system: "System", principal: Principal, id: str) -> Audit:
+    """The audit, to everybody who may see the board of its judgments; NotFound else."""
+    with reading(system.engine) as connection:
+        return _view(connection, visible(connection, principal, id))
+
+
+def list_(
+    system: "System",
+    principal: Principal,
+    track: str,
+    *,
+    kind: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page[Audit]:
+    """Audits of a track, newest first; maybe of one kind only."""
+    with reading(system.engine) as connection:
+        row = tracks.find(connection, track)
+        query = _readable(_audits(), principal, row)
+        if kind is not None:
+            query = query.where(audit_rows.c.kind == kind)
+        rows = page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
+        return Page(_views(connection, rows.items), rows.next)
+
+
+def history(
+    system: "System", principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
+) -> tuple[Point, ...]:
+    """A number of the reports of one kind over time and qrels versions: newest audits, oldest first."""
+    with reading(system.engine) as connection:
+        row = tracks.find(connection, track)
+        query = _readable(_audits(), principal, row)
+        query = query.where(audit_rows.c.kind == kind, audit_rows.c.concluded_at.is_not(None))
+        rows = connection.execute(query.order_by(audit_rows.c.id.desc()).limit(limit)).all()
+    return tuple(
+        Point(one.id, one.numbers[number], one.version, one.version_digest, one.concluded_at)
+        for one in reversed(rows)
+        if number in one.numbers
+    )
+
+
+OTHER = qrels_rows.alias("other")
+
+
+def _audits() -> Select[Any]:
+    """Audits, with what else is shown of them."""
+    gathers = {name: state.label(f"gathering_{name}") for name, state in JOB_STATES.items()}
+    return (
+        select(
+            audit_rows,
+            track_rows.c.name.label("track"),
+            qrels_rows.c.number.label("version"),
+            qrels_rows.c.digest.label("version_digest"),
+            OTHER.c.number.label("other"),
+            job_rows.c.error.label("gathering_error"),
+            *gathers.values(),
+        )
+        .join(track_rows, track_rows.c.id == audit_rows.c.track_id)
+        .join(qrels_rows, qrels_rows.c.id == audit_rows.c.qrels_id)
+        .join(OTHER, OTHER.c.id == audit_rows.c.other_id, isouter=True)
+        .join(job_rows, job_rows.c.id == audit_rows.c.job_id)
+    )
+
+
+def _readable(query: Select[Any], principal: Principal, track: Row[Any]) -> Select[Any]:
+    """The audits of a track that the caller may see: those of boards that are, or were, shown."""
+    query = query.where(audit_rows.c.track_id == track.id)
+    if tracks.organises(principal, track):
+        return query
+    shown = or_(audit_rows.c.other_id.is_(None), OTHER.c.current_since.is_not(None))
+    return query.where(qrels_rows.c.current_since.is_not(None), shown)
+
+
+def _found(connection: Connection, id: str) -> Row[Any]:
+    return connection.execute(_audits().where(audit_rows.c.id == id)).one()
+
+
+def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+    """The row of an audit that the caller may see, with what else is shown of it; NotFound else."""
+    track = connection.execute(
+        select(track_rows)
+        .join(audit_rows, audit_rows.c.track_id == track_rows.c.id)
+        .where(audit_rows.c.id == id)
+    ).first()
+    query = select(false()) if track is None else _readable(_audits(), principal, track)
+    row = None if track is None else connection.execute(query.where(audit_rows.c.id == id)).first()
+    if row is None:
+        raise AUDIT_UNKNOWN(f"there is no audit {id!r} that you may see")
+    return row
+
+
+def _view(connection: Connection, row: Row[Any]) -> Audit:
+    return _views(connection, [row])[0]
+
+
+def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
+    ids = [row.id for row in rows]
+    parts = {one.audit_id: one for one in connection.execute(_counts(ids))}
+    failures = _failures(connection, ids)
+    return tuple(_audit(row, parts.get(row.id), failures.get(row.id, [])) for row in rows)
+
+
+def _counts(ids: Sequence[str]) -> Select[Any]:
+    """How far the parts of audits are."""
+    states = {name: func.count().filter(state).label(f"parts_{name}") for name, state in JOB_STATES.items()}
+    done = func.sum(audit_parts.c.done).label("trials")
+    return (
+        select(audit_parts.c.audit_id, func.count().label("parts"), done, *states.values())
+        .join(job_rows, job_rows.c.id == audit_parts.c.job_id)
+        .where(audit_parts.c.audit_id.in_(ids))
+        .group_by(audit_parts.c.audit_id)
+    )
+
+
+def _failures(connection: Connection, ids: Sequence[str]) -> dict[str, list[Failure]]:
+    """The parts of audits that were given up."""
+    query = (
+        select(audit_parts.c.audit_id, audit_parts.c.number, job_rows.c.id, job_rows.c.error)
+        .join(job_rows, job_rows.c.id == audit_parts.c.job_id)
+        .where(audit_parts.c.audit_id.in_(ids), JOB_STATES["dead"])
+        .order_by(audit_parts.c.audit_id, audit_parts.c.number)
+    )
+    failures: dict[str, list[Failure]] = {}
+    for row in connection.execute(query):
+        failures.setdefault(row.audit_id, []).append(Failure(row.number, row.error or "", row.id))
+    return failures
+
+
+def _audit(row: Row[Any], parts: Row[Any] | None, failures: list[Failure]) -> Audit:
+    if row.gathering_dead:
+        failures = [Failure(0, row.gathering_error or "", row.job_id)]
+    return Audit(
+        id=row.id,
+        track=row.track,
+        kind=row.kind,
+        parameters=row.parameters,
+        measures=tuple(row.measures),
+        seed=row.seed,
+        qrels=row.version,
+        qrels_digest=row.version_digest,
+        other=row.other,
+        runs=tuple(Audited(*one) for one in row.runs),
+        team=row.team,
+        schedule=row.schedule_id,
+        state=_state(row, parts),
+        progress=Progress(
+            row.trials, parts.trials if parts else 0, parts and parts.parts, parts.parts_done if parts else 0
+        ),
+        failures=tuple(failures),
+        problems=tuple(row.refused or ()),
+        digest=row.digest,
+        verdict=tuple(row.verdict or ()),
+        numbers=row.numbers or {},
+        created_at=row.created_at,
+        cancelled_at=row.cancelled_at,
+        concluded_at=row.concluded_at,
+    )
+
+
+def _state(row: Row[Any], parts: Row[Any] | None) -> State:
+    if row.cancelled_at is not None:
+        return "cancelled"
+    if row.concluded_at is not None:
+        return "done"
+    if row.refused is not None or row.gathering_dead:
+        return "failed"
+    if parts is None:
+        return "running" if row.gathering_running else "queued"
+    return "failed" if parts.parts_dead and not parts.parts_queued + parts.parts_running else "running"

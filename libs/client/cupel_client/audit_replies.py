@@ -1,0 +1,106 @@
+"""What the service answers about audits, as typed values."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class AuditSetting:
+    """A parameter of a kind of audit; default: as it may be written."""
+
+    name: str
+    expects: str
+    about: str
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class AuditKind:
+    """A kind of audit; texts: whether it needs those of documents, and so is for `cupel audit` alone."""
+
+    name: str
+    title: str
+    answers: str
+    source: str
+    documentation: str
+    texts: bool
+    parameters: tuple[AuditSetting, ...]
+
+
+@dataclass(frozen=True)
+class AuditProgress:
+    """Trials and parts that are done, of how many; None until it is known what is audited."""
+
+    trials: int | None
+    trials_done: int
+    parts: int | None
+    parts_done: int
+
+
+@dataclass(frozen=True)
+class AuditFailure:
+    """A part that was given up; 0 is the gathering of what is audited."""
+
+    part: int
+    error: str
+    job: str
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A submission that is audited, under the name that the report gives it."""
+
+    submission: str
+    name: str
+    team: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit; state is queued, running, done, failed or cancelled. runs: not in lists and events."""
+
+    id: str
+    track: str
+    kind: str
+    parameters: dict[str, Any]
+    measures: tuple[str, ...]
+    seed: int
+    qrels: int
+    qrels_digest: str
+    other: int | None
+    submissions: int
+    team: str
+    schedule: str | None
+    state: str
+    progress: AuditProgress
+    failures: tuple[AuditFailure, ...]
+    problems: tuple[str, ...]
+    digest: str | None
+    verdict: tuple[str, ...]
+    numbers: dict[str, float | None]
+    created_at: datetime
+    cancelled_at: datetime | None = None
+    concluded_at: datetime | None = None
+    runs: tuple[Audited, ...] = ()
+
+
+@dataclass(frozen=True)
+class AuditPoint:
+    """A number, as one audit found it; None where it was undefined."""
+
+    audit: str
+    value: float | None
+    qrels: int
+    qrels_digest: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class AuditHistory:
+    """A number of the audits of one kind, oldest first."""
+
+    track: str
+    kind: str
+    number: str
+    points: tuple[AuditPoint, ...]

@@ -1,0 +1,85 @@
+"""`cupel audits` against a gateway process and a worker."""
+
+import csv
+import io
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from cupel_measures.audits import KINDS
+
+names = (f"audited-{number}" for number in count(1))
+
+SMALL = ("--set", "repeats=3", "--set", "ratios=[50,10]", "--part-trials", "1")
+
+
+@pytest.fixture
+def judged(organiser, folder: Path, worker: None) -> str:
+    """A track with three scored runs."""
+    name = next(names)
+    assert organiser("track", "create", name, folder / "collection.yaml", "--title", "Steps").exit_code == 0
+    assert organiser("qrels", "upload", name, folder / "collection.yaml", "--publish").exit_code == 0
+    assert organiser("submit", name, *sorted(folder.glob("step*.run")), "--wait").exit_code == 0
+    return name
+
+
+def test_an_audit_from_its_request_to_its_report(organiser, judged: str, tmp_path: Path) -> None:
+    done = organiser(
+        "audits", "request", judged, "downsampling", *SMALL, "-m", "AP P@5", "--seed", 7, "--watch"
+    )
+    assert done.exit_code == 0, done.output
+    assert "done" in done.stdout
+    assert "3/3" in done.stdout
+    assert "tau(AP)@50" in done.stdout
+    id = done.stdout.splitlines()[0]
+    (listed,) = json.loads(organiser("audits", "list", judged, "--format", "json").stdout)
+    assert (listed["id"], listed["measures"], listed["seed"]) == (id, ["AP", "P@5"], 7)
+    assert id in organiser("audits", "list", judged).stdout
+    report = json.loads(organiser("audits", "report", id).stdout)
+    assert report["report"]["verdict"] == listed["verdict"]
+    (shown,) = json.loads(organiser("audits", "show", id, "--format", "json").stdout)
+    assert shown["digest"] == report["digest"]
+    table = list(csv.DictReader(io.StringIO(organiser("audits", "report", id, "--format", "csv").stdout)))
+    assert len(table) == len(report["report"]["tables"][0]["rows"])
+    written = tmp_path / "report.json"
+    assert organiser("audits", "report", id, "--out", written).exit_code == 0
+    assert json.loads(written.read_text()) == report
+    history = organiser("audits", "history", judged, "downsampling", "tau(AP)@50", "--format", "jsonl").stdout
+    assert json.loads(history)["value"] == report["report"]["numbers"]["tau(AP)@50"]
+
+
+def test_kinds_are_listed_and_explained(organiser) -> None:
+    listed = organiser("audits", "kinds").stdout
+    assert all(name in listed for name in KINDS)
+    told = organiser("audits", "kinds", "downsampling").stdout
+    assert "repeats" in told
+    assert "Takes judgments away at random" in told
+    assert organiser("audits", "kinds", "nonsense").exit_code == 2
+
+
+def test_what_can_not_be_audited_is_said(organiser, judged: str) -> None:
+    wrong = organiser("audits", "request", judged, "downsampling", "--set", "ratios=[0]", "--set", "repeat=2")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.count("audit-wrong: ") == 2
+    assert organiser("audits", "request", judged, "downsampling", "--set", "ratios").exit_code == 2
+    failed = organiser("audits", "request", judged, "downsampling", "--set", "aspect=beauty", "--watch")
+    assert failed.exit_code == 3
+    assert "there is no 'beauty'; there are relevance, quality" in failed.stdout
+
+
+def test_an_audit_is_cancelled(organiser, judged: str) -> None:
+    id = organiser("audits", "request", judged, "downsampling", "--set", "repeats=20000").stdout.strip()
+    done = organiser("audits", "cancel", id)
+    assert done.exit_code == 0, done.output
+    assert "cancelled" in done.stdout
+    assert organiser("audits", "watch", id).exit_code == 3
+    assert organiser("audits", "rerun", id, 0).exit_code == 2
+
+
+def test_only_organisers_ask(server, cupel, organiser, judged: str) -> None:
+    alice = {"CUPEL_URL": server.url, "CUPEL_TOKEN": server.token("alice")}
+    refused = cupel("audits", "request", judged, "downsampling", **alice)
+    assert (refused.exit_code, "audit-forbidden" in refused.stderr) == (2, True)
+    assert cupel("audits", "list", judged, **alice).exit_code == 0
