@@ -6,8 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from cupel_client.offline.tables import show_blocks
 from cupel_client.output import decimal, printable, write_csv, write_json, write_jsonl
 from cupel_measures.audits.reporting import Report, Table
 from cupel_measures.evaluating import SCORING_VERSION
+from cupel_reports import page
 
 LONGEST = 40
 """Rows of a table that are printed; files have all."""
@@ -42,9 +41,8 @@ def provenance(seconds: float, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_files(out: Path, data: Mapping[str, Any], report: Report) -> list[str]:
     """Write the report in every form; the names of the files."""
-    texts = {"report.json": json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"}
-    if find_spec("cupel_reports") is not None:
-        texts = {"report.html": import_module("cupel_reports").page(data), **texts}
+    told = json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
+    texts = {"report.html": page(data), "report.json": told}
     for place, table in enumerate(report.tables):
         texts[f"{table.name if place else POINTS}.csv"] = table.as_csv()
     for name, text in texts.items():

@@ -1,8 +1,6 @@
 """Audits: asked for, watched, read, cancelled."""
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, JsonValue
@@ -17,6 +15,7 @@ from cupel_gateway.models import ListOf
 from cupel_gateway.problems import JSON_BODY, STORED, refuses
 from cupel_gateway.sending import EVENTS, events
 from cupel_measures.audits import KINDS
+from cupel_reports import page, policy
 
 public = APIRouter(prefix="/v1/audits", tags=["audits"])
 of_track = APIRouter(prefix="/v1/tracks/{track}/audits", tags=["audits"])
@@ -174,17 +173,12 @@ def show_audit_table(
     return tagged_text(auditing.table(result, table), "text/csv", if_none_match)
 
 
+@router.get(
+    "/report.html", response_class=Response, responses=REFUSES | {200: {"content": {"text/html": {}}}}
+)
 def show_audit_page(audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """The report as one self-contained page for people."""
-    reports: Any = import_module("cupel_reports")  # what draws takes a while to import: only who looks pays
-    page = reports.page(
-        models.AuditReport.of(*auditing.report(system, caller, audit)).model_dump(mode="json")
-    )
-    policy = {"Content-Security-Policy": reports.policy(page)}
-    return tagged_text(page, "text/html", if_none_match, **policy)
-
-
-if find_spec("cupel_reports") is not None:
-    router.get(
-        "/report.html", response_class=Response, responses=REFUSES | {200: {"content": {"text/html": {}}}}
-    )(show_audit_page)
+    told = models.AuditReport.of(*auditing.report(system, caller, audit)).model_dump(mode="json")
+    drawn = page(told)
+    policies = {"Content-Security-Policy": policy(drawn)}
+    return tagged_text(drawn, "text/html", if_none_match, **policies)
