@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -52,18 +53,23 @@ class Pools:
 
     def pooled(self, depth: int) -> Mask:
         """bool[U]: the pool of this depth, judged or not."""
-        return np.asarray((self.best <= depth).any(axis=0))
+        return np.asarray(self.leaders[0] <= depth)
 
     def owner(self, depth: int) -> Ints:
         """int64[U]: the one group that brings the document to the pool of this depth; -1: none or several."""
-        owner = np.full(self.best.shape[1], -1)
-        number = np.zeros(len(owner), dtype=np.int32)
-        for group, best in enumerate(self.best):
-            brought = best <= depth
-            number += brought
-            owner[brought] = group
-        owner[number != 1] = -1
-        return owner
+        first, second, who = self.leaders
+        return np.where((first <= depth) & (second > depth), who, -1)
+
+    @cached_property
+    def leaders(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints]:
+        """int32[U], int32[U], int64[U]: the best rank of all groups, the second best, whose the best is."""
+        first, second = np.full((2, self.best.shape[1]), NOWHERE, dtype=np.int32)
+        who = np.full(len(first), -1)
+        for group, ranks in enumerate(self.best):
+            who[ranks < first] = group
+            np.minimum(second, np.maximum(first, ranks), out=second)
+            np.minimum(first, ranks, out=first)
+        return first, second, who
 
     def mask(self, some: Mask) -> Mask:
         """bool[D]: those of `some`, bool[U], that the qrels know."""
