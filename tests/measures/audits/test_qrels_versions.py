@@ -115,6 +115,20 @@ def test_groups_change_where_other_documents_become_relevant() -> None:
     assert "2 the other way round" in report.verdict[0]
 
 
+def test_only_runs_of_changed_pairs_change_their_group() -> None:
+    runs, topics = many({"best": 1.0, "good": 0.9, "fair": 0.5, "worst": 0.0})
+    old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
+    subject = subject_of(old, runs, "P@1", other=old)
+    assert not any(report_of(subject).table("runs").column("regrouped"))
+    # a third of the topics tell no run apart any more
+    new = qrels_of({scale(1): {t: {"x": int(at % 3 > 0), "y": 0} for at, t in enumerate(topics)}})
+    report = report_of(subject_of(old, runs, "P@1", other=new))
+    changed = {row[1] for row in report.table("runs").rows if row[9]}
+    assert report.numbers["regrouped(P@1)"] == len(changed)
+    assert report.numbers["alone(P@1)"] > 0  # type: ignore[operator]
+    assert 2 <= len(changed) <= 2 * report.numbers["alone(P@1)"]  # type: ignore[operator]
+
+
 def test_versions_of_other_topics_are_compared_over_the_common_ones() -> None:
     fewer = {topic: NEW[topic] for topic in ("2", "3")} | {"9": {"a": 1}}
     report = report_of(both(OLD, fewer, "AP"))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cupel_measures.audits.orders import ranks
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
@@ -18,8 +19,8 @@ from cupel_measures.registry import ScaleType
 READING = (
     "Runs share a group where randomised Tukey HSD does not tell them apart; a is the group of the best run. "
     "Both versions are tested with the same replicates, so that chance makes no difference between them.",
-    "A run changes its group where its letters do. They depend on all runs: pairs that one version "
-    "alone tells apart say more exactly what became of the findings.",
+    "A run changes its group where another one joins or leaves those that it is not told apart from, or goes "
+    "to the other side. Letters alone may change for many runs where a single pair does.",
 )
 
 
@@ -40,10 +41,17 @@ def order(
     return found | {
         "groups": [_groups(values, test) for values, test in zip(scores, tests, strict=True)],
         "apart": [int(np.count_nonzero(one)) for one in (first, second)],
+        "regrouped": _regrouped(tests[0], first != second),
         "alone": int(np.count_nonzero((first == 0) != (second == 0))),
         "opposite": int(np.count_nonzero(first * second < 0)),
         "warnings": list(tests[0].warnings),
     }
+
+
+def _regrouped(test: Comparison, changed: NDArray[np.bool_]) -> list[bool]:
+    """Whether a run is in some pair that is told apart otherwise, bool[pairs]."""
+    involved = {*test.first[changed].tolist(), *test.second[changed].tolist()}
+    return [run in involved for run in range(int(test.second.max(initial=0)) + 1)]
 
 
 def _groups(values: Floats, test: Comparison) -> list[str]:
@@ -98,11 +106,12 @@ def _stages(about: About) -> tuple[str, str]:
 
 def _runs(about: About, text: str, one: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     first, second = (np.array(values) for values in one["means"])
-    mine, theirs = one.get("groups", [[None] * len(about.runs)] * 2)
-    columns = about.runs, first.tolist(), second.tolist(), ranks(first), ranks(second), mine, theirs
+    nothing = [None] * len(about.runs)
+    groups = *one.get("groups", (nothing, nothing)), one.get("regrouped", nothing)
+    columns = about.runs, first.tolist(), second.tolist(), ranks(first), ranks(second), *groups
     return [
-        (text, run, old, new, before, after, before - after, group, again, group != again)
-        for run, old, new, before, after, group, again in zip(*columns, strict=True)
+        (text, run, old, new, before, after, before - after, *others)
+        for run, old, new, before, after, *others in zip(*columns, strict=True)
     ]
 
 
@@ -178,6 +187,6 @@ _RUNS = (
     Column("rise", "rise", "ranks gained"),
     Column("group_first", "groups in the first"),
     Column("group_second", "groups in the second"),
-    Column("regrouped", "other group"),
+    Column("regrouped", "other group", "another run joins or leaves those it is not told apart from"),
 )
 _RANKS = (_MEASURE, _RUN, Column("version", "version"), Column("rank", "rank"))
