@@ -18,7 +18,7 @@ from cupel_backend.database import Page, new_id, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, declare, found
 from cupel_backend.jobs import Wanted
 from cupel_backend.subjects import Audited, chosen
-from cupel_backend.tables import JOB_STATES, Instant, audit_parts
+from cupel_backend.tables import JOB_STATES, Instant, alarms, alerts, audit_parts
 from cupel_backend.tables import audits as audit_rows
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import qrels as qrels_rows
@@ -95,6 +95,17 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """An alert that the audit raised: the number was below `below` or above `above`."""
+
+    alert: str
+    number: str
+    value: float
+    below: float | None
+    above: float | None
+
+
+@dataclass(frozen=True)
 class Audit:
     """An audit as people see it.
 
@@ -121,6 +132,7 @@ class Audit:
     digest: str | None
     verdict: tuple[str, ...]
     numbers: Mapping[str, float | int | None]
+    alerts: tuple[Raised, ...]
     created_at: datetime
     cancelled_at: datetime | None
     concluded_at: datetime | None
@@ -429,8 +441,10 @@ def _view(connection: Connection, row: Row[Any]) -> Audit:
 def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
     ids = [row.id for row in rows]
     parts = {one.audit_id: one for one in connection.execute(_counts(ids))}
-    failures = _failures(connection, ids)
-    return tuple(_audit(row, parts.get(row.id), failures.get(row.id, [])) for row in rows)
+    failures, raised = _failures(connection, ids), _raised(connection, ids)
+    return tuple(
+        _audit(row, parts.get(row.id), failures.get(row.id, []), raised.get(row.id, [])) for row in rows
+    )
 
 
 def _counts(ids: Sequence[str]) -> Select[Any]:
@@ -459,7 +473,22 @@ def _failures(connection: Connection, ids: Sequence[str]) -> dict[str, list[Fail
     return failures
 
 
-def _audit(row: Row[Any], parts: Row[Any] | None, failures: list[Failure]) -> Audit:
+def _raised(connection: Connection, ids: Sequence[str]) -> dict[str, list[Raised]]:
+    """The alerts that audits raised."""
+    query = (
+        select(alarms.c.audit_id, alarms.c.value, alerts)
+        .join(alerts, alerts.c.id == alarms.c.alert_id)
+        .where(alarms.c.audit_id.in_(ids), alarms.c.raised)
+        .order_by(alerts.c.id)
+    )
+    raised: dict[str, list[Raised]] = {}
+    for row in connection.execute(query):
+        one = Raised(row.id, row.number, row.value, row.below, row.above)
+        raised.setdefault(row.audit_id, []).append(one)
+    return raised
+
+
+def _audit(row: Row[Any], parts: Row[Any] | None, failures: list[Failure], raised: list[Raised]) -> Audit:
     if row.gathering_dead:
         failures = [Failure(0, row.gathering_error or "", row.job_id)]
     return Audit(
@@ -484,6 +513,7 @@ def _audit(row: Row[Any], parts: Row[Any] | None, failures: list[Failure]) -> Au
         digest=row.digest,
         verdict=tuple(row.verdict or ()),
         numbers=row.numbers or {},
+        alerts=tuple(raised),
         created_at=row.created_at,
         cancelled_at=row.cancelled_at,
         concluded_at=row.concluded_at,
