@@ -225,7 +225,7 @@ def goes_away(watched: Watched, exposed: str) -> None:
 def raises_an_alert(watched: Watched, exposed: str) -> None:
     """A track without any audit yet has an alert that is not raised."""
     track = watched.organiser.create_track(
-        f"alerts-{time_ns()}", title="x", aspects={"relevance": {"labels": [0, 1]}}, measures=["AP"]
+        f"alerts-{uuid4().hex[:8]}", title="x", aspects={"relevance": {"labels": [0, 1]}}, measures=["AP"]
     )
     watched.organiser.add_alert(track.name, "downsampling", "tau(AP)@50", below=0.9)
     until(lambda: watched.value(f'count({exposed}{{track="{track.name}"}})') > 0)
