@@ -18,7 +18,7 @@ from backend.cast import (
     work_off,
 )
 from backend.test_audits import QRELS, SMALL, run
-from cupel_backend import alerts, audits, maintenance, schedules
+from cupel_backend import alerts, auditing, audits, maintenance, schedules
 from cupel_backend.errors import Forbidden, Invalid, NotFound
 from cupel_backend.system import System
 
@@ -175,8 +175,9 @@ def test_a_paused_schedule_passes_over_what_it_missed_and_a_removed_one_is_gone(
     clock.forward(7200)
     maintenance.tick(judged)
     assert made(judged) == 0
+    schedules.remove(judged, ORGANISER, one.id)
     with pytest.raises(NotFound):
-        schedules.remove(judged, ORGANISER, one.id)
+        schedules.remove(judged, STRANGER, one.id)
 
 
 def test_what_could_not_be_made_says_why_and_is_tried_at_the_next_slot(system: System, clock: Clock) -> None:
@@ -206,7 +207,7 @@ def test_an_alert_is_judged_once_by_every_audit(
     assert (low.raised, low.audit) == (None, None)
     audit = audits.request(judged, ORGANISER, "track", **WANTED)
     with monkeypatch.context() as dying:  # the worker dies before it could judge
-        dying.setattr(alerts, "judge_all", lambda _: 0)
+        dying.setattr(auditing, "conclude", lambda *_: False)
         work_off(judged)
     maintenance.tick(judged)
     done = audits.get(judged, BOB, audit.id)

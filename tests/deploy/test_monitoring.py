@@ -222,6 +222,15 @@ def goes_away(watched: Watched, exposed: str) -> None:
     until(lambda: watched.value(f"min({exposed})") == 1)
 
 
+def raises_an_alert(watched: Watched, exposed: str) -> None:
+    """A track without any audit yet has an alert that is not raised."""
+    track = watched.organiser.create_track(
+        f"alerts-{uuid4().hex[:8]}", title="x", aspects={"relevance": {"labels": [0, 1]}}, measures=["AP"]
+    )
+    watched.organiser.add_alert(track.name, "downsampling", "tau(AP)@50", below=0.9)
+    until(lambda: watched.value(f'count({exposed}{{track="{track.name}"}})') > 0)
+
+
 STIMULI: dict[str, Stimulus] = {
     "cupel_requests": counts('route="/v1/me",status="200"', lambda watched: watched.organiser.me()),
     "cupel_request_seconds": counts('route="/v1/me",method="GET"', lambda watched: watched.organiser.me()),
@@ -238,6 +247,7 @@ STIMULI: dict[str, Stimulus] = {
     "cupel_queue_running": is_worked_on,
     "cupel_queue_dead": dies,
     "cupel_queue_oldest_seconds": grows_older,
+    "cupel_alerts_raised": raises_an_alert,
     "cupel_database_up": goes_away,
 }
 """Name of each metric -> what makes it move, and looks whether it did."""

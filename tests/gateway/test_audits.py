@@ -173,3 +173,35 @@ def test_audits_are_listed_and_their_numbers_make_a_history(service, judged: str
     asked = {"kind": "downsampling", "number": number}
     history = service.get("participant", f"/v1/tracks/{judged}/audits/history", params=asked)
     assert [one["audit"] for one in history["points"]] == ids
+
+
+def test_schedules_are_made_paused_and_removed(service, judged: str) -> None:
+    here = f"/v1/tracks/{judged}/schedules"
+    wanted = {"request": {"kind": "downsampling", "parameters": SMALL}, "cron": "30 2 * * *"}
+    made = service.ask("organiser", "POST", here, json=wanted | {"zone": "Europe/Berlin"})
+    assert made.status_code == 201, made.text
+    one = f"/v1/schedules/{made.json()['id']}"
+    assert service.ask("organiser", "PATCH", one, json={"paused": True}).json()["paused_at"]
+    (listed,) = service.get("organiser", here)["items"]
+    assert (listed["request"], listed["zone"]) == (wanted["request"], "Europe/Berlin")
+    assert service.ask("organiser", "DELETE", one).status_code == 204
+    assert service.get("organiser", here)["items"] == []
+    for wrong in ({"cron": "nonsense"}, {"runs": 1, "cron": "* * * * *"}, {"zone": "UTC"}):
+        refused = service.ask("organiser", "POST", here, json={"request": wanted["request"]} | wrong)
+        assert (refused.status_code, refused.json()["code"]) == (422, "schedule-invalid")
+
+
+def test_an_alert_shows_on_the_track_and_on_the_audit_that_raised_it(service, judged: str) -> None:
+    here = f"/v1/tracks/{judged}/alerts"
+    wanted = {"kind": "downsampling", "number": "tau(AP)@10", "below": 2}
+    made = service.ask("organiser", "POST", here, json=wanted).json()
+    assert made["raised"] is None
+    asked = ask(service, judged)
+    service.work()
+    (listed,) = service.get("organiser", here)["items"]
+    done = service.get("participant", asked["links"]["self"])
+    assert (listed["raised"], listed["audit"]) == (True, done["id"])
+    assert [(one["alert"], one["value"]) for one in done["alerts"]] == [(made["id"], listed["value"])]
+    assert service.ask("organiser", "DELETE", f"/v1/alerts/{made['id']}").status_code == 204
+    refused = service.ask("organiser", "POST", here, json=wanted | {"below": None})
+    assert refused.json()["code"] == "alert-invalid"

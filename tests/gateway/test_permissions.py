@@ -33,6 +33,8 @@ RUN = {"content": b"t1 Q0 a 1 3 tag\nt2 Q0 b 1 2 tag\n"}
 TRACK = {
     "json": {"name": "{new}", "title": "x", "aspects": {"relevance": {"labels": [0, 1]}}, "measures": ["AP"]}
 }
+SCHEDULE = {"json": {"request": {"kind": "downsampling"}, "cron": "0 3 * * 1", "zone": "Europe/Berlin"}}
+ALERT = {"json": {"kind": "downsampling", "number": "tau(AP)@50", "below": 0.9}}
 AUDIT = {"json": {"kind": "downsampling", "parameters": {"repeats": 2}}}
 TOKEN = {"json": {"team": "house", "scope": "participant"}}
 EXPLAIN = {"json": {"measures": ["AP"], "about": ["scale"]}}
@@ -89,6 +91,15 @@ MATRIX = {
     "show_audit_table": Asked("GET", "/v1/audits/{audit}/report.csv", ANY_TOKEN),
     "cancel_audit": Asked("POST", "/v1/audits/{audit}/cancel", OWNERS),
     "rerun_audit_part": Asked("POST", "/v1/audits/{audit}/parts/1/rerun", OWNERS),
+    "add_schedule": Asked("POST", "/v1/tracks/{track}/schedules", OWNERS, options=SCHEDULE),
+    "list_schedules": Asked("GET", "/v1/tracks/{track}/schedules", OWNERS),
+    "change_schedule": Asked(
+        "PATCH", "/v1/schedules/{schedule}", OWNERS, 404, options={"json": {"paused": True}}
+    ),
+    "remove_schedule": Asked("DELETE", "/v1/schedules/{schedule}", OWNERS, 404),
+    "add_alert": Asked("POST", "/v1/tracks/{track}/alerts", OWNERS, options=ALERT),
+    "list_alerts": Asked("GET", "/v1/tracks/{track}/alerts", OWNERS),
+    "remove_alert": Asked("DELETE", "/v1/alerts/{alert}", OWNERS, 404),
     "list_jobs": Asked("GET", "/v1/jobs", ORGANISERS),
     "show_job": Asked("GET", "/v1/jobs/{job}", ITS_TEAM, 404),
     "watch_job": Asked("GET", "/v1/jobs/{job}/events", ITS_TEAM, 404, options=EVENTS),
@@ -110,6 +121,8 @@ def world(service) -> dict[str, Any]:
     service.work()
     audit = service.ask("organiser", "POST", f"/v1/tracks/{track}/audits", **AUDIT).json()["id"]
     service.work()
+    schedule = service.ask("organiser", "POST", f"/v1/tracks/{track}/schedules", **SCHEDULE).json()["id"]
+    alert = service.ask("organiser", "POST", f"/v1/tracks/{track}/alerts", **ALERT).json()["id"]
     dead = service.submitted(track)["jobs"][0]["id"]
     jobs.work(service.system, planning.QUEUE, {"evaluate": broken})
     draft = service.upload(track).json()["number"]
@@ -123,6 +136,8 @@ def world(service) -> dict[str, Any]:
         "job": submission["jobs"][0]["id"],
         "dead": dead,
         "audit": audit,
+        "schedule": schedule,
+        "alert": alert,
         "token": token.prefix,
     }
 

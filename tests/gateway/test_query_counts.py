@@ -59,8 +59,10 @@ CASES = [
         "{large submission}/explanations",
         "explanations",
     ),
-    Case("list_audits", 5, "{large}/audits", "{paired}/audits"),
-    Case("show_audit", 5, "{small audit}", "{large audit}", "runs"),
+    Case("list_schedules", 3, "{large}/schedules", "{small}/schedules"),
+    Case("list_alerts", 3, "{large}/alerts", "{small}/alerts"),
+    Case("list_audits", 6, "{large}/audits", "{paired}/audits"),
+    Case("show_audit", 6, "{small audit}", "{large audit}", "runs"),
     Case(
         "show_audit_history",
         3,
@@ -119,6 +121,10 @@ def make_audits(service: Service, found: dict[str, str]) -> None:
         answer = service.ask("organiser", "POST", f"{found[name]}/audits", json=wanted)
         assert answer.status_code == 202, answer.text
         found[f"{name} audit"] = answer.headers["location"]
+    alert = {"kind": "downsampling", "number": "tau(P@1)@50", "below": 0.9}
+    for name in ("large", *["small"] * MANY):
+        for noun, body in (("schedules", {"request": wanted}), ("alerts", alert)):
+            assert service.ask("organiser", "POST", f"{found[name]}/{noun}", json=body).status_code == 201
 
 
 def publish(service: Service, track: str, *, topics: int) -> None:

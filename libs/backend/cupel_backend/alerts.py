@@ -66,7 +66,7 @@ def add(
         values = {"id": new_id("alt"), "track_id": row.id, "team": principal.team, "created_at": system.now()}
         values |= {"kind": kind, "number": number, "below": below, "above": above}
         connection.execute(alerts.insert().values(values))
-        _judge(connection, row.id, system.now())
+        judge(connection, row.id, system.now())
         return _view(connection.execute(_rows().where(alerts.c.id == values["id"])).one())
 
 
@@ -81,10 +81,9 @@ def list_(
 
 
 def remove(system: "System", principal: Principal, id: str) -> None:
-    """End an alert."""
+    """End an alert. Ending it again changes nothing."""
     with writing(system.engine) as connection:
-        here = alerts.c.id == id, alerts.c.removed_at.is_(None)
-        row = connection.execute(_rows().where(*here)).first()
+        row = connection.execute(_rows().where(alerts.c.id == id)).first()
         if row is None or not tracks.organises(principal, tracks.find(connection, row.track)):
             raise ALERT_UNKNOWN(f"there is no alert {id!r} that you may see")
         connection.execute(update(alerts).where(alerts.c.id == id).values(removed_at=system.now()))
@@ -96,11 +95,12 @@ def judge_all(system: "System") -> int:
         due = {row.track_id for row in connection.execute(_due())}
     for track_id in due:
         with writing(system.engine) as connection:
-            _judge(connection, track_id, system.now())
+            judge(connection, track_id, system.now())
     return len(due)
 
 
-def _judge(connection: Connection, track_id: int, now: datetime) -> None:
+def judge(connection: Connection, track_id: int, now: datetime) -> None:
+    """As `judge_all`, for one track in the caller's transaction."""
     rows = connection.execute(_due().where(alerts.c.track_id == track_id)).all()
     insert_new(connection, alarms, [_alarm(row, now) for row in rows])
 

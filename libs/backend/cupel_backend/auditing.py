@@ -359,8 +359,9 @@ def conclude(system: "System", id: str) -> bool:
     )
     with writing(system.engine) as connection:
         concluded = connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
-    alerts.judge_all(system)
-    return concluded
+        if row is not None:
+            alerts.judge(connection, row.track_id, told["concluded_at"])
+        return concluded
 
 
 def conclude_all(system: "System") -> int:

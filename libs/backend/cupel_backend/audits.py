@@ -8,17 +8,20 @@ fixed when it is asked for: whoever withdraws a submission later changes no audi
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, Select, and_, false, func, literal, or_, select, update
 
 from cupel_backend import analyses, evaluations, jobs, tracks
 from cupel_backend.access import Principal
+from cupel_backend.audit_views import OTHER, detailed, view, views
+from cupel_backend.audit_views import Audit as Audit
+from cupel_backend.audit_views import State as State
 from cupel_backend.database import Page, new_id, page, reading, writing
 from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, declare, found
 from cupel_backend.jobs import Wanted
-from cupel_backend.subjects import Audited, chosen
-from cupel_backend.tables import JOB_STATES, Instant, audit_parts
+from cupel_backend.subjects import chosen
+from cupel_backend.tables import Instant, audit_parts
 from cupel_backend.tables import audits as audit_rows
 from cupel_backend.tables import jobs as job_rows
 from cupel_backend.tables import qrels as qrels_rows
@@ -33,8 +36,6 @@ if TYPE_CHECKING:
 GATHER = "audit"
 PART = "audit part"
 QUEUE = "audit"
-
-State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 MOST_OPEN = 100
 LARGEST_SEED = 2**63 - 1
@@ -73,57 +74,6 @@ WRONG = findings.declare(
     "something about the audit can't be as it was asked for",
     "see GET /v1/audits/kinds for what each kind takes",
 )
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an audit is: trials and parts, of how many; both None until its subject is gathered."""
-
-    trials: int | None
-    trials_done: int
-    parts: int | None
-    parts_done: int
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A part that was given up, and why; part 0 is the gathering of the subject."""
-
-    part: int
-    error: str
-    job: str
-
-
-@dataclass(frozen=True)
-class Audit:
-    """An audit as people see it.
-
-    qrels, other: numbers of versions. seed: of all that is drawn. problems: why it can't be done of its
-    subject, in sentences. digest: of the result; with verdict and numbers it is there once all is done.
-    """
-
-    id: str
-    track: str
-    kind: str
-    parameters: Mapping[str, Any]
-    measures: tuple[str, ...]
-    seed: int
-    qrels: int
-    qrels_digest: str
-    other: int | None
-    runs: tuple[Audited, ...]
-    team: str
-    schedule: str | None
-    state: State
-    progress: Progress
-    failures: tuple[Failure, ...]
-    problems: tuple[str, ...]
-    digest: str | None
-    verdict: tuple[str, ...]
-    numbers: Mapping[str, float | int | None]
-    created_at: datetime
-    cancelled_at: datetime | None
-    concluded_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -199,7 +149,7 @@ def request(
     with writing(system.engine) as connection:
         _require_room(connection, row)
         id = _insert(connection, row, values)
-        audit = _view(connection, _found(connection, id))
+        audit = view(connection, _found(connection, id))
     system.bell.ring(QUEUE)
     return audit
 
@@ -297,7 +247,7 @@ def cancel(system: "System", principal: Principal, id: str) -> Audit:
         if changed.rowcount != 1:
             raise AUDIT_OVER(f"{id} is over")
         jobs.take_off(connection, _job_ids(row), now=system.now())
-        return _view(connection, _found(connection, id))
+        return view(connection, _found(connection, id))
 
 
 def _job_ids(audit: Row[Any]) -> Select[Any]:
@@ -334,7 +284,7 @@ def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
 def get(system: "System", principal: Principal, id: str) -> Audit:
     """The audit, to everybody who may see the board of its judgments; NotFound else."""
     with reading(system.engine) as connection:
-        return _view(connection, visible(connection, principal, id))
+        return view(connection, visible(connection, principal, id))
 
 
 def list_(
@@ -349,11 +299,11 @@ def list_(
     """Audits of a track, newest first; maybe of one kind only."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        query = _readable(_audits(), principal, row)
+        query = _readable(detailed(), principal, row)
         if kind is not None:
             query = query.where(audit_rows.c.kind == kind)
         rows = page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
-        return Page(_views(connection, rows.items), rows.next)
+        return Page(views(connection, rows.items), rows.next)
 
 
 def history(
@@ -362,36 +312,13 @@ def history(
     """A number of the reports of one kind over time and qrels versions: newest audits, oldest first."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        query = _readable(_audits(), principal, row)
+        query = _readable(detailed(), principal, row)
         query = query.where(audit_rows.c.kind == kind, audit_rows.c.concluded_at.is_not(None))
         rows = connection.execute(query.order_by(audit_rows.c.id.desc()).limit(limit)).all()
     return tuple(
         Point(one.id, one.numbers[number], one.version, one.version_digest, one.concluded_at)
         for one in reversed(rows)
         if number in one.numbers
-    )
-
-
-OTHER = qrels_rows.alias("other")
-
-
-def _audits() -> Select[Any]:
-    """Audits, with what else is shown of them."""
-    gathers = {name: state.label(f"gathering_{name}") for name, state in JOB_STATES.items()}
-    return (
-        select(
-            audit_rows,
-            track_rows.c.name.label("track"),
-            qrels_rows.c.number.label("version"),
-            qrels_rows.c.digest.label("version_digest"),
-            OTHER.c.number.label("other"),
-            job_rows.c.error.label("gathering_error"),
-            *gathers.values(),
-        )
-        .join(track_rows, track_rows.c.id == audit_rows.c.track_id)
-        .join(qrels_rows, qrels_rows.c.id == audit_rows.c.qrels_id)
-        .join(OTHER, OTHER.c.id == audit_rows.c.other_id, isouter=True)
-        .join(job_rows, job_rows.c.id == audit_rows.c.job_id)
     )
 
 
@@ -405,7 +332,7 @@ def _readable(query: Select[Any], principal: Principal, track: Row[Any]) -> Sele
 
 
 def _found(connection: Connection, id: str) -> Row[Any]:
-    return connection.execute(_audits().where(audit_rows.c.id == id)).one()
+    return connection.execute(detailed().where(audit_rows.c.id == id)).one()
 
 
 def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
@@ -415,88 +342,8 @@ def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
         .join(audit_rows, audit_rows.c.track_id == track_rows.c.id)
         .where(audit_rows.c.id == id)
     ).first()
-    query = select(false()) if track is None else _readable(_audits(), principal, track)
+    query = select(false()) if track is None else _readable(detailed(), principal, track)
     row = None if track is None else connection.execute(query.where(audit_rows.c.id == id)).first()
     if row is None:
         raise AUDIT_UNKNOWN(f"there is no audit {id!r} that you may see")
     return row
-
-
-def _view(connection: Connection, row: Row[Any]) -> Audit:
-    return _views(connection, [row])[0]
-
-
-def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
-    ids = [row.id for row in rows]
-    parts = {one.audit_id: one for one in connection.execute(_counts(ids))}
-    failures = _failures(connection, ids)
-    return tuple(_audit(row, parts.get(row.id), failures.get(row.id, [])) for row in rows)
-
-
-def _counts(ids: Sequence[str]) -> Select[Any]:
-    """How far the parts of audits are."""
-    states = {name: func.count().filter(state).label(f"parts_{name}") for name, state in JOB_STATES.items()}
-    done = func.sum(audit_parts.c.done).label("trials")
-    return (
-        select(audit_parts.c.audit_id, func.count().label("parts"), done, *states.values())
-        .join(job_rows, job_rows.c.id == audit_parts.c.job_id)
-        .where(audit_parts.c.audit_id.in_(ids))
-        .group_by(audit_parts.c.audit_id)
-    )
-
-
-def _failures(connection: Connection, ids: Sequence[str]) -> dict[str, list[Failure]]:
-    """The parts of audits that were given up."""
-    query = (
-        select(audit_parts.c.audit_id, audit_parts.c.number, job_rows.c.id, job_rows.c.error)
-        .join(job_rows, job_rows.c.id == audit_parts.c.job_id)
-        .where(audit_parts.c.audit_id.in_(ids), JOB_STATES["dead"])
-        .order_by(audit_parts.c.audit_id, audit_parts.c.number)
-    )
-    failures: dict[str, list[Failure]] = {}
-    for row in connection.execute(query):
-        failures.setdefault(row.audit_id, []).append(Failure(row.number, row.error or "", row.id))
-    return failures
-
-
-def _audit(row: Row[Any], parts: Row[Any] | None, failures: list[Failure]) -> Audit:
-    if row.gathering_dead:
-        failures = [Failure(0, row.gathering_error or "", row.job_id)]
-    return Audit(
-        id=row.id,
-        track=row.track,
-        kind=row.kind,
-        parameters=row.parameters,
-        measures=tuple(row.measures),
-        seed=row.seed,
-        qrels=row.version,
-        qrels_digest=row.version_digest,
-        other=row.other,
-        runs=tuple(Audited(*one) for one in row.runs),
-        team=row.team,
-        schedule=row.schedule_id,
-        state=_state(row, parts),
-        progress=Progress(
-            row.trials, parts.trials if parts else 0, parts and parts.parts, parts.parts_done if parts else 0
-        ),
-        failures=tuple(failures),
-        problems=tuple(row.refused or ()),
-        digest=row.digest,
-        verdict=tuple(row.verdict or ()),
-        numbers=row.numbers or {},
-        created_at=row.created_at,
-        cancelled_at=row.cancelled_at,
-        concluded_at=row.concluded_at,
-    )
-
-
-def _state(row: Row[Any], parts: Row[Any] | None) -> State:
-    if row.cancelled_at is not None:
-        return "cancelled"
-    if row.concluded_at is not None:
-        return "done"
-    if row.refused is not None or row.gathering_dead:
-        return "failed"
-    if parts is None:
-        return "running" if row.gathering_running else "queued"
-    return "failed" if parts.parts_dead and not parts.parts_queued + parts.parts_running else "running"

@@ -244,7 +244,9 @@ schedules = Table(
     Column("zone", Text),
     Column("every_runs", Integer),
     Column("due_at", Instant, index=True),  # by its cron expression
-    Column("seen", Integer),  # the version, or the number of runs, that there was when it was last due
+    Column(
+        "seen", Integer, nullable=False
+    ),  # the version, or the number of runs, that there was when it was last due
     Column("problem", Text),  # why it made no audit when it was last due
     Column("created_at", Instant, nullable=False),
     Column("paused_at", Instant),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cupel_client.audit_replies import Audit, AuditHistory, AuditKind
+from cupel_client.audit_replies import Alert, Audit, AuditHistory, AuditKind, Schedule
 from cupel_client.replies import read
 from cupel_client.transport import Transport, part
 
@@ -69,6 +69,51 @@ class AuditCalls(Transport):
     def watch_audit(self, id: str) -> Iterator[Audit]:
         """Every state of an audit until it is done, failed or cancelled."""
         return self.watch(Audit, f"{_audit(id)}/events")
+
+    # Schedules and alerts
+
+    def add_schedule(
+        self,
+        track: str,
+        kind: str,
+        *,
+        cron: str | None = None,
+        zone: str | None = None,
+        runs: int | None = None,
+        **request: Any,
+    ) -> Schedule:
+        """Have a track audited by a cron expression in a time zone (default: UTC), with so many new runs, or
+        else with every new qrels version; request: as for `request_audit`."""
+        given = {name: value for name, value in request.items() if value not in (None, (), {})}
+        body = {"request": {"kind": kind, **given}, "cron": cron, "zone": zone, "runs": runs}
+        return read(Schedule, self._json("POST", f"{_track(track)}/schedules", json=body))
+
+    def schedules(self, track: str) -> Iterator[Schedule]:
+        """The track's schedules, newest first."""
+        return self._all(Schedule, f"{_track(track)}/schedules")
+
+    def pause_schedule(self, id: str, *, paused: bool = True) -> Schedule:
+        """Pause a schedule, or let it go on."""
+        return read(Schedule, self._json("PATCH", f"/v1/schedules/{part(id)}", json={"paused": paused}))
+
+    def remove_schedule(self, id: str) -> None:
+        """End a schedule."""
+        self._send("DELETE", f"/v1/schedules/{part(id)}")
+
+    def add_alert(
+        self, track: str, kind: str, number: str, *, below: float | None = None, above: float | None = None
+    ) -> Alert:
+        """Be alerted when a number of a kind's report is below or above a bound."""
+        body = {"kind": kind, "number": number, "below": below, "above": above}
+        return read(Alert, self._json("POST", f"{_track(track)}/alerts", json=body))
+
+    def alerts(self, track: str) -> Iterator[Alert]:
+        """The track's alerts, newest first, as the newest audits were judged by them."""
+        return self._all(Alert, f"{_track(track)}/alerts")
+
+    def remove_alert(self, id: str) -> None:
+        """End an alert."""
+        self._send("DELETE", f"/v1/alerts/{part(id)}")
 
 
 def _track(name: str) -> str:

@@ -57,6 +57,17 @@ class Audited:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """An alert that an audit raised."""
+
+    alert: str
+    number: str
+    value: float
+    below: float | None = None
+    above: float | None = None
+
+
+@dataclass(frozen=True)
 class Audit:
     """An audit; state is queued, running, done, failed or cancelled. runs: not in lists and events."""
 
@@ -82,6 +93,7 @@ class Audit:
     created_at: datetime
     cancelled_at: datetime | None = None
     concluded_at: datetime | None = None
+    alerts: tuple[Raised, ...] = ()
     runs: tuple[Audited, ...] = ()
 
 
@@ -104,3 +116,36 @@ class AuditHistory:
     kind: str
     number: str
     points: tuple[AuditPoint, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Audits made again and again: by cron expression, with so many new runs, or with every new version."""
+
+    id: str
+    track: str
+    request: dict[str, Any]
+    cron: str | None
+    zone: str | None
+    runs: int | None
+    due_at: datetime | None
+    problem: str | None
+    created_at: datetime
+    paused_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A rule on a number of a kind's reports; raised: None while there is no audit of the kind."""
+
+    id: str
+    track: str
+    kind: str
+    number: str
+    below: float | None
+    above: float | None
+    raised: bool | None
+    value: float | None
+    audit: str | None
+    judged_at: datetime | None
+    created_at: datetime

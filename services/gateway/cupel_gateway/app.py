@@ -13,7 +13,19 @@ from cupel_backend import maintenance
 from cupel_backend.system import System
 from cupel_gateway import problems
 from cupel_gateway.describing import described
-from cupel_gateway.routes import audits, jobs, qrels, runs, scores, service, submissions, tokens, tracks
+from cupel_gateway.routes import (
+    alerts,
+    audits,
+    jobs,
+    qrels,
+    runs,
+    schedules,
+    scores,
+    service,
+    submissions,
+    tokens,
+    tracks,
+)
 from cupel_gateway.watching import Watched
 
 log = logging.getLogger("cupel.gateway")
@@ -41,7 +53,7 @@ def create_app(system: System) -> FastAPI:
     app.state.stopping = lambda: False
     app.state.heartbeat_seconds = HEARTBEAT_SECONDS
     nouns = (tokens, tracks, qrels, submissions, scores, runs, jobs)
-    of_audits = (audits.public, audits.of_track, audits.router)
+    of_audits = (audits.public, audits.of_track, audits.router, schedules.router, alerts.router)
     for router in (service.public, *(noun.router for noun in nouns), *of_audits, service.health):
         app.include_router(router)
     problems.install(app)

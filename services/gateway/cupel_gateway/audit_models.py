@@ -77,6 +77,16 @@ class AuditFailure(View):
     job: str
 
 
+class Raised(View):
+    """An alert that an audit raised."""
+
+    alert: str
+    number: str
+    value: float
+    below: float | None
+    above: float | None
+
+
 class Audit(View):
     """A study of how far a track's judgments and its board can be trusted."""
 
@@ -99,6 +109,7 @@ class Audit(View):
     digest: str | None = Field(description="of the result, once all is done, as for verdict and numbers")
     verdict: list[str]
     numbers: dict[str, float | int | None] = Field(description="null: undefined")
+    alerts: list[Raised] = Field(description="those that it raised")
     created_at: datetime
     cancelled_at: datetime | None
     concluded_at: datetime | None
@@ -155,3 +166,36 @@ class AuditHistory(View):
     kind: str
     number: str
     points: list[AuditPoint]
+
+
+class Schedule(View):
+    """Audits that are made again and again. Neither cron nor runs: with every new current qrels version."""
+
+    id: str
+    track: str
+    request: dict[str, Any] = Field(description="as for POST /v1/tracks/{track}/audits")
+    cron: str | None
+    zone: str | None
+    runs: int | None = Field(description="with so many new runs, once they are scored")
+    due_at: datetime | None = Field(description="by its cron expression")
+    problem: str | None = Field(description="why it made no audit when it was last due")
+    team: str
+    created_at: datetime
+    paused_at: datetime | None
+
+
+class Alert(View):
+    """A rule on a number of a kind's reports, and how the newest audit of the kind was judged by it."""
+
+    id: str
+    track: str
+    kind: str
+    number: str
+    below: float | None
+    above: float | None
+    raised: bool | None = Field(description="null: there is no audit yet")
+    value: float | None = Field(description="null also where the report has none")
+    audit: str | None
+    judged_at: datetime | None
+    team: str
+    created_at: datetime

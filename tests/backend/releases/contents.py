@@ -21,6 +21,7 @@ from alembic.script import ScriptDirectory
 from backend.cast import ADMIN, Clock, work_off
 from cupel_backend import (
     access,
+    alerts,
     auditing,
     audits,
     evaluations,
@@ -28,6 +29,7 @@ from cupel_backend import (
     jobs,
     leaderboards,
     qrels,
+    schedules,
     submissions,
     tracks,
 )
@@ -189,10 +191,14 @@ def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
         name = track["name"]
         told[f"qrels of {name}"] = _all(system, qrels.list_, name)
         told[f"submissions to {name}"] = _all(system, submissions.list_, name)
+        for noun, list_ in {"schedules": schedules.list_, "alerts": alerts.list_}.items():
+            if found := _all(system, list_, name):
+                told[f"{noun} of {name}"] = found
         for audit in _all(system, audits.list_, name):
             told[f"audit {audit['id']}"] = audit
             if audit["state"] == "done":
-                told[f"report of {audit['id']}"] = auditing.report(system, ADMIN, audit["id"])[0].as_data()
+                report = auditing.report(system, ADMIN, audit["id"])[0].as_data()
+                told[f"report of {audit['id']}"] = json.loads(json.dumps(report))
     return told
 
 

@@ -40,12 +40,15 @@ from backend.cast import (
 from backend.releases.contents import Release, dump, fetch, finish, revisions, show
 from cupel_backend import (
     access,
+    alerts,
+    auditing,
     audits,
     evaluations,
     explanations,
     jobs,
     planning,
     qrels,
+    schedules,
     submissions,
     tracks,
 )
@@ -163,7 +166,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     work_off(system)
     explanations.request(system, ALICE, first, measures=["nDCG@2", "TOMA(of=nDCG@2)"])
     work_off(system)
-    make_audits(system)
+    make_audits(system, clock)
     clock.forward(HOUR)
     submissions.withdraw(system, BOB, gone)
 
@@ -198,14 +201,34 @@ def make_busy_track(system: System, clock: Clock) -> None:
         jobs.enqueue(connection, [lonely], now=clock.now)
 
 
-def make_audits(system: System) -> None:
-    """One that is done, one that can't be, one that was cancelled."""
-    small = {"repeats": 3, "ratios": [50, 10]}
-    audits.request(system, ORGANISER, "busy", kind="downsampling", parameters=small, part_trials=2)
-    audits.request(system, ADMIN, "busy", kind="downsampling", parameters={"aspect": "Schönheit"}, seed=2**62)
+def make_audits(system: System, clock: Clock) -> None:
+    """In every state, by people and by schedules of each sort, with alerts on what they find."""
+    small = {"kind": "downsampling", "parameters": {"repeats": 3, "ratios": [50, 10]}}
+    for number, bounds in {"tau(AP)@50": {"below": 2}, "τ": {"above": 0}, "tau(AP)@10": {"above": 9}}.items():
+        alerts.add(system, ORGANISER, "busy", kind="downsampling", number=number, **bounds)
+    alerts.remove(system, ORGANISER, alerts.list_(system, ORGANISER, "busy").items[0].id)
+    schedules.add(system, ORGANISER, "busy", request=small, cron="0 3 * * 1", zone="Europe/Berlin")
+    schedules.add(system, ADMIN, "busy", request=small, runs=10)
+    paused = schedules.add(system, ORGANISER, "busy", request=small)
+    schedules.change(system, ORGANISER, paused.id, paused=True)
+    often = [
+        schedules.add(system, ORGANISER, name, request=small, cron="* * * * *")
+        for name in ("busy", "waiting")
+    ]
+    clock.forward(60)
+    schedules.make_due(system)  # there are no judgments of the second track: a problem
+    for one in often:
+        schedules.remove(system, ORGANISER, one.id)
+    audits.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
+    odd = {"kind": "downsampling", "parameters": {"aspect": "Schönheit"}}
+    audits.request(system, ADMIN, "busy", **odd, seed=2**62)
     work_off(system)
-    cancelled = audits.request(system, ORGANISER, "busy", kind="downsampling")
-    audits.cancel(system, ORGANISER, cancelled.id)
+    for gathered in (True, False):
+        cancelled = audits.request(system, ORGANISER, "busy", kind="downsampling")
+        claim = jobs.claim(system, audits.QUEUE) if gathered else None
+        if claim is not None:
+            auditing.gather(system, claim)
+        audits.cancel(system, ORGANISER, cancelled.id)
 
 
 if __name__ == "__main__":

@@ -83,3 +83,25 @@ def test_only_organisers_ask(server, cupel, organiser, judged: str) -> None:
     refused = cupel("audits", "request", judged, "downsampling", **alice)
     assert (refused.exit_code, "audit-forbidden" in refused.stderr) == (2, True)
     assert cupel("audits", "list", judged, **alice).exit_code == 0
+
+
+def test_schedules_and_alerts_are_kept_by_the_service(organiser, judged: str) -> None:
+    weekly = ("--cron", "0 3 * * 1", "--zone", "Europe/Berlin", "--set", "repeats=3")
+    made = organiser("audits", "schedule", "add", judged, "downsampling", *weekly)
+    assert made.exit_code == 0, made.output
+    assert "0 3 * * 1 (Europe/Berlin), next at " in made.stdout
+    id = made.stdout.partition(":")[0]
+    (listed,) = json.loads(organiser("audits", "schedule", "list", judged, "--format", "json").stdout)
+    assert (listed["id"], listed["request"]["parameters"]) == (id, {"repeats": 3})
+    assert organiser("audits", "schedule", "pause", id).exit_code == 0
+    assert "paused" in organiser("audits", "schedule", "list", judged).stdout
+    assert organiser("audits", "schedule", "pause", id, "--resume").exit_code == 0
+    assert organiser("audits", "schedule", "remove", id).exit_code == 0
+    bad = organiser("audits", "schedule", "add", judged, "downsampling", "--cron", "never")
+    assert (bad.exit_code, "is no cron expression" in bad.stderr) == (2, True)
+    low = organiser("audits", "alert", "add", judged, "downsampling", "tau(AP)@50", "--below", 2)
+    assert low.stdout.endswith("no audit yet\n")
+    done = organiser("audits", "request", judged, "downsampling", *SMALL, "--watch")
+    assert "alert: tau(AP)@50 is " in done.stderr
+    assert "raised" in organiser("audits", "alert", "list", judged).stdout
+    assert organiser("audits", "alert", "remove", low.stdout.partition(":")[0]).exit_code == 0

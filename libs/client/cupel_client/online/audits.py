@@ -1,22 +1,20 @@
 """`cupel audits`: have the track of a service audited, watch it, read what came out."""
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from cupel_client.audit_replies import Audit
 from cupel_client.cli import SERVICE_FAILED
 from cupel_client.offline.tables import show_blocks
+from cupel_client.online.audit_rules import alert, schedule
+from cupel_client.online.auditing import asked_options
 from cupel_client.online.connecting import service
 from cupel_client.online.printing import decimal, each, fields, plain, progress, rows, say, when
 from cupel_client.output import format_option
 from cupel_client.sdk import Client
-from cupel_measures import syntax
-from cupel_measures.syntax import MeasureError
 
 COLUMNS = ("id", "track", "kind", "parameters", "measures", "seed", "qrels", "other", "state", "progress",
            "digest", "verdict", "numbers", "created_at", "concluded_at")  # fmt: skip
@@ -37,6 +35,10 @@ def audits() -> None:
     Example:
       cupel audits request health-2026 downsampling --set ratios=[90,50,10] --watch
     """
+
+
+audits.add_command(schedule)
+audits.add_command(alert)
 
 
 @audits.command()
@@ -67,40 +69,6 @@ def kinds(client: Client, kind: str | None, form: str) -> None:
         keys = [[part.name, part.default or ""] for part in one.parameters]
         shown = [f"{part.about}: {part.expects}" for part in one.parameters]
         show_blocks(["parameter", "default"], keys, [("", shown)])
-
-
-def _settings(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
-    """The settings, name by name, in the grammar of measures' parameters."""
-    settings: dict[str, Any] = {}
-    for one in given:
-        try:
-            settings |= dict(syntax.read(f"audit({one})").arguments)
-        except MeasureError:
-            raise click.BadParameter(f"{one!r} is no setting: write NAME=VALUE") from None
-    return settings
-
-
-def asked_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say what is to be audited, and how."""
-    options = (
-        click.option(
-            "--set",
-            "parameters",
-            multiple=True,
-            metavar="NAME=VALUE",
-            callback=_settings,
-            help="A parameter of the kind, once for each: see `cupel audits kinds KIND`.",
-        ),
-        click.option("-m", "--measures", multiple=True, help="Measures, one or more [default: the plan]."),
-        click.option(
-            "--seed", type=click.IntRange(0), help="Of all that is drawn [default: the judgments']."
-        ),
-        click.option("--qrels", type=click.IntRange(1), help="The qrels version [default: the current one]."),
-        click.option("--other", type=click.IntRange(1), help="A version to compare it with."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @audits.command()
@@ -291,6 +259,8 @@ def _show(audit: Audit) -> None:
     )
     for sentence in (*audit.problems, *audit.verdict):
         say(sentence)
+    for one in audit.alerts:
+        say(f"alert: {one.number} is {decimal(one.value)} ({one.alert})", err=True)
     for failure in audit.failures:
         say(f"part {failure.part} failed: {failure.error} (`cupel audits rerun {audit.id}`)", err=True)
     names = list(audit.numbers)[:LISTED]

@@ -22,7 +22,7 @@ def upgrade() -> None:
         sa.Column("zone", sa.Text),
         sa.Column("every_runs", sa.Integer),
         sa.Column("due_at", Instant),
-        sa.Column("seen", sa.Integer),
+        sa.Column("seen", sa.Integer, nullable=False),
         sa.Column("problem", sa.Text),
         sa.Column("created_at", Instant, nullable=False),
         sa.Column("paused_at", Instant),
