@@ -47,8 +47,10 @@ class Worth:
 
     def first(self, runs: Ints, depth: int) -> Ints:
         """int64[topics, depth]: the documents of one run for each topic; -1 below its last."""
-        of_topic: Ints = self.tops.ranked[runs, np.arange(len(runs)), :depth].astype(np.int64)
-        return of_topic
+        found = np.full((len(runs), depth), -1, dtype=np.int64)
+        of_topic = self.tops.ranked[runs, np.arange(len(runs)), :depth]
+        found[:, : of_topic.shape[1]] = of_topic
+        return found
 
 
 def documents(
