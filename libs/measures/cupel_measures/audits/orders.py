@@ -62,7 +62,7 @@ class Spread:
 
 
 SPREAD = (
-    Column("mean", "mean", "over the repeats where it is defined"),
+    Column("mean", "tau", "mean over the repeats where it is defined"),
     Column("low", "from", "95 per cent interval of the mean: mean -+ t(0.975; n - 1) s / sqrt(n)"),
     Column("high", "to", "95 per cent interval of the mean"),
     Column("least", "least", "over the repeats"),
