@@ -1,9 +1,9 @@
 """The forms of plots, in Vega-Lite by way of Altair.
 
-Every panel is a specification of its own, with one view, so that a page can set panels side by side
-if there is room, else below each other. Colours are variables of the page's style sheet, which knows whether it is dark.
-The parameter `focus` names the series that stands out; null is none. Layers called `touch` are for the mouse and
-the finger alone, those called `names` say what is what.
+Every panel is a specification of its own, with one view, so that a page can set panels side by side if
+there is room, else below each other. Colours are variables of the page's style sheet, which knows whether
+it is dark. The parameter `focus` names the series that stands out; null is none. Layers called `touch` are
+for the mouse and the finger alone, those called `names` say what is what.
 """
 
 from collections.abc import Callable, Sequence

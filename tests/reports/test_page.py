@@ -1,0 +1,287 @@
+"""The page of a result, read as a browser without scripts would."""
+
+import json
+import re
+import subprocess
+import sys
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from audited import HOSTILE, RUNS, forms, large, plot, result, table
+from cupel_measures.audits.reporting import Report, Table
+from cupel_reports import page, policy
+
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """The elements of a page, the texts in each kind of element, and what does not fit."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._end_optional({"td": {"td"}, "tr": {"td", "tr"}}.get(tag, set()))
+        self.elements.append((tag, dict(attrs)))
+        self.texts.setdefault(tag, []).append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        for tag in self.open:
+            self.texts[tag][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._end_optional({"td", "tr"} - {tag})
+        assert self.open, f"</{tag}> ends nothing"
+        assert self.open.pop() == tag
+
+    def _end_optional(self, tags: set[str]) -> None:
+        """The end tags of cells and rows may be left out."""
+        while self.open and self.open[-1] in tags:
+            self.open.pop()
+
+    def all(self, tag: str, **having: str) -> list[dict[str, str | None]]:
+        return [
+            attrs
+            for name, attrs in self.elements
+            if name == tag and all(value in (attrs.get(key) or "").split() for key, value in having.items())
+        ]
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    return page(result(forms(), HOSTILE))
+
+
+def test_the_page_says_what_was_asked_and_what_came_out() -> None:
+    reader = Reader(page(result(forms(RUNS))))
+    assert reader.open == []
+    assert reader.texts["h1"] == ["Pool downsampling"]
+    assert "How much of the order of runs is left" in reader.texts["p"][1]
+    assert "The order of aster holds." in reader.texts["li"]
+    names, values = reader.texts["dt"], [text.strip() for text in reader.texts["dd"]]
+    asked = dict(zip(names, values, strict=True))
+    assert asked["repeats"].startswith("30")
+    assert asked["ratios"].startswith("90, 50")
+    assert asked["aspect"].startswith("not given")
+    assert asked["seed"] == "7"
+    assert asked["host"] == "a machine"
+    assert "how often judgments are drawn anew" in reader.texts["small"]
+    assert result(forms(RUNS))["digest"] in reader.texts["code"]
+
+
+def test_every_form_is_drawn_with_a_text_alternative(hostile: str) -> None:
+    reader = Reader(hostile)
+    drawn = reader.all("svg", role="img")
+    assert len(drawn) == 8 + 3  # one has three panels, two have nothing to draw
+    assert hostile.count("There is nothing to draw") == 2
+    ids = [attrs["id"] for _, attrs in reader.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for picture in drawn:
+        assert set(str(picture["aria-labelledby"]).split()) <= set(ids)
+    assert len(reader.all("title")) == len(drawn) + 1
+
+
+def test_a_hostile_name_stays_a_text(hostile: str) -> None:
+    reader = Reader(hostile)
+    assert not reader.all("img")
+    assert not reader.all("b")
+    assert [one.get("type") for one in reader.all("script") if one.get("type") != "application/json"] == [
+        None
+    ]
+    assert not [
+        name for _, attrs in reader.elements for name in attrs if name.startswith("on") or name == "style"
+    ]
+    assert "{{ 7 * 7 }}" in hostile
+    assert "\x00" not in hostile
+    assert hostile.encode()  # no lone surrogate
+    assert any(HOSTILE[0] in text for text in reader.texts["bdi"])
+
+
+def test_the_page_needs_nobody_else(hostile: str) -> None:
+    reader = Reader(hostile)
+    for _, attrs in reader.elements:
+        for name in ("src", "href", "xlink:href", "action", "srcset", "data"):
+            address = attrs.get(name) or ""
+            assert address.startswith(("data:text/csv", "#")) or not address
+    assert "url(" not in "".join(reader.texts["style"])
+    assert "@import" not in hostile
+
+
+def test_specifications_are_json_and_have_no_end_tag(hostile: str) -> None:
+    specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', hostile, re.S)
+    assert len(specs) == 11
+    assert all("<" not in spec for spec in specs)
+    names = {row.get("s") for spec in specs for row in json.loads(spec)["datasets"]["rows"]}
+    assert {HOSTILE[0], HOSTILE[1], HOSTILE[3]} <= names
+
+
+def test_the_same_data_gives_the_same_page(hostile: str) -> None:
+    first = page(result(forms(), HOSTILE))
+    page(result(forms(RUNS)))
+    assert page(json.loads(json.dumps(result(forms(), HOSTILE)))) == first == hostile
+
+
+def test_another_process_gives_the_same_page(hostile: str) -> None:
+    code = (
+        "import json, sys; from cupel_reports import page;"
+        "sys.stdout.buffer.write(page(json.load(sys.stdin)).encode())"
+    )
+    environment = {"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "1"}
+    data = json.dumps(result(forms(), HOSTILE))
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=data.encode(), env=environment, capture_output=True
+    )
+    assert done.stdout.decode() == hostile, done.stderr.decode()
+
+
+def test_importing_the_package_draws_in_no_heavy_library() -> None:
+    code = "import sys, cupel_reports; print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_an_unfinished_audit_says_so() -> None:
+    some = page(result(forms(RUNS), done=12))
+    assert "12 of 30 trials are done. What is here will change." in some
+    assert "trials are done" not in page(result(forms(RUNS)))
+    none = page(result(None))
+    assert "0 of 30 trials are done. There is nothing to show yet." in none
+    assert "vegaEmbed" not in none
+
+
+def test_a_kind_that_is_no_longer_known_keeps_its_page() -> None:
+    reader = Reader(page(result(forms(RUNS), kind="forgotten")))
+    assert reader.texts["h1"] == ["forgotten"]
+
+
+def of(*tables: Table) -> Reader:
+    return Reader(page(result(Report((), {}, tables))))
+
+
+def cells(reader: Reader) -> list[str]:
+    return [text.strip() for text in reader.texts["td"]]
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1, 20, 12345], ["1", "20", "12,345"]),
+        ([90.0, 5.0], ["90", "5"]),
+        ([0.5, 1.0, 0.123456], ["0.5000", "1.0000", "0.1235"]),
+        ([0.5, -0.25, None], ["0.5000", "−0.2500", "–"]),
+        ([0.5, 1e-9, -1e-9], ["0.5000", "<0.0001", ">−0.0001"]),
+        ([1234.56, 7.25], ["1234.6", "7.2"]),
+        ([31.415, 2.0], ["31.41", "2.00"]),
+        ([True, False], ["yes", "no"]),
+        (["a", None], ["a", "–"]),
+        ([2**70], ["1,180,591,620,717,411,303,424"]),
+    ],
+)
+def test_numbers_have_as_many_digits_as_a_reader_needs(values: list[Any], shown: list[str]) -> None:
+    assert cells(of(table("t", "x", [[value] for value in values]))) == shown
+
+
+def test_numbers_stand_at_the_right() -> None:
+    reader = of(table("t", "run tau n", [("a", 0.5, None), ("b", None, 2)]))
+    assert [one["class"] for one in reader.all("table")] == ["n2 n3 "]
+
+
+def test_long_tables_are_folded_and_cut_but_their_file_has_all() -> None:
+    rows = [(i, i / 7) for i in range(3000)]
+    reader = of(table("short", "n x", rows[:3]), table("t", "n x", rows))
+    assert "Table of t " in reader.texts["summary"][0]
+    assert len(cells(reader)) == 2 * (3 + 2000)
+    assert "The first 2000 of 3000 rows; the file has all." in reader.texts["p"]
+    links = reader.all("a")
+    assert [link["download"] for link in links] == ["downsampling-short.csv", "downsampling-t.csv"]
+    kind, _, text = unquote(str(links[1]["href"])).partition(",")
+    assert kind == "data:text/csv;charset=utf-8"
+    assert text == table("t", "n x", rows).as_csv()
+
+
+def test_names_survive_the_way_to_a_file(hostile: str) -> None:
+    link = next(one for one in Reader(hostile).all("a") if one["download"] == "downsampling-places.csv")
+    text = unquote(str(link["href"]).partition(",")[2])
+    assert HOSTILE[1] in text
+    assert HOSTILE[4] in text
+
+
+def drawn_rows(report: Report) -> list[list[dict[str, Any]]]:
+    text = page(result(report))
+    specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', text, re.S)
+    return [json.loads(spec)["datasets"]["rows"] for spec in specs]
+
+
+def test_of_many_series_those_that_move_furthest_have_a_colour() -> None:
+    ranks = [(f"run {i}", stage, i + 1) for i in range(30) for stage in "ab"]
+    ranks[-1] = ("run 29", "b", 1)
+    ranks[1] = ("run 0", "b", 30)
+    (rows,) = drawn_rows(Report((), {}, (table("t", "run stage rank", ranks),), (
+        plot("changes", "t", "stage", "rank", series="run"),
+    )))  # fmt: skip
+    coloured = {row["s"]: row["k"] for row in rows if row["k"] >= 0}
+    assert coloured["run 0"] == 0
+    assert coloured["run 29"] == 1
+    assert len(coloured) == 7
+
+
+def test_names_at_the_end_of_lines_keep_apart() -> None:
+    ranks = [(f"run {i}", stage, rank) for i in range(12) for stage, rank in (("a", i + 1), ("b", 12))]
+    (rows,) = drawn_rows(Report((), {}, (table("t", "run stage rank", ranks),), (
+        plot("changes", "t", "stage", "rank", series="run"),
+    )))  # fmt: skip
+    ends = sorted(row["end"] for row in rows if "end" in row)
+    assert len(ends) == 12
+    least = min(below - above for above, below in pairwise(ends))
+    assert least == pytest.approx(12 / 18)  # pixels of a line of text, and from rank to rank
+    assert ends[-1] <= 12.5
+
+
+def test_a_plot_of_many_panels_says_how_many_it_leaves_out() -> None:
+    points = [(step, 0.5, f"topic {i}") for i in range(30) for step in (1, 2)]
+    text = page(result(Report((), {}, (table("t", "step tau topic", points),), (
+        plot("curve", "t", "step", "tau", facet="topic"),
+    ))))  # fmt: skip
+    assert "24 of 30 are drawn; the table has all." in text
+
+
+def test_a_large_report_stays_small() -> None:
+    text = page(result(large(), [f"run-{i}" for i in range(100)], measures=[f"M{i}@10" for i in range(10)]))
+    assert len(text.encode()) < 3e6
+    assert "100 in all; those that move furthest are in colour." in text
+
+
+def test_the_policy_names_every_script_and_style_of_the_page_and_nothing_else(hostile: str) -> None:
+    allowed = policy(hostile)
+    (script,) = re.findall(r"<script>(.*?)</script>", hostile, re.S)
+    (style,) = re.findall(r"<style>(.*?)</style>", hostile, re.S)
+    assert allowed.split("; ") == [
+        "default-src 'none'",
+        f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'",
+        f"style-src 'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+    (own,) = [
+        one["content"] for one in Reader(hostile).all("meta") if "content" in one and "http-equiv" in one
+    ]
+    assert allowed == f"{own}; frame-ancestors 'none'"
+    assert "script-src 'none'" in policy(page(result(None)))
