@@ -12,6 +12,7 @@ from cupel_reports.drawing import script as script
 from cupel_reports.drawing import svg
 from cupel_reports.forms import specification
 from cupel_reports.pictures import CHANNELS, Key, Picture, pictures
+from cupel_reports.words import rounded
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,13 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot. extent: of its scale. hidden: panels that are not drawn. titles: of what is drawn, as JSON."""
+    """A plot. ends: of its scale, signed where that begins below 0. hidden: panels that are not drawn. titles: of what is drawn, as JSON."""
 
     plot: Plot
     keys: tuple[Key, ...]
     series: int
-    extent: tuple[float, float]
+    ends: tuple[str, str]
+    signed: bool
     panels: tuple[Drawn, ...]
     hidden: int
     titles: Markup
@@ -52,7 +54,8 @@ def _figure(name: str, picture: Picture) -> Figure:
         plot=picture.plot,
         keys=picture.keys,
         series=len(picture.series),
-        extent=picture.extent,
+        ends=(rounded(picture.extent[0]), rounded(picture.extent[1])),
+        signed=picture.extent[0] < 0,
         panels=tuple(_panels(name, picture)),
         hidden=picture.hidden,
         titles=_json(_titles(picture)),

@@ -66,7 +66,7 @@ def specification(picture: Picture, panel: Panel) -> Spec:
     return {
         "data": {"name": "rows"},
         "layer": spec["layer"],
-        "datasets": {"rows": rows(picture, panel)},
+        "datasets": spec.get("datasets", {}) | {"rows": rows(picture, panel)},
         "config": CONFIG,
         "params": [{"name": "focus", "value": None}],
         "width": WIDE if picture.plot.facet is None else NARROW,

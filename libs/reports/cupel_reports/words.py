@@ -33,10 +33,10 @@ def is_number(value: Any) -> bool:
 def decimals(values: Sequence[Any]) -> int:
     """How many make these numbers readable in one column."""
     numbers = [float(value) for value in values if is_number(value) and math.isfinite(value)]
-    if all(number.is_integer() for number in numbers):
-        return 0
-    greatest = max(map(abs, numbers))
-    return next((count for below, count in ((1.0001, 4), (10, 3), (100, 2)) if greatest < below), 1)
+    greatest = max(map(abs, numbers), default=0.0)
+    most = next((count for below, count in ((1.0001, 4), (10, 3), (100, 2)) if greatest < below), 1)
+    exact = (count for count in range(most) if numbers == [round(number, count) for number in numbers])
+    return next(exact, most)
 
 
 def shown(value: Any, places: int | None = None) -> str:
@@ -63,6 +63,11 @@ def _number(number: float, places: int) -> str:
     grouping = "," if abs(number) >= LONG else ""
     text = f"{abs(number):{grouping}.{places}f}"
     return MINUS + text if number < 0 and text.strip("0.,") else text
+
+
+def rounded(number: float) -> str:
+    """A number by itself, to three digits."""
+    return f"{number:.3g}".replace("-", MINUS)
 
 
 def counted(count: int, noun: str) -> str:
