@@ -286,3 +286,32 @@ def test_the_policy_names_every_script_and_style_of_the_page_and_nothing_else(ho
     ]
     assert allowed == f"{own}; frame-ancestors 'none'"
     assert "script-src 'none'" in policy(page(result(None)))
+
+
+def static(report: Report) -> str:
+    """The first picture of a report's page."""
+    (first, *_) = re.findall(r"<svg .*?</svg>", page(result(report)), re.S)
+    return str(first)
+
+
+def test_a_reference_is_one_line_however_many_points_there_are() -> None:
+    points = table("t", "step tau", [(step, 0.5) for step in range(20)])
+    picture = static(Report((), {}, (points,), (plot("curve", "t", "step", "tau", reference=0.9),)))
+    assert picture.count('stroke-dasharray="4,4"') == 1
+
+
+def test_a_line_has_a_gap_where_it_is_undefined() -> None:
+    points = table("t", "step tau", [(1, 0.1), (2, 0.2), (3, None), (4, 0.4), (5, 0.5)])
+    picture = static(Report((), {}, (points,), (plot("curve", "t", "step", "tau"),)))
+    (line,) = re.findall(r'd="(M[^"]*L[^"Z]*M[^"]*L[^"Z]*)"', picture)
+    assert line.count("M") == 2
+
+
+def test_numbers_that_are_not_alike_have_digits_of_their_own() -> None:
+    reader = Reader(page(result(Report((), {"unjudged@10": 0.21884, "missing": 1498, "tau": None}, ()))))
+    assert cells(reader) == ["unjudged@10", "0.2188", "missing", "1498", "tau", "–"]
+
+
+def test_a_stored_report_of_lists_is_as_good_as_one_of_tuples() -> None:
+    stored = json.loads(json.dumps(result(large(3, 1), ["a", "b", "c"])))
+    assert page(stored) == page(result(large(3, 1), ["a", "b", "c"]))

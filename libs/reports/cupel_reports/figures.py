@@ -27,7 +27,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot. ends: of its scale, signed where that begins below 0. hidden: panels that are not drawn. titles: of what is drawn, as JSON."""
+    """A plot.
+
+    ends: of its scale, which is signed where it begins below 0. hidden: panels that are not drawn. titles: of
+    what is drawn, as JSON.
+    """
 
     plot: Plot
     keys: tuple[Key, ...]

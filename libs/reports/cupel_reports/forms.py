@@ -26,6 +26,8 @@ LEAD = 22
 """From the end of a line to its name, in pixels."""
 NAMED = 25
 """So many points, or fewer, are named."""
+CROWD = 30
+"""More rows than these are narrower."""
 ROOM = 120
 """For the longest name, in pixels; a page that is narrower has less."""
 CELL = 34
@@ -69,7 +71,7 @@ def specification(picture: Picture, panel: Panel) -> Spec:
         "datasets": spec.get("datasets", {}) | {"rows": rows(picture, panel)},
         "config": CONFIG,
         "params": [{"name": "focus", "value": None}],
-        "width": WIDE if picture.plot.facet is None else NARROW,
+        "width": _width(picture),
         "height": height,
         "padding": {"left": 8, "top": 8, "bottom": 2, "right": 8},
         "autosize": {"type": "fit-x", "contains": "padding"},
@@ -124,7 +126,7 @@ def changes(picture: Picture, panel: Panel) -> Drawn:
 
 def heatmap(picture: Picture, panel: Panel) -> Drawn:
     order = list(dict.fromkeys(row["y"] for row in picture.rows))
-    cell = (NARROW if picture.plot.facet else WIDE) / max(len(picture.stages), 1)
+    cell = _width(picture) / max(len(picture.stages), 1)
     x = _x(picture, alt.Scale(type="band", padding=0.04))
     axis = alt.Axis(domain=False, ticks=False, grid=False)
     band = alt.Scale(type="band", padding=0.04)
@@ -139,7 +141,7 @@ def heatmap(picture: Picture, panel: Panel) -> Drawn:
         )
         fitting = _live(f"bandwidth('x') < {CELL - 4} ? 0 : 1")
         layers.append(_layer().mark_text().encode(x=x, y=y, text="t:N", color=dark, opacity=fitting))
-    return alt.layer(*layers), len(order) * (26 if len(order) <= 30 else 14)
+    return alt.layer(*layers), len(order) * (26 if len(order) <= CROWD else 14)
 
 
 def bars(picture: Picture, panel: Panel) -> Drawn:
@@ -152,14 +154,14 @@ def bars(picture: Picture, panel: Panel) -> Drawn:
         places[f"{across}Offset"] = offset("s:N", sort=picture.series)
 
     def along(field: str) -> Any:
-        return _y(picture, field, alt.Y if upright else alt.X, zero=True)
+        return _y(picture, field, alt.Y if upright else alt.X, zero=True, stack=None)
 
     marks = _layer().mark_bar(cornerRadius=2)
     layers = [marks.encode(**places, **{way: along("y:Q")}, **_of_series(picture))]
     if picture.plot.low and picture.plot.high:
         ends = {way: along("low:Q"), f"{way}2": "high:Q"}
         layers.append(_layer().mark_rule(strokeWidth=1.5, color="var(--ink)").encode(**places, **ends))
-    thick = max(18, 10 * max(len(picture.series), 1) + 6)
+    thick = max(18 if number <= CROWD else 12, 10 * len(picture.series) + 6)
     return alt.layer(*layers, *_reference(picture, way)), 280 if upright else max(number * thick, 60)
 
 
@@ -221,6 +223,12 @@ def spaced(places: Sequence[float], gap: float, most: float) -> list[float]:
     return found
 
 
+def _width(picture: Picture) -> int:
+    """Of a panel, in pixels; a heatmap of few columns needs less than there is."""
+    room = WIDE if picture.plot.facet is None else NARROW
+    return min(room, 2 * ROOM + 4 * CELL * len(picture.stages)) if picture.plot.form == "heatmap" else room
+
+
 def _last(picture: Picture) -> float:
     return max((float(row["y"]) for row in picture.rows), default=1.0)
 
@@ -253,7 +261,7 @@ def _x(picture: Picture, scale: alt.Scale | None = None) -> alt.X:
         return alt.X("x:N", sort=picture.stages, title=title, scale=scale, axis=_flat(picture))
     values = sorted({row["x"] for row in picture.rows})
     ticks = len(values) <= 12 and picture.plot.form == "curve"
-    axis = alt.Axis(grid=False, values=values) if ticks else alt.Axis(grid=False)
+    axis = alt.Axis(grid=False, values=values, format="~g") if ticks else alt.Axis(grid=False)
     scale = alt.Scale(reverse=picture.falling, zero=False, nice=False, padding=14)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
@@ -262,19 +270,19 @@ def _category(picture: Picture, upright: bool) -> Any:
     """Where each bar, or group of bars, stands."""
     if upright:
         return alt.X("x:N", sort=picture.stages, title=picture.title("x"), axis=_flat(picture))
-    axis = alt.Axis(ticks=False, domain=False, grid=False, labelOverlap=False)
+    size = 12 if len(picture.stages) <= CROWD else 10
+    axis = alt.Axis(ticks=False, domain=False, grid=False, labelOverlap=False, labelFontSize=size)
     return alt.Y("x:N", sort=picture.stages, title=None, axis=axis)
 
 
 def _flat(picture: Picture) -> alt.Axis:
     """The axis of categories, whose names are aslant where they would not fit."""
-    room = (NARROW if picture.plot.facet else WIDE) - ROOM
-    each = room / max(len(picture.stages), 1)
+    each = (_width(picture) - ROOM) / max(len(picture.stages), 1)
     fits = max(map(len, picture.stages), default=0) * 7 < each
-    return alt.Axis(grid=False, labelAngle=0 if fits else -40, labelOverlap=each < 12)
+    return alt.Axis(grid=False, labelAngle=0 if fits else -40, labelOverlap=fits or each < 12)
 
 
-def _y(picture: Picture, field: str = "y:Q", channel: Any = alt.Y, *, zero: bool = False) -> Any:
+def _y(picture: Picture, field: str = "y:Q", channel: Any = alt.Y, *, zero: bool = False, **more: Any) -> Any:
     """What is measured, on the scale of all panels."""
     low, high = picture.extent
     if zero:
@@ -282,7 +290,7 @@ def _y(picture: Picture, field: str = "y:Q", channel: Any = alt.Y, *, zero: bool
     if low == high:
         low, high = low - 0.1, high + 0.1
     scale = alt.Scale(domain=[low, high], nice=picture.plot.domain is None, zero=False)
-    return channel(field, scale=scale, title=picture.title("y"), axis=alt.Axis(tickCount=6))
+    return channel(field, scale=scale, title=picture.title("y"), axis=alt.Axis(tickCount=6), **more)
 
 
 def _of_series(picture: Picture) -> Spec:

@@ -11,7 +11,7 @@ from cupel_measures.audits import KINDS, SETTINGS
 from cupel_measures.audits.reporting import Column, Report, Table
 from cupel_measures.audits.subject import About
 from cupel_reports.policies import directives
-from cupel_reports.sheets import sheet
+from cupel_reports.sheets import Sheet, sheet
 from cupel_reports.words import UNDEFINED, counted, printable, shown
 
 if TYPE_CHECKING:  # only a page needs it, and it takes its time
@@ -40,7 +40,7 @@ def page(data: Mapping[str, Any]) -> str:
         about=about,
         report=report,
         figures=drawn,
-        sheets=[sheet(table) for table in _tables(report)] if report else [],
+        sheets=_sheets(report) if report else [],
         facts=[*_facts(about)],
         settings=[*_settings(result)],
         asked=[*_asked(result, about)],
@@ -63,13 +63,13 @@ def _kind(name: str) -> dict[str, Any]:
     return {"title": kind.title, "question": kind.answers, "source": kind.source, "method": method}
 
 
-def _tables(report: Report) -> tuple[Table, ...]:
-    """Those of the report, and its numbers."""
+def _sheets(report: Report) -> list[Sheet]:
+    """The tables of the report, and its numbers."""
     columns = (Column("name", "name"), Column("value", "value"))
     numbers = Table(
         "numbers", "Numbers by name, for alerts and histories", columns, (*report.numbers.items(),)
     )
-    return (*report.tables, numbers) if report.numbers else report.tables
+    return [*map(sheet, report.tables), *([sheet(numbers, alike=False)] if report.numbers else [])]
 
 
 def _facts(about: About) -> Iterator[str]:

@@ -34,15 +34,18 @@ class Sheet:
         return tuple(column for column in self.columns if column.about)
 
 
-def sheet(table: Table) -> Sheet:
-    """A table with its numbers in as many digits as their column needs."""
+def sheet(table: Table, *, alike: bool = True) -> Sheet:
+    """A table with its numbers in as many digits as their column needs, or each where they aren't alike."""
     columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
     numeric = tuple(
         all(value is None or is_number(value) for value in column)
         and any(value is not None for value in column)
         for column in columns
     )
-    places = [decimals(column) if number else None for column, number in zip(columns, numeric, strict=True)]
+    places = [
+        decimals(column) if number and alike else None
+        for column, number in zip(columns, numeric, strict=True)
+    ]
     rows = tuple(tuple(map(shown, row, places)) for row in table.rows[:MOST])
     link = "data:text/csv;charset=utf-8," + quote(table.as_csv(), safe="/,:;=()@+ *!$?[]~".replace(" ", ""))
     return Sheet(table.name, table.title, table.columns, numeric, rows, len(table.rows), link)
