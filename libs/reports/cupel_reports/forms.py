@@ -73,7 +73,7 @@ def specification(picture: Picture, panel: Panel) -> Spec:
         "params": [{"name": "focus", "value": None}],
         "width": _width(picture),
         "height": height,
-        "padding": {"left": 8, "top": 8, "bottom": 2, "right": 8},
+        "padding": {"left": 8, "top": 8, "bottom": 2, "right": 16},
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
 
