@@ -315,3 +315,13 @@ def test_numbers_that_are_not_alike_have_digits_of_their_own() -> None:
 def test_a_stored_report_of_lists_is_as_good_as_one_of_tuples() -> None:
     stored = json.loads(json.dumps(result(large(3, 1), ["a", "b", "c"])))
     assert page(stored) == page(result(large(3, 1), ["a", "b", "c"]))
+
+
+def test_the_steps_of_a_curve_stand_below_it_as_they_are() -> None:
+    points = table("t", "level tau", [(level, 0.5) for level in (90, 30, 5, 0.001)])
+    picture = static(Report((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
+    told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert {"90", "30", "5"} <= set(told)
+    points = table("t", "level tau", [(level, 0.5) for level in (0.001, 0.2)])
+    picture = static(Report((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
+    assert {"0.001", "0.2"} <= set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))

@@ -261,7 +261,7 @@ def _x(picture: Picture, scale: alt.Scale | None = None) -> alt.X:
         return alt.X("x:N", sort=picture.stages, title=title, scale=scale, axis=_flat(picture))
     values = sorted({row["x"] for row in picture.rows})
     ticks = len(values) <= 12 and picture.plot.form == "curve"
-    axis = alt.Axis(grid=False, values=values, format=".6~g") if ticks else alt.Axis(grid=False)
+    axis = alt.Axis(grid=False, values=values, labelExpr="datum.value") if ticks else alt.Axis(grid=False)
     scale = alt.Scale(reverse=picture.falling, zero=False, nice=False, padding=14)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
