@@ -48,16 +48,22 @@ def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> No
     """The command as typed; `teams` is a file, or nothing."""
     from cupel_client.cli import cli
 
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with tempfile.TemporaryDirectory() as folder, quiet[0], quiet[1]:
         out = f"{folder}/out"
         whose = ["--teams", teams] if teams else []
         cli.main(
             ["audit", kind, judgments, *runs, "-m", measures, *whose, "--out", out], standalone_mode=False
         )
         report = json.loads(Path(out, "report.json").read_text())["report"]
-    [names, rows] = [column["name"] for column in report["tables"][0]["columns"]], report["tables"][0]["rows"]
-    score = names.index("score") if "score" in names else None
-    print(json.dumps({"score": 0.0 if score is None else statistics.mean(row[score] for row in rows)}))
+    points = report["tables"][0]
+    scores = [
+        row[place]
+        for place, column in enumerate(points["columns"])
+        if column["name"] == "score"
+        for row in points["rows"]
+    ]
+    print(json.dumps({"score": statistics.fmean(scores) if scores else 0.0}))
 
 
 def kinds() -> None:

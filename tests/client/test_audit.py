@@ -195,12 +195,12 @@ class TestOutput:
         assert "is no folder of an audit" in wrong(*DOWNSAMPLING, "--out", ".")
         assert "is no folder of an audit" in wrong(*DOWNSAMPLING, "--restart", "--out", "qrels.txt")
 
-    def test_done_parts_are_not_done_again(self) -> None:
+    def test_done_parts_are_not_done_again_and_damaged_ones_are(self) -> None:
         cupel(*DOWNSAMPLING, "--out", "out")
         told = json.loads(Path("out/report.json").read_text())
         kept = sorted(Path("out/parts").glob("0*.json"))
         made = [path.stat().st_mtime_ns for path in kept]
-        kept[1].unlink()
+        kept[1].write_text(kept[1].read_text()[:9])
         again = cupel(*DOWNSAMPLING, "--out", "out")
         assert f"{len(kept) - 1} of {len(kept)} parts are done already" in again.stderr
         assert json.loads(Path("out/report.json").read_text())["digest"] == told["digest"]

@@ -1,6 +1,8 @@
 """The `cupel` command: its verbs, each imported only when it is used."""
 
+import contextlib
 import difflib
+import os
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -100,6 +102,14 @@ def cli() -> None:
     """
 
 
+def _end_at_once() -> NoReturn:
+    """End as Ctrl-C asks, without waiting for threads that wait for processes that were killed."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(INTERRUPTED)
+
+
 def main() -> NoReturn:
     """The console script."""
     try:
@@ -110,7 +120,7 @@ def main() -> NoReturn:
         problem.show()
         code = problem.exit_code
     except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
+        _end_at_once()
     except BrokenPipeError:
         give_up()
         code = NEGATIVE  # as click ends where a reader went away (`cupel ... | head`)

@@ -41,13 +41,13 @@ def provenance(seconds: float, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_files(out: Path, data: Mapping[str, Any], report: Report) -> list[str]:
     """Write the report in every form; the names of the files."""
-    told = json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
-    texts = {"report.html": page(data), "report.json": told}
+    texts = {"report.json": json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"}
     for place, table in enumerate(report.tables):
         texts[f"{table.name if place else POINTS}.csv"] = table.as_csv()
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
-    return [*texts]
+    (out / "report.html").write_text(page(data), encoding="utf-8")
+    return ["report.html", *texts]
 
 
 def print_tables(data: Mapping[str, Any], report: Report) -> None:

@@ -1,5 +1,6 @@
 """The work of an audit: runs are looked at, parts of the audit are done, and what is done is kept."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -160,7 +161,8 @@ class Shelf:
         """All that finished trials found, by their numbers."""
         found: dict[int, Any] = {}
         for path in sorted(self.folder.glob("[0-9]*.json")):
-            found |= trials_of(path.read_text())
+            with contextlib.suppress(ValueError):  # damaged, by a power cut say: it is done again
+                found |= trials_of(path.read_text())
         return found
 
 
@@ -210,12 +212,13 @@ class Worker:
     shelf: Shelf | None
 
     def __call__(self, part: range) -> str:
-        """What the trials of `part` found, as JSON, which is also kept."""
+        """What the trials of `part` found, as JSON; nothing where it is kept, and so need not be sent."""
         found = dict(work(self.audit, self.subject, self.seed, part))
         text = json.dumps(found, separators=(",", ":"), allow_nan=False)
-        if self.shelf is not None:
-            self.shelf.put(part, text)
-        return text
+        if self.shelf is None:
+            return text
+        self.shelf.put(part, text)
+        return "{}"
 
 
 def work_all(worker: Worker, jobs: int | None) -> dict[int, Any]:
@@ -227,4 +230,4 @@ def work_all(worker: Worker, jobs: int | None) -> dict[int, Any]:
         click.echo(f"{len(every) - len(left)} of {len(every)} parts are done already", err=True)
     for text in each(worker, left, doing="auditing", jobs=jobs):
         found |= {} if text is None else trials_of(text)
-    return found
+    return worker.shelf.trials() if worker.shelf else found

@@ -67,13 +67,16 @@ def _spread(work: Callable[[Item], T], items: Sequence[Item], processes: int) ->
         yield map(work, items)
         return
     context = multiprocessing.get_context(START)
-    with ProcessPoolExecutor(processes, context, _begin, (work,)) as pool:
-        try:
-            yield _results(_submitted(pool, items), len(items))
-        except BaseException:  # Ctrl-C, say: nobody wants what is still being made
-            for process in multiprocessing.active_children():
-                process.kill()
-            raise
+    pool = ProcessPoolExecutor(processes, context, _begin, (work,))
+    try:
+        yield _results(_submitted(pool, items), len(items))
+    except BaseException:  # Ctrl-C, say: nobody wants what is still being made
+        for process in multiprocessing.active_children():
+            process.kill()
+        # not waited for: who reads results waits for ever for the rest of one whose writer was killed
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _submitted(pool: ProcessPoolExecutor, items: Sequence[Any]) -> list[Future[Any]]:
