@@ -263,14 +263,11 @@ def take_off(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
 
 
 def disturbed(system: "System", claim: Claim) -> bool:
-    """Whether something urgent waits that this worker might do; raises `Lost` as `finish`.
-
-    For a handler that can stop now and go on later: see `put_off`.
-    """
+    """Whether something urgent waits that this worker might do: see `put_off`; raises `Lost` as `finish`."""
     with reading(system.engine) as connection:
         if connection.execute(select(jobs.c.id).where(_held(claim))).first() is None:
             raise Lost(claim.id)
-        return URGENT in system.settings.queues and _waiting(connection, URGENT, system.now())
+        return URGENT in system.settings.queues and _is_urgent(connection, system.now())
 
 
 def sweep(system: "System") -> Swept:
@@ -332,7 +329,6 @@ def holding(system: "System", claim: Claim, alive: Callable[[], None] = _nothing
 
 # Working
 
-
 Handler = Callable[["System", Claim], None]
 
 
@@ -359,11 +355,11 @@ def work(
 def urgent(system: "System") -> bool:
     """Whether something urgent waits."""
     with reading(system.engine) as connection:
-        return _waiting(connection, URGENT, system.now())
+        return _is_urgent(connection, system.now())
 
 
-def _waiting(connection: Connection, queue: str, now: datetime) -> bool:
-    ready = select(jobs.c.id).where(jobs.c.queue == queue, IS_QUEUED, _ready(now)).limit(1)
+def _is_urgent(connection: Connection, now: datetime) -> bool:
+    ready = select(jobs.c.id).where(jobs.c.queue == URGENT, IS_QUEUED, _ready(now)).limit(1)
     return connection.execute(ready).first() is not None
 
 

@@ -12,6 +12,12 @@ Instant = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
+    _create_schedules()
+    _create_audits()
+    _create_alerts()
+
+
+def _create_schedules() -> None:
     op.create_table(
         "schedules",
         sa.Column("id", sa.Text, primary_key=True),
@@ -30,6 +36,9 @@ def upgrade() -> None:
     )
     op.create_index("ix_schedules_track_id", "schedules", ["track_id"])
     op.create_index("ix_schedules_due_at", "schedules", ["due_at"])
+
+
+def _create_audits() -> None:
     op.create_table(
         "audits",
         sa.Column("id", sa.Text, primary_key=True),
@@ -69,6 +78,9 @@ def upgrade() -> None:
         sa.Column("done", sa.Integer, nullable=False),
         sa.Column("results", sa.LargeBinary),
     )
+
+
+def _create_alerts() -> None:
     op.create_table(
         "alerts",
         sa.Column("id", sa.Text, primary_key=True),
