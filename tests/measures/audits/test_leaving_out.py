@@ -34,7 +34,7 @@ def under(removed: dict[str, set[str]]) -> list[float]:
 
 
 def test_a_run_that_is_left_out_loses_what_it_alone_brought() -> None:
-    found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP", top=3), TWO)
+    found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
     full = under({"1": set(), "2": set()})
     for run, lost in enumerate(alone):
@@ -47,22 +47,22 @@ def test_a_run_that_is_left_out_loses_what_it_alone_brought() -> None:
 
 def test_what_each_run_alone_brings_by_depth() -> None:
     """Depth 1: a is of one and two, d, g, h, i are of one run each; all but i are relevant."""
-    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP", top=3), TWO)
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
-    assert rows["one", 1] == rows["two", 1] == (1, 1, 1)
-    assert rows["three", 1] == (2, 2, 1)
-    assert rows["one", 2] == (2, 1, 1)
-    assert rows["two", 2] == (2, 2, 1)
-    assert rows["three", 2] == (3, 2, 1)
-    assert rows["one", 3] == (1, 0, 0)
-    assert rows["two", 3] == (2, 2, 1)
+    assert rows["one", 1] == rows["two", 1] == (1, 1)
+    assert rows["three", 1] == (2, 1)
+    assert rows["one", 2] == (1, 1)
+    assert rows["two", 2] == (2, 1)
+    assert rows["three", 2] == (2, 1)
+    assert rows["one", 3] == (0, 0)
+    assert rows["two", 3] == (2, 1)
     assert report.numbers["unique@2"] == pytest.approx(5 / 3)
     assert report.numbers["unique_relevant@2"] == 1
 
 
 def test_what_is_unjudged_in_and_out_of_the_pool() -> None:
     """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
-    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP", top=3), TWO)
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
     assert rows["one", 2] == (0.25, 0.5)
     assert rows["two", 2] == (0, 0.5)
@@ -72,7 +72,7 @@ def test_what_is_unjudged_in_and_out_of_the_pool() -> None:
 
 
 def test_runs_of_a_team_are_left_out_together() -> None:
-    subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"], top=3)
+    subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"])
     found = trials_of("leave_one_team_out", subject, TWO)
     assert [trial["runs"] for trial in found.values()] == [[0, 2], [1]]
     after = under({"1": {"c", "d"}, "2": {"i"}})
@@ -83,7 +83,7 @@ def test_runs_of_a_team_are_left_out_together() -> None:
 
 
 def test_teams_of_one_run_each_are_as_leaving_runs_out() -> None:
-    subject = subject_of(QRELS, RUNS, "AP", teams=["A", "B", "C"], top=3)
+    subject = subject_of(QRELS, RUNS, "AP", teams=["A", "B", "C"])
     teams, runs = (audited(kind, subject, TWO) for kind in ("leave_one_team_out", "leave_one_run_out"))
     assert teams.numbers == runs.numbers
     assert teams.warnings == ("Every team has one run here: the result is that of leave_one_run_out.",)
@@ -91,7 +91,7 @@ def test_teams_of_one_run_each_are_as_leaving_runs_out() -> None:
 
 def test_a_run_that_shares_everything_loses_nothing() -> None:
     runs = {**RUNS, "again": RUNS["one"], "once more": RUNS["three"], "two too": RUNS["two"]}
-    report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP", top=3), TWO)
+    report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
     assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
     assert report.verdict[1].startswith("AP: fair to runs from outside the pool.")
@@ -100,7 +100,7 @@ def test_a_run_that_shares_everything_loses_nothing() -> None:
 
 def test_the_verdict_has_its_numbers() -> None:
     """`three` ranks last as it is; `one` falls behind `two` when it loses c."""
-    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP", top=3), TWO)
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = report.table("points").rows
     places = [row[8] for row in rows]
     full = under({"1": set(), "2": set()})
@@ -124,45 +124,45 @@ def test_ranks_are_shared_by_equal_scores() -> None:
 def test_results_do_not_depend_on_the_order_of_trials(kind: str) -> None:
     qrels, runs = board(runs=7, judged=80)
     teams = ["A", "B", "A", "C", "C", "B", "D"]
-    whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams, top=50))
+    whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
     single = {}
     for trial in reversed(whole):
-        subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams, top=50)
+        subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
         single |= trials_of(kind, subject, only=[trial])
     assert single == whole
-    subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams, top=50)
+    subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
     assert reported(kind, subject, None, single) == reported(kind, subject, None, whole)
     assert reported(kind, subject, None, {2: whole[2]}).verdict
 
 
 def test_depths_are_capped_by_what_rankings_hold() -> None:
-    subject = subject_of(QRELS, RUNS, "AP", top=100)
+    subject = subject_of(QRELS, RUNS, "AP")
     [trial] = trials_of("leave_one_run_out", subject, {"depths": [2, 10, 100]}, only=[0]).values()
     assert [row[0] for row in trial["brought"]] == sorted({2, 3, trial["depth"]})
     assert 1 <= trial["depth"] <= 3
 
 
 def test_nonsense_is_told_in_sentences() -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=3)
+    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
     assert any("only one: give two or more" in sentence for sentence in problems("leave_one_run_out", one))
-    unknown = subject_of(QRELS, RUNS, "AP", top=3)
+    unknown = subject_of(QRELS, RUNS, "AP")
     assert problems("leave_one_team_out", unknown) == [
         "the teams of the runs are unknown: say which team each run is of, or leave out single runs by "
         "leave_one_run_out"
     ]
-    single = subject_of(QRELS, RUNS, "AP", teams=["A"] * 3, top=3)
+    single = subject_of(QRELS, RUNS, "AP", teams=["A"] * 3)
     assert problems("leave_one_team_out", single) == [
         "all runs are of one team, A: it takes runs of two teams or more"
     ]
     with pytest.raises(AuditError, match="rising depths"):
         read("leave_one_run_out", {"depths": [20, 10]})
-    nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP", top=3)
+    nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
     assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
 
 
 def test_one_topic_is_a_warning() -> None:
     single = qrels_of({"1": JUDGED["1"]})
-    report = audited("leave_one_run_out", subject_of(single, RUNS, "AP", top=3), TWO)
+    report = audited("leave_one_run_out", subject_of(single, RUNS, "AP"), TWO)
     assert report.warnings[0].startswith("There is one topic only")
 
 
@@ -176,7 +176,7 @@ def test_who_falls_far_is_told_in_words() -> None:
             for n in range(4)
         }
     )
-    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2", top=2), {"depth": 2, "depths": [2]})
+    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), {"depth": 2, "depths": [2]})
     assert report.verdict[1].startswith(
         "P@2: unfair to runs from outside the pool. Of 4 places they would lose"
     )
@@ -186,7 +186,7 @@ def test_who_falls_far_is_told_in_words() -> None:
 
 def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
     runs = {"one": RUNS["one"], "two": RUNS["one"]}
-    report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP", top=3), TWO)
+    report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] is None
     assert report.verdict[1] == "AP: undefined, for the runs can't be told apart."
     assert report.undefined == ("tau of AP: all runs score the same",)

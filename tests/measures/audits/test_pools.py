@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from audited import audited, board, lists, problems, subject_of, trials_of
+from cupel_measures.audits import contributions
+from cupel_measures.audits.contributions import Contributions, pool_depth
 from cupel_measures.audits.declaring import AuditError, read
 from cupel_measures.audits.incomplete import halves
 from cupel_measures.audits.orders import spread
-from cupel_measures.audits.pools import Pools, held, pool_depth, unjudged
+from cupel_measures.audits.pools import Pools, held, unjudged
 from cupel_measures.audits.sampling import stratified
 from cupel_measures.audits.unlabelled_systems import removed
 from cupel_measures.evaluating import evaluate
@@ -34,19 +36,20 @@ def test_pools_and_what_each_run_alone_brings() -> None:
     named = lambda mask: {ids[i] for i in np.flatnonzero(mask)}  # noqa: E731
     assert named(pools.pooled(1)) == {(1, "a"), (1, "x"), (2, "e"), (2, "f")}
     assert named(pools.pooled(3)) == {(1, d) for d in "abcdx"} | {(2, d) for d in "efy"}
-    assert [named(pools.owner(2) == run) for run in range(3)] == [
-        {(2, "e"), (2, "y")},
-        {(1, "c"), (2, "f")},
-        {(1, "d")},
-    ]
     assert named(pools.judged) == {(1, d) for d in "abcd"} | {(2, d) for d in "ef"}
     assert named(pools.relevant) == {(1, d) for d in "acd"} | {(2, "e")}
     assert held(pools.tops) == 3
-    teams = Pools.of(subject, [0, 1, 0])
-    assert [named(teams.owner(2) == team) for team in range(2)] == [
-        {(1, "x"), (1, "d"), (2, "e"), (2, "y")},
-        {(1, "c"), (2, "f")},
-    ]
+
+
+@pytest.mark.parametrize(
+    ("groups", "alone"),
+    [([0, 1, 2], [{"e"}, {"c", "f"}, {"d"}]), ([0, 1, 0], [{"d", "e"}, {"c", "f"}])],
+)
+def test_what_each_run_or_team_alone_brings(groups: list[int], alone: list[set[str]]) -> None:
+    subject = subject_of(QRELS, RUNS, "AP")
+    brought, ids = Contributions.of(subject, groups), subject.qrels.documents.to_list()
+    owner = brought.owner(2)
+    assert [{ids[i].decode() for i in np.flatnonzero(owner == group)} for group in range(len(alone))] == alone
 
 
 def test_unjudged_shares_are_of_what_was_retrieved() -> None:
@@ -56,6 +59,8 @@ def test_unjudged_shares_are_of_what_was_retrieved() -> None:
     assert found[:2].tolist() == [[0.5, 0.5], [0, 0]]
     assert found[2, 0] == 0.5
     assert math.isnan(found[2, 1])
+    joined = [contributions.unjudged(subject, run, subject.judged, 2) for run in range(3)]
+    np.testing.assert_array_equal(np.stack(joined), found)
 
 
 def test_the_depth_of_a_pool_shows_in_what_is_judged() -> None:
@@ -66,8 +71,8 @@ def test_the_depth_of_a_pool_shows_in_what_is_judged() -> None:
         f"{t}": {one: int(one < "d05") for run in list(runs.values())[:4] for one in run[f"{t}"][:6]}
         for t in range(20)
     }
-    assert pool_depth(subject_of(qrels_of(judged), lists(runs), "AP", top=20)) == 6
-    assert pool_depth(subject_of(qrels_of({"9": {"a": 1}}), lists(runs), "AP", top=20)) == 1
+    assert pool_depth(subject_of(qrels_of(judged), lists(runs), "AP"), 20) == 6
+    assert pool_depth(subject_of(qrels_of({"9": {"a": 1}}), lists(runs), "AP"), 20) == 1
 
 
 def test_the_sizes_of_the_specification_for_incomplete_judgments() -> None:

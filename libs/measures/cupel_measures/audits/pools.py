@@ -1,7 +1,6 @@
-"""Pools as runs make them: which document stands how high in which run, and who alone brought it."""
+"""Pools as runs make them: which document stands how high in which run."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -20,16 +19,14 @@ NOWHERE = 2**31 - 1
 _DEPTH = Whole("a depth: a whole number from 1")
 Depth = Annotated[int, _DEPTH]
 Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", _DEPTH)]
-EDGE = 0.1
-"""A fall of the judged share from one rank to the next that is taken for the end of the pool."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """The first documents of all runs (`Tops`, U of them), and what groups of runs brought them.
+    """The first documents of all runs (`Tops`, U of them), and how high they stand.
 
-    best: int32[groups, U], the best rank that a run of the group gives the document, or NOWHERE. judged,
-    relevant: bool[U]; relevant is as in `relevant`. documents: D, of the qrels.
+    best: int32[runs, U], the rank that a run gives the document, or NOWHERE. judged, relevant: bool[U];
+    relevant is as in `relevant`. documents: D, of the qrels.
     """
 
     tops: Tops
@@ -39,37 +36,24 @@ class Pools:
     documents: int
 
     @classmethod
-    def of(cls, subject: Subject, groups: Sequence[int] | None = None) -> "Pools":
-        """groups: the group of each run, from 0 (a team, say); by default each run is its own."""
+    def of(cls, subject: Subject) -> "Pools":
+        """Those of all runs."""
         tops = tops_of(subject)
-        of_run = range(len(tops.ranked)) if groups is None else groups
-        best = np.full((max(of_run, default=-1) + 1, len(tops.topic)), NOWHERE, dtype=np.int32)
-        for run, group in enumerate(of_run):
-            topic, place = np.nonzero(tops.ranked[run] >= 0)
-            seen = tops.ranked[run][topic, place]
-            best[group, seen] = np.minimum(best[group, seen], place + 1)
+        best = np.full((len(tops.ranked), len(tops.topic)), NOWHERE, dtype=np.int32)
+        for run, ranked in enumerate(tops.ranked):
+            topic, place = np.nonzero(ranked >= 0)
+            best[run, ranked[topic, place]] = place + 1
         judged, useful = in_tops(tops, subject.judged), in_tops(tops, relevant(subject))
         return cls(tops, best, judged, useful, len(subject.qrels.documents))
 
     def pooled(self, depth: int) -> Mask:
         """bool[U]: the pool of this depth, judged or not."""
-        return np.asarray(self.leaders[0] <= depth)
-
-    def owner(self, depth: int) -> Ints:
-        """int64[U]: the one group that brings the document to the pool of this depth; -1: none or several."""
-        first, second, who = self.leaders
-        return np.where((first <= depth) & (second > depth), who, -1)
+        return np.asarray(self.highest <= depth)
 
     @cached_property
-    def leaders(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints]:
-        """int32[U], int32[U], int64[U]: the best rank of all groups, the second best, whose the best is."""
-        first, second = np.full((2, self.best.shape[1]), NOWHERE, dtype=np.int32)
-        who = np.full(len(first), -1)
-        for group, ranks in enumerate(self.best):
-            who[ranks < first] = group
-            np.minimum(second, np.maximum(first, ranks), out=second)
-            np.minimum(first, ranks, out=first)
-        return first, second, who
+    def highest(self) -> NDArray[np.int32]:
+        """int32[U]: the best rank that any run gives the document."""
+        return np.asarray(self.best.min(axis=0, initial=NOWHERE))
 
     def mask(self, some: Mask) -> Mask:
         """bool[D]: those of `some`, bool[U], that the qrels know."""
@@ -111,22 +95,6 @@ def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
 def held(tops: Tops) -> int:
     """The deepest rank at which some run has a document, at least 1."""
     return max(1, int((tops.ranked >= 0).any(axis=(0, 1)).sum()))
-
-
-def pool_depth(subject: Subject) -> int:
-    """How deep the pool seems to be: the rank below which the judged share of all runs' documents falls most.
-
-    A pool that was made to some depth shows such an edge. Where no fall is as large as EDGE: down to where
-    half of the documents are judged. At least 1, at most how far `tops` go.
-    """
-    tops = tops_of(subject)
-    there = (tops.ranked >= 0).sum(axis=(0, 1))[: held(tops)]
-    judged = at_ranks(tops.ranked, in_tops(tops, subject.judged)).sum(axis=(0, 1))[: held(tops)]
-    shares = judged / np.maximum(there, 1)
-    falls = shares[:-1] - shares[1:]
-    if falls.max(initial=0) >= EDGE:
-        return int(np.argmax(falls)) + 1
-    return max(1, int(np.count_nonzero(np.minimum.accumulate(shares) >= 0.5)))
 
 
 def unjudged(ranked: NDArray[np.int32], judged: Mask, depth: int) -> Floats:

@@ -1,7 +1,7 @@
 """How fair a collection is to runs from outside its pool: groups of runs are left out of it in turn.
 
 A trial is a group, and its result: {"depth": of the pool, "runs": those of the group, "brought": by depth
-the documents that the group alone brings, of them judged and relevant, "lost": documents that lose their
+the judged and the relevant documents that the group alone brings, "lost": documents that lose their
 judgment, "tau": by measure, "scores", "ranks": by measure those of the group's runs, before and after,
 "unjudged": by depth the shares of the group's runs, before and after}.
 """
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from cupel_measures.audits.contributions import Contributions, deepest, pool_depth, unjudged
 from cupel_measures.audits.curves import MEASURE
 from cupel_measures.audits.declaring import Audit, setting
 from cupel_measures.audits.orders import STRONG, TAU, ranks
-from cupel_measures.audits.pools import Depth, Depths, Pools, held, mean_of, pool_depth, unjudged
+from cupel_measures.audits.pools import Depth, Depths, mean_of
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.comparing.correlation import tau_b
@@ -43,51 +44,48 @@ class LeaveOut(Audit):
         if not subject.about.relevant:
             yield "no document is judged relevant: there is nothing to lose that would matter"
 
-    def top(self) -> int:
-        return max(*self.depths, self.depth or 1)
-
     def trials(self, subject: Subject) -> int:
         """One for each group."""
         return len(set(self.groups(subject)))
 
     def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         groups = self.groups(subject)
-        pools, depth = Pools.of(subject, groups), self.depth or pool_depth(subject)
-        depths = {depth, *(min(one, held(pools.tops)) for one in self.depths)}
-        owners = {one: pools.owner(one) for one in sorted(depths)}
+        brought, most = Contributions.of(subject, groups), max(*self.depths, self.depth or 1)
+        depth = self.depth or pool_depth(subject, most)
+        depths = {depth, *(min(one, deepest(subject)) for one in self.depths)}
+        owners = {one: brought.owner(one) for one in sorted(depths)}
         for group in trials:
             members = [run for run, of in enumerate(groups) if of == group]
             alone = {one: owner == group for one, owner in owners.items()}
-            yield {"depth": depth, "runs": members, **_trial(subject, pools, members, alone, depth)}
+            yield {"depth": depth, "runs": members, **_trial(subject, brought, members, alone, depth)}
 
 
 def _trial(
-    subject: Subject, pools: Pools, members: list[int], alone: Mapping[int, Mask], depth: int
+    subject: Subject, brought: Contributions, members: list[int], alone: Mapping[int, Mask], depth: int
 ) -> dict[str, Any]:
-    """alone: by depth bool[U], what these runs alone bring to the pool."""
-    lost = alone[depth] & pools.judged
+    """alone: by depth bool[D], what these runs alone bring to the pool."""
+    lost = alone[depth] & brought.judged
     full, means = subject.means, subject.means
     if lost.any():
-        means = subject.means_under(subject.evaluator.keeping(~pools.mask(lost)))
+        means = subject.means_under(subject.evaluator.keeping(~lost))
     sides = (full, means)
     return {
         "brought": [
-            [one, *(int((mine & of).sum()) for of in (mine, pools.judged, pools.relevant))]
+            [one, *(int((mine & of).sum()) for of in (brought.judged, brought.relevant))]
             for one, mine in alone.items()
         ],
         "lost": int(lost.sum()),
         "tau": {text: tau_b(full[text], scores).value for text, scores in means.items()},
         "scores": {text: [side[text][members].tolist() for side in sides] for text in full},
         "ranks": {text: [[ranks(side[text])[run] for run in members] for side in sides] for text in full},
-        "unjudged": [[one, *_unjudged(pools, lost, members, one)] for one in alone],
+        "unjudged": [[one, *_unjudged(subject, lost, members, one)] for one in alone],
     }
 
 
-def _unjudged(pools: Pools, lost: Mask, members: list[int], depth: int) -> list[list[float | None]]:
+def _unjudged(subject: Subject, lost: Mask, members: list[int], depth: int) -> list[list[float | None]]:
     """By run the mean over topics of the unjudged share, before and after."""
-    ranked = pools.tops.ranked[members]
-    sides = (unjudged(ranked, judged, depth) for judged in (pools.judged, pools.judged & ~lost))
-    return [[mean_of(of_run) for of_run in side] for side in sides]
+    sides = (subject.judged, subject.judged & ~lost)
+    return [[mean_of(unjudged(subject, run, judged, depth)) for run in members] for judged in sides]
 
 
 def report(about: About, names: Sequence[str], found: Mapping[int, Any], depth: int | None) -> Report:
@@ -191,8 +189,7 @@ def _contributions(left: Left) -> Table:
     columns = (
         LEFT,
         Column("depth", "pool depth"),
-        Column("documents", "documents", "that it alone brings to the pool"),
-        Column("judged", "judged", "of them"),
+        Column("judged", "judged", "documents that it alone brings to the pool"),
         Column("relevant", "relevant", "of them"),
     )
     rows = [(name, *of) for name, one in left for of in one["brought"]]
@@ -234,8 +231,8 @@ def _numbers(summary: Table, brought: Table, missing: Table, left: Left) -> dict
         found |= {f"score_loss({measure})": -float(change or 0), f"worst_score_loss({measure})": greatest}
     for depth in dict.fromkeys(brought.column("depth")):
         rows: list[Any] = [row for row in brought.rows if row[1] == depth]
-        found |= {f"unique@{depth}": mean([row[3] for row in rows])}
-        found |= {f"unique_relevant@{depth}": mean([row[4] for row in rows])}
+        found |= {f"unique@{depth}": mean([row[2] for row in rows])}
+        found |= {f"unique_relevant@{depth}": mean([row[3] for row in rows])}
         shares: list[Any] = [row[3] for row in missing.rows if row[1] == depth and row[3] is not None]
         found |= {f"unjudged_outside@{depth}": mean(shares)}
         found |= {f"worst(unjudged_outside@{depth})": max(shares, default=None)}
