@@ -29,18 +29,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(os.environ["CUPEL_TEST_SERVERS"], ignore_errors=True)
 
 
-LONG = ("deploy", "whole", "test_docs.py", "client", "backend")
-"""Where tests wait for processes: they begin first, so that no worker waits for another one's at the end."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def place(item: pytest.Item) -> int:
-        first = Path(item.nodeid.partition("::")[0]).parts[1]
-        return LONG.index(first) if first in LONG else len(LONG)
-
-    items.sort(key=place)  # stable: else in the order of files
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The top folder of the repository."""

@@ -13,7 +13,9 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
+from backend.cast import end
 from cupel_backend import access, jobs
+from cupel_backend.analyses import ANALYSE
 from cupel_backend.settings import QUEUES, Settings
 from cupel_backend.system import System, open_system
 from cupel_backend.working import HANDLERS
@@ -127,10 +129,11 @@ class Service:
         assert answer.status_code == 202, answer.text
         return answer.json()
 
-    def work(self, *queues: str) -> None:
-        """Do all queued jobs (of some queues), as a worker would."""
+    def work(self, *queues: str, analysing: bool = False) -> None:
+        """Do all queued jobs (of some queues), as a worker would; analyses only end, unless asked."""
+        handlers = HANDLERS if analysing else {**HANDLERS, ANALYSE: end}
         for queue in queues or QUEUES:
-            while jobs.work(self.system, queue, HANDLERS):
+            while jobs.work(self.system, queue, handlers):
                 pass
 
     def operation(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:

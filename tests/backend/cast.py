@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cupel_backend import jobs, planning, qrels, submissions, tracks
+from cupel_backend import analyses, jobs, planning, qrels, submissions, tracks
 from cupel_backend.access import Principal
+from cupel_backend.database import writing
 from cupel_backend.settings import QUEUES
 from cupel_backend.submissions import Submission
 from cupel_backend.system import System
@@ -86,14 +87,23 @@ def submit(
         upload.discard()
 
 
-def work_off(system: System) -> int:
-    """Do every job that is ready, in this process; returns how many attempts scoring took."""
+def work_off(system: System, *, analysing: bool = False) -> int:
+    """Do every job that is ready, in this process; returns how many attempts scoring took.
+
+    analysing: whether boards are analysed, or those jobs ended without that: it takes long.
+    """
     attempts = 0
     for queue in QUEUES:
         while (claim := jobs.claim(system, queue)) is not None:
             attempts += queue == planning.QUEUE
             try:
-                HANDLERS[claim.kind](system, claim)
+                (HANDLERS[claim.kind] if analysing or claim.kind != analyses.ANALYSE else end)(system, claim)
             except Exception as error:
                 jobs.fail(system, claim, str(error))
     return attempts
+
+
+def end(system: System, claim: jobs.Claim) -> None:
+    """Do nothing of a claimed job but its end."""
+    with writing(system.engine) as connection:
+        jobs.finish(connection, claim, now=system.now())

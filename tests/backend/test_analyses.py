@@ -106,7 +106,7 @@ def offline(system: System, shown: Board) -> tuple[boards.Analysis, list[str]]:
 def test_a_board_says_what_the_library_says_of_the_same_runs_to_the_last_bit(system: System) -> None:
     for number in range(5):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     for measure in ("nDCG@2", "AP", "P@1"):
         shown = board(system, measure=measure)
         found, ids = offline(system, shown)
@@ -139,7 +139,7 @@ def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_
         clock.forward(1)
         submit(system, ALICE, run(number))
         submit(system, BOB, run(3 - number), track="other")
-    work_off(system)
+    work_off(system, analysing=True)
     worth = []
     for name in ("track", "other"):
         shown = leaderboards.board(system, BOB, name, measure="AP")
@@ -151,7 +151,7 @@ def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_
 
 def test_a_board_that_has_changed_is_pending_until_its_own_analysis_is_there(system: System) -> None:
     sent = [submit(system, ALICE, run(number)).id for number in range(2)]
-    work_off(system)
+    work_off(system, analysing=True)
     first = board(system)
     assert first.analysis.state == "done"
     submit(system, BOB, run(2))
@@ -159,13 +159,13 @@ def test_a_board_that_has_changed_is_pending_until_its_own_analysis_is_there(sys
     changed = board(system)
     assert (changed.analysis.state, changed.analysis.submissions) == ("pending", 3)
     assert all(row.groups == () and row.interval is None for row in changed.rows)
-    work_off(system)
+    work_off(system, analysing=True)
     second = board(system, known=changed.etag)
     assert (second.analysis.state, second.analysis.neighbours) == ("done", 2)
     submissions.withdraw(system, ALICE, sent[0])
     assert board(system).analysis.state == "pending"
     maintenance.tick(system)
-    work_off(system)
+    work_off(system, analysing=True)
     last = board(system)
     assert (last.analysis.state, last.analysis.submissions) == ("done", 2)
     assert all(row.groups for row in last.rows)
@@ -174,13 +174,13 @@ def test_a_board_that_has_changed_is_pending_until_its_own_analysis_is_there(sys
 def test_a_run_that_comes_and_goes_leaves_the_analysis_that_there_was(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     before = board(system)
     gone = submit(system, BOB, run(2)).id
-    work_off(system)
+    work_off(system, analysing=True)
     submissions.withdraw(system, BOB, gone)
     maintenance.tick(system)
-    work_off(system)
+    work_off(system, analysing=True)
     after = board(system)
     assert after.rows == before.rows
     assert replace(after.analysis, computed_at=None) == replace(before.analysis, computed_at=None)
@@ -197,9 +197,9 @@ def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
     assert len(open_jobs(system)) == 3
     maintenance.tick(system)
     assert len(open_jobs(system)) == 3
-    work_off(system)
+    work_off(system, analysing=True)
     submit(system, BOB, run(0))
-    work_off(system)
+    work_off(system, analysing=True)
     assert len([one for one in jobs.list_(system, ADMIN).items if one.kind == analyses.ANALYSE]) == 3
 
 
@@ -214,21 +214,21 @@ def test_a_track_that_was_analysed_rests_and_is_then_found_by_the_scheduler(
 ) -> None:
     system = open_at(analysis_seconds=30)
     submit(system, ALICE, run(0))
-    work_off(system)
+    work_off(system, analysing=True)
     assert analysed(system) == 1  # at once, as there was none
     for number in (1, 2, 3):
         clock.forward(9)
         submit(system, ALICE, run(number))
         maintenance.tick(system)
-        work_off(system)
+        work_off(system, analysing=True)
         assert analysed(system) == 0
     clock.forward(3)
     maintenance.tick(system)
-    work_off(system)
+    work_off(system, analysing=True)
     assert analysed(system) == 4
     clock.forward(3600)
     submit(system, BOB, run(4))
-    work_off(system)
+    work_off(system, analysing=True)
     assert analysed(system) == 5
 
 
@@ -238,10 +238,10 @@ def test_a_board_that_was_never_analysed_does_not_wait_while_its_track_rests(
     system = open_at(analysis_seconds=30)
     for number in range(2):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     clock.forward(1)
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
-    work_off(system)
+    work_off(system, analysing=True)
     assert (board(system).qrels, analysed(system)) == (2, 2)
 
 
@@ -276,7 +276,7 @@ def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
     system = open_at(analysis_seconds=30)
     for number in range(4):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     for _ in range(3):
         clock.forward(60)
@@ -285,7 +285,7 @@ def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
         HANDLERS[claim.kind](system, claim)
         maintenance.tick(system)
         assert not open_jobs(system)
-    work_off(system)
+    work_off(system, analysing=True)
     assert (board(system).qrels, analysed(system)) == (2, 4)
 
 
@@ -299,7 +299,7 @@ def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system:
     assert begun is not None
     HANDLERS[begun.kind](system, begun)  # reads what is there now
     assert board(system, measure=begun.payload["measure"]).analysis.submissions == 3
-    work_off(system)
+    work_off(system, analysing=True)
     assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
 
 
@@ -324,7 +324,7 @@ def test_an_analysis_that_comes_too_late_is_not_shown_and_made_anew(
     late = board(system, measure=begun.payload["measure"])
     assert late.analysis.state == "pending"
     assert all(not row.groups for row in late.rows)
-    work_off(system)
+    work_off(system, analysing=True)
     assert board(system, measure=begun.payload["measure"]).analysis.neighbours == 2
 
 
@@ -336,7 +336,7 @@ def test_a_worker_that_is_lost_costs_nothing_but_time(system: System, clock: Clo
     assert lost is not None
     clock.forward(3600)
     maintenance.tick(system)
-    work_off(system)
+    work_off(system, analysing=True)
     shown = board(system, measure=lost.payload["measure"])
     assert shown.analysis.state == "done"
     with pytest.raises(jobs.Lost):
@@ -351,10 +351,10 @@ def test_a_missed_request_is_found_by_the_scheduler(system: System, monkeypatch:
         patch.setattr(analyses, "request", lambda *_: 0)  # the worker dies right after its scores
         submit(system, ALICE, run(0))
         submit(system, ALICE, run(1))
-        work_off(system)
+        work_off(system, analysing=True)
         assert board(system).analysis.state == "pending"
     maintenance.tick(system)
-    work_off(system)
+    work_off(system, analysing=True)
     assert board(system).analysis.state == "done"
 
 
@@ -366,7 +366,7 @@ def test_an_analysis_that_always_fails_is_given_up_and_said_so(
         submit(system, ALICE, run(0))
         submit(system, ALICE, run(1))
         for _ in range(3 * system.settings.attempts):
-            work_off(system)
+            work_off(system, analysing=True)
             clock.forward(3600)
             maintenance.tick(system)
     assert not open_jobs(system)
@@ -375,7 +375,7 @@ def test_an_analysis_that_always_fails_is_given_up_and_said_so(
     assert {one.error for one in dead} == {"division by zero"}
     jobs.revive(system, ORGANISER, dead[0].id)
     submit(system, ALICE, run(2))
-    work_off(system)
+    work_off(system, analysing=True)
     assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
 
 
@@ -383,7 +383,7 @@ def test_a_board_with_nothing_to_compare_says_why(system: System) -> None:
     assert board(system).analysis.state == "undefined"
     assert board(system).analysis.undefined == "nothing is ranked yet"
     submit(system, ALICE, run(0))
-    work_off(system)
+    work_off(system, analysing=True)
     alone = board(system)
     assert (alone.analysis.state, alone.analysis.undefined) == (
         "undefined",
@@ -400,7 +400,7 @@ def test_the_range_of_ranks_is_in_whole_ranks_around_the_one_that_is_shown(syste
     same = [(f"t{topic}", ORDERS[3]) for topic in range(TOPICS)]
     for number in range(3):
         submit(system, ALICE, run_file(same, tag=f"same{number}"))
-    work_off(system)
+    work_off(system, analysing=True)
     rows = board(system, measure="nDCG@2").rows
     assert [row.rank for row in rows] == [1, 2, 2, 2]
     # three that never differ share the middle of the ranks 2, 3 and 4
@@ -414,7 +414,7 @@ def test_a_single_topic_tells_nothing_apart(system: System) -> None:
     qrels.publish(system, ORGANISER, "single", 1)
     for number in range(2):
         submit(system, ALICE, run(number), track="single")
-    work_off(system)
+    work_off(system, analysing=True)
     shown = leaderboards.board(system, BOB, "single")
     assert shown is not None
     assert (shown.analysis.state, shown.analysis.undefined) == ("undefined", "one topic has no spread")
@@ -425,7 +425,7 @@ def test_a_board_of_too_many_is_not_compared(system: System, monkeypatch: pytest
     monkeypatch.setattr(analyses, "MOST", 2)
     for number in range(3):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     assert board(system).analysis.undefined == "more than 2 submissions are not compared with each other"
     assert not open_jobs(system)
 
@@ -433,17 +433,17 @@ def test_a_board_of_too_many_is_not_compared(system: System, monkeypatch: pytest
 def test_old_versions_keep_theirs_and_a_new_one_gets_its_own(system: System) -> None:
     for number in range(3):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     old = board(system, measure="AP")
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     score(system)
     assert board(system, measure="AP").analysis.state == "pending"
-    work_off(system)
+    work_off(system, analysing=True)
     new = board(system, measure="AP")
     assert (new.qrels, new.analysis.state) == (2, "done")
     assert new.analysis.seed != old.analysis.seed
     submit(system, BOB, run(3))
-    work_off(system)
+    work_off(system, analysing=True)
     kept = board(system, measure="AP", qrels=1)
     assert (kept.rows, kept.analysis) == (old.rows, old.analysis)
     assert board(system, measure="AP").analysis.submissions == 4
@@ -452,11 +452,11 @@ def test_old_versions_keep_theirs_and_a_new_one_gets_its_own(system: System) -> 
 def test_boards_of_other_measures_than_the_plan_have_theirs(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "num_rel_ret", "GMAP"]})
-    work_off(system)
+    work_off(system, analysing=True)
     submissions.withdraw(system, ALICE, submit(system, ALICE, run(2)).id)
-    work_off(system)
+    work_off(system, analysing=True)
     assert board(system, measure="P@1").analysis.state == "done"
     assert board(system, measure="P@7").analysis.undefined == "nothing is ranked yet"
 
@@ -468,7 +468,7 @@ def test_intervals_are_around_the_score_that_the_board_shows(system: System, mea
         submit(system, ALICE, run(number))
     cut = run_file([(f"t{topic}", "fc" if topic % 3 else "fcb") for topic in range(TOPICS)], tag="cut")
     submit(system, ALICE, cut)
-    work_off(system)
+    work_off(system, analysing=True)
     shown = board(system)
     assert shown.analysis.state == "done"
     for row in shown.rows:
@@ -483,7 +483,7 @@ def test_intervals_are_around_the_score_that_the_board_shows(system: System, mea
 def test_pages_show_the_standings_of_the_whole_board(system: System) -> None:
     for number in range(4):
         submit(system, ALICE, run(number))
-    work_off(system)
+    work_off(system, analysing=True)
     whole = board(system)
     pages = [board(system, limit=1, cursor=str(place)) for place in range(4)]
     assert tuple(row for page in pages for row in page.rows) == whole.rows
@@ -498,11 +498,11 @@ def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_i
     score(system)
     etag = board(system).etag
     assert leaderboards.board(system, BOB, "track", known=etag) is None
-    work_off(system)
+    work_off(system, analysing=True)
     etag = board(system, known=etag).etag
     for _ in range(3):
         maintenance.tick(system)
-        assert work_off(system) == 0
+        assert work_off(system, analysing=True) == 0
     assert leaderboards.board(system, BOB, "track", known=etag) is None
 
 
@@ -518,11 +518,11 @@ def test_scores_go_before_analyses(system: System) -> None:
 
 def test_what_is_not_public_yet_is_not_shown_by_its_analysis(system: System) -> None:
     submit(system, ALICE, run(0))
-    work_off(system)
+    work_off(system, analysing=True)
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     with pytest.raises(NotFound):
         board(system, qrels=2)
-    work_off(system)
+    work_off(system, analysing=True)
     ids = [one.id for one in jobs.list_(system, ADMIN).items if one.kind == analyses.ANALYSE]
     for who in (BOB, STRANGER):
         with pytest.raises((NotFound, Forbidden)):

@@ -246,7 +246,7 @@ def test_after_an_upgrade_a_dead_job_can_be_revived_and_done(
     assert dead
     for id in dead:
         jobs.revive(upgraded, ADMIN, id)
-    work_off(upgraded)
+    work_off(upgraded, analysing=True)
     assert {jobs.get(upgraded, ADMIN, id).state for id in dead} == {"done"}
 
 
@@ -255,7 +255,7 @@ def test_after_an_upgrade_new_things_get_ids_of_their_own(upgraded: System, rele
     publish_qrels(upgraded, "new")
     publish_qrels(upgraded, "busy", RELEVANCE)
     new = submit(upgraded, track="new")
-    work_off(upgraded)
+    work_off(upgraded, analysing=True)
     assert submissions.get(upgraded, ADMIN, new.id).state == "scored"
     there = dump(upgraded.engine)
     for table, more in {"tracks": 1, "qrels": 2, "submissions": 1}.items():

@@ -20,7 +20,7 @@ def test_a_board_is_pending_then_analysed_under_another_etag(service, track: str
     assert all(row["groups"] == [] and row["interval"] is None for row in answer.json()["rows"])
     known = {"If-None-Match": answer.headers["etag"]}
     assert service.ask("participant", "GET", path, headers=known).status_code == 304
-    service.work()
+    service.work(analysing=True)
     done = service.ask("participant", "GET", path, headers=known)
     assert done.status_code == 200
     told = done.json()["analysis"]
@@ -39,7 +39,7 @@ def test_a_board_is_pending_then_analysed_under_another_etag(service, track: str
 def test_a_board_without_anything_to_compare_is_undefined(service, track: str) -> None:
     assert board(service, track)["analysis"]["undefined"] == "nothing is ranked yet"
     service.submitted(track)
-    service.work()
+    service.work(analysing=True)
     alone = board(service, track)
     assert (alone["analysis"]["state"], alone["analysis"]["undefined"]) == (
         "undefined",

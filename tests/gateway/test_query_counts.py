@@ -47,9 +47,9 @@ CASES = [
     ),
     Case("list_submissions", 9, "{small}/submissions", "{large}/submissions"),
     Case("show_submission", 10, "{small submission}", "{corrected submission}", "jobs"),
-    Case("show_leaderboard", 8, "{small}/leaderboard", "{large}/leaderboard", "rows"),
+    Case("show_leaderboard", 9, "{small}/leaderboard", "{large}/leaderboard", "rows"),
     Case(
-        "show_leaderboard", 8, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
+        "show_leaderboard", 9, "{small}/leaderboard?measure=AP", "{large}/leaderboard?measure=AP", "unscored"
     ),
     Case("show_scores", 6, "{small submission}/scores", "{large submission}/scores", "scores"),
     Case(

@@ -232,7 +232,7 @@ def finish(system: System, clock: Clock) -> dict[str, Any]:
     """
     clock.forward(3600)
     jobs.sweep(system)
-    work_off(system)
+    work_off(system, analysing=True)
     return {
         name: _without_worth(told) if name.startswith("board ") else told
         for name, told in show_boards(system).items()

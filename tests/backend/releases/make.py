@@ -138,7 +138,7 @@ def make_quiet_tracks(system: System, clock: Clock) -> None:
     version = qrels.upload(system, STRANGER, "closed.2029", collection=COLLECTION, files=files)
     qrels.publish(system, STRANGER, "closed.2029", version.number)
     submit(system, BOB, track="closed.2029")
-    work_off(system)
+    work_off(system, analysing=True)
     clock.forward(HOUR)
     tracks.change(system, STRANGER, "closed.2029", changes={"closed": True})
 
@@ -163,9 +163,9 @@ def make_busy_track(system: System, clock: Clock) -> None:
     publish_qrels(system, "busy")
     first = submit(system, ALICE, track="busy", name="Läufe 🏃.txt", key="Schlüssel 🔑").id
     gone = submit(system, BOB, run_file(POOR), track="busy", key="a key").id
-    work_off(system)
+    work_off(system, analysing=True)
     explanations.request(system, ALICE, first, measures=["nDCG@2", "TOMA(of=nDCG@2)"])
-    work_off(system)
+    work_off(system, analysing=True)
     make_audits(system, clock)
     clock.forward(HOUR)
     submissions.withdraw(system, BOB, gone)
@@ -174,7 +174,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     publish_qrels(system, "busy", RELEVANCE.replace(b"c 0", b"c 2"))
     again = submit(system, ALICE, track="busy", name="again.txt").id  # the same run
     odd = submit(system, CAROL, gzip.compress(ODD, mtime=0), track="busy", name="odd\x1b[31m 😀.gz").id
-    work_off(system)
+    work_off(system, analysing=True)
 
     longer = [*tracks.get(system, ORGANISER, "busy").measures, "RR(aspect=credibility)"]
     tracks.change(system, ORGANISER, "busy", changes={"measures": longer})
@@ -222,7 +222,7 @@ def make_audits(system: System, clock: Clock) -> None:
     audits.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
     odd = {"kind": "downsampling", "parameters": {"aspect": "Schönheit"}}
     audits.request(system, ADMIN, "busy", **odd, seed=2**62)
-    work_off(system)
+    work_off(system, analysing=True)
     for gathered in (True, False):
         cancelled = audits.request(system, ORGANISER, "busy", kind="downsampling")
         claim = jobs.claim(system, audits.QUEUE) if gathered else None
