@@ -1,4 +1,4 @@
-"""What audits cost: CPU seconds and peak memory of whole processes, from files to the report on disk.
+"""What audits cost: CPU seconds and peak memory of whole processes, from files to the report as JSON.
 
     python tests/bench/audits.py [--quick] [--folder FOLDER]
 
@@ -48,14 +48,12 @@ def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> No
     """The command as typed; `teams` is a file, or nothing."""
     from cupel_client.cli import cli
 
-    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-    with tempfile.TemporaryDirectory() as folder, quiet[0], quiet[1]:
-        out = f"{folder}/out"
-        whose = ["--teams", teams] if teams else []
-        cli.main(
-            ["audit", kind, judgments, *runs, "-m", measures, *whose, "--out", out], standalone_mode=False
-        )
-        report = json.loads(Path(out, "report.json").read_text())["report"]
+    printed, quiet = io.StringIO(), contextlib.redirect_stderr(io.StringIO())
+    whose = ["--teams", teams] if teams else []
+    with contextlib.redirect_stdout(printed), quiet:
+        asked = ["audit", kind, judgments, *runs, "-m", measures, *whose, "--format", "json"]
+        cli.main(asked, standalone_mode=False)
+    report = json.loads(printed.getvalue())["report"]
     points = report["tables"][0]
     scores = [
         row[place]
