@@ -4,10 +4,13 @@ A place is where one system keeps its things, empty and its own; what is tested 
 one, rabbitmq, is production with the other broker, for the tests of what a broker is there for.
 """
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -37,9 +40,9 @@ def place(size: SizeName) -> Iterator[dict[str, Any]]:
     if size == "embedded":
         yield {}
         return
-    with new_database() as database:
-        broker = new_redis() if size == "production" else emptied_rabbitmq()
-        yield {"database": database, "broker": broker, **new_blobs()}
+    broker = emptied_rabbitmq() if size == "rabbitmq" else nullcontext(new_redis())
+    with new_database() as database, broker as url:
+        yield {"database": database, "broker": url, **new_blobs()}
 
 
 @contextmanager
@@ -62,11 +65,14 @@ def new_redis() -> str:
         return urlsplit(server)._replace(path=f"/{redis.incr('databases')}").geturl()
 
 
-def emptied_rabbitmq() -> str:
-    """The URL of RabbitMQ, whose queues are gone: for tests that run one after the other."""
+@contextmanager
+def emptied_rabbitmq() -> Iterator[str]:
+    """The URL of RabbitMQ, whose queues are gone; tests of other processes wait for their turn."""
     server = components.address("rabbitmq")
-    forget(server)
-    return server
+    with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        forget(server)
+        yield server
 
 
 def forget(broker: str) -> None:

@@ -126,14 +126,14 @@ def test_what_is_due_when_a_bell_is_closed_is_rung_still(redis: Server) -> None:
 
 
 def test_queues_of_rabbitmq_are_quorum_queues() -> None:
-    broker = emptied_rabbitmq()
-    rung = Rung(broker=broker)
-    assert rung.ring()
-    with Connection(broker) as connection:
-        refused = connection.channel_errors
-        with pytest.raises(refused, match="x-queue-type"):
-            connection.channel().queue_declare("score", durable=True, auto_delete=False)
-    rung.bell.close()
+    with emptied_rabbitmq() as broker:
+        rung = Rung(broker=broker)
+        assert rung.ring()
+        with Connection(broker) as connection:
+            refused = connection.channel_errors
+            with pytest.raises(refused, match="x-queue-type"):
+                connection.channel().queue_declare("score", durable=True, auto_delete=False)
+        rung.bell.close()
 
 
 def test_a_password_beside_the_address_opens_the_broker(
