@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 import psycopg
-from kombu import Connection
+from kombu import Connection, pools
 from redis import Redis
 
 import components
@@ -71,6 +71,7 @@ def emptied_rabbitmq() -> Iterator[str]:
     server = components.address("rabbitmq")
     with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
+        pools.reset()  # connections of this process remember which queues they have declared
         forget(server)
         yield server
 
