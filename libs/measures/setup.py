@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: an extension that may fail to compile without failing the installation."""
+"""What pyproject.toml cannot say: extensions that may fail to compile without failing the installation."""
 
 from setuptools import Extension, setup
 
@@ -11,6 +11,7 @@ setup(
             sources=[FOLDER + "_reader.c"],
             depends=[FOLDER + name for name in ("_reader.h", "_topic.h", "_text.h", "_index.h")],
             optional=True,
-        )
+        ),
+        Extension("cupel_measures._rows", sources=["cupel_measures/_rows.c"], optional=True),
     ]
 )

@@ -89,11 +89,10 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
 
     def make() -> tuple[Hits, Floats]:
         gains = pool.gains(table)
-        positive = np.flatnonzero(gains > 0)
-        documents = positive[np.lexsort((-gains[positive], pool.topic_of[positive]))]
+        documents = pool.best_first(table)
         topic = pool.topic_of[documents]
         rank = np.arange(len(topic)) - np.searchsorted(topic, topic) + 1
-        ideal = Hits(topic, rank.astype(np.int32), documents.astype(np.int32), pool.topics)
+        ideal = Hits.by_row(topic, rank, documents, pool.topics)
         return ideal, ideal.running(gains[documents])
 
     found: tuple[Hits, Floats] = pool.once(("ideal ranking", table.tobytes()), make)

@@ -103,6 +103,10 @@ class Pool:
 
     def gains(self, table: Floats) -> Floats:
         """float64[D]: `table[label]`; an unjudged document has 0, a negative grade the lowest label's."""
+        gains: Floats = self.once(("gains", table.tobytes()), lambda: self._gains(table))
+        return gains
+
+    def _gains(self, table: Floats) -> Floats:
         gain = {NEGATIVE: table[0] if self.negatives_judged else 0.0}
         states = [gain.get(state, 0.0) for state in range(ABSENT, 0)]
         return np.concatenate([states, table]).take(self.labels - ABSENT)
@@ -114,14 +118,25 @@ class Pool:
         return ideal
 
     def _ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
-        gains = self.gains(table)
-        positive = np.flatnonzero(gains > 0)
-        best_first = positive[np.lexsort((-gains[positive], self.topic_of[positive]))]
+        best_first = self.best_first(table)
         topic = self.topic_of[best_first]
-        rank = np.arange(len(topic)) - np.searchsorted(topic, topic) + 1
+        rank = np.arange(len(topic)) - np.searchsorted(topic, np.arange(self.topics))[topic] + 1
         seen = rank <= (cutoff or len(rank))
-        terms = gains[best_first][seen] / discounts.log2(rank[seen])
+        terms = self.gains(table)[best_first[seen]] / discounts.log2(rank[seen])
         return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)
+
+    def best_first(self, table: Floats) -> Ints:
+        """int64[n]: the documents of positive gain, topic after topic, by decreasing gain, then by place."""
+        best: Ints = self.once(("best first", table.tobytes()), lambda: self._best_first(table))
+        return best
+
+    def _best_first(self, table: Floats) -> Ints:
+        gains = self.gains(table)
+        if self.whole:  # what is kept stays in its order
+            among = self.whole.best_first(table)
+            return among[gains[among] > 0]
+        positive = np.flatnonzero(gains > 0)
+        return positive[np.lexsort((-gains[positive], self.topic_of[positive]))]
 
 
 def are_judged(aspect: Aspect, labels: NDArray[np.int32], *, negatives_judged: bool) -> Mask:

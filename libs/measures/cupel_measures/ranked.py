@@ -15,7 +15,7 @@ import numpy as np
 from cupel_measures import discounts, scale_types
 from cupel_measures import gains as label_gains
 from cupel_measures.exact import Shares, by_row, quotients, rank_biased
-from cupel_measures.model import ABSENT, Aspect, Floats, Ints
+from cupel_measures.model import ABSENT, Aspect, Floats
 from cupel_measures.parameters import (
     Cutoff,
     Either,
@@ -29,7 +29,6 @@ from cupel_measures.parameters import (
     Word,
     exact,
 )
-from cupel_measures.pool import Mask
 from cupel_measures.registry import EMPTY, NOTHING_RELEVANT, SWAP, ScaleType, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
@@ -55,7 +54,7 @@ INFAP_EPSILON = 1e-5
 def exact_average_precision(
     rows: Rows, *, cutoff: int | None = None, rel: int | None = None
 ) -> list[Fraction]:
-    hits = rows.relevant(rel).within(cutoff)
+    hits = rows.relevant(rel, cutoff)
     base = rows.recall_base(rel).tolist()
     found = by_row(hits, hits.count.tolist(), hits.rank.tolist())
     return [_precisions(*of_row) / max(number, 1) for of_row, number in zip(found, base, strict=True)]
@@ -85,7 +84,7 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: AP 0.805556 = (1/1 + 2/3 + 3/4) / 3, AP@2 0.333333 = 1/1 /
     3, AP(rel=2) 0.416667 = (1/3 + 2/4) / 2.
     """
-    hits = rows.relevant(rel).within(cutoff)
+    hits = rows.relevant(rel, cutoff)
     return divided(hits.sum(hits.precision), rows.recall_base(rel))
 
 
@@ -111,7 +110,7 @@ def GMAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
 
 def exact_precision(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
-    return quotients(rows.relevant(rel).within(cutoff).number, cutoff)
+    return quotients(rows.relevant(rel, cutoff).number, cutoff)
 
 
 @measure(
@@ -133,7 +132,7 @@ def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: P@2 0.5 = 1/2, P@10 0.3 = 3/10.
     """
-    return rows.relevant(rel).within(cutoff).number / cutoff
+    return rows.relevant(rel, cutoff).number / cutoff
 
 
 @measure(source="trec_eval relative_P", scale="interval", rises=True)
@@ -146,11 +145,11 @@ def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RelP@2 0.5 = 1/2, RelP@10 1 = 3/3.
     """
-    return divided(rows.relevant(rel).within(cutoff).number, np.minimum(rows.recall_base(rel), cutoff))
+    return divided(rows.relevant(rel, cutoff).number, np.minimum(rows.recall_base(rel), cutoff))
 
 
 def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
-    return quotients(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
+    return quotients(rows.relevant(rel, cutoff).number, rows.recall_base(rel))
 
 
 @measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall, rises=True)
@@ -164,7 +163,7 @@ def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: R@2 0.333333 = 1/3, R@10 1 = 3/3.
     """
-    return divided(rows.relevant(rel).within(cutoff).number, rows.recall_base(rel))
+    return divided(rows.relevant(rel, cutoff).number, rows.recall_base(rel))
 
 
 @measure(source="trec_eval recip_rank", aliases=("MRR",), rises=True)
@@ -178,7 +177,7 @@ def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 
     Example: a=3 b=0 c=1 d=-2 e=2; run b x a c: RR 0.333333 = 1/3, RR@2 0 = 0.
     """
-    hits = rows.relevant(rel).within(cutoff)
+    hits = rows.relevant(rel, cutoff)
     return hits.maximum(1.0 / hits.rank)
 
 
@@ -192,7 +191,7 @@ def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
     Example: a=1 | b=1 c=1; run x a | c x b: Success@1 0.5 = (0 + 1) / 2, Success@2 1 = (1 + 1) / 2.
     """
-    return (rows.relevant(rel).within(cutoff).number > 0).astype(np.float64)
+    return (rows.relevant(rel, cutoff).number > 0).astype(np.float64)
 
 
 @measure(
@@ -211,7 +210,7 @@ def Accuracy(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None
 
     Example: a=1 b=1 z=0; run a x b z: Accuracy 0.75 = 1 - 1 / (2 * 2), Accuracy@3 0.5 = 1 - 1 / (2 * 1).
     """
-    hits = rows.relevant(rel).within(cutoff)
+    hits = rows.relevant(rel, cutoff)
     depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
     pairs = hits.number * (depth - hits.number)
     wrong = hits.sum((hits.rank - hits.count).astype(np.float64))
@@ -242,7 +241,7 @@ def nDCG(
     1).
     """
     table = gain_table(rows, gains, exponential=dcg == "exp-log2")
-    hits, gain = credited(rows, table, cutoff)
+    hits, gain = rows.gains(table, cutoff)
     ideal = rows.pool.ideal_dcg(table, cutoff)[rows.topic]
     return divided(hits.sum(gain / discounts.log2(hits.rank)), ideal)
 
@@ -292,7 +291,7 @@ def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
     """
     base, pooled = rows.recall_base(rel), rows.pool.count(rows.pool.nonrelevant(rel, negatives))[rows.topic]
     hits = rows.relevant(rel)
-    above = _above(rows, rel, rows.pool.nonrelevant(rel, negatives))
+    above = rows.hits.above(rows.pool.relevant(rel), rows.pool.nonrelevant(rel, negatives))
     limit = base[hits.row]
     lost = divided(np.minimum(above, limit), np.minimum(pooled[hits.row], limit))
     return divided(hits.sum(1.0 - lost), base)
@@ -343,22 +342,14 @@ def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
     0.999997 = (1 + 1/3 + 2/3 * 2/2 * 1.00001/1.00002) / 2, infAP(negatives=judged) 0.833333 = (1 + 1/3 + 2/3
     * 2/2 * 1/2) / 2.
     """
-    hits, pooled = rows.relevant(rel), _above(rows, rel, rows.pool.labels != ABSENT)
-    r, n = hits.count - 1, _above(rows, rel, rows.pool.nonrelevant(rel, negatives))
+    hits, relevant = rows.relevant(rel), rows.pool.relevant(rel)
+    pooled = rows.hits.above(relevant, rows.pool.labels != ABSENT)
+    r, n = hits.count - 1, rows.hits.above(relevant, rows.pool.nonrelevant(rel, negatives))
     above = hits.rank - np.int64(1)
     ratio = (r + INFAP_EPSILON) / (r + n + 2 * INFAP_EPSILON)
     share = divided(pooled, above)
     precision = 1.0 / hits.rank + above / hits.rank * share * ratio
     return divided(hits.sum(precision), rows.recall_base(rel))
-
-
-def _above(rows: Rows, rel: int | None, others: Mask) -> Ints:
-    """int64[n]: how many of the pool's documents in `others` stand above each relevant one, in its row."""
-    total = np.concatenate([[0], np.cumsum(others[rows.hits.document])])
-    relevant = np.flatnonzero(rows.pool.relevant(rel)[rows.hits.document])
-    ends = np.cumsum(rows.hits.number)
-    above: Ints = total[relevant] - total[ends - rows.hits.number][rows.hits.row[relevant]]
-    return above
 
 
 @measure(source="trec_eval iprec_at_recall", at="recall")
@@ -406,7 +397,7 @@ def digits_of_powers(ranks: int, given: Mapping[str, Any]) -> float:
 def exact_rank_biased_precision(
     rows: Rows, *, p: float | Fraction = 0.8, cutoff: int | None = None, rel: int | None = None
 ) -> Shares:
-    hits = rows.relevant(rel).within(cutoff)
+    hits = rows.relevant(rel, cutoff)
     return rank_biased(hits, [1] * len(hits.rank), exact(p))
 
 
@@ -434,7 +425,7 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RBP 0.4304 = (1 - 0.8) * (1 + 0.8^2 + 0.8^3), RBP(p=0.5)@3
     0.625 = 0.5 * (1 + 0.5^2).
     """
-    hits = rows.relevant(rel).within(cutoff)
+    hits = rows.relevant(rel, cutoff)
     return (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank))
 
 
@@ -465,17 +456,8 @@ def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> F
             f"max_gain={most:g} is below {table.max():g}, the highest gain of aspect "
             f"{rows.pool.aspect.name!r}; max_gain=scale takes the scale's own"
         )
-    hits, stops = credited(rows, discounts.exponential(table) / 2.0**most, cutoff)
+    hits, stops = rows.gains(discounts.exponential(table) / 2.0**most, cutoff)
     return hits.sum(stops * unstopped(hits, stops) / hits.rank)
-
-
-def credited(rows: Rows, table: Floats, cutoff: int | None) -> tuple[Hits, Floats]:
-    """The hits of positive gain up to `cutoff`, and their gains, float64."""
-    hits, gain = rows.gains(table)
-    if cutoff is None:
-        return hits, gain
-    seen = hits.rank <= cutoff
-    return hits.only(seen), gain[seen]
 
 
 def unstopped(hits: Hits, stops: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """What a measure sees: the rows of a joined run under one aspect, and sums along them.
 
-Sums along ranks use `numpy.bincount`, which adds one value after another in the order of the
-array: the same bits in any batch, shape or order of runs. (`numpy.sum` adds pairwise and does not.)
+Sums along ranks add one value after another in the order of the array, as `numpy.bincount` does: the same
+bits in any batch, shape or order of runs. (`numpy.sum` adds pairwise and does not.)
 """
 
 import itertools
@@ -17,24 +17,47 @@ from cupel_measures.model import Floats, Ints, Joined
 from cupel_measures.pool import Mask, Pool
 from cupel_measures.profiles import Profile
 
+try:
+    from cupel_measures import _rows as compiled
+except ImportError:
+    compiled = None  # type: ignore[assignment]
+
+extension: Any = compiled
+"""The compiled part of this, or None where there is none; tests set it to None to try the other one."""
+
+Integers = NDArray[np.integer]
+
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Some retrieved documents, by row, then rank. row: int64[n]. rank: int32[n], from 1.
+    """Some retrieved documents, by row, then rank. rank: int32[n], from 1; document: int32[n], in the pool.
 
-    document: int32[n], index into the pool. rows: how many rows there are.
+    starts: int64[rows + 1], where each row begins, and where the last one ends.
     """
 
-    row: Ints
     rank: NDArray[np.int32]
     document: NDArray[np.int32]
-    rows: int
+    starts: Ints
 
     @classmethod
     def of(cls, joined: Joined) -> "Hits":
         """All hits of `joined`."""
-        rows = len(joined.retrieved)
-        return cls(np.repeat(np.arange(rows), np.diff(joined.offsets)), joined.rank, joined.document, rows)
+        return cls(joined.rank, joined.document, joined.offsets)
+
+    @classmethod
+    def by_row(cls, row: Integers, rank: Integers, document: Integers, rows: int) -> "Hits":
+        """Of so many rows; `row`, integers[n], the row of each, ascends."""
+        starts = np.searchsorted(row, np.arange(rows + 1))
+        return cls(rank.astype(np.int32, copy=False), document.astype(np.int32, copy=False), starts)
+
+    @property
+    def rows(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def row(self) -> Ints:
+        """int64[n]: the row of each."""
+        return np.repeat(np.arange(self.rows), self.number)
 
     def within(self, cutoff: int | Ints | None) -> "Hits":
         """Those at ranks up to `cutoff`: one for all, or int64[rows]; None keeps all."""
@@ -47,34 +70,58 @@ class Hits:
         """Those in `mask`, bool[n]."""
         here = np.flatnonzero(mask)
         # `take` does what an index in brackets does, sooner
-        return Hits(self.row.take(here), self.rank.take(here), self.document.take(here), self.rows)
+        return Hits(self.rank.take(here), self.document.take(here), np.searchsorted(here, self.starts))
+
+    def of_documents(self, mask: Mask) -> "Hits":
+        """Those whose document is in `mask`, bool[D]."""
+        if extension is None:
+            return self.only(mask.take(self.document))
+        columns = map(np.ascontiguousarray, (mask, self.rank, self.document, self.starts))
+        rank, document, starts = extension.only(*columns)
+        return Hits(
+            np.frombuffer(rank, np.int32), np.frombuffer(document, np.int32), np.frombuffer(starts, np.int64)
+        )
+
+    def above(self, those: Mask, others: Mask) -> Ints:
+        """int64[k]: how many of `others`, bool[D], stand above each hit of `those`, bool[D], in its row."""
+        if extension is not None:
+            masks = map(np.ascontiguousarray, (those, others, self.document, self.starts))
+            return np.frombuffer(extension.above(*masks), np.int64)
+        total = np.concatenate([[0], np.cumsum(others[self.document])])
+        here = np.flatnonzero(those[self.document])
+        found: Ints = total[here] - total[self.starts[self.row[here]]]
+        return found
 
     @property
     def condensed(self) -> "Hits":
         """The same, ranked among themselves."""
-        return Hits(self.row, self.count.astype(np.int32), self.document, self.rows)
+        return Hits(self.count.astype(np.int32), self.document, self.starts)
 
     @cached_property
     def count(self) -> Ints:
         """int64[n]: place of each hit among the hits of its row, from 1."""
-        starts = np.cumsum(self.number) - self.number
-        return np.arange(1, len(self.row) + 1) - np.repeat(starts, self.number)
+        return np.arange(1, len(self.rank) + 1) - np.repeat(self.starts[:-1], self.number)
 
     @cached_property
     def precision(self) -> Floats:
         """float64[n]: the place of each hit among the hits of its row, divided by its rank."""
-        small = np.arange(1, len(self.row) + 1, dtype=np.int32)  # numbers of 32 bits are divided sooner
-        small -= np.repeat((np.cumsum(self.number) - self.number).astype(np.int32), self.number)
-        return small / self.rank
+        if extension is None:
+            return self.count / self.rank
+        columns = map(np.ascontiguousarray, (self.rank, self.starts))
+        return np.frombuffer(extension.precisions(*columns), np.float64)
 
     @cached_property
     def number(self) -> Ints:
         """int64[rows]: hits of each row."""
-        return np.diff(np.searchsorted(self.row, np.arange(self.rows + 1)))
+        return np.diff(self.starts)
 
     def sum(self, values: Floats) -> Floats:
         """float64[rows]: sum of `values`, float64[n], along each row, one after another."""
-        return np.asarray(np.bincount(self.row, weights=values, minlength=self.rows), dtype=np.float64)
+        if extension is None:
+            added = np.bincount(self.row, weights=values, minlength=self.rows)
+            return np.asarray(added, dtype=np.float64)
+        columns = np.ascontiguousarray(values, np.float64), np.ascontiguousarray(self.starts)
+        return np.frombuffer(extension.sums(*columns), np.float64)
 
     def places(self) -> Iterator[Ints]:
         """Indices of the first hit of every row, of the second one, and so on."""
@@ -94,8 +141,7 @@ class Hits:
 
         0 for a row without more hits than that.
         """
-        ends = np.cumsum(self.number)
-        starts = ends - self.number + above
+        starts, ends = self.starts[:-1] + above, self.starts[1:]
         filled = starts < ends
         bounds = np.stack([starts[filled], ends[filled]], axis=1).reshape(-1)
         greatest = np.zeros(self.rows)
@@ -141,11 +187,17 @@ class Rows:
             self.memory[key] = make()
         return self.memory[key]
 
-    def relevant(self, rel: int | None) -> Hits:
-        """The relevant documents among the hits."""
-        key = ("relevant", self.pool.threshold(rel))
-        among = self.whole.relevant(rel) if self.whole else self.hits
-        found: Hits = self.once(key, lambda: among.only(self.pool.relevant(rel).take(among.document)))
+    def relevant(self, rel: int | None, cutoff: int | None = None) -> Hits:
+        """The relevant documents among the hits, at ranks up to `cutoff`, if any."""
+        key = ("relevant", self.pool.threshold(rel), cutoff)
+
+        def make() -> Hits:
+            if self.whole is None and cutoff is not None:
+                return self.relevant(rel).within(cutoff)
+            among = self.whole.relevant(rel, cutoff) if self.whole else self.hits
+            return among.of_documents(self.pool.relevant(rel))
+
+        found: Hits = self.once(key, make)
         return found
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
@@ -153,24 +205,35 @@ class Rows:
         key = ("nonrelevant", self.pool.threshold(rel), negatives)
         among = self.whole.nonrelevant(rel, negatives) if self.whole else self.hits
         mask = self.pool.nonrelevant(rel, negatives)
-        found: Hits = self.once(key, lambda: among.only(mask.take(among.document)))
+        found: Hits = self.once(key, lambda: among.of_documents(mask))
         return found
 
     def judged(self) -> Hits:
         """The judged documents among the hits."""
         among = self.whole.judged() if self.whole else self.hits
-        found: Hits = self.once("judged", lambda: among.only(self.pool.judged.take(among.document)))
+        found: Hits = self.once("judged", lambda: among.of_documents(self.pool.judged))
         return found
 
     def recall_base(self, rel: int | None) -> Ints:
         """int64[rows]: relevant documents of each row's topic."""
         return self.pool.recall_base(rel)[self.topic]
 
-    def gains(self, table: Floats) -> tuple[Hits, Floats]:
-        """The hits of positive gain and their gains, float64; `table` has a gain per label."""
-        key = ("gains", table.tobytes())
-        among = self.whole.gains(table)[0] if self.whole else self.hits
-        found: tuple[Hits, Floats] = self.once(key, lambda: _positive(among, self.pool.gains(table)))
+    def gains(self, table: Floats, cutoff: int | None = None) -> tuple[Hits, Floats]:
+        """The hits of positive gain, at ranks up to `cutoff`, if any, and their gains, float64.
+
+        `table` has a gain per label.
+        """
+        key = ("gains", table.tobytes(), cutoff)
+
+        def make() -> tuple[Hits, Floats]:
+            if self.whole is None and cutoff is not None:
+                positive = self.gains(table)[0].within(cutoff)
+            else:
+                among = self.whole.gains(table, cutoff)[0] if self.whole else self.hits
+                positive = among.of_documents(self.pool.gains(table) > 0)
+            return positive, self.pool.gains(table).take(positive.document)
+
+        found: tuple[Hits, Floats] = self.once(key, make)
         return found
 
     @cached_property
@@ -178,12 +241,6 @@ class Rows:
         """The same rows after removing every document that is not judged (trec_eval's -J)."""
         judged = self.judged()
         return Rows(self.pool, self.profile, judged.number, judged.condensed)
-
-
-def _positive(hits: Hits, gains: Floats) -> tuple[Hits, Floats]:
-    of_hits = gains.take(hits.document)
-    positive = of_hits > 0
-    return hits.only(positive), of_hits.compress(positive)
 
 
 def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Floats:

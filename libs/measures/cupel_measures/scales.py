@@ -18,7 +18,7 @@ from cupel_measures.exact import Shares, floats, positional, quotients, rank_bia
 from cupel_measures.model import Aspect, Exact, Floats
 from cupel_measures.parameters import MOST, Cutoff, GainTable, Number, OneFlag, Rel, exact
 from cupel_measures.pool import Pool
-from cupel_measures.ranked import credited, digits_of_powers
+from cupel_measures.ranked import digits_of_powers
 from cupel_measures.registry import ScaleType, measure
 from cupel_measures.rows import Hits, Rows, divided
 from cupel_measures.syntax import MeasureError
@@ -99,7 +99,7 @@ def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
 
 
 def exact_f(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fraction]:
-    return quotients(2 * rows.relevant(rel).within(cutoff).number, cutoff + rows.recall_base(rel))
+    return quotients(2 * rows.relevant(rel, cutoff).number, cutoff + rows.recall_base(rel))
 
 
 @measure(source=SOURCE, scale="interval", exact=exact_f, rises=True)
@@ -116,7 +116,7 @@ def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: F@5 0.6 = 2 * 3 / (5 + 5), F@7 0.5 = 2 * 3 / (7 + 5).
     """
-    return divided(2 * rows.relevant(rel).within(cutoff).number, cutoff + rows.recall_base(rel))
+    return divided(2 * rows.relevant(rel, cutoff).number, cutoff + rows.recall_base(rel))
 
 
 def exact_graded_rank_biased_precision(
@@ -166,7 +166,7 @@ def gRBP(
     0.3152 = 0.2 * (2 + 0.8^2 + 0.8^3) / 2, gRBP(p=0.5,gains={2:3}) 0.5625 = 0.5 * (3 + 0.5^2 + 0.5^3) / 3.
     """
     table = label_gains.rising(rows.pool.aspect, gains)
-    hits, gain = credited(rows, table, cutoff)
+    hits, gain = rows.gains(table, cutoff)
     total = (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank) * gain)
     # rounding could lift a long run of the best documents an ulp above 1
     return np.minimum(divided(total, float(table[-1])), 1.0)
@@ -197,7 +197,7 @@ def DCG(
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: DCG 2.930677 = 2 + 1/log2(4) + 1/log2(5), DCG(base=2)
     3.130930 = 2 + 1/log2(3) + 1/log2(4), DCG(base=10,gains={1:5,2:10}) 20 = 10 + 5 + 5.
     """
-    hits, gain = credited(rows, label_gains.table(rows.pool.aspect, gains), cutoff)
+    hits, gain = rows.gains(label_gains.table(rows.pool.aspect, gains), cutoff)
     discount = discounts.log2(hits.rank) if base is None else discounts.log(float(base), hits.rank)
     return hits.sum(gain / discount)
 
@@ -205,7 +205,7 @@ def DCG(
 def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
     best = len(rows.pool.aspect.labels) - 1
     _reached(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, EXACT_DIGITS), EXACT_DIGITS)
-    hits, _ = credited(rows, np.arange(best + 1.0), cutoff)
+    hits, _ = rows.gains(np.arange(best + 1.0), cutoff)
     down = best - rows.pool.labels[hits.document].astype(np.int64)
     which, counts = np.unique(hits.row * (best + 1) + down, return_counts=True)
     values, left = [0] * rows.number, [cutoff] * rows.number
@@ -318,7 +318,7 @@ _choose = lru_cache(maxsize=1 << 16)(math.comb)
 
 def _credits(rows: Rows, numbers: Sequence[Exact], cutoff: int | None) -> tuple[Hits, list[Exact]]:
     """The hits of positive gain up to `cutoff`, and their gains, exactly."""
-    hits, _ = credited(rows, np.array([float(one) for one in numbers]), cutoff)
+    hits, _ = rows.gains(np.array([float(one) for one in numbers]), cutoff)
     labels = np.maximum(rows.pool.labels[hits.document], 0)  # a negative grade is the lowest label
     return hits, [numbers[label] for label in labels.tolist()]
 
@@ -329,7 +329,7 @@ def _share(part: Exact, of: Exact) -> Fraction:
 
 def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
     """float64[rows]: the sum of gains, added in the order of the gains: no order of the run changes a bit."""
-    hits, gain = credited(rows, table, cutoff)
+    hits, gain = rows.gains(table, cutoff)
     order = np.lexsort((gain, hits.row))
     return np.asarray(
         np.bincount(hits.row[order], weights=gain[order], minlength=rows.number), dtype=np.float64

@@ -259,6 +259,6 @@ def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None, negatives: Negatives =
     Example: a=1 b=0 n=-1; run a x n: Unjudged@2 0.5 = 1/2, Unjudged@10 0.2 = 2/10, Unjudged 0.666667 = 2/3,
     Unjudged(negatives=judged) 0.333333 = 1/3.
     """
-    labelled = rows.hits.only(rows.pool.graded(negatives)[rows.hits.document]).within(cutoff).number
+    labelled = rows.hits.of_documents(rows.pool.graded(negatives)).within(cutoff).number
     depth = rows.retrieved if cutoff is None else np.minimum(rows.retrieved, cutoff)
     return divided(depth - labelled, rows.retrieved if cutoff is None else cutoff)

@@ -140,7 +140,7 @@ class SubtopicRows:
     @cached_property
     def condensed(self) -> "SubtopicRows":
         """The same rows after removing every document that is not judged for any subtopic."""
-        return SubtopicRows(self.pool, self.hits.only(self.pool.judged[self.hits.document]).condensed)
+        return SubtopicRows(self.pool, self.hits.of_documents(self.pool.judged).condensed)
 
     def pairs(self, rel: int | None) -> "Pairs":
         """The (document, subtopic) pairs that are relevant, along each row."""
@@ -180,9 +180,10 @@ class Pairs:
 
     @classmethod
     def of(cls, hits: Hits, relevance: Relevance) -> "Pairs":
-        documents = hits.only((np.diff(relevance.starts) > 0)[hits.document])
+        documents = hits.of_documents(np.diff(relevance.starts) > 0)
         place, slot = relevance.pairs_of(documents.document)
-        mine = Hits(documents.row[place], documents.rank[place], documents.document[place], hits.rows)
+        own = documents.row[place], documents.rank[place], documents.document[place]
+        mine = Hits.by_row(*own, hits.rows)
         return cls(documents, place, mine, earlier(mine.row, relevance.place[slot]), relevance.size[slot])
 
 
@@ -216,8 +217,7 @@ def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None)
 def _hits(chosen: Ints, topics: Ints, rows: int) -> Hits:
     """The documents of int64[depth, topics] as hits by row; -1 is none."""
     place, rank = np.nonzero(chosen.T >= 0)
-    documents = chosen[rank, place].astype(np.int32)
-    return Hits(topics[place] if len(place) else place, (rank + 1).astype(np.int32), documents, rows)
+    return Hits.by_row(topics[place] if len(place) else place, rank + 1, chosen[rank, place], rows)
 
 
 @dataclass(frozen=True, eq=False)

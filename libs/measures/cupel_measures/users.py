@@ -249,12 +249,12 @@ def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
     going = unstopped(hits, gain)
     total = np.concatenate([[0.0], np.cumsum(reach)])
     before = np.where(hits.count > 1, np.roll(hits.rank, 1), 0)
-    looked = hits.sum(going * (total[hits.rank] - total[before]))
+    between = hits.sum(going * (total[hits.rank] - total[before]))
     last = hits.count == hits.number[hits.row]
     end, still = np.zeros(hits.rows, dtype=np.int64), np.ones(hits.rows)
     end[hits.row[last]] = hits.rank[last]
     still[hits.row[last]] = (going * (1.0 - gain))[last]
-    looked += still * (total[-1] - total[end])
+    looked: Floats = between + still * (total[-1] - total[end])
     return np.minimum(hits.sum(going * gain * reach[hits.rank - 1]) / looked, 1.0)
 
 

@@ -28,6 +28,7 @@ class View:
     whole: "View | None" = None
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
     memory: dict[int, Block] = field(default_factory=dict, repr=False)
+    scores: dict[tuple[Measure, int], Floats] = field(default_factory=dict, repr=False)
 
     def under(self, qrels: Qrels) -> "View":
         """The same rows under a part of the judgments, made of these qrels by `keeping`."""
@@ -44,9 +45,15 @@ class View:
         return self.score_in(measure, self._pool_of(measure, aspect))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
-        """float64[rows]: a single-aspect measure under the labels of `pool`."""
-        rows, arguments = self._seen_by(measure, pool)
-        return measure.declaration.compute(rows, **arguments)
+        """float64[rows]: a single-aspect measure under the labels of `pool`.
+
+        Kept: several combining measures ask for it, and somebody for it alone.
+        """
+        key = measure, id(pool)  # `pool` is kept by the rows
+        if key not in self.scores:
+            rows, arguments = self._seen_by(measure, pool)
+            self.scores[key] = measure.declaration.compute(rows, **arguments)
+        return self.scores[key]
 
     def exact(self, measure: Measure) -> Sequence[Exact]:
         """A measure per row as exact numbers; MeasureError where it has none."""

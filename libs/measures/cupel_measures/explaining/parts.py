@@ -166,7 +166,7 @@ def _by_class(subject: Subject, measure: Measure) -> ByClass:
     cutoff, hits = cutoff_of(measure), Hits.of(subject.joined)
     bands = _bands(cutoff, int(subject.joined.retrieved.max(initial=1)))
     hits = hits.within(cutoff)
-    hits = hits.only(_judged(found)[hits.document])
+    hits = hits.of_documents(_judged(found))
     distances = np.array(found.distance_of)[found.which[hits.document]]
     rows = []
     tuples = _tuples(subject, found, arguments)

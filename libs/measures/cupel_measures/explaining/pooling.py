@@ -21,10 +21,7 @@ def unjudged(subject: Subject, names: Iterable[str], cutoff: int | None) -> dict
     """float64[T] per aspect: the share of unjudged documents among those retrieved down to `cutoff`."""
     seen, retrieved = Hits.of(subject.joined).within(cutoff), subject.joined.retrieved
     depth = retrieved if cutoff is None else np.minimum(retrieved, cutoff)
-    return {
-        name: divided(depth - seen.only(_judged(subject, name)[seen.document]).number, depth)
-        for name in names
-    }
+    return {name: divided(depth - seen.of_documents(_judged(subject, name)).number, depth) for name in names}
 
 
 def _judged(subject: Subject, name: str) -> Mask:
