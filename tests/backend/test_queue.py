@@ -6,7 +6,9 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import pytest
@@ -160,3 +162,26 @@ def test_a_password_beside_the_address_opens_the_broker(
         assert not Rung(broker=server.url).ring()
     finally:
         server.stop()
+
+
+def test_a_message_of_a_folder_is_never_taken_before_it_is_whole(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path)
+    settings.prepare()
+    rung, taken = Rung(data=tmp_path), []
+    with Connection(settings.broker_url, transport_options=folders(settings.broker_folder)) as connection:
+        messages = connection.SimpleQueue("score")
+        for _ in range(5):
+            rung.bell.ring("score", times=20)
+            before = len(rung.outcomes)
+            while len(rung.outcomes) == before:
+                with suppress(Empty):
+                    taken.append(messages.get_nowait().payload)
+        rung.bell.close()
+    assert taken
+
+
+def folders(broker: Path) -> dict[str, str]:
+    """kombu's names for the folders of the embedded broker."""
+    messages = str(broker / "messages")
+    names = {"data_folder_in": messages, "data_folder_out": messages}
+    return {**names, "control_folder": str(broker / "control")}
