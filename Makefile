@@ -39,7 +39,7 @@ demo: $(READY)  ## show it all: a service, a track, 30 runs, two leaderboards, a
 	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
 
 test: $(READY)  ## run the tests (some minutes; more where PostgreSQL, Redis and S3 are installed)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 check: $(READY)  ## check formatting, lint and types
 	@$(BIN)/ruff format --check .

@@ -5,11 +5,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 import components
+from lanes import Lanes, lane_of
 from sizes import SIZES, Places, SizeName, place
 
 # No test asserts on time. CI draws the same examples each time: a change is judged by what it changes.
@@ -27,6 +29,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if os.environ.get("CUPEL_TEST_OWNER") == str(os.getpid()):
         shutil.rmtree(os.environ["CUPEL_TEST_SERVERS"], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: lane_of(item.nodeid) is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    return Lanes(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -17,10 +17,11 @@ from backend.cast import end
 from cupel_backend import access, jobs
 from cupel_backend.analyses import ANALYSE
 from cupel_backend.settings import QUEUES, Settings
-from cupel_backend.system import System, open_system
+from cupel_backend.system import System
 from cupel_backend.working import HANDLERS
 from cupel_gateway.app import create_app
 from cupel_gateway.watching import Watched
+from lasting import open_lasting
 
 CAST = {
     "admin": ("house", "admin"),
@@ -188,7 +189,7 @@ def serving(system: System, *, grace: int = 5, **watching: float) -> Iterator[tu
 @contextmanager
 def running(data: Path, *, watching: dict[str, float] | None = None, **settings: Any) -> Iterator[Service]:
     """A service with its data in a folder."""
-    system = open_system(Settings(data=data, **settings))
+    system = open_lasting(Settings(data=data, **settings))
     system.migrate()
     with serving(system, **(watching or {})) as (app, url):
         service = Service(system, app, url)

@@ -9,7 +9,8 @@ import pytest
 
 from backend.cast import Clock
 from cupel_backend.settings import Settings
-from cupel_backend.system import System, open_system
+from cupel_backend.system import System
+from lasting import open_lasting
 from sizes import Places
 
 
@@ -30,7 +31,7 @@ def open_at(at: dict[str, Any], clock: Clock) -> Iterator[Callable[..., System]]
     opened: list[System] = []
 
     def open_(**settings: Any) -> System:
-        system = replace(open_system(Settings(**(at | settings))), now=clock)
+        system = replace(open_lasting(Settings(**(at | settings))), now=clock)
         system.migrate()
         opened.append(system)
         return system

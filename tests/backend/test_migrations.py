@@ -33,8 +33,9 @@ from cupel_backend.database import connect, migrate, migrated, reading, writing
 from cupel_backend.errors import Invalid
 from cupel_backend.jobs import Claim
 from cupel_backend.settings import Settings
-from cupel_backend.system import System, open_system
+from cupel_backend.system import System
 from cupel_backend.tables import metadata
+from lasting import open_lasting
 from sizes import Places
 
 
@@ -162,7 +163,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 def upgraded(release: Release, at: dict[str, Any], clock: Clock) -> Iterator[System]:
     """What a release left, brought up to date, at the same moment."""
     clock.now = datetime.fromisoformat(release.now)
-    with closing(replace(open_system(Settings(**at)), now=clock)) as system:
+    with closing(replace(open_lasting(Settings(**at)), now=clock)) as system:
         upgrade(system.engine, release.revision)
         load(system.engine, release.rows)
         store(system, release.blobs)

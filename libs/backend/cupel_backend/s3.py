@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -39,6 +40,12 @@ CACHED = 32
 """Blobs of which a copy is kept at hand."""
 
 
+@cache
+def _session() -> boto3.session.Session:
+    """One for all: to read what it knows of S3 takes a while."""
+    return boto3.session.Session()
+
+
 class S3Blobs:
     """Blobs under a prefix of a bucket. Safe to use from several threads, not across a fork."""
 
@@ -51,7 +58,7 @@ class S3Blobs:
         far = not settings.s3_endpoint and settings.s3_region != "us-east-1"
         place = {"CreateBucketConfiguration": {"LocationConstraint": settings.s3_region}}
         self._elsewhere: dict[str, Any] = place if far else {}
-        self._s3 = boto3.session.Session().client(
+        self._s3 = _session().client(
             "s3",
             endpoint_url=settings.s3_endpoint or None,
             region_name=settings.s3_region,
