@@ -3,10 +3,10 @@
     python tests/bench/audits.py [--quick] [--folder FOLDER]
 
 Pool downsampling of 100 runs x 50 topics x 1000 documents, 30 samples at 6 ratios: by AP, beside
-pytrec_eval-terrier doing the same in a loop; by ten measures; and by ten over three aspects, beside AP. Leaving out
-each of 15 teams in turn, 75 runs, ten measures, beside a loop with pytrec_eval-terrier. The loops do a share
-of the samples or teams, and what they repeat is scaled to all; their judgments are taken away in Python,
-topic by topic. No figure fails anything.
+pytrec_eval-terrier doing the same in a loop; by ten measures; and by ten over three aspects, beside AP.
+Leaving out each of 15 teams in turn, 75 runs, ten measures, beside a loop with pytrec_eval-terrier. The loops
+do a share of the samples or teams, and what they repeat is scaled to all; their judgments are taken away in
+Python, topic by topic. No figure fails anything.
 """
 
 import argparse

@@ -215,9 +215,14 @@ def aggregate(measure: Measure, values: Floats) -> float:
 
     values: float64[T], a value per topic of the qrels; a topic missing from the run has one too.
     """
+    return aggregates(measure, np.asarray(values, dtype=np.float64)[np.newaxis])[0]
+
+
+def aggregates(measure: Measure, values: Floats) -> list[float]:
+    """`aggregate` of each run; values: float64[runs, T]."""
     ways = {"mean": _mean, "sum": math.fsum, "geometric mean": _geometric_mean}
     kind: Aggregate = measure.declaration.aggregate
-    return ways[kind](np.asarray(values, dtype=np.float64).tolist())
+    return [ways[kind](of_run) for of_run in values.tolist()]
 
 
 def _mean(values: list[float]) -> float:

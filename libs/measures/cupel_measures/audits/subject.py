@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cupel_measures.evaluating import Evaluator, Scores, aggregate
+from cupel_measures.evaluating import Evaluator, Scores, aggregates
 from cupel_measures.grammar import parse
 from cupel_measures.measure import Measure
 from cupel_measures.model import NEGATIVE, Content, Floats, Ids, Joined, Qrels
@@ -132,7 +132,4 @@ def by_topic(scores: Scores, measures: Sequence[Measure]) -> dict[str, Floats]:
 
 def means(values: Mapping[str, Floats], measures: Sequence[Measure]) -> dict[str, Floats]:
     """float64[runs] for each measure's text, rounded to DECIMALS: equal scores are tied."""
-    return {
-        str(one): np.round([aggregate(one, of_run) for of_run in values[str(one)].T], DECIMALS)
-        for one in measures
-    }
+    return {str(one): np.round(aggregates(one, values[str(one)].T), DECIMALS) for one in measures}
