@@ -113,6 +113,17 @@ if find_spec("cupel_reports") is not None:
 
 @pytest.fixture
 def world(service) -> dict[str, Any]:
+    """One that may be changed."""
+    return new_world(service)
+
+
+@pytest.fixture(scope="module")
+def lasting_world(service) -> dict[str, Any]:
+    """One that is only looked at."""
+    return new_world(service)
+
+
+def new_world(service) -> dict[str, Any]:
     """A track with judgments and a draft, alice's scored submission, her token, and a dead job of hers."""
     track = service.track()
     number = service.publish(track)
@@ -166,9 +177,10 @@ def test_the_matrix_has_every_operation(service) -> None:
 
 @pytest.mark.parametrize("operation", MATRIX)
 def test_everybody_gets_what_they_may_and_nothing_else(
-    service, world: dict[str, Any], operation: str
+    service, request: pytest.FixtureRequest, operation: str
 ) -> None:
     asked = MATRIX[operation]
+    world = request.getfixturevalue("lasting_world" if asked.method == "GET" else "world")
     path = asked.path.format(**world)
     found = service.operation(asked.method, path.partition("?")[0])
     assert found is not None
