@@ -272,7 +272,7 @@ def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
     system: System, processes: Processes
 ) -> None:
     processes.patient()
-    slow_track(system, submitted=10)
+    slow_track(system, submitted=6)
     worker, scheduler = processes.start("worker"), processes.start("scheduler")
     wait_until(lambda: any(job.state == "done" for job in evaluations(system)))
     for process in (worker, scheduler):

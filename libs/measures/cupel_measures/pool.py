@@ -74,8 +74,11 @@ class Pool:
 
     def relevant(self, rel: int | None) -> Mask:
         """bool[D]: the documents that count as relevant."""
-        threshold = self.threshold(rel)
-        mask: Mask = self.once(("relevant", threshold), lambda: self.labels >= threshold)
+        return self.reaching(self.threshold(rel))
+
+    def reaching(self, label: int) -> Mask:
+        """bool[D]: the documents with this label, an index, or a higher one."""
+        mask: Mask = self.once(("reaching", label), lambda: self.labels >= label)
         return mask
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Mask:

@@ -189,15 +189,18 @@ class Rows:
 
     def relevant(self, rel: int | None, cutoff: int | None = None) -> Hits:
         """The relevant documents among the hits, at ranks up to `cutoff`, if any."""
-        key = ("relevant", self.pool.threshold(rel), cutoff)
+        return self._reaching(self.pool.threshold(rel), cutoff)
+
+    def _reaching(self, label: int, cutoff: int | None) -> Hits:
+        """The hits of this label or a higher one, at ranks up to `cutoff`, if any."""
 
         def make() -> Hits:
             if self.whole is None and cutoff is not None:
-                return self.relevant(rel).within(cutoff)
-            among = self.whole.relevant(rel, cutoff) if self.whole else self.hits
-            return among.of_documents(self.pool.relevant(rel))
+                return self._reaching(label, None).within(cutoff)
+            among = self.whole._reaching(label, cutoff) if self.whole else self.hits
+            return among.of_documents(self.pool.reaching(label))
 
-        found: Hits = self.once(key, make)
+        found: Hits = self.once(("reaching", label, cutoff), make)
         return found
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
@@ -223,18 +226,22 @@ class Rows:
 
         `table` has a gain per label.
         """
-        key = ("gains", table.tobytes(), cutoff)
 
         def make() -> tuple[Hits, Floats]:
-            if self.whole is None and cutoff is not None:
-                positive = self.gains(table)[0].within(cutoff)
-            else:
-                among = self.whole.gains(table, cutoff)[0] if self.whole else self.hits
-                positive = among.of_documents(self.pool.gains(table) > 0)
+            positive = self._positive(table, cutoff)
             return positive, self.pool.gains(table).take(positive.document)
 
-        found: tuple[Hits, Floats] = self.once(key, make)
+        found: tuple[Hits, Floats] = self.once(("gains", table.tobytes(), cutoff), make)
         return found
+
+    def _positive(self, table: Floats, cutoff: int | None) -> Hits:
+        label = int(np.argmax(table > 0))
+        if label > 0 and (table[label:] > 0).all():  # the usual case, whose hits are the relevant ones
+            return self._reaching(label, cutoff)
+        if self.whole is None and cutoff is not None:
+            return self.gains(table)[0].within(cutoff)
+        among = self.whole.gains(table, cutoff)[0] if self.whole else self.hits
+        return among.of_documents(self.pool.gains(table) > 0)
 
     @cached_property
     def condensed(self) -> "Rows":
