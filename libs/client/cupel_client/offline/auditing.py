@@ -153,7 +153,7 @@ class Shelf:
     def put(self, part: range, found: str) -> None:
         """Keep what a part found; whole or not at all, whatever happens meanwhile."""
         whole = self.folder / f"{part.start:06}.json"
-        begun = whole.with_suffix(".begun")
+        begun = whole.with_suffix(f".{os.getpid()}")  # another command may be doing the same part
         begun.write_text(found)
         os.replace(begun, whole)
 
