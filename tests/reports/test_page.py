@@ -363,3 +363,9 @@ def test_the_numbers_below_a_curve_of_many_steps_keep_apart() -> None:
     picture = static(Report((), {}, (points,), (plot("curve", "t", "share", "tau"),)))
     told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
     assert 4 <= told.index("the share") <= 12
+
+
+def test_where_a_result_comes_from_is_folded_away() -> None:
+    reader = Reader(page(result(Report((), {}, ())) | {"provenance": {"command": "cupel audit"}}))
+    assert reader.texts["summary"][-1] == "Where it comes from"
+    assert "cupel audit" in reader.texts["details"][-1]
