@@ -211,6 +211,14 @@ class TestOutput:
             place != 1 for place in range(len(kept))
         ]
 
+    @pytest.mark.parametrize("damage", ["[]", "3", ""])
+    def test_a_kept_file_that_holds_something_else_is_as_good_as_none(self, damage: str) -> None:
+        cupel(*DOWNSAMPLING, "--out", "out")
+        Path("out/parts/000000.json").write_text(damage)
+        assert "3 of 4 parts are done already" in cupel(*DOWNSAMPLING, "--out", "out").stderr
+        Path("out/parts/request.json").write_text(damage)
+        assert "holds another audit" in wrong(*DOWNSAMPLING, "--out", "out")
+
 
 NONSENSE = [
     (("downsampling", "qrels.txt"), "there is no run to audit"),
