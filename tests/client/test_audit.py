@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cupel_client.cli import cli
+from cupel_client.offline.auditing import Shelf
 from cupel_measures.audits import KINDS, SETTINGS, Audit
 from cupel_measures.audits.declaring import audit, setting
 from cupel_measures.audits.gathering import Judgments, Seen, gather
@@ -209,6 +211,14 @@ class TestOutput:
             place != 1 for place in range(len(kept))
         ]
 
+    @pytest.mark.parametrize("damage", ["[]", "3", ""])
+    def test_a_kept_file_that_holds_something_else_is_as_good_as_none(self, damage: str) -> None:
+        cupel(*DOWNSAMPLING, "--out", "out")
+        Path("out/parts/000000.json").write_text(damage)
+        assert "3 of 4 parts are done already" in cupel(*DOWNSAMPLING, "--out", "out").stderr
+        Path("out/parts/request.json").write_text(damage)
+        assert "holds another audit" in wrong(*DOWNSAMPLING, "--out", "out")
+
 
 NONSENSE = [
     (("downsampling", "qrels.txt"), "there is no run to audit"),
@@ -277,6 +287,12 @@ class TestTeams:
         )
         assert data_of(*DOWNSAMPLING, "--teams", "teams.txt")["about"]["teams"] == ["a", "b", "a", "b", "a"]
 
+    def test_by_a_file_of_names_with_blanks(self) -> None:
+        Path("bee a.txt").write_bytes(Path("bee-a.txt").read_bytes())
+        Path("teams.txt").write_text("ant-a.txt\tthe ants\nbee a.txt\tthe bees\t\n")
+        asked = "downsampling", "qrels.txt", "ant-a.txt", "bee a.txt", "--repeats", "1"
+        assert data_of(*asked, "--teams", "teams.txt")["about"]["teams"] == ["the ants", "the bees"]
+
     def test_a_file_that_lacks_runs_or_says_two_things_of_one(self) -> None:
         Path("teams.txt").write_text("ant-a.txt x\nant-b x\n")
         told = wrong(*DOWNSAMPLING, "--teams", "teams.txt")
@@ -287,6 +303,18 @@ class TestTeams:
         )
         Path("teams.txt").write_bytes(b"\xff\xfe\x00")
         assert "no text in UTF-8" in wrong(*DOWNSAMPLING, "--teams", "teams.txt")
+
+
+def test_two_commands_may_keep_the_same_part_at_once(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(_keep, [shelf, shelf]))
+    assert shelf.trials() == {0: "x" * 9}
+
+
+def _keep(shelf: Shelf) -> None:
+    for _ in range(1000):
+        shelf.put(range(1), f'{{"0": "{"x" * 9}"}}')
 
 
 # --------------------------------------------------------------------------------------- other kinds

@@ -71,6 +71,11 @@ def test_runs_stand_in_a_table_best_first() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_blanks_are_no_measures() -> None:
+    assert cupel("qrels.txt", "good.txt", "-m", " ").stdout == cupel("qrels.txt", "good.txt").stdout
+
+
+@pytest.mark.usefixtures("folder")
 def test_equal_scores_share_a_rank(folder: Path) -> None:
     (folder / "twin.txt").write_text(GOOD)
     result = cupel("qrels.txt", "poor.txt", "good.txt", "twin.txt", "-m", "AP")

@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 
 from browser import DESKTOP, PHONE, Browser, browsing
+from cupel_measures.audits.reporting import Report
 from cupel_reports import page, policy
-from pages import HOSTILE, RUNS, forms, large, result
+from pages import HOSTILE, RUNS, forms, large, result, table
 
+LONG = "CAM(of=nDCG@10,aspects=[relevance,readability,credibility])"
 PAGES: dict[str, Callable[[], str]] = {
     "hostile": partial(lambda: page(result(forms(), HOSTILE))),
     "plain": partial(lambda: page(result(forms(RUNS)))),
+    "names": partial(lambda: page(result(Report((), {}, (table("t", "measure tau", [(LONG, 0.5)]),))))),
     "many": partial(lambda: page(result(large(60, 3), [f"run-{i}" for i in range(60)]))),
 }
 
@@ -107,6 +110,12 @@ def test_it_comes_alive_under_its_policy_without_a_complaint(
     assert seen(browser, ".live > svg, .live > div > svg") == panels
     assert seen(browser, ".still svg") == 0
     assert not browser.complaints()
+
+
+def test_a_long_name_in_the_first_column_leaves_room_for_the_others(browser: Browser, site: str) -> None:
+    browser.open(f"{site}/names", PHONE)
+    beside = "document.querySelector('tbody td:nth-child(2)').getBoundingClientRect().right"
+    assert browser.ask(beside) < PHONE[0]
 
 
 def test_a_page_in_the_dark_is_dark(browser: Browser, site: str, pictures: Path) -> None:

@@ -325,3 +325,47 @@ def test_the_steps_of_a_curve_stand_below_it_as_they_are() -> None:
     points = table("t", "level tau", [(level, 0.5) for level in (0.001, 0.2)])
     picture = static(Report((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
     assert {"0.001", "0.2"} <= set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
+
+
+def test_points_stand_from_the_least_to_the_greatest_however_the_table_goes() -> None:
+    places = table("t", "one two", [(0.9, 0.1), (0.5, 0.5), (0.1, 0.9)])
+    picture = static(Report((), {}, (places,), (plot("points", "t", "one", "two"),)))
+    told = re.findall(r"<text [^>]*translate\(([\d.]+),[^>]*>([^<]*)</text>", picture)
+    below = told[: [text for _, text in told].index("the one")]
+    assert len(below) > 4
+    assert sorted(below, key=lambda one: float(one[0])) == sorted(below, key=lambda one: float(one[1]))
+
+
+def test_only_names_that_have_room_stand_beside_points() -> None:
+    rows = [("far", 0.0, 0.9, False), ("front", 0.5, 0.5, True), ("near", 0.5, 0.501, False)]
+    places = table("t", "run one two best", rows)
+    shown = plot("points", "t", "one", "two", series="best", label="run")
+    told = re.findall(r"<text[^>]*>([^<]*)</text>", static(Report((), {}, (places,), (shown,))))
+    assert {"far", "front"} <= set(told)
+    assert "near" not in told
+
+
+def test_a_series_of_yes_and_no_is_called_by_its_column() -> None:
+    places = table("t", "run one two best", [("a", 0.0, 0.9, False), ("b", 0.5, 0.5, True)])
+    report = Report((), {}, (places,), (plot("points", "t", "one", "two", series="best", label="run"),))
+    assert {"the best", "not the best"} <= set(Reader(page(result(report))).texts["bdi"])
+
+
+def test_a_matrix_without_its_diagonal_has_the_same_order_both_ways() -> None:
+    pairs = table("t", "one two tau", [("a", "b", 0.1), ("b", "a", 0.1), ("a", "c", 0.2), ("c", "a", 0.2)])
+    picture = static(Report((), {}, (pairs,), (plot("heatmap", "t", "one", "two", value="tau"),)))
+    told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert [one for one in told if one in "abc"] == ["a", "b", "c", "a", "b", "c"]
+
+
+def test_the_numbers_below_a_curve_of_many_steps_keep_apart() -> None:
+    points = table("t", "share tau", [(step / 34, 0.5) for step in range(2, 20)])
+    picture = static(Report((), {}, (points,), (plot("curve", "t", "share", "tau"),)))
+    told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert 4 <= told.index("the share") <= 12
+
+
+def test_where_a_result_comes_from_is_folded_away() -> None:
+    reader = Reader(page(result(Report((), {}, ())) | {"provenance": {"command": "cupel audit"}}))
+    assert reader.texts["summary"][-1] == "Where it comes from"
+    assert "cupel audit" in reader.texts["details"][-1]

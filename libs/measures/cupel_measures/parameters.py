@@ -46,13 +46,16 @@ class Kind:
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """An integer of at least `least`."""
+    """An integer of at least `least`, and at most `most` where that is given."""
 
     expects: str = "a whole number from 1"
     least: int = 1
+    most: int | None = None
 
     def read(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < self.least:
+            raise self.refuse(value)
+        if self.most is not None and value > self.most:
             raise self.refuse(value)
         return value
 

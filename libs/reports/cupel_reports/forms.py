@@ -6,6 +6,7 @@ it is dark. The parameter `focus` names the series that stands out; null is none
 for the mouse and the finger alone, those called `names` say what is what.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ LEAD = 22
 """From the end of a line to its name, in pixels."""
 NAMED = 25
 """So many points, or fewer, are named."""
+LINE = 13
+"""The height of a name, in pixels."""
 CROWD = 30
 """More rows than these are narrower."""
 ROOM = 120
@@ -79,13 +82,16 @@ def specification(picture: Picture, panel: Panel) -> Spec:
 
 
 def rows(picture: Picture, panel: Panel) -> Sequence[Row]:
-    """What the panel draws: changes have `end`, where a name stands, heatmaps `t`, the value in digits."""
+    """What the panel draws: changes have `end`, where a name stands, heatmaps `t`, the value in digits, and
+    points `n`, their names, where there is room for them."""
     found = picture.coloured(panel)
     if picture.plot.form == "heatmap":
         places = min(decimals(picture.table.column(picture.plot.value or picture.plot.y)), 2)
         return [row | {"t": shown(row.get("v"), places)} for row in found]
     if picture.plot.form == "changes":
         return _ended(picture, found)
+    if picture.plot.form == "points" and picture.plot.label is not None:
+        return _named(picture, found)
     return found
 
 
@@ -126,6 +132,8 @@ def changes(picture: Picture, panel: Panel) -> Drawn:
 
 def heatmap(picture: Picture, panel: Panel) -> Drawn:
     order = list(dict.fromkeys(row["y"] for row in picture.rows))
+    if set(order) == set(picture.stages):
+        order = picture.stages  # so that the diagonal is one
     cell = _width(picture) / max(len(picture.stages), 1)
     x = _x(picture, alt.Scale(type="band", padding=0.04))
     axis = alt.Axis(domain=False, ticks=False, grid=False)
@@ -170,8 +178,8 @@ def points(picture: Picture, panel: Panel) -> Drawn:
     marks = _layer().mark_point(filled=True, size=60, fillOpacity=0.8)
     layers = [marks.encode(x=x, y=y, **_of_series(picture)), _touch(250).encode(x=x, y=y)]
     if picture.plot.label is not None and len(panel.rows) <= NAMED:
-        layers.append(_names(7).encode(x=x, y=y, text="l:N"))
-    return alt.layer(*_reference(picture), *layers), 300 if picture.plot.facet else 420
+        layers.append(_names(7).transform_filter("isValid(datum.n)").encode(x=x, y=y, text="n:N"))
+    return alt.layer(*_reference(picture), *layers), _height(picture)
 
 
 FORMS: dict[str, Callable[[Picture, Panel], Drawn]] = {
@@ -211,6 +219,36 @@ def _ended(picture: Picture, found: list[dict[str, Any]]) -> list[Row]:
     places = spaced([float(row["y"]) for row in ending], 12 / _step(picture), _last(picture) + 0.5)
     ends = {id(row): place for row, place in zip(ending, places, strict=True)}
     return [row | ({"end": ends[id(row)]} if id(row) in ends else {}) for row in found]
+
+
+def _named(picture: Picture, found: list[dict[str, Any]]) -> list[Row]:
+    """With the name of each point beside which there is room; rarer series have theirs first."""
+    places = _places(picture, found)
+    often = Counter(row.get("s") for row in found)
+    names: dict[int, str] = {}
+    for at in sorted(range(len(found)), key=lambda at: often[found[at].get("s")]):
+        if not any(_touching(places[at], places[other]) for other in names):
+            names[at] = found[at]["l"]
+    return [row | ({"n": names[at]} if at in names else {}) for at, row in enumerate(found)]
+
+
+def _places(picture: Picture, found: Sequence[Row]) -> list[tuple[float, float]]:
+    """Where points are, in pixels, about."""
+    across = [picture.stages.index(row["x"]) if picture.stepped else float(row["x"]) for row in found]
+    up, (low, high) = [float(row["y"]) for row in found], picture.extent
+    left, wide = min(across, default=0), (max(across, default=0) - min(across, default=0)) or 1
+    scale = (_width(picture) - ROOM) / wide, _height(picture) / ((high - low) or 1)
+    return [((x - left) * scale[0], y * scale[1]) for x, y in zip(across, up, strict=True)]
+
+
+def _touching(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether names beside these places would."""
+    return abs(one[0] - other[0]) < ROOM and abs(one[1] - other[1]) < LINE
+
+
+def _height(picture: Picture) -> int:
+    """Of a panel of points, in pixels."""
+    return 300 if picture.plot.facet else 420
 
 
 def spaced(places: Sequence[float], gap: float, most: float) -> list[float]:
@@ -261,7 +299,11 @@ def _x(picture: Picture, scale: alt.Scale | None = None) -> alt.X:
         return alt.X("x:N", sort=picture.stages, title=title, scale=scale, axis=_flat(picture))
     values = sorted({row["x"] for row in picture.rows})
     ticks = len(values) <= 12 and picture.plot.form == "curve"
-    axis = alt.Axis(grid=False, values=values, labelExpr="datum.value") if ticks else alt.Axis(grid=False)
+    axis = (
+        alt.Axis(grid=False, values=values, labelExpr="datum.value")
+        if ticks
+        else alt.Axis(grid=False, tickCount=10)
+    )
     scale = alt.Scale(reverse=picture.falling, zero=False, nice=False, padding=14)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 

@@ -69,7 +69,14 @@ class Picture:
     def _worded(self, row: dict[str, Any]) -> dict[str, Any]:
         """With words where places have names rather than positions."""
         words = {"s", "l", "f"} | ({"x"} if self.stepped else set()) | ({"y"} if "v" in row else set())
+        row = row | ({"s": self._series(row["s"])} if "s" in row else {})
         return {name: shown(one) if name in words else one for name, one in row.items()}
+
+    def _series(self, value: Any) -> Any:
+        """A name for the legend: yes and no say nothing there."""
+        if not isinstance(value, bool):
+            return value
+        return self.title("series") if value else f"not {self.title('series')}"
 
     @property
     def stepped(self) -> bool:
@@ -83,7 +90,9 @@ class Picture:
 
     @cached_property
     def falling(self) -> bool:
-        """Whether the table goes from high x to low: so does the picture."""
+        """Whether the table goes from high x to low: so do lines, which go on from there; points do not."""
+        if self.plot.form == "points":
+            return False
         values = [value for value in self.table.column(self.plot.x) if is_number(value)]
         return bool(values) and float(values[0] or 0) > float(values[-1] or 0)
 

@@ -139,6 +139,17 @@ def test_aggregates_disagree_where_one_puts_a_run_higher_and_another_lower(table
     assert report.verdict[-4].startswith("nDCG: its aggregates disagree on the order of 1 of 3 pairs of runs")
 
 
+def test_the_picture_of_disagreement_names_aggregates_in_short(table_3: Subject) -> None:
+    report = report_of(table_3)
+    short = by(report, "disagreement", "second_kind", "second", of="nDCG", first_kind="CAM")
+    assert short == {
+        "MM": "MM(of=nDCG)",
+        "TOMA euclidean": "TOMA(of=nDCG)",
+        "TOMA manhattan": "TOMA(of=nDCG,distance=manhattan)",
+        "TOMA chebyshev": "TOMA(of=nDCG,distance=chebyshev)",
+    }
+
+
 def test_with_positive_weights_euclidean_and_manhattan_toma_of_ap_are_one(table_3: Subject) -> None:
     report = report_of(table_3, {"weighting": "positive"})
     pair = "TOMA(of=AP,weighting=positive),TOMA(of=AP,distance=manhattan,weighting=positive)"
@@ -181,6 +192,8 @@ def test_nonsense_is_refused_in_a_sentence(table_3: Subject) -> None:
         report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
     with pytest.raises(AuditError, match="none of the measures can be asked of one aspect"):
         report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))
+    with pytest.raises(AuditError, match="first: expected a number of ranks from 1 to 100000, got 10000"):
+        report_of(table_3, {"first": 1_000_000_000})
     by_subtopic = diverse({"t": {"d1": {"1": 1}}})
     with pytest.raises(AuditError, match="it compares aspects"):
         report_of(subject_of(by_subtopic, RUNS, "alpha_nDCG@20", top=100))

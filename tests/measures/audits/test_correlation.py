@@ -156,6 +156,12 @@ def test_a_report_on_some_trials_leaves_the_others_out() -> None:
     assert [row[2] for row in report.table("matrix").rows].count(None) == 4
 
 
+def test_orders_that_are_the_same_are_not_said_to_differ() -> None:
+    report = audited("correlation", subject_of(*board(runs=2), "AP nDCG@10"))
+    assert report.numbers["tau(AP,nDCG@10)"] == 1
+    assert report.verdict[0] == "All measures that order the runs do so alike (tau 1.00)."
+
+
 def test_runs_that_score_the_same_have_no_tau() -> None:
     qrels, runs = board()
     alike = {"a": runs["run0"], "b": runs["run0"]}

@@ -124,7 +124,8 @@ def test_what_cannot_be_tried_is_undefined_with_its_reason() -> None:
     assert found.undefined[1].startswith("D8 of TOMA(of=nDCG,")
     assert found.undefined[1].endswith("it has no weights")
     assert "max_gain" in found.undefined[2]
-    assert found.verdict[0] == "AP: undefined."
+    assert found.verdict[-2] == "AP: undefined, for none of the checks can be tried with it."
+    assert found.verdict[0].startswith("NLRE(")
 
 
 def test_a_report_on_some_trials_is_of_their_checks() -> None:

@@ -126,6 +126,7 @@ def test_alike_runs_are_not_told_apart() -> None:
         "discriminative_power", subject_of(qrels, {"a": runs["run0"], "b": runs["run0"]}, "AP"), FEW
     )
     assert report.numbers == {"power(AP)": 0.0, "smallest(AP)": None, "pairs": 1}
+    assert report.verdict[0].endswith("(0.00 per cent): all runs have the same mean.")
 
 
 def test_scores_that_cannot_be_squared_are_undefined() -> None:
@@ -143,6 +144,8 @@ def test_nonsense_is_refused_with_its_reason() -> None:
     assert "only one topic" in one_topic
     [few] = problems("discriminative_power", small(), {"replicates": 50})
     assert few == "50 replicates can't tell alpha 0.01: give 100 or more"
+    [small_alpha] = problems("discriminative_power", small(), {"replicates": 50, "alpha": 1e-300})
+    assert small_alpha == "50 replicates can't tell alpha 1e-300: give 1e+300 or more"
     [undefined] = problems("discriminative_power", small("alpha_nDCG@20 AP"))
     assert "alpha_nDCG@20" in undefined
 

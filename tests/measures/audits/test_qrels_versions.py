@@ -172,6 +172,18 @@ def test_a_measure_of_other_aspects_in_the_other_version_is_left_out() -> None:
     assert any(sentence.startswith("CAM(of=AP,") for sentence in report.undefined)
 
 
+def test_a_measure_that_the_other_version_cannot_have_is_left_out() -> None:
+    judged = {"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}}
+    old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}}, subtopics=judged)
+    measures = "AP alpha_nDCG@20 nDCG(aspect=trust)"
+    report = report_of(subject_of(old, RUNS, measures, other=qrels_of({scale(2): NEW})))
+    assert report.table("measures").column("measure") == ["AP"]
+    assert report.undefined[:2] == (
+        "alpha_nDCG@20: other has it not, or for other aspects",
+        "nDCG(aspect=trust): other has it not, or for other aspects",
+    )
+
+
 def test_judgments_by_subtopic_agree_document_by_document() -> None:
     old = diverse({"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}, "2": {"a": {"1": 1}}})
     new = diverse({"1": {"a": {"1": 1}, "b": {"2": 1}}, "2": {"a": {"1": 1}}})
@@ -184,8 +196,15 @@ def test_judgments_by_subtopic_agree_document_by_document() -> None:
 def test_runs_that_all_score_the_same_have_no_tau() -> None:
     report = report_of(both(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
     assert report.numbers["tau(AP)"] is None
+    assert "one is best instead of" not in report.verdict[0]
+    assert "all 3 runs alike are best instead of one" in report.verdict[0]
     assert "tau of AP: by one version all runs score the same" in report.undefined
     assert "agreement by relevance: no pair is judged in both" in report.undefined
+
+
+def test_what_is_said_of_several_measures_is_said_once(versions: Subject) -> None:
+    [warning] = report_of(versions).warnings
+    assert warning.startswith("AP, nDCG@3: Tukey's HSD needs an interval scale")
 
 
 def test_each_trial_gives_the_same_alone(versions: Subject) -> None:

@@ -178,6 +178,12 @@ def test_runs_that_score_the_same_leave_nothing_to_tell() -> None:
     }
     assert len(report.undefined) == 2
     assert all("P@10" in one for one in report.undefined)
+    assert report.verdict == ("P@10: no topic tells any runs apart.",)
+
+
+def test_an_alpha_that_nothing_reaches_is_told_as_such() -> None:
+    report = audited("topics", small("AP"), {**FEW, "alpha": 1e-300})
+    assert "smallest(AP): no difference is found at so small an alpha" in report.undefined
 
 
 def test_scores_that_cannot_be_squared_are_undefined() -> None:

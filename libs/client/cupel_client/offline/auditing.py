@@ -153,7 +153,7 @@ class Shelf:
     def put(self, part: range, found: str) -> None:
         """Keep what a part found; whole or not at all, whatever happens meanwhile."""
         whole = self.folder / f"{part.start:06}.json"
-        begun = whole.with_suffix(".begun")
+        begun = whole.with_suffix(f".{os.getpid()}")  # another command may be doing the same part
         begun.write_text(found)
         os.replace(begun, whole)
 
@@ -167,8 +167,15 @@ class Shelf:
 
 
 def trials_of(text: str) -> dict[int, Any]:
-    """What a part found, by the number of the trial."""
-    return {int(trial): one for trial, one in json.loads(text).items()}
+    """What a part found, by the number of the trial. ValueError where that is not what `text` holds."""
+    return {int(trial): one for trial, one in _object(text).items()}
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("no JSON object")
+    return found
 
 
 def shelf_for(out: Path, request: Mapping[str, Any], *, restart: bool) -> Shelf:
@@ -188,7 +195,7 @@ def shelf_for(out: Path, request: Mapping[str, Any], *, restart: bool) -> Shelf:
 
 def _compare(out: Path, label: Path, request: Mapping[str, Any]) -> None:
     try:
-        kept = json.loads(label.read_text())
+        kept = _object(label.read_text())
     except ValueError:
         kept = {}
     asked = json.loads(json.dumps(request))

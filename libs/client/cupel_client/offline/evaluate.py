@@ -186,7 +186,7 @@ def _say(findings: Findings, file: str) -> None:
 def job_for(collection: Collection, words: str, depth: int | None, *, story: bool = False) -> Job:
     """The job for the measures in `words`, or else for those of the plan, or else for some usual ones."""
     try:
-        wanted = parse_many(words or " ".join(collection.measures) or _usual(collection))
+        wanted = parse_many(words.strip() or " ".join(collection.measures) or _usual(collection))
         check(collection.qrels, wanted, texts=collection.texts is not None)
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None

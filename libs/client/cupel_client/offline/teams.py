@@ -42,7 +42,7 @@ def _read(file: Path) -> Mapping[str, str]:
     teams: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(lines, 1):
-        words = line.split()
+        words = _words(line)
         if not words or line.startswith("#"):
             continue
         if len(words) != 2:
@@ -53,6 +53,13 @@ def _read(file: Path) -> Mapping[str, str]:
         more = [f"and {len(wrong) - NAMED} more like these"] if len(wrong) > NAMED else []
         raise click.UsageError("\n".join([*wrong[:NAMED], *more]))
     return teams
+
+
+def _words(line: str) -> list[str]:
+    """Those of a line: between tabs, where there are some within it, as names may hold blanks."""
+    if "\t" not in line.strip():
+        return line.split()
+    return [word.strip() for word in line.split("\t") if word.strip()]
 
 
 def _by_pattern(names: Sequence[str], pattern: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from cupel_measures.evaluating import impossible
 from cupel_measures.measure import Measure
 from cupel_measures.parameters import OneFlag, Whole, Word
 
-Depth = Annotated[int, Whole("a whole number of ranks from 1")]
+Depth = Annotated[int, Whole("a number of ranks from 1 to 100000", most=100_000)]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
 QUESTIONS = ("bounds", "documents", "orders")
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from cupel_measures.audits.aspects_measures import Family, plain
+from cupel_measures.audits.aspects_measures import Family, kind_of, plain
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table, merged
 from cupel_measures.audits.subject import DECIMALS, About, Subject, by_topic, means
 from cupel_measures.comparing.correlation import tau_b, tau_b_by_topic
+from cupel_measures.grammar import parse
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats
 from cupel_measures.multiaspect import inner
@@ -127,7 +128,9 @@ def _disagreement(about: About, found: Mapping[str, Any]) -> Report:
     clashing = {of: _clashing(said["aggregates"]) for of, said in told.items()}
     whole = len(about.runs) * (len(about.runs) - 1) // 2
     every = [row for rows in pairs.values() for row in rows]
-    both_ways = [one for row in every for one in (row, (row[0], row[2], row[1], *row[3:]))]
+    both_ways = [
+        one for row in every for one in (row, (row[0], row[2], row[1], *row[3:-2], row[-1], row[-2]))
+    ]
     numbers: dict[str, Any] = {f"disagree({of})": number / whole for of, number in clashing.items()}
     return Report(
         verdict=tuple(_clash_sentence(of, clashing[of], whole, rows) for of, rows in pairs.items()),
@@ -152,16 +155,24 @@ def _clashing(aggregates: Mapping[str, Sequence[float]]) -> int:
 
 
 def _pairs(of: str, said: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """A row per pair of aggregates: pairs of runs in opposite orders, and tied in one alone; taus."""
+    """A row per pair of aggregates: pairs of runs in opposite orders, and tied in one alone; taus; names."""
     signs = {name: _signs(scores) for name, scores in said["aggregates"].items()}
+    short = _short([*signs])
     rows = []
     for one, other, topics in said["topics"]:
         product = signs[one] * signs[other]
         opposite = int(np.count_nonzero(product < 0))
         tied = int(np.count_nonzero((product == 0) & (signs[one] != signs[other])))
         tau = tau_b(said["aggregates"][one], said["aggregates"][other]).value
-        rows.append((of, one, other, opposite, tied, opposite / len(product), tau, topics))
+        share = opposite / len(product)
+        rows.append((of, one, other, opposite, tied, share, tau, topics, short[one], short[other]))
     return rows
+
+
+def _short(names: Sequence[str]) -> dict[str, str]:
+    """How each aggregates, as one family's picture names it; its own name where that is not enough."""
+    kinds = {name: kind_of(parse(name)) for name in names}
+    return kinds if len({*kinds.values()}) == len(names) else dict(zip(names, names, strict=True))
 
 
 def _signs(scores: Sequence[float]) -> Floats:
@@ -227,6 +238,8 @@ _CLASH = (
     Column("share", "share opposite", "of all pairs of runs"),
     Column("tau", "tau", "tau-b between mean scores"),
     Column("topics", "tau by topic", "mean over the topics where it is defined"),
+    Column("first_kind", "the first aggregates by"),
+    Column("second_kind", "the second by"),
 )
 _CLASH_PLOTS = (
     Plot(
@@ -235,8 +248,8 @@ _CLASH_PLOTS = (
         "Share of the pairs of runs that two aggregates put in opposite orders.",
         "heatmap",
         "disagreement",
-        "first",
-        "second",
+        "first_kind",
+        "second_kind",
         value="share",
         facet="of",
     ),

@@ -254,11 +254,13 @@ def _verdict(
 ) -> Iterator[str]:
     for done, what in ((between, "measures"), (under, "aspects")):
         known = sorted((one for one in done if one["overall"] is not None), key=lambda one: one["overall"])
-        if known:
+        if known and known[0]["overall"] == 1:
+            yield f"All {what} that order the runs do so alike (tau 1.00)."
+        elif known:
             yield f"The order of runs differs {'most ' * (len(known) > 1)}between {_said(about, known[0])}."
         elif done:
             yield f"Undefined: no two {what} order the runs."
-        if len(known) > 1:
+        if len(known) > 1 and known[0]["overall"] < 1:
             alike = sum(one["overall"] >= STRONG for one in known)
             yield (
                 f"It is most alike between {_said(about, known[-1])}. Of {len(known)} pairs of {what} "

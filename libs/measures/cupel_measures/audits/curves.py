@@ -105,6 +105,8 @@ def _verdict(axis: Axis, points: Table, measure: str) -> str:
     before = [step for step in held if (step > fallen) == axis.falling]
     if not before:
         return f"{measure}: the order does not hold anywhere (tau below {STRONG}); {ending}."
+    if all(row[2] == 1 for row in points.rows if row[0] == measure and row[1] in before):
+        return f"{measure}: the order holds (tau at least {STRONG}) only with all judgments; {ending}."
     least = axis.words.format(before[-1])
     way = "down" if axis.falling else "up"
     return f"{measure}: the order holds (tau at least {STRONG}) {way} to {least}; {ending}."

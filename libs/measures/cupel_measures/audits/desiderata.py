@@ -184,12 +184,14 @@ def _shown(names: Sequence[str], one: Listed, score: float) -> dict[str, Any]:
 
 
 def _verdict(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for measure in dict.fromkeys(one["measure"] for one in done):
+    """A sentence for each measure, first of those that could be tried."""
+    without = {one["measure"] for one in done} - {one["measure"] for one in done if not one["undefined"]}
+    for measure in sorted(dict.fromkeys(one["measure"] for one in done), key=lambda one: one in without):
         tried = [one for one in done if one["measure"] == measure and one["undefined"] is None]
         failed = [one["check"] for one in tried if one["failing"]]
         held = [one["check"] for one in tried if not one["failing"]]
         if not tried:
-            yield f"{measure}: undefined."
+            yield f"{measure}: undefined, for none of the checks can be tried with it."
         elif not failed:
             yield f"{measure} holds all that were tried: {', '.join(held)}."
         else:

@@ -58,7 +58,7 @@ class DiscriminativePower(OverTopics):
     def problems(self, subject: Subject) -> Iterator[str]:
         yield from super().problems(subject)
         if self.replicates * self.alpha < 1:
-            least = int(np.ceil(1 / self.alpha))
+            least = f"{np.ceil(1 / self.alpha):.15g}"
             yield f"{self.replicates} replicates can't tell alpha {self.alpha:g}: give {least} or more"
 
     def trials(self, subject: Subject) -> int:
@@ -147,6 +147,8 @@ def _verdict(defined: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[str
 
 def _differences(one: Mapping[str, Any]) -> str:
     smallest, greatest = one["smallest"], one["greatest"]
+    if not (smallest or greatest):
+        return ": all runs have the same mean"
     if smallest is None:
         return f", though means differ by up to {greatest:.4g}"
     if greatest is None:

@@ -1,6 +1,7 @@
 """`downsampling`: fewer judgments of the same pool (Ferrante et al., TKDE 2019, 5.4; spec 4.6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from cupel_measures.audits import curves, sampling
@@ -9,6 +10,7 @@ from cupel_measures.audits.orders import against, weighed
 from cupel_measures.audits.reporting import Column, Report
 from cupel_measures.audits.sampling import Judged
 from cupel_measures.audits.subject import About, Subject
+from cupel_measures.grammar import parse
 from cupel_measures.parameters import AspectName, Number, Numbers, OneFlag, Whole, Word
 
 Percents = Annotated[
@@ -94,4 +96,22 @@ class Downsampling(Audit):
         return found
 
     def report(self, about: About, found: Mapping[int, Any]) -> Report:
-        return curves.report(about, KEPT, self.ratios, list(found.values()), READING)
+        report = curves.report(about, KEPT, self.ratios, list(found.values()), READING)
+        if self.aspect is None:
+            return report
+        blind = [one for one in about.measures if self.aspect not in _looked_at(one, about.aspects)]
+        said = (
+            f"{', '.join(blind)}: not by {self.aspect}, which alone loses judgments, so that nothing changes"
+        )
+        return replace(report, warnings=(said,)) if blind else report
+
+
+def _looked_at(text: str, aspects: Sequence[str]) -> set[str]:
+    """The aspects that a bound measure scores by."""
+    measure = parse(text)
+    given = measure.arguments
+    if measure.declaration.subtopics:
+        return set()
+    named = {*(given.get("aspects") or ()), *(given.get("understandability") or ())}
+    alone = not measure.declaration.combines or "understandability" in given
+    return named | ({given.get("aspect") or aspects[0]} if alone else set())

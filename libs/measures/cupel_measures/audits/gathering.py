@@ -12,6 +12,7 @@ import numpy as np
 from cupel_measures import profiles
 from cupel_measures.audits.sampling import graded, relevant_by_subtopic
 from cupel_measures.audits.subject import About, Subject, Tops
+from cupel_measures.evaluating import impossible
 from cupel_measures.measure import Measure
 from cupel_measures.model import Content, Ids, Joined, Qrels, Ranking
 from cupel_measures.profiles import DEFAULT, Profile
@@ -95,7 +96,8 @@ def _other(
 ) -> Subject | None:
     if judgments is None:
         return None
-    there = _about(judgments, names, measures, about.profile, about.teams, about.depth, None)
+    had = [one for one in measures if not impossible(judgments.qrels, [one])]
+    there = _about(judgments, names, had, about.profile, about.teams, about.depth, None)
     return Subject(there, judgments.qrels, Joined.stack(joined))
 
 

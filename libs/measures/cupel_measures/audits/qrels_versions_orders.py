@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.audits.compared import warned
 from cupel_measures.audits.orders import ranks
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About
@@ -95,7 +96,7 @@ def report(about: About, found: Mapping[str, Mapping[str, Any]]) -> Report:
         plots=(_plot(stages),),
         reading=READING,
         undefined=tuple(undefined),
-        warnings=tuple(f"{text}: {why}" for text, one in found.items() for why in one.get("warnings", ())),
+        warnings=warned([{"measure": text, "notes": one.get("warnings", ())} for text, one in found.items()]),
     )
 
 
@@ -138,8 +139,7 @@ def _sentence(about: About, row: Sequence[Any], runs: Sequence[tuple[Any, ...]])
     moves = f"{moved} of {len(runs)} runs change rank"
     if moved:
         moves += f", most of all {mover[1]} (from {mover[4]} to {mover[5]})"
-    best, other = (min(runs, key=lambda one: (one[at], one[1]))[1] for at in (4, 5))
-    top = f"{best} stays best" if best == other else f"{other} is best instead of {best}"
+    top = _top(runs)
     if regrouped is None:
         return f"{text}: {order}; {moves}; {top}."
     reversed_ = f", {opposite} the other way round" if opposite else ""
@@ -147,6 +147,21 @@ def _sentence(about: About, row: Sequence[Any], runs: Sequence[tuple[Any, ...]])
         f"{text}: {order}; {moves}; {top}. {regrouped} runs change their group, and one version alone tells "
         f"{alone} of {len(runs) * (len(runs) - 1) // 2} pairs apart{reversed_}."
     )
+
+
+def _top(runs: Sequence[tuple[Any, ...]]) -> str:
+    """Which runs are best; where some share the first rank it is they who do."""
+    best, other = ([row[1] for row in runs if row[at] == 1] for at in (4, 5))
+    if best == other:
+        return f"{_named(best, len(runs))} {'stays' if len(best) == 1 else 'stay'} best"
+    verb = "is" if len(other) == 1 else "are"
+    return f"{_named(other, len(runs))} {verb} best instead of {_named(best, len(runs))}"
+
+
+def _named(best: Sequence[str], runs: int) -> str:
+    if len(best) == 1:
+        return best[0]
+    return f"all {runs} runs alike" if len(best) == runs else f"{best[0]} and {len(best) - 1} more that tie"
 
 
 def _plot(stages: tuple[str, str]) -> Plot:

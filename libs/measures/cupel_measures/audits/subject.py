@@ -78,7 +78,7 @@ class Subject:
     joined: all runs, in the order of `about.runs`, a row per run and topic. tops: where the audit asks for
     it, at least so deep as it does, or as the runs go. content: the texts of the same rows, where there are
     any. other: the judgments that these are compared with, of the same topics, and the same runs joined with
-    them.
+    them, by the measures that can be had of them without texts.
     """
 
     about: About

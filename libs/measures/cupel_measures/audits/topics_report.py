@@ -28,6 +28,8 @@ READING = (
     "run the same. Topics with a low tau order the runs otherwise than all topics do.",
 )
 
+NO_SPREAD = "differences between runs have no spread"
+
 
 def report(
     about: About,
@@ -144,7 +146,7 @@ def _choosing(about: About, measure: str, subsets: Sequence[Subset], defined: Me
             chosen = f"{len(one['chosen'])} chosen topics"
             yield f"{measure}: {chosen} do not have {alike} yet; theirs is {last:.3f}."
     drawn = [(row[2], row[4]) for row in subsets if row[0] == measure and row[1] == "drawn"]
-    if drawn:
+    if any(tau is not None for _, tau in drawn):
         enough = next((number for number, tau in drawn if tau is not None and tau >= STRONG), None)
         many = f"more than {drawn[-1][0]}" if enough is None else enough
         yield f"{measure}: of topics drawn at random, {many} have a tau of {STRONG} with all on average."
@@ -166,6 +168,8 @@ def _looking(about: About, measure: str, defined: Measures, difference: float) -
 
 
 def _hardest(about: About, one: Mapping[str, Any]) -> str:
+    if not any(of["spread"] for of in one["topics"]):
+        return "no topic tells any runs apart"
     zero = _nobodys(about, one)
     hard = _named(about, one, lambda of: (of["median"], of["mean"]))
     telling = _named(about, one, lambda of: (-of["spread"],))
@@ -218,7 +222,8 @@ def _undefined(
         if one["undefined"] is not None:
             yield f"{one['measure']}: {one['undefined']}"
         elif one["detectable"] is None:
-            yield f"smallest({one['measure']}): differences between runs have no spread"
+            why = "no difference is found at so small an alpha" if one["variance"] else NO_SPREAD
+            yield f"smallest({one['measure']}): {why}"
         elif not one["usual"]:
             yield f"needed({one['measure']}): the wished difference is of measures from 0 to 1, not of this"
 
