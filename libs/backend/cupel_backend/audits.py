@@ -164,9 +164,12 @@ def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> 
 
 
 def wanted(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> Wanted:
-    """The job of an audit, or of a part of it, that `name` says."""
-    key = f"audit/{name}"
-    return Wanted(key, kind, QUEUE, tenant=f"track {track.name}", payload=payload, track_id=track.id)
+    """The job of an audit, or of a part of it, that `name` says.
+
+    Its tenant is not that of the track's analyses, so that a board never waits for a whole audit.
+    """
+    key, tenant = f"audit/{name}", f"audits of {track.name}"
+    return Wanted(key, kind, QUEUE, tenant=tenant, payload=payload, track_id=track.id)
 
 
 def job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:

@@ -34,6 +34,7 @@ SCHEDULE_INVALID = declare(
 )
 LONGEST = 200
 """Characters of a cron expression."""
+FIELDS = 5
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def following(cron: str, zone: str, after: datetime) -> datetime:
     try:
         if len(cron) > LONGEST:
             raise CronSimError("too long")
+        if len(cron.split()) > FIELDS:  # it would take the first for seconds
+            raise CronSimError("Wrong number of fields")
         return next(CronSim(cron, local)).astimezone(UTC)
     except CronSimError as problem:
         about = f"{cron[:LONGEST]!r} is no cron expression ({problem})"
