@@ -199,7 +199,7 @@ def _wrong(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     if kind in KINDS and KINDS[kind].texts:
         yield (
             f"{kind} needs the texts of the documents, which the service does not keep: "
-            "do it with `cupel audit` and a collection file that names texts:"
+            "do it with `cupel audit` and a collection file that names them as `texts`"
         )
 
 
