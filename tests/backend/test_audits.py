@@ -339,6 +339,8 @@ def test_a_subject_that_can_not_be_audited_is_said_in_sentences(system: System, 
     )
     with pytest.raises(Conflict):
         audits.cancel(system, ORGANISER, audit.id)
+    with pytest.raises(Conflict, match="is over"):
+        audits.rerun(system, ORGANISER, audit.id, 0)
 
 
 def test_a_track_without_judgments_or_scores_has_nothing_to_audit(system: System) -> None:

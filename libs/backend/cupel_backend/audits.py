@@ -55,7 +55,9 @@ AUDIT_FORBIDDEN = declare(
 AUDIT_INVALID = declare(
     "audit-invalid", Invalid, "the audit can't be done", "correct what the errors say, all at once"
 )
-AUDIT_OVER = declare("audit-over", Conflict, "the audit was cancelled, or is done", "ask for a new one")
+AUDIT_OVER = declare(
+    "audit-over", Conflict, "the audit was cancelled, is done, or can't be done", "ask for a new one"
+)
 PART_UNKNOWN = declare(
     "audit-part-unknown",
     NotFound,
@@ -264,7 +266,7 @@ def rerun(system: "System", principal: Principal, id: str, number: int) -> Audit
     """Try a part again that was given up; 0 is the gathering. Conflict where it was not, or all is over."""
     with reading(system.engine) as connection:
         row = _managed(connection, principal, id)
-        if row.cancelled_at is not None or row.concluded_at is not None:
+        if row.cancelled_at is not None or row.concluded_at is not None or row.refused is not None:
             raise AUDIT_OVER(f"{id} is over")
         here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
         of_part = connection.execute(select(audit_parts.c.job_id).where(here)).scalar()
