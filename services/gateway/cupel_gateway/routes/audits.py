@@ -48,7 +48,12 @@ class AuditWanted(Wanted):
     submissions: list[Id] = Field(
         [], max_length=1000, description="default: all that are scored and not withdrawn"
     )
-    part_trials: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="trials of a part, at most")
+    part_trials: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST_NUMBER,
+        description="trials of a part, at most, if that makes up to 1,000 parts",
+    )
 
 
 @public.get("/kinds", response_model=ListOf[models.AuditKind], responses=refuses())
