@@ -343,6 +343,13 @@ def test_a_subject_that_can_not_be_audited_is_said_in_sentences(system: System, 
         audits.rerun(system, ORGANISER, audit.id, 0)
 
 
+def test_an_audit_of_too_many_trials_is_not_begun(system: System, sent: list[str]) -> None:
+    audit = ask(system, parameters=SMALL | {"repeats": 20_001})
+    work_off(system)
+    said = "it has 20,001 trials, and at most 20,000 are done here: ask for fewer"
+    assert audits.get(system, BOB, audit.id).problems == (said,)
+
+
 def test_a_track_without_judgments_or_scores_has_nothing_to_audit(system: System) -> None:
     make_track(system)
     with pytest.raises(NotFound, match="no judgments"):

@@ -50,6 +50,9 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.05
 """How often, between trials, a part looks whether it should stop."""
 
+MOST_TRIALS = 20_000
+"""Of an audit: a report is made of all of their results at once."""
+
 NICENESS = 15
 """Of the threads that audit: whoever answers or scores has the processor first."""
 
@@ -137,9 +140,13 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
         judged, seen, measures, teams=teams, depth=track.depth, top=audit.top(), other=other
     )
     require(audit, subject)
+    if (trials := audit.trials(subject)) > MOST_TRIALS:
+        raise AuditError(
+            [f"it has {trials:,} trials, and at most {MOST_TRIALS:,} are done here: ask for fewer"]
+        )
     key = _store(system, gathering.pack(subject))
     parts = running.parts(audit, subject, most=work.audit.part_trials)
-    return subject.about, key, audit.trials(subject), parts
+    return subject.about, key, trials, parts
 
 
 def _judgments(blobs: Blobs, version: Row[Any]) -> Judgments:
