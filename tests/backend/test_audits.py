@@ -18,6 +18,7 @@ from backend.cast import (
     ORGANISER,
     STRANGER,
     Clock,
+    end,
     make_track,
     publish_qrels,
     run_file,
@@ -29,6 +30,7 @@ from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
 from cupel_backend.system import System
 from cupel_backend.working import HANDLERS
 from cupel_measures.audits import read, reporting, running
+from cupel_measures.audits.downsampling import Downsampling
 from cupel_measures.audits.gathering import Judgments, gather, see
 from cupel_measures.grammar import parse
 from cupel_measures.reading.collections import parse_collection
@@ -253,6 +255,38 @@ def test_a_worker_that_dies_before_it_concludes_is_no_loss(
     assert audits.get(system, BOB, audit.id).state == "done"
 
 
+def test_an_audit_whose_report_fails_says_so_and_stops_nothing_else(
+    system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit, other = ask(system), ask(system, kind="correlation", parameters={})
+    with monkeypatch.context() as broken:
+        broken.setattr(Downsampling, "report", lambda *_: 1 / 0)
+        work_off(system)
+        maintenance.tick(system)
+    failed = audits.get(system, BOB, audit.id)
+    assert failed.state == "failed"
+    assert failed.problems == ("its report could not be made (ZeroDivisionError: division by zero)",)
+    assert audits.get(system, BOB, other.id).state == "done"
+
+
+def test_a_board_is_analysed_before_a_large_audit_of_its_track_is_done(
+    system: System, sent: list[str], clock: Clock
+) -> None:
+    gathered(system, parameters=SMALL | {"repeats": 20})
+    publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
+    while (scoring := jobs.claim(system, planning.QUEUE)) is not None:
+        HANDLERS[scoring.kind](system, scoring)
+    maintenance.tick(system)
+    taken = []
+    while (claim := jobs.claim(system, audits.QUEUE)) is not None:
+        taken.append((claim.kind, claim.payload.get("qrels")))
+        end(system, claim)
+        clock.forward(0.1)
+    assert taken.count((audits.PART, None)) == 20
+    newest = max(version for _, version in taken if version is not None)
+    assert sum(version == newest for _, version in taken[:12]) == 3  # of the plan
+
+
 def test_what_is_audited_is_fixed_when_it_is_asked_for(system: System, sent: list[str]) -> None:
     whole = ask(system, seed=1)
     work_off(system)
@@ -305,6 +339,15 @@ def test_a_subject_that_can_not_be_audited_is_said_in_sentences(system: System, 
     )
     with pytest.raises(Conflict):
         audits.cancel(system, ORGANISER, audit.id)
+    with pytest.raises(Conflict, match="is over"):
+        audits.rerun(system, ORGANISER, audit.id, 0)
+
+
+def test_an_audit_of_too_many_trials_is_not_begun(system: System, sent: list[str]) -> None:
+    audit = ask(system, parameters=SMALL | {"repeats": 20_001})
+    work_off(system)
+    said = "it has 20,001 trials, and at most 20,000 are done here: ask for fewer"
+    assert audits.get(system, BOB, audit.id).problems == (said,)
 
 
 def test_a_track_without_judgments_or_scores_has_nothing_to_audit(system: System) -> None:

@@ -70,6 +70,7 @@ def test_the_times_of_a_zone_are_kept_when_its_clocks_change() -> None:
     [
         ({"cron": "nonsense"}, "is no cron expression"),
         ({"cron": "61 * * * *"}, "is no cron expression"),
+        ({"cron": "*/5 * * * * *"}, "is no cron expression \\(Wrong number of fields\\)"),
         ({"cron": "0 0 31 2 *"}, "(names no moment that ever comes|is no cron expression)"),
         ({"cron": "0 3 * * *", "zone": "Mars/Phobos"}, "there is no time zone 'Mars/Phobos'"),
         ({"cron": "0 3 * * *", "zone": "../etc/passwd"}, "there is no time zone"),
@@ -191,6 +192,17 @@ def test_what_could_not_be_made_says_why_and_is_tried_at_the_next_slot(system: S
     assert told.due_at == clock.now + timedelta(hours=1)
 
 
+def test_a_schedule_that_no_database_can_follow_stops_no_other(judged: System, clock: Clock) -> None:
+    strange = add(judged, cron="0 * * * *", request=WANTED | {"submissions": ["\0"]})
+    add(judged, cron="0 * * * *")
+    clock.forward(3600)
+    maintenance.tick(judged)
+    assert made(judged) == 1
+    told = {one.id: one for one in schedules.list_(judged, ORGANISER, "track").items}
+    assert told[strange.id].problem
+    assert told[strange.id].due_at == clock.now + timedelta(hours=1)
+
+
 def test_schedules_and_alerts_are_the_organisers(judged: System) -> None:
     for who in (ALICE, STRANGER):
         with pytest.raises(Forbidden):
@@ -224,5 +236,7 @@ def test_an_alert_is_judged_once_by_every_audit(
     assert 'cupel_alerts_raised{track="track"} 0.0' in judged.metrics.exposition(judged).decode()
     with pytest.raises(Invalid):
         alerts.add(judged, ORGANISER, "track", kind="downsampling", number=number)
+    with pytest.raises(Invalid, match="needs the texts"):
+        alerts.add(judged, ORGANISER, "track", kind="content", number=number, below=1)
     with pytest.raises(Invalid):
         alerts.add(judged, ORGANISER, "track", kind="nonsense", number=number, below=1)

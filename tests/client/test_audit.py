@@ -226,7 +226,7 @@ NONSENSE = [
     (("downsampling", "none.txt", *RUNS), "no document is judged relevant"),
     ((*DOWNSAMPLING[:-4], "--ratios", "50,0"), "ratios: expected falling percentages above 0"),
     ((*DOWNSAMPLING[:-4], "--ratios", "half"), "got half"),
-    ((*DOWNSAMPLING, "--repeats", "0"), "repeats: expected a whole number from 1, got 0"),
+    ((*DOWNSAMPLING, "--repeats", "0"), "repeats: expected a whole number from 1 to 100,000, got 0"),
     ((*DOWNSAMPLING, "--repeats", "1e3"), "got 1000.0"),
     ((*DOWNSAMPLING, "--method", "stratifed"), "did you mean stratified?"),
     ((*DOWNSAMPLING, "--deph", "3"), "No such option"),

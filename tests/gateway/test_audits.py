@@ -151,6 +151,7 @@ def test_everything_wrong_is_told_at_once(service, judged: str) -> None:
     assert {one["code"] for one in wrong["errors"]} == {"audit-wrong"}
     assert refused(service, judged, kind="nonsense")["code"] == "audit-invalid"
     assert refused(service, judged, kind="downsampling", seed=-1)["code"] == "request-invalid"
+    assert refused(service, judged, kind="downsampling", submissions=["\0"])["code"] == "request-invalid"
     assert refused(service, judged, kind="downsampling", qrels=77)["code"] == "qrels-not-published"
 
 

@@ -1,6 +1,7 @@
 """The working of audits: gathering the subject, doing parts, and the report on what is done."""
 
 import json
+import logging
 import os
 import threading
 import zlib
@@ -42,10 +43,15 @@ from cupel_measures.reading.runs import unpack
 if TYPE_CHECKING:
     from cupel_backend.system import System
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.05
 """How often, between trials, a part looks whether it should stop."""
+
+MOST_TRIALS = 20_000
+"""Of an audit: a report is made of all of their results at once."""
 
 NICENESS = 15
 """Of the threads that audit: whoever answers or scores has the processor first."""
@@ -134,9 +140,13 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
         judged, seen, measures, teams=teams, depth=track.depth, top=audit.top(), other=other
     )
     require(audit, subject)
+    if (trials := audit.trials(subject)) > MOST_TRIALS:
+        raise AuditError(
+            [f"it has {trials:,} trials, and at most {MOST_TRIALS:,} are done here: ask for fewer"]
+        )
     key = _store(system, gathering.pack(subject))
     parts = running.parts(audit, subject, most=work.audit.part_trials)
-    return subject.about, key, audit.trials(subject), parts
+    return subject.about, key, trials, parts
 
 
 def _judgments(blobs: Blobs, version: Row[Any]) -> Judgments:
@@ -302,7 +312,9 @@ def report(system: "System", principal: Principal, id: str) -> tuple[Result, Pro
     """What the trials that are done say; NotFound while there are none."""
     with reading(system.engine) as connection:
         row = audits.visible(connection, principal, id)
-        found = _result(connection, row)
+        found = _found(connection, row)
+    if not found:
+        raise REPORT_NOT_BEGUN(f"no trial of {id} is done yet")
     origin = Provenance(
         row.id,
         row.track,
@@ -312,14 +324,16 @@ def report(system: "System", principal: Principal, id: str) -> tuple[Result, Pro
         row.created_at,
         row.concluded_at,
     )
-    return found, origin
+    return _result(row, found), origin
 
 
-def _result(connection: Connection, audit: Row[Any]) -> Result:
+def _found(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
+    """The results of the trials that are done."""
     rows = connection.execute(select(audit_parts.c.results).where(audit_parts.c.audit_id == audit.id))
-    found = {trial: one for row in rows for trial, one in unpacked(row.results).items()}
-    if not found:
-        raise REPORT_NOT_BEGUN(f"no trial of {audit.id} is done yet")
+    return {trial: one for row in rows for trial, one in unpacked(row.results).items()}
+
+
+def _result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
     kind: Audit = read(audit.kind, audit.parameters)
     return running.result(kind, About.of(audit.about), audit.seed, audit.trials, found)
 
@@ -342,26 +356,36 @@ def conclude(system: "System", id: str) -> bool:
     """Note what an audit came to, if all its parts are done; returns whether it is new.
 
     Called after anything that may have been the last thing to wait for; whatever was missed, the tick finds.
+    Where the report itself fails, that is what it came to: whoever waits is told, and the tick goes on.
     """
     with reading(system.engine) as connection:
         row = connection.execute(_due().where(audit_rows.c.id == id)).first()
-        found = None if row is None else _result(connection, row)
-    if found is None or found.report is None:
+        found = {} if row is None else _found(connection, row)
+    if row is None or not found:
         return False
-    told = {
-        "digest": found.as_data()["digest"],
-        "verdict": list(found.report.verdict),
-        "numbers": dict(found.report.numbers),
-        "concluded_at": system.now(),
-    }
+    now = system.now()
+    try:
+        told = _told(_result(row, found)) | {"concluded_at": now}
+    except Exception as error:
+        log.exception("the report of %s failed", id)
+        told = {"refused": [f"its report could not be made ({type(error).__name__}: {error})"]}
     here = and_(
         audit_rows.c.id == id, audit_rows.c.concluded_at.is_(None), audit_rows.c.cancelled_at.is_(None)
     )
     with writing(system.engine) as connection:
         concluded = connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
-        if row is not None:
-            alerts.judge(connection, row.track_id, told["concluded_at"])
+        alerts.judge(connection, row.track_id, now)
         return concluded
+
+
+def _told(result: Result) -> dict[str, Any]:
+    """What is kept of a whole result."""
+    assert result.report is not None
+    return {
+        "digest": result.as_data()["digest"],
+        "verdict": list(result.report.verdict),
+        "numbers": dict(result.report.numbers),
+    }
 
 
 def conclude_all(system: "System") -> int:
@@ -382,5 +406,6 @@ def _due() -> Any:
         audit_rows.c.trials.is_not(None),
         audit_rows.c.concluded_at.is_(None),
         audit_rows.c.cancelled_at.is_(None),
+        audit_rows.c.refused.is_(None),
         ~of_it,
     )

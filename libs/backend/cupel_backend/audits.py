@@ -55,7 +55,9 @@ AUDIT_FORBIDDEN = declare(
 AUDIT_INVALID = declare(
     "audit-invalid", Invalid, "the audit can't be done", "correct what the errors say, all at once"
 )
-AUDIT_OVER = declare("audit-over", Conflict, "the audit was cancelled, or is done", "ask for a new one")
+AUDIT_OVER = declare(
+    "audit-over", Conflict, "the audit was cancelled, is done, or can't be done", "ask for a new one"
+)
 PART_UNKNOWN = declare(
     "audit-part-unknown",
     NotFound,
@@ -164,9 +166,12 @@ def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> 
 
 
 def wanted(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> Wanted:
-    """The job of an audit, or of a part of it, that `name` says."""
-    key = f"audit/{name}"
-    return Wanted(key, kind, QUEUE, tenant=f"track {track.name}", payload=payload, track_id=track.id)
+    """The job of an audit, or of a part of it, that `name` says.
+
+    Its tenant is not that of the track's analyses, so that a board never waits for a whole audit.
+    """
+    key, tenant = f"audit/{name}", f"audits of {track.name}"
+    return Wanted(key, kind, QUEUE, tenant=tenant, payload=payload, track_id=track.id)
 
 
 def job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
@@ -196,7 +201,7 @@ def _wrong(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     if kind in KINDS and KINDS[kind].texts:
         yield (
             f"{kind} needs the texts of the documents, which the service does not keep: "
-            "do it with `cupel audit` and a collection file that names texts:"
+            "do it with `cupel audit` and a collection file that names them as `texts`"
         )
 
 
@@ -261,7 +266,7 @@ def rerun(system: "System", principal: Principal, id: str, number: int) -> Audit
     """Try a part again that was given up; 0 is the gathering. Conflict where it was not, or all is over."""
     with reading(system.engine) as connection:
         row = _managed(connection, principal, id)
-        if row.cancelled_at is not None or row.concluded_at is not None:
+        if row.cancelled_at is not None or row.concluded_at is not None or row.refused is not None:
             raise AUDIT_OVER(f"{id} is over")
         here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
         of_part = connection.execute(select(audit_parts.c.job_id).where(here)).scalar()

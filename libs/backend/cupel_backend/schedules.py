@@ -5,6 +5,7 @@ that were missed while nobody ticked make one together. The slot is unique in th
 schedulers, or one that dies before it has noted what it did, make no second one.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ from cupel_backend.tables import tracks as track_rows
 if TYPE_CHECKING:
     from cupel_backend.system import System
 
+log = logging.getLogger(__name__)
+
 SCHEDULE_UNKNOWN = declare(
     "schedule-unknown", NotFound, "there is no such schedule that you may see", "list those of the track"
 )
@@ -34,6 +37,7 @@ SCHEDULE_INVALID = declare(
 )
 LONGEST = 200
 """Characters of a cron expression."""
+FIELDS = 5
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,8 @@ def following(cron: str, zone: str, after: datetime) -> datetime:
     try:
         if len(cron) > LONGEST:
             raise CronSimError("too long")
+        if len(cron.split()) > FIELDS:  # it would take the first for seconds
+            raise CronSimError("Wrong number of fields")
         return next(CronSim(cron, local)).astimezone(UTC)
     except CronSimError as problem:
         about = f"{cron[:LONGEST]!r} is no cron expression ({problem})"
@@ -193,6 +199,9 @@ def _make(system: "System", row: Row[Any], slot: str, values: dict[str, Any]) ->
         return False  # tried again at the next tick
     except Problem as refusal:
         problem = refusal.detail
+    except Exception as error:  # whatever is wrong with this one, the others are due as well
+        log.exception("schedule %s made no audit", row.id)
+        problem = f"its audit could not be made ({type(error).__name__})"
     same = schedules.c.due_at == row.due_at if row.cron is not None else schedules.c.seen == row.seen
     here = update(schedules).where(schedules.c.id == row.id, same)
     with writing(system.engine) as connection:

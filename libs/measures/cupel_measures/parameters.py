@@ -13,6 +13,8 @@ from typing import Annotated, Any
 from cupel_measures.syntax import Pairs, short, shown
 
 MOST = 1e100
+MOST_NUMBERS = 1000
+"""Of a list."""
 """The greatest gain, weight or coordinate: sums of many stay far from overflow."""
 
 
@@ -46,7 +48,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """An integer of at least `least`, and at most `most` where that is given."""
+    """An integer of at least `least`, and at most `most`."""
 
     expects: str = "a whole number from 1"
     least: int = 1
@@ -140,10 +142,13 @@ class Numbers(Kind):
     expects: str = "a list of numbers"
     each: Kind = Number()
     rising: bool = True
+    longest: int = MOST_NUMBERS
 
     def read(self, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or not value:
             raise self.refuse(value)
+        if len(value) > self.longest:
+            raise ParameterError(f"lists here have up to {self.longest:,} numbers, got {len(value):,}")
         try:
             numbers = tuple(self.each.read(one) for one in value)
         except ParameterError:

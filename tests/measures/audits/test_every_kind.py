@@ -137,6 +137,22 @@ def test_unknown_parameters_are_refused_in_one_sentence(kind: str) -> None:
     assert sentence.startswith(f"{kind} has no parameter 'colour'; it takes ")
 
 
+UNBOUNDED = {"length", "batch"}
+"""Whole numbers of which large ones do no harm, or which the kind itself bounds."""
+
+
+@every_kind
+def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(kind: str) -> None:
+    for name, one in SETTINGS[kind].items():
+        default = one.parameter.default
+        if isinstance(default, int) and not isinstance(default, bool) and name not in UNBOUNDED:
+            with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):
+                read(kind, {name: 2**31})
+        if isinstance(default, tuple) and isinstance(default[0], int | float):  # not names
+            with pytest.raises(AuditError, match=f"{name}: lists here have up to 1,000 numbers, got 2,000"):
+                read(kind, {name: [default[0]] * 2000})
+
+
 @every_kind
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_finished_audit_is_one_result_in_any_order_of_its_trials(kind: str, seed: int) -> None:

@@ -221,7 +221,7 @@ def test_each_trial_is_reported_alone(versions: Subject, trial: int) -> None:
 
 
 def test_nonsense_is_refused_in_a_sentence(versions: Subject) -> None:
-    with pytest.raises(AuditError, match="give the other ones too"):
+    with pytest.raises(AuditError, match="give the second one as `other`"):
         report_of(subject_of(versions.qrels, RUNS, "AP"))
     with pytest.raises(AuditError, match="qrels and other have no topic in common"):
         report_of(both(OLD, {"9": {"a": 1}}, "AP"))

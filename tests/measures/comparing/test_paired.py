@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -132,6 +133,19 @@ class TestBootstrap:
         )
         assert whole.asl[0] == part.asl[0]
         assert intervals(scores, replicates=700)[1] == intervals(scores[:, 1:2], replicates=700)[0]
+
+    def test_many_systems_fit_in_memory(self) -> None:
+        scores = np.random.default_rng(5).random((10, 400))  # 79,800 pairs
+        tracemalloc.start()
+        try:
+            found = discriminative_power(scores, replicates=250)
+            assert tracemalloc.get_traced_memory()[1] < 100e6
+        finally:
+            tracemalloc.stop()
+        last = [-2, -1]
+        alone = discriminative_power(scores[:, last], replicates=250)
+        assert (found.first[-1], found.second[-1]) == (398, 399)
+        assert (found.t[-1], found.asl[-1]) == (alone.t[0], alone.asl[0])
 
     def test_rank_intervals(self) -> None:
         chance = np.random.default_rng(4)

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import click
 
+from cupel_client.audit_replies import Alert
 from cupel_client.offline.tables import show_blocks
 from cupel_client.online.auditing import asked_options
 from cupel_client.online.connecting import service
@@ -122,7 +123,7 @@ def add_alert(
       cupel audits alert add health-2026 downsampling "tau(AP)@50" --below 0.9
     """
     made = client.add_alert(track, kind, number, below=below, above=above)
-    say(f"{made.id}: {_judged(made.raised)}")
+    say(f"{made.id}: {_judged(made)}")
 
 
 @alert.command("list")
@@ -140,7 +141,7 @@ def list_alerts(client: Client, track: str, form: str) -> None:
     if form != "table":
         rows(form, ALERTS, [plain(asdict(one)) for one in found])
         return
-    keys = [[one.id, one.kind, one.number, _judged(one.raised)] for one in found]
+    keys = [[one.id, one.kind, one.number, _judged(one)] for one in found]
     bounds = [
         ("below", [decimal(one.below) for one in found]),
         ("above", [decimal(one.above) for one in found]),
@@ -170,5 +171,9 @@ def _rule(cron: str | None, zone: str | None, runs: int | None) -> str:
     return f"every {runs} new runs" if runs else "every new qrels version"
 
 
-def _judged(raised: bool | None) -> str:
-    return {None: "no audit yet", True: "raised", False: "within bounds"}[raised]
+def _judged(alert: Alert) -> str:
+    if alert.raised is None:
+        return "no audit yet"
+    if alert.value is None:
+        return "no such number, or undefined"
+    return "raised" if alert.raised else "within bounds"

@@ -111,7 +111,8 @@ def list_(client: Client, track: str, kind: str | None, form: str) -> None:
         rows(form, COLUMNS, [plain(asdict(one)) for one in found])
         return
     if not found:
-        say(f"{track} has no audits yet: `cupel audits request` makes one.", err=True)
+        which = f" by {kind}" if kind else ""
+        say(f"{track} has no audits{which} yet: `cupel audits request` makes one.", err=True)
         return
     keys = [[one.id, one.kind, str(one.qrels), one.state] for one in found]
     done = [_done(one) for one in found]

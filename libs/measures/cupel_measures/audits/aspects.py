@@ -6,14 +6,14 @@ from typing import Annotated, Any
 from cupel_measures.audits import aspects_bounds, aspects_documents, aspects_orders
 from cupel_measures.audits.aspects_documents import Counting
 from cupel_measures.audits.aspects_measures import Family, families
-from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.declaring import Audit, audit, setting, whole
 from cupel_measures.audits.reporting import Report, merged
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.evaluating import impossible
 from cupel_measures.measure import Measure
-from cupel_measures.parameters import OneFlag, Whole, Word
+from cupel_measures.parameters import OneFlag, Word
 
-Depth = Annotated[int, Whole("a number of ranks from 1 to 100000", most=100_000)]
+Depth = Annotated[int, whole(what="a whole number of ranks")]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
 QUESTIONS = ("bounds", "documents", "orders")
 

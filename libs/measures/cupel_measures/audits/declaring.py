@@ -16,11 +16,18 @@ import numpy as np
 
 from cupel_measures.audits.reporting import Report
 from cupel_measures.audits.subject import About, Subject
-from cupel_measures.parameters import ParameterError, nearest
+from cupel_measures.parameters import ParameterError, Whole, nearest
 from cupel_measures.registry import Parameter, kind_of
 from cupel_measures.syntax import MeasureError, literal
 
 Audited = TypeVar("Audited", bound="Audit")
+
+MOST = 100_000
+
+
+def whole(least: int = 1, what: str = "a whole number") -> Whole:
+    """How often something is drawn, or how deep one looks: never more than memory can hold."""
+    return Whole(f"{what} from {least} to {MOST:,}", least, MOST)
 
 
 class AuditError(ValueError):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cupel_measures.audits.curves import MEASURE
-from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.declaring import Audit, audit, setting, whole
 from cupel_measures.audits.reporting import Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.audits.wishes import CHECKS, LABELS, Check, Listed
@@ -16,7 +16,7 @@ from cupel_measures.model import Aspect, Floats, Ids, Joined, Qrels
 from cupel_measures.parameters import Whole
 from cupel_measures.syntax import MeasureError
 
-Instances = Annotated[int, Whole("a whole number from 1")]
+Instances = Annotated[int, whole()]
 Length = Annotated[int, Whole("a whole number from 3", 3)]
 
 READING = (

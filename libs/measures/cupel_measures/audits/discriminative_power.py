@@ -8,16 +8,16 @@ import numpy as np
 
 from cupel_measures.audits.compared import Compared, OverTopics, compared, warned
 from cupel_measures.audits.curves import MEASURE
-from cupel_measures.audits.declaring import audit, setting
+from cupel_measures.audits.declaring import audit, setting, whole
 from cupel_measures.audits.reporting import Cell, Column, Plot, Report, Table
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import Power, discriminative_power
 from cupel_measures.comparing.sizes import pooled_variance, smallest_difference
-from cupel_measures.parameters import Number, Whole
+from cupel_measures.parameters import Number
 
 Alpha = Annotated[float, Number("a chance between 0 and 1, both excluded", 0, 1, (0, 1))]
-Replicates = Annotated[int, Whole("a whole number from 1")]
+Replicates = Annotated[int, whole()]
 
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Other levels that the power is told at."""

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from cupel_measures.audits import curves, sampling
-from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.declaring import Audit, audit, setting, whole
 from cupel_measures.audits.orders import against, weighed
 from cupel_measures.audits.reporting import Column, Report
 from cupel_measures.audits.sampling import Judged
 from cupel_measures.audits.subject import About, Subject
 from cupel_measures.grammar import parse
-from cupel_measures.parameters import AspectName, Number, Numbers, OneFlag, Whole, Word
+from cupel_measures.parameters import AspectName, Number, Numbers, OneFlag, Word
 
 Percents = Annotated[
     tuple[float, ...],
@@ -32,7 +32,7 @@ READING = (
     "All judgments are taken for the truth. They are a sample themselves, so that tau tells how stable the "
     "order is, not how right.",
 )
-Repeats = Annotated[int, Whole("a whole number from 1")]
+Repeats = Annotated[int, whole()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from cupel_measures.audits import texts
-from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.declaring import Audit, audit, setting, whole
 from cupel_measures.audits.labelling import Labelling
 from cupel_measures.audits.orders import SPREAD, spread
 from cupel_measures.audits.pools import Depth
@@ -17,7 +17,7 @@ from cupel_measures.parameters import Whole
 from cupel_measures.selecting import DEEPEST
 
 Batch = Annotated[int, Whole("a whole number of documents from 1")]
-Repeats = Annotated[int, Whole("a whole number from 0", 0)]
+Repeats = Annotated[int, whole(0)]
 ENOUGH = 0.8
 """The tau that the paper asks for (spec 10.8)."""
 SELECTED, RANDOM = "selected", "at random"

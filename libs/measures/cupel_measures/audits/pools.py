@@ -8,15 +8,16 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.audits.declaring import whole
 from cupel_measures.audits.sampling import graded, relevant_by_subtopic
 from cupel_measures.audits.subject import Subject, Tops
 from cupel_measures.model import Floats, Ints
-from cupel_measures.parameters import Numbers, Whole
+from cupel_measures.parameters import Numbers
 from cupel_measures.pool import Mask
 
 NOWHERE = 2**31 - 1
 """The rank of a document in rankings that do not have it."""
-_DEPTH = Whole("a depth: a whole number from 1")
+_DEPTH = whole(what="a depth: a whole number")
 Depth = Annotated[int, _DEPTH]
 Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", _DEPTH)]
 

@@ -6,16 +6,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from cupel_measures.audits import qrels_versions_judgments, qrels_versions_orders
-from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.declaring import Audit, audit, setting, whole
 from cupel_measures.audits.reporting import Report, merged
 from cupel_measures.audits.subject import About, Subject, means
 from cupel_measures.comparing.boards import ALPHA
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.measure import Measure
-from cupel_measures.parameters import Persistence, Whole
+from cupel_measures.parameters import Persistence
 from cupel_measures.scale_types import scale_type
 
-Replicates = Annotated[int, Whole("a whole number from 100", 100)]
+Replicates = Annotated[int, whole(100)]
 
 
 @audit(
@@ -46,7 +46,7 @@ class QrelsVersions(Audit):
     def problems(self, subject: Subject) -> Iterator[str]:
         yield from super().problems(subject)
         if subject.other is None:
-            yield "it compares two versions of the judgments: give the other ones too"
+            yield "it compares two versions of the judgments: give the second one as `other`"
             return
         if not _common(subject)[0].size:
             yield (

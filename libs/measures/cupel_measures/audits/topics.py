@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cupel_measures.audits.compared import Compared, OverTopics, compared, warned
-from cupel_measures.audits.declaring import audit, setting
+from cupel_measures.audits.declaring import audit, setting, whole
 from cupel_measures.audits.reporting import Report
 from cupel_measures.audits.subject import DECIMALS, About, Subject
 from cupel_measures.audits.topics_report import report
@@ -21,7 +21,7 @@ from cupel_measures.parameters import Number, Numbers, Whole
 from cupel_measures.selecting import select_topics
 
 Chance = Annotated[float, Number("a chance between 0 and 1, both excluded", 0, 1, (0, 1))]
-Draws = Annotated[int, Whole("a whole number from 1")]
+Draws = Annotated[int, whole()]
 Wished = Annotated[float, Number("a difference above 0", 0, without=(0,))]
 Sizes = Annotated[tuple[int, ...], Numbers("rising whole numbers from 1, such as [5,10,25]", Whole())]
 

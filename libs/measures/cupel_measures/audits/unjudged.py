@@ -8,16 +8,15 @@ from typing import Annotated, Any
 import numpy as np
 
 from cupel_measures.audits import listing
-from cupel_measures.audits.declaring import Audit, audit, setting
+from cupel_measures.audits.declaring import Audit, audit, setting, whole
 from cupel_measures.audits.judging import if_judged
 from cupel_measures.audits.pools import Depth, Depths, in_tops, tops_of, unjudged
 from cupel_measures.audits.reporting import Report
 from cupel_measures.audits.subject import DECIMALS, About, Subject
 from cupel_measures.measure import Measure
 from cupel_measures.model import Floats, Ints
-from cupel_measures.parameters import Whole
 
-Count = Annotated[int, Whole("a whole number from 1")]
+Count = Annotated[int, whole()]
 SHOWN = 10
 """Runs that are named with a document, best rank first."""
 

@@ -22,6 +22,8 @@ AT_ONCE = 512
 REPLICATES, FLIPS = 10_000, 100_000
 SUREST = 1 - 1 / REPLICATES
 """The greatest confidence, unless there are more replicates: they have nothing beyond its tails."""
+PAIRS = 5000
+"""Pairs that are tested at once: a thousand systems have half a million, which would fill the memory."""
 EXACT = 15
 """Up to so many topics all sign flips are enumerated."""
 DECIMALS = 12
@@ -199,13 +201,21 @@ def discriminative_power(
     if (why := unusable(values) or _no_pair(len(first)) or _no_spread(len(values))) is not None:
         none = np.zeros(0)
         return Power(first[:0], second[:0], none, none, alpha, None, warnings, why)
-    apart = values[:, first] - values[:, second]
-    means = mean(apart)
-    centred = apart - means
-    t = _studentised(means, _spread(mean(centred**2), means), len(values))
-    asl = _as_extreme(centred, np.abs(t), replicates, seed)
+    tested = [
+        _tested(values[:, first[some]] - values[:, second[some]], replicates, seed)
+        for some in (slice(begin, begin + PAIRS) for begin in range(0, len(first), PAIRS))
+    ]
+    t, asl = (np.concatenate(part) for part in zip(*tested, strict=True))
     percent = 100.0 * np.count_nonzero(asl < alpha) / len(first)
     return Power(first, second, t, asl, alpha, percent, warnings)
+
+
+def _tested(apart: Floats, replicates: int, seed: int) -> tuple[Floats, Floats]:
+    """t and asl of each pair, from float64[topics, pairs], their differences."""
+    means = mean(apart)
+    centred = apart - means
+    t = _studentised(means, _spread(mean(centred**2), means), len(apart))
+    return t, _as_extreme(centred, np.abs(t), replicates, seed)
 
 
 def _no_pair(pairs: int) -> str | None:

@@ -24,6 +24,7 @@ router = APIRouter(prefix="/v1/audits/{audit}", tags=["audits"])
 FINAL = {"done", "failed", "cancelled"}
 
 Word = Annotated[str, Field(max_length=1000)]
+Id = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
 Name = Annotated[str, Query(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]+$")]
 KindName = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f]+$", examples=["downsampling"])]
 
@@ -44,10 +45,15 @@ class AuditWanted(Wanted):
         None, ge=1, le=LARGEST_NUMBER, description="a published version; default: the current one"
     )
     other: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="a version to compare it with")
-    submissions: list[Word] = Field(
+    submissions: list[Id] = Field(
         [], max_length=1000, description="default: all that are scored and not withdrawn"
     )
-    part_trials: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="trials of a part, at most")
+    part_trials: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST_NUMBER,
+        description="trials of a part, at most, if that makes up to 1,000 parts",
+    )
 
 
 @public.get("/kinds", response_model=ListOf[models.AuditKind], responses=refuses())
