@@ -113,5 +113,6 @@ def test_measures_that_do_not_see_the_aspect_are_told() -> None:
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["b", "a"]}})
     measures = "AP AP(aspect=quality) CAM(of=AP)"
     report = audited("downsampling", subject_of(qrels, runs, measures), {**FEW, "aspect": "quality"})
-    assert report.warnings == ("AP: not by quality, which alone loses judgments, so that nothing changes",)
-    assert not audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings
+    blind = "AP: not by quality, which alone loses judgments, so that nothing changes"
+    assert blind in report.warnings
+    assert blind not in audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings

@@ -161,6 +161,23 @@ def test_judged_documents_of_no_run_are_told() -> None:
     assert report.numbers["kept@5"] < 1
 
 
+def test_judgments_that_are_gone_whoever_is_left_out_are_told() -> None:
+    qrels, runs = board()
+    report = audited("unlabelled_systems", subject_of(qrels, runs, "AP", top=5), {"depth": 5, "repeats": 2})
+    assert "among the first 5 of no run here: they lose their judgments" in report.warnings[0]
+    whole = audited("unlabelled_systems", subject_of(QRELS, RUNS, "AP", top=9), {"depth": 9, "repeats": 2})
+    assert not any("of no run" in one for one in whole.warnings)
+
+
+@pytest.mark.parametrize(
+    "kind", ["downsampling", "incomplete", "pool_depth", "unlabelled_systems", "unjudged"]
+)
+def test_one_topic_is_warned_of(kind: str) -> None:
+    one = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
+    report = audited(kind, subject_of(one, RUNS, "AP", top=5))
+    assert report.warnings[0].startswith("There is one topic only")
+
+
 def test_a_part_of_the_depths_makes_a_partial_report() -> None:
     qrels, runs = board()
     subject = subject_of(qrels, runs, "AP", top=20)

@@ -57,6 +57,7 @@ def report(
             *reading,
         ),
         undefined=tuple(_undefined(axis, points)),
+        warnings=about.cautions,
     )
 
 

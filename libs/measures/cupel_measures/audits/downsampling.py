@@ -103,7 +103,7 @@ class Downsampling(Audit):
         said = (
             f"{', '.join(blind)}: not by {self.aspect}, which alone loses judgments, so that nothing changes"
         )
-        return replace(report, warnings=(said,)) if blind else report
+        return replace(report, warnings=(*report.warnings, said)) if blind else report
 
 
 def _looked_at(text: str, aspects: Sequence[str]) -> set[str]:

@@ -29,7 +29,7 @@ def report(about: About, depth: int, most: int, found: Mapping[int, Any]) -> Rep
         plots=PLOTS,
         reading=READING,
         undefined=(*_undefined(about, listed), *_without(shares)),
-        warnings=tuple(_untried(found)),
+        warnings=(*about.cautions, *_untried(found)),
     )
 
 

@@ -83,7 +83,7 @@ class PoolDepth(Audit):
             numbers={**report.numbers, **_numbers(pools)},
             tables=(*report.tables, pools),
             plots=(*report.plots, *PLOTS),
-            warnings=tuple(_outside(about, found.get(deepest - 1), deepest)),
+            warnings=(*report.warnings, *_outside(about, found.get(deepest - 1), deepest)),
         )
 
 

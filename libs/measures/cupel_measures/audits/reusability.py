@@ -106,12 +106,11 @@ def report(about: About, names: Sequence[str], found: Mapping[int, Any], depth: 
         undefined=tuple(
             f"tau of {row[0]}: all runs score the same" for row in summary.rows if row[1] is None
         ),
-        warnings=(ONE_TOPIC,) if len(about.topics) == 1 else (),
+        warnings=about.cautions,
     )
 
 
 LEFT, RUN = Column("left", "left out"), Column("run", "run")
-ONE_TOPIC = "There is one topic only: how runs fare on it says little about the collection."
 STAGES = ("in the pool", "left out")
 
 

@@ -13,6 +13,8 @@ from cupel_measures.grammar import parse
 from cupel_measures.measure import Measure
 from cupel_measures.model import NEGATIVE, Content, Floats, Ids, Joined, Qrels
 
+ONE_TOPIC = "There is one topic only: how runs fare on it says little about the collection."
+
 DECIMALS = 12
 """Mean scores that are equal when rounded so are tied: floats would invent differences (spec 1.2.7)."""
 
@@ -38,6 +40,11 @@ class About:
     judged: int
     relevant: int
     other: str | None = None
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to be warned of whatever is asked."""
+        return (ONE_TOPIC,) if len(self.topics) == 1 else ()
 
     def as_data(self) -> dict[str, Any]:
         """As JSON holds it."""

@@ -83,6 +83,7 @@ class UnlabelledSystems(Audit):
     def _trial(self, subject: Subject, pools: Pools, order: Ints, number: Sequence[int]) -> list[Any]:
         full, found = subject.means, []
         brought = pools.best <= self.depth
+        pool = int((pools.judged & brought.any(axis=0)).sum())
         samples = [pools.mask(pools.judged & brought[order[gone:]].any(axis=0)) for gone in number]
         evaluators = subject.evaluator.along(samples)
         for gone, kept, evaluator in zip(number, samples, evaluators, strict=True):
@@ -92,7 +93,7 @@ class UnlabelledSystems(Audit):
                 for text, one in orders.items():
                     one["tau"] = tau_b(full[text][out], means[text][out]).value
             lost = {text: _lost(full[text] - means[text], order, gone) for text in means}
-            found.append({"kept": int(kept.sum()), "orders": orders, "lost": lost})
+            found.append({"kept": int(kept.sum()), "pool": pool, "orders": orders, "lost": lost})
         return found
 
     def report(self, about: About, found: Mapping[int, Any]) -> Report:
@@ -109,6 +110,16 @@ class UnlabelledSystems(Audit):
             tables=(*report.tables, bias),
             plots=(*report.plots, PLOT),
             undefined=tuple(undefined) if self.systems == "removed" else report.undefined,
+            warnings=(*report.warnings, *_outside(about, self.depth, trials[0][0].get("pool", about.judged))),
+        )
+
+
+def _outside(about: About, depth: int, pool: int) -> Iterator[str]:
+    """That some judgments are gone whoever is left out; `pool`: judged documents of all runs' first ones."""
+    if pool < about.judged:
+        yield (
+            f"{about.judged - pool} of {about.judged} judged documents are among the first {depth} of no run "
+            "here: they lose their judgments at every percentage; a larger depth keeps them."
         )
 
 
