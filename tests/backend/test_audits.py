@@ -266,7 +266,27 @@ def test_an_audit_whose_report_fails_says_so_and_stops_nothing_else(
     failed = audits.get(system, BOB, audit.id)
     assert failed.state == "failed"
     assert failed.problems == ("its report could not be made (ZeroDivisionError: division by zero)",)
+    with pytest.raises(NotFound, match="came to nothing: its report could not"):
+        auditing.report(system, BOB, audit.id)
     assert audits.get(system, BOB, other.id).state == "done"
+
+
+def test_a_version_is_compared_with_the_one_before_unless_another_is_given(
+    system: System, sent: list[str]
+) -> None:
+    def compare(**given: Any) -> audits.Audit:
+        return ask(system, kind="qrels_versions", parameters={}, **given)
+
+    with pytest.raises(Invalid, match="none was current before qrels 1: publish a second one"):
+        compare()
+    for _ in range(2):
+        publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
+        work_off(system)
+    asked = [compare(), compare(qrels=2), compare(other=1)]
+    assert [(one.qrels, one.other) for one in asked] == [(3, 2), (2, 1), (3, 1)]
+    with pytest.raises(Invalid, match="qrels 3 are compared with themselves"):
+        compare(other=3)
+    assert ask(system).other is None
 
 
 def test_a_board_is_analysed_before_a_large_audit_of_its_track_is_done(

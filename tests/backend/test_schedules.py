@@ -145,6 +145,14 @@ def test_a_version_that_becomes_current_makes_an_audit(judged: System) -> None:
     assert [one.qrels for one in audits.list_(judged, BOB, "track").items] == [2]
 
 
+def test_every_new_version_may_be_compared_with_the_one_before(judged: System) -> None:
+    add(judged, request={"kind": "qrels_versions"})
+    publish_qrels(judged, relevance=QRELS.replace(b"a 0", b"a 1"))
+    work_off(judged)
+    maintenance.tick(judged)
+    assert [(one.qrels, one.other) for one in audits.list_(judged, BOB, "track").items] == [(2, 1)]
+
+
 def test_so_many_new_runs_make_an_audit_once_they_are_scored(judged: System) -> None:
     add(judged, runs=2)
     submit(judged, BOB, run(3), name="run3")

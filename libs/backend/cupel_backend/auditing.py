@@ -313,6 +313,8 @@ def report(system: "System", principal: Principal, id: str) -> tuple[Result, Pro
     with reading(system.engine) as connection:
         row = audits.visible(connection, principal, id)
         found = _found(connection, row)
+    if row.refused:
+        raise REPORT_NOT_BEGUN(f"{id} came to nothing: {'; '.join(row.refused)}")
     if not found:
         raise REPORT_NOT_BEGUN(f"no trial of {id} is done yet")
     origin = Provenance(

@@ -118,20 +118,22 @@ def request(
     """Have a track audited; organisers of the track and admins only.
 
     measures: default, the plan. seed: default, by the digest of the judgments, so that audits of the same
-    ones draw the same. qrels: a published version (default: the current one); other: one to compare it with.
-    submissions: default, all that are scored and not withdrawn, one of each run. part_trials: trials of a
-    part, at most. Raises Forbidden, NotFound for an unknown version, Invalid with all else that is wrong.
+    ones draw the same. qrels: a published version (default: the current one). other: one to compare it with
+    (default, where the kind compares any: the one before). submissions: default, all that are scored and not
+    withdrawn, one of each run. part_trials: trials of a part, at most. Raises Forbidden, NotFound for an
+    unknown version, Invalid with all else that is wrong.
     """
     now = system.now()
     with reading(system.engine) as connection:
         row = organised(connection, principal, track)
         version = evaluations.published(connection, principal, row, qrels)
-        compared = None if other is None else evaluations.published(connection, principal, row, other)
         if version is None:
             raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track!r} has no judgments to go by yet")
+        compared = _compared(connection, principal, row, version, kind, other)
         entrants, sentences = chosen(connection, row, version, submissions)
     texts, *more = _plan(system, row, [one for one in (version, compared) if one is not None], measures)
-    _require_none([*_wrong(kind, parameters or {}), *more, *sentences])
+    wrong = [*_wrong(kind, parameters or {}), *_wrong_other(kind, version, compared), *more, *sentences]
+    _require_none(wrong)
     values = {
         "id": new_id("aud"),
         "track_id": row.id,
@@ -154,6 +156,38 @@ def request(
         audit = view(connection, _found(connection, id))
     system.bell.ring(QUEUE)
     return audit
+
+
+def _compared(
+    connection: Connection,
+    principal: Principal,
+    track: Row[Any],
+    version: Row[Any],
+    kind: str,
+    other: int | None,
+) -> Row[Any] | None:
+    """The version to compare with: `other`; else, where the kind compares any, the one current before."""
+    if other is not None:
+        return evaluations.published(connection, principal, track, other)
+    if kind not in KINDS or not KINDS[kind].compares:
+        return None
+    earlier = select(qrels_rows).where(
+        qrels_rows.c.track_id == version.track_id,
+        qrels_rows.c.number < version.number,
+        qrels_rows.c.current_since.is_not(None),
+    )
+    return connection.execute(earlier.order_by(qrels_rows.c.number.desc()).limit(1)).first()
+
+
+def _wrong_other(kind: str, version: Row[Any], other: Row[Any] | None) -> Iterator[str]:
+    """What is wrong with what the version is to be compared with, in sentences."""
+    if other is not None and other.id == version.id:
+        yield f"qrels {version.number} are compared with themselves: give another version as `other`"
+    if other is None and kind in KINDS and KINDS[kind].compares:
+        yield (
+            f"it compares two versions of the judgments, and none was current before qrels {version.number}: "
+            "publish a second one, or give one as `other`"
+        )
 
 
 def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> str:

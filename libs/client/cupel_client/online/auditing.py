@@ -36,7 +36,11 @@ def asked_options(command: Callable[..., None]) -> Callable[..., None]:
             "--seed", type=click.IntRange(0), help="Of all that is drawn [default: the judgments']."
         ),
         click.option("--qrels", type=click.IntRange(1), help="The qrels version [default: the current one]."),
-        click.option("--other", type=click.IntRange(1), help="A version to compare it with."),
+        click.option(
+            "--other",
+            type=click.IntRange(1),
+            help="A version to compare it with (default, for kinds that compare: the one before).",
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -44,7 +44,8 @@ class Audit:
 
     name, title: of the kind. answers: its question, in one sentence. source: the paper, or spec section.
     texts: whether it needs those of the documents. beside: what a command line has to name beside judgments
-    and runs, such as "--other second.txt".
+    and runs, such as "--other second.txt". compares: whether it holds the judgments against others
+    (`Subject.other`).
     """
 
     name: ClassVar[str]
@@ -53,6 +54,7 @@ class Audit:
     source: ClassVar[str]
     texts: ClassVar[bool] = False
     beside: ClassVar[str] = ""
+    compares: ClassVar[bool] = False
 
     def problems(self, subject: Subject) -> Iterator[str]:
         """Why it can't be done of `subject`: a sentence each, with what would be right."""

@@ -40,6 +40,8 @@ class QrelsVersions(Audit):
     have, with the same aspects, is left out.
     """
 
+    compares = True
+
     alpha: Persistence = setting(ALPHA, "chance of any false finding among all pairs of runs of a measure")
     replicates: Replicates = setting(REPLICATES, "replicates of randomised Tukey HSD")
 

@@ -44,7 +44,12 @@ class AuditWanted(Wanted):
     qrels: int | None = Field(
         None, ge=1, le=LARGEST_NUMBER, description="a published version; default: the current one"
     )
-    other: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="a version to compare it with")
+    other: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST_NUMBER,
+        description="a version to compare it with (default, where the kind compares any: the one before)",
+    )
     submissions: list[Id] = Field(
         [], max_length=1000, description="default: all that are scored and not withdrawn"
     )
