@@ -106,7 +106,8 @@ NONE_OF_THESE = {
         SELECT id FROM jobs
         WHERE finished_at IS NULL OR dead_at IS NOT NULL OR lease_until IS NOT NULL OR error IS NOT NULL""",
     "a job of a kind that nobody knows": """
-        SELECT id FROM jobs WHERE kind NOT IN ('evaluate', 'explain', 'analyse')""",
+        SELECT id FROM jobs
+        WHERE kind NOT IN ('evaluate', 'explain', 'analyse', 'audit', 'audit part')""",
     "an evaluation or explanation without its submission": """
         SELECT jobs.id FROM jobs LEFT JOIN submissions ON submissions.id = submission_id
         WHERE kind IN ('evaluate', 'explain') AND submissions.id IS NULL""",
@@ -132,16 +133,47 @@ NONE_OF_THESE = {
 }
 """What no row may be: sentence -> a query for such rows, of all tracks."""
 
+NO_AUDIT_IS = {
+    "a done audit without all of its trials": """
+        SELECT audits.id FROM audits LEFT JOIN audit_parts ON audit_id = audits.id
+        WHERE concluded_at IS NOT NULL
+        GROUP BY audits.id, audits.trials HAVING sum(audit_parts.done) <> audits.trials""",
+    "parts that leave trials out, or overlap": """
+        SELECT audits.id FROM audits JOIN audit_parts ON audit_id = audits.id
+        GROUP BY audits.id, audits.trials
+        HAVING sum(audit_parts.trials) <> audits.trials OR count(DISTINCT first) <> count(*)""",
+    "a part with more trials than it has": "SELECT audit_id FROM audit_parts WHERE done > trials",
+    "an audit that is over, with jobs that are not": """
+        SELECT audits.id FROM audits JOIN audit_parts ON audit_id = audits.id
+        JOIN jobs ON jobs.id = audit_parts.job_id
+        WHERE (concluded_at IS NOT NULL OR cancelled_at IS NOT NULL) AND finished_at IS NULL""",
+    "an audit that is done, and cancelled or refused": """
+        SELECT id FROM audits
+        WHERE concluded_at IS NOT NULL AND (cancelled_at IS NOT NULL OR refused IS NOT NULL)""",
+}
+"""What no row about an audit may be, likewise, in words of every database."""
+
 BLOBS = """
-    SELECT raw_blob FROM runs UNION SELECT ranking_blob FROM runs UNION SELECT blob FROM qrels"""
+    SELECT raw_blob FROM runs UNION SELECT ranking_blob FROM runs UNION SELECT blob FROM qrels
+    UNION SELECT subject_blob FROM audits WHERE subject_blob IS NOT NULL"""
 
 
 def assert_no_loose_ends(query: Query, blobs: Iterable[str]) -> None:
     """All rows fit together, and the blobs that they name are in the bucket."""
-    for sentence, text in NONE_OF_THESE.items():
-        assert not (rows := query(text)), f"{sentence}: {rows[:5]}"
+    assert_none(query, NONE_OF_THESE)
+    assert_audits_fit(query)
     missing = {key for (key,) in query(BLOBS)} - set(blobs)
     assert not missing, f"rows name blobs that are not there: {missing}"
+
+
+def assert_audits_fit(query: Query) -> None:
+    """All rows about audits fit together."""
+    assert_none(query, NO_AUDIT_IS)
+
+
+def assert_none(query: Query, sentences: Mapping[str, str]) -> None:
+    for sentence, text in sentences.items():
+        assert not (rows := query(text)), f"{sentence}: {rows[:5]}"
 
 
 def assert_sound(

@@ -10,7 +10,7 @@ import pytest
 
 from cupel_client.sdk import Client
 from real_runs import Load, clef_or_example
-from soundness import HandedIn, assert_sound
+from soundness import HandedIn, assert_no_loose_ends, assert_sound
 from stack import Container, Stack, environment_of
 
 
@@ -42,6 +42,19 @@ def test_real_runs_are_scored_as_offline_and_listed_on_boards(
         )
     expected = sum(len(load.measures) * len(load.runs) for load in loads)
     assert stack.query("SELECT count(*) FROM scores") == [(expected,)]
+
+
+def test_an_audit_of_these_runs_is_done_by_the_workers_for_it(
+    stack: Stack, organiser: Client, loads: list[Load]
+) -> None:
+    audit = organiser.request_audit(
+        loads[0].track, "downsampling", parameters={"repeats": 4, "ratios": [50]}, measures=["AP"]
+    )
+    *_, last = organiser.watch_audit(audit.id)
+    assert (last.state, last.failures) == ("done", ())
+    assert last.numbers["kept@50"] is not None
+    assert last.runs
+    assert_no_loose_ends(stack.query, stack.blobs())
 
 
 def hand_in(client: Client, load: Load) -> HandedIn:

@@ -14,6 +14,7 @@ from cupel_measures.grammar import parse
 from cupel_measures.reading.runs import read_run
 from processes import Serve, Service, until
 from real_runs import DEPTH, Load, example
+from soundness import assert_audits_fit
 
 HURRIED = {
     "lease_seconds": 2,
@@ -107,29 +108,6 @@ def cancel_on_the_way(client: Client, load: Load) -> None:
 
 
 def assert_sound(service: Service) -> None:
-    """What must hold of audits, whatever happened."""
     path: Path = service.data / "cupel.sqlite"
     with sqlite3.connect(path) as database:
-        for sentence, query in NONE_OF_THESE.items():
-            assert not (rows := database.execute(query).fetchall()), f"{sentence}: {rows[:5]}"
-
-
-NONE_OF_THESE = {
-    "a done audit without all of its trials": """
-        SELECT audits.id FROM audits LEFT JOIN audit_parts ON audit_id = audits.id
-        WHERE concluded_at IS NOT NULL
-        GROUP BY audits.id, audits.trials HAVING sum(audit_parts.done) <> audits.trials""",
-    "parts that leave trials out, or overlap": """
-        SELECT audits.id FROM audits JOIN audit_parts ON audit_id = audits.id
-        GROUP BY audits.id, audits.trials
-        HAVING sum(audit_parts.trials) <> audits.trials OR count(DISTINCT first) <> count(*)""",
-    "a part with more trials than it has": "SELECT audit_id FROM audit_parts WHERE done > trials",
-    "an audit that is over, with jobs that are not": """
-        SELECT audits.id FROM audits JOIN audit_parts ON audit_id = audits.id
-        JOIN jobs ON jobs.id = audit_parts.job_id
-        WHERE (concluded_at IS NOT NULL OR cancelled_at IS NOT NULL) AND finished_at IS NULL""",
-    "an audit that is done, and cancelled or refused": """
-        SELECT id FROM audits
-        WHERE concluded_at IS NOT NULL AND (cancelled_at IS NOT NULL OR refused IS NOT NULL)""",
-}
-"""What no row may be: sentence -> a query for such rows."""
+        assert_audits_fit(lambda text: database.execute(text).fetchall())
