@@ -152,9 +152,9 @@ def hand_in_nonsense(watched: Watched) -> None:
 
 
 def kill_a_pool_at_work(watched: Watched) -> None:
-    with watched.traffic() as traffic:
-        until(traffic.running)
-        watched.stack["worker-score"].kill_pool()
+    worker = watched.stack["worker-score"]
+    with watched.traffic(), asleep(watched.stack, worker, at_work=True):
+        worker.kill_pool()
 
 
 def lose_the_broker(watched: Watched) -> None:
