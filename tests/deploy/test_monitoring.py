@@ -158,10 +158,11 @@ def kill_a_pool_at_work(watched: Watched) -> None:
 
 
 def lose_the_broker(watched: Watched) -> None:
-    """Redis is away until the scheduler has noticed."""
-    failed = 'sum(cupel_rings_total{outcome="failed",service="scheduler"})'
+    """Redis is away until the scheduler has rung in vain for a run that nobody heard of."""
+    failed = 'sum(cupel_rings_total{queue="score",outcome="failed",service="scheduler"})'
     before = watched.value(failed)
     with without(watched.stack.redis):
+        watched.hand_in()
         until(lambda: watched.value(failed) > before)
 
 
