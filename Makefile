@@ -24,7 +24,7 @@ setup: $(READY)  ## install everything into .venv (needs only Python 3.11 or lat
 
 # Made again only when the lock file, a package's own declaration or what is compiled changes.
 $(READY): requirements.lock $(wildcard libs/*/pyproject.toml libs/*/setup.py services/*/pyproject.toml) \
-		$(wildcard libs/measures/cupel_measures/*.c libs/measures/cupel_measures/reading/*.[ch])
+		$(wildcard libs/measures/cupel_measures/native/*.[ch])
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "Cupel needs Python 3.11 or later; name one with 'make $(MAKECMDGOALS) PYTHON=/path/to/python3'."; exit 1; }
 	@echo "setup: a virtual environment in $(VENV), with $$("$(PYTHON)" --version)"

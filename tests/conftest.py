@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-import components
-from lanes import Lanes, lane_of
-from sizes import SIZES, Places, SizeName, place
+from support.service import components
+from support.service.service_sizes import SIZES, Places, SizeName, place
+from support.xdist_lanes import Lanes, lane_of
 
 # No test asserts on time. CI draws the same examples each time: a change is judged by what it changes.
 settings.register_profile("cupel", deadline=None, derandomize="CI" in os.environ, print_blob=True)

@@ -14,12 +14,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 MAY_IMPORT = {
     "cupel_measures": set(),
-    "cupel_reports": {"cupel_measures"},
-    "cupel_backend": {"cupel_measures"},
-    "cupel_client": {"cupel_measures", "cupel_reports"},
-    "cupel_gateway": {"cupel_backend", "cupel_measures", "cupel_reports"},
+    "cupel_audits": {"cupel_measures"},
+    "cupel_reports": {"cupel_audits", "cupel_measures"},
+    "cupel_backend": {"cupel_audits", "cupel_measures"},
+    "cupel_client": {"cupel_audits", "cupel_measures", "cupel_reports"},
+    "cupel_gateway": {"cupel_audits", "cupel_backend", "cupel_measures", "cupel_reports"},
     "cupel_worker": {"cupel_backend", "cupel_measures"},
     "cupel_standalone": {
+        "cupel_audits",
         "cupel_measures",
         "cupel_backend",
         "cupel_client",

@@ -2,16 +2,16 @@
 
 from setuptools import Extension, setup
 
-FOLDER = "cupel_measures/reading/"
+FOLDER = "cupel_measures/native/"
 
 setup(
     ext_modules=[
         Extension(
-            "cupel_measures.reading._reader",
+            "cupel_measures.native._reader",
             sources=[FOLDER + "_reader.c"],
             depends=[FOLDER + name for name in ("_reader.h", "_topic.h", "_text.h", "_index.h")],
             optional=True,
         ),
-        Extension("cupel_measures._rows", sources=["cupel_measures/_rows.c"], optional=True),
+        Extension("cupel_measures.native._rows", sources=[FOLDER + "_rows.c"], optional=True),
     ]
 )

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from backend.cast import Clock
-from cupel_backend.settings import Settings
-from cupel_backend.system import System
-from lasting import open_lasting
-from sizes import Places
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import System
+from support.backend_cast import Clock
+from support.service.service_sizes import Places
+from support.service.shared_checkers import open_lasting
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from backend.cast import ADMIN, ALICE, BOB, ORGANISER, Clock
 from cupel_backend import access
 from cupel_backend.access import Principal
-from cupel_backend.database import writing
-from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated
-from cupel_backend.system import System
-from cupel_backend.tables import tokens
+from cupel_backend.infrastructure.database import writing
+from cupel_backend.infrastructure.errors import Forbidden, Invalid, NotFound, Unauthenticated
+from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import tokens
+from support.backend_cast import ADMIN, ALICE, BOB, ORGANISER, Clock
 
 
 def test_a_token_tells_team_and_scope_of_its_holder(system: System) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from backend.cast import ADMIN, ORGANISER, Clock, make_track, publish_qrels, submit
 from cupel_backend import access, jobs
-from cupel_backend.admin import admin
-from cupel_backend.system import System
+from cupel_backend.infrastructure.system import System
+from cupel_backend.operator_commands import admin
+from support.backend_cast import ADMIN, ORGANISER, Clock, make_track, publish_qrels, submit
 
 
 def cupel_admin(*arguments: str, data: Path) -> Result:

@@ -11,7 +11,21 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, text
 
-from backend.cast import (
+from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend.access import Principal
+from cupel_backend.infrastructure.clock import utc_now
+from cupel_backend.infrastructure.database import reading, writing
+from cupel_backend.infrastructure.errors import Conflict
+from cupel_backend.infrastructure.settings import QUEUES
+from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import jobs as job_rows
+from cupel_backend.infrastructure.tables import qrels as qrels_rows
+from cupel_backend.infrastructure.tables import runs, scores
+from cupel_backend.infrastructure.tables import tracks as track_rows
+from cupel_backend.job_handlers import HANDLERS
+from cupel_backend.scores import leaderboards, rescoring
+from cupel_backend.submissions import Submission
+from support.backend_cast import (
     ADMIN,
     ALICE,
     ORGANISER,
@@ -23,20 +37,7 @@ from backend.cast import (
     upload_qrels,
     work_off,
 )
-from cupel_backend import jobs, leaderboards, maintenance, planning, qrels, submissions, tracks
-from cupel_backend.access import Principal
-from cupel_backend.clock import utc_now
-from cupel_backend.database import reading, writing
-from cupel_backend.errors import Conflict
-from cupel_backend.settings import QUEUES
-from cupel_backend.submissions import Submission
-from cupel_backend.system import System
-from cupel_backend.tables import jobs as job_rows
-from cupel_backend.tables import qrels as qrels_rows
-from cupel_backend.tables import runs, scores
-from cupel_backend.tables import tracks as track_rows
-from cupel_backend.working import HANDLERS
-from processes import until
+from support.service.service_processes import until
 
 SUBMITTERS, EACH, WORKERS, VERSIONS = 16, 3, 4, 3
 
@@ -97,7 +98,7 @@ def publish(system: System) -> int:
     for _ in range(VERSIONS):
         number = upload_qrels(system, "track", RELEVANCE).number
         with suppress(Conflict):  # the other one has published a later version
-            qrels.publish(system, ORGANISER, "track", number)
+            qrels_versions.publish(system, ORGANISER, "track", number)
             published += 1
     return published
 
@@ -109,7 +110,7 @@ def test_submitters_workers_and_two_organisers_at_once_leave_every_run_scored_on
         submitting = [lambda number=number: hand_in(system, number) for number in range(SUBMITTERS)]
         publishing = [lambda: publish(system)] * 2
         *handed_in, first, second = at_once(*submitting, *publishing)
-    maintenance.tick(system)
+    scheduler_steps.tick(system)
     work_off(system)
     ids = {one.id for of_team in handed_in for one in of_team}
     assert len(ids) == SUBMITTERS * EACH
@@ -181,7 +182,7 @@ def test_workers_that_claim_at_once_share_the_jobs_and_miss_none(system: System)
 
 
 def enqueue(system: System, connection: Any, name: str) -> None:
-    wanted = jobs.Wanted(name, "test", "score", tenant=name.partition("/")[0], payload={"key": name})
+    wanted = jobs.JobRequest(name, "test", "score", tenant=name.partition("/")[0], payload={"key": name})
     assert jobs.enqueue(connection, [wanted], now=system.now()) == 1
 
 
@@ -235,20 +236,20 @@ def test_a_board_does_not_switch_while_a_submission_for_the_new_version_is_on_it
     publish_qrels(system)
     submit(system)
     publish_qrels(system)
-    assert planning.settle(system, track_id(system)) is False
+    assert rescoring.settle(system, track_id(system)) is False
     work_off(system)
     publish_qrels_without_switching(system)
     with ThreadPoolExecutor(1) as pool:
         with writing(system.engine) as arriving:
             tracks.find(arriving, "track", lock=True)
-            switching = pool.submit(planning.settle, system, track_id(system))
+            switching = pool.submit(rescoring.settle, system, track_id(system))
             until(lambda: waits_for_a_lock(system))
             arriving.execute(
                 job_rows.update().where(job_rows.c.qrels_id == newest_id(arriving)).values(finished_at=None)
             )
         assert switching.result() is False
     work_off(system)
-    assert qrels.get(system, ORGANISER, "track", 3).state == "current"
+    assert qrels_versions.get(system, ORGANISER, "track", 3).state == "current"
 
 
 def publish_qrels_without_switching(system: System) -> None:

@@ -12,21 +12,31 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import text
 
-from backend.cast import ADMIN, ALICE, ORGANISER, STRANGER, Clock, make_track, publish_qrels, submit, work_off
 from cupel_backend import jobs, submissions
-from cupel_backend.blobs import open_blobs
-from cupel_backend.database import writing
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.infrastructure.database import writing
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.infrastructure.object_store import open_blobs
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import System, open_system
+from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.jobs import Claim, Lost
-from cupel_backend.settings import Settings
-from cupel_backend.system import System, open_system
-from cupel_backend.working import HANDLERS
-from sizes import Places, SizeName, place
+from support.backend_cast import (
+    ADMIN,
+    ALICE,
+    ORGANISER,
+    STRANGER,
+    Clock,
+    make_track,
+    publish_qrels,
+    submit,
+    work_off,
+)
+from support.service.service_sizes import Places, SizeName, place
 
 
 def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
     with writing(system.engine) as connection:
-        wanted = jobs.Wanted(key, "test", queue, tenant, payload={"key": key})
+        wanted = jobs.JobRequest(key, "test", queue, tenant, payload={"key": key})
         return jobs.enqueue(connection, [wanted], now=system.now()) == 1
 
 

@@ -4,7 +4,12 @@ import threading
 
 import pytest
 
-from backend.cast import (
+from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend.access import Principal
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.infrastructure.system import System
+from cupel_backend.scores import evaluations, leaderboards, rescoring
+from support.backend_cast import (
     ADMIN,
     ALICE,
     BOB,
@@ -24,19 +29,6 @@ from backend.cast import (
     upload_qrels,
     work_off,
 )
-from cupel_backend import (
-    evaluations,
-    jobs,
-    leaderboards,
-    maintenance,
-    planning,
-    qrels,
-    submissions,
-    tracks,
-)
-from cupel_backend.access import Principal
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound
-from cupel_backend.system import System
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +52,7 @@ def kill_one(system: System, clock: Clock) -> None:
 
 
 def state(system: System, number: int) -> str:
-    return qrels.get(system, ORGANISER, "track", number).state
+    return qrels_versions.get(system, ORGANISER, "track", number).state
 
 
 def board_scores(system: System, number: int | None = None) -> dict[str, float]:
@@ -73,11 +65,11 @@ def test_an_upload_is_a_draft_that_only_organisers_see(system: System) -> None:
     version = upload_qrels(system)
     assert (version.number, version.state) == (1, "draft")
     assert version.counts == {"topics": 2, "documents": 5, "judgments": {"relevance": 5, "credibility": 5}}
-    assert [one.number for one in qrels.list_(system, ORGANISER, "track").items] == [1]
+    assert [one.number for one in qrels_versions.list_(system, ORGANISER, "track").items] == [1]
     for other in (ALICE, STRANGER):
-        assert qrels.list_(system, other, "track").items == ()
+        assert qrels_versions.list_(system, other, "track").items == ()
         with pytest.raises(NotFound):
-            qrels.get(system, other, "track", 1)
+            qrels_versions.get(system, other, "track", 1)
         with pytest.raises(NotFound):
             leaderboards.board(system, other, "track", qrels=1)
 
@@ -86,30 +78,32 @@ def test_only_organisers_of_the_track_upload_and_publish(system: System) -> None
     upload_qrels(system)
     for other in (ALICE, STRANGER):
         with pytest.raises(Forbidden):
-            qrels.upload(system, other, "track", collection=COLLECTION, files={})
+            qrels_versions.upload(system, other, "track", collection=COLLECTION, files={})
         with pytest.raises(Forbidden):
-            qrels.publish(system, other, "track", 1)
-    assert qrels.publish(system, ADMIN, "track", 1).state == "current"
+            qrels_versions.publish(system, other, "track", 1)
+    assert qrels_versions.publish(system, ADMIN, "track", 1).state == "current"
 
 
 def test_judgments_are_refused_with_every_error_of_every_file(system: System) -> None:
     files = {"relevance.txt": b"t1 0 a 7\n", "credibility.txt": b"t1 0 a so-so\nt1 0\n"}
     with pytest.raises(Invalid) as refusal:
-        qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
+        qrels_versions.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
     found = {(finding.file, finding.line) for finding in refusal.value.findings.errors}
     assert {("relevance.txt", 1), ("credibility.txt", 1), ("credibility.txt", 2)} <= found
-    assert qrels.list_(system, ORGANISER, "track").items == ()
+    assert qrels_versions.list_(system, ORGANISER, "track").items == ()
 
 
 def test_a_file_that_was_not_sent_is_named(system: System) -> None:
     with pytest.raises(Invalid) as refusal:
-        qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files={"../relevance.txt": RELEVANCE})
+        qrels_versions.upload(
+            system, ORGANISER, "track", collection=COLLECTION, files={"../relevance.txt": RELEVANCE}
+        )
     assert any("credibility.txt" in finding.message for finding in refusal.value.findings.errors)
 
 
 def test_a_collection_that_is_no_text_is_refused(system: System) -> None:
     with pytest.raises(Invalid):
-        qrels.upload(system, ORGANISER, "track", collection=b"\xff\xfe\x00", files={})
+        qrels_versions.upload(system, ORGANISER, "track", collection=b"\xff\xfe\x00", files={})
 
 
 def test_the_first_version_is_current_at_once_when_nobody_submitted(system: System) -> None:
@@ -135,10 +129,10 @@ def test_the_board_switches_when_every_submission_is_scored_and_not_before(syste
     work_off(system)
     old = board_scores(system)
     version = publish_qrels(system, relevance=CORRECTED)
-    assert (version.state, version.progress) == ("publishing", planning.Progress(2, 0, 0))
+    assert (version.state, version.progress) == ("publishing", rescoring.RescoringProgress(2, 0, 0))
     work_one(system)
     assert board_scores(system) == old
-    assert qrels.get(system, ALICE, "track", 2).progress == planning.Progress(2, 1, 0)
+    assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(2, 1, 0)
     work_one(system)
     assert [state(system, 1), state(system, 2)] == ["superseded", "current"]
     assert board_scores(system) != old
@@ -167,13 +161,13 @@ def test_a_dead_job_does_not_hold_the_switch_and_is_listed_as_not_scored(
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
     kill_one(system, clock)
-    maintenance.tick(system)
+    scheduler_steps.tick(system)
     assert state(system, 2) == "current"
     board = leaderboards.board(system, ALICE, "track")
     assert board is not None
     assert board.rows == ()
     assert [(one.submission, "failed" in one.reason) for one in board.unscored] == [(received.id, True)]
-    assert qrels.get(system, ALICE, "track", 2).progress == planning.Progress(1, 0, 1)
+    assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(1, 0, 1)
 
 
 def test_a_revived_job_brings_its_submission_back_to_the_board(system: System, clock: Clock) -> None:
@@ -196,7 +190,7 @@ def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
     assert (third.number, state(system, 2)) == (3, "superseded")
     work_off(system)
     assert [state(system, number) for number in (1, 2, 3)] == ["superseded", "superseded", "current"]
-    assert qrels.get(system, ALICE, "track", 2).progress == planning.Progress(1, 0, 0)
+    assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(1, 0, 0)
     unfinished = leaderboards.board(system, ORGANISER, "track", qrels=2)
     assert unfinished is not None
     assert unfinished.rows == ()
@@ -216,15 +210,15 @@ def test_what_a_version_would_change_is_for_organisers_until_it_is_current(
     work_one(system)
     for forbidden in (
         lambda: leaderboards.board(system, principal, "track", qrels=2),
-        lambda: qrels.diff(system, principal, "track", 2, base=1, measure="AP"),
-        lambda: qrels.diff(system, principal, "track", 1, base=2, measure="AP"),
+        lambda: qrels_versions.diff(system, principal, "track", 2, base=1, measure="AP"),
+        lambda: qrels_versions.diff(system, principal, "track", 1, base=2, measure="AP"),
         lambda: evaluations.scores(system, ALICE, received.id, qrels=2),
     ):
         with pytest.raises(NotFound):
             forbidden()
     for organiser in (ORGANISER, ADMIN):
         assert leaderboards.board(system, organiser, "track", qrels=2) is not None
-        assert qrels.diff(system, organiser, "track", 2, base=1, measure="AP").rows
+        assert qrels_versions.diff(system, organiser, "track", 2, base=1, measure="AP").rows
     work_off(system)
     assert leaderboards.board(system, principal, "track", qrels=2) is not None
 
@@ -262,9 +256,9 @@ def test_a_submission_is_partly_scored_while_some_of_the_plan_is_missing(
 def test_publishing_again_changes_nothing_and_an_older_one_is_refused(system: System) -> None:
     upload_qrels(system)
     publish_qrels(system, relevance=CORRECTED)
-    assert qrels.publish(system, ORGANISER, "track", 2).state == "current"
+    assert qrels_versions.publish(system, ORGANISER, "track", 2).state == "current"
     with pytest.raises(Conflict, match="version 2"):
-        qrels.publish(system, ORGANISER, "track", 1)
+        qrels_versions.publish(system, ORGANISER, "track", 1)
 
 
 def test_a_withdrawn_submission_does_not_hold_the_switch(system: System) -> None:
@@ -286,7 +280,7 @@ def test_a_switch_that_a_dying_worker_missed_is_made_up_for(system: System) -> N
     with system.engine.execution_options(writes=True).begin() as connection:
         jobs.finish(connection, claim, now=system.now())  # and no word to anybody
     assert state(system, 2) == "publishing"
-    maintenance.tick(system)
+    scheduler_steps.tick(system)
     assert state(system, 2) == "current"
 
 
@@ -318,7 +312,7 @@ def test_submissions_while_publishing_and_switching_all_reach_the_new_board(syst
     for thread in threads:
         thread.join()
     work_off(system)
-    maintenance.tick(system)
+    scheduler_steps.tick(system)
     assert state(system, 4) == "current"
     assert len(board_scores(system)) == 3 + len(sent)
 
@@ -331,26 +325,26 @@ def test_what_moved_between_two_versions_is_told(system: System) -> None:
     work_off(system)
     late = submit(system, BOB, run_file(GOOD, tag="late"))
     work_off(system)
-    diff = qrels.diff(system, ALICE, "track", 2, base=1, measure="ndcg_cut_2")
+    diff = qrels_versions.diff(system, ALICE, "track", 2, base=1, measure="ndcg_cut_2")
     moved = {row.submission: (row.old_rank, row.new_rank) for row in diff.rows}
     assert moved == {good.id: (1, 2), poor.id: (2, 1), late.id: (None, 2)}
     assert diff.measure == "nDCG@2"
     with pytest.raises(NotFound):
-        qrels.diff(system, ALICE, "track", 2, base=7, measure="AP")
+        qrels_versions.diff(system, ALICE, "track", 2, base=7, measure="AP")
 
 
 def test_findings_of_judgments_are_for_organisers(system: System) -> None:
     files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "extra.txt": b"", "": b""}
-    version = qrels.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
+    version = qrels_versions.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
     assert version.findings.totals == {"collection-file-unused": 2}
-    qrels.publish(system, ORGANISER, "track", 1)
-    assert not qrels.get(system, ALICE, "track", 1).findings.warnings
+    qrels_versions.publish(system, ORGANISER, "track", 1)
+    assert not qrels_versions.get(system, ALICE, "track", 1).findings.warnings
 
 
 def test_versions_of_a_track_are_listed_page_by_page(system: System) -> None:
     for _ in range(3):
         upload_qrels(system)
-    first = qrels.list_(system, ORGANISER, "track", limit=2)
-    rest = qrels.list_(system, ORGANISER, "track", limit=2, cursor=first.next)
+    first = qrels_versions.list_(system, ORGANISER, "track", limit=2)
+    rest = qrels_versions.list_(system, ORGANISER, "track", limit=2, cursor=first.next)
     assert [one.number for one in (*first.items, *rest.items)] == [3, 2, 1]
     assert tracks.get(system, ORGANISER, "track").publishing is None

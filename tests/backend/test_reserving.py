@@ -6,8 +6,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from cupel_worker import reserving
-from cupel_worker.reserving import Reserve
+from cupel_worker import reserved_process
+from cupel_worker.reserved_process import Reserve
 
 
 def places(reserve: Reserve, asked: int) -> list[bool]:
@@ -25,7 +25,7 @@ def test_after_something_urgent_one_process_does_nothing_else(tmp_path: Path) ->
     reserve.note()
     assert places(reserve, 4) == [True, True, False, False]
     assert places(reserve, 3) == [True, True, False]  # places are free again
-    earlier = os.stat(tmp_path / "urgent").st_mtime - reserving.LATELY - 1
+    earlier = os.stat(tmp_path / "urgent").st_mtime - reserved_process.LATELY - 1
     os.utime(tmp_path / "urgent", (earlier, earlier))
     assert places(reserve, 3) == [True] * 3
 
@@ -40,7 +40,7 @@ def test_a_killed_process_leaves_its_place(tmp_path: Path) -> None:
     reserve = Reserve(tmp_path, 2)
     reserve.note()
     script = (
-        "import sys, pathlib; from cupel_worker.reserving import Reserve\n"
+        "import sys, pathlib; from cupel_worker.reserved_process import Reserve\n"
         "with Reserve(pathlib.Path(sys.argv[1]), 2).place() as free: print(free, flush=True); input()"
     )
     process = subprocess.Popen(

@@ -8,7 +8,25 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, select
 
-from backend.cast import (
+from cupel_backend import idempotency_keys, jobs, submissions, submitted_runs, tracks
+from cupel_backend.access import Principal
+from cupel_backend.infrastructure.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Problem,
+    TooLarge,
+    TooMany,
+)
+from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import jobs as job_rows
+from cupel_backend.infrastructure.tables import runs as run_rows
+from cupel_backend.infrastructure.tables import scores
+from cupel_backend.infrastructure.tables import submissions as submission_rows
+from cupel_backend.scores import evaluations, leaderboards
+from cupel_backend.submissions import Submission
+from support.backend_cast import (
     ADMIN,
     ALICE,
     BOB,
@@ -23,15 +41,6 @@ from backend.cast import (
     submit,
     work_off,
 )
-from cupel_backend import evaluations, jobs, keys, leaderboards, runs, submissions, tracks
-from cupel_backend.access import Principal
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Problem, TooLarge, TooMany
-from cupel_backend.submissions import Submission
-from cupel_backend.system import System
-from cupel_backend.tables import jobs as job_rows
-from cupel_backend.tables import runs as run_rows
-from cupel_backend.tables import scores
-from cupel_backend.tables import submissions as submission_rows
 
 
 @pytest.fixture(autouse=True)
@@ -71,9 +80,9 @@ def test_a_submission_is_answered_with_its_verdict_then_scored(system: System) -
 def test_the_bytes_come_back_as_they_were_sent(system: System) -> None:
     content = gzip.compress(run_file())
     received = submit(system, ALICE, content, name="run.txt.gz")
-    with runs.open_file(system, ALICE, received.run.id) as stream:
+    with submitted_runs.open_file(system, ALICE, received.run.id) as stream:
         assert stream.read() == content
-    assert runs.get(system, ALICE, received.run.id).bytes == len(content)
+    assert submitted_runs.get(system, ALICE, received.run.id).bytes == len(content)
 
 
 def test_a_refused_run_leaves_nothing_behind(system: System) -> None:
@@ -209,7 +218,7 @@ def test_control_characters_of_names_and_tags_are_not_kept(system: System) -> No
 def test_keys_are_forgotten_after_two_days(system: System, clock: Clock) -> None:
     first = submit(system, ALICE, key="k")
     clock.forward(49 * 3600)
-    assert keys.forget(system) == 1
+    assert idempotency_keys.forget(system) == 1
     assert submit(system, ALICE, key="k").id != first.id
 
 
@@ -313,7 +322,7 @@ def test_a_submission_is_seen_by_its_team_and_the_organisers_only(system: System
     received = submit(system, ALICE)
     for principal in (ALICE, ORGANISER, ADMIN):
         assert submissions.get(system, principal, received.id).id == received.id
-        assert runs.get(system, principal, received.run.id).id == received.run.id
+        assert submitted_runs.get(system, principal, received.run.id).id == received.run.id
         assert len(submissions.list_(system, principal, "track").items) == 1
 
 
@@ -329,8 +338,8 @@ def test_a_submission_is_closed_to_other_teams(system: System, principal: Princi
         with pytest.raises(Forbidden):
             forbidden()
     for hidden in (
-        lambda: runs.get(system, principal, received.run.id),
-        lambda: runs.open_file(system, principal, received.run.id),
+        lambda: submitted_runs.get(system, principal, received.run.id),
+        lambda: submitted_runs.open_file(system, principal, received.run.id),
         lambda: jobs.get(system, principal, received.jobs[0].id),
     ):
         with pytest.raises(NotFound):
@@ -347,7 +356,7 @@ def test_a_withdrawn_submission_is_kept_but_not_listed_nor_scored(system: System
     board = leaderboards.board(system, ALICE, "track")
     assert board is not None
     assert (board.rows, board.unscored) == ((), ())
-    assert runs.get(system, ALICE, received.run.id).id == received.run.id
+    assert submitted_runs.get(system, ALICE, received.run.id).id == received.run.id
 
 
 def test_scores_by_topic_are_in_the_order_of_the_topics(system: System) -> None:

@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from backend.cast import (
+from cupel_backend import submissions, tracks
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from cupel_backend.infrastructure.system import System
+from cupel_backend.scores import evaluations, leaderboards
+from support.backend_cast import (
     ADMIN,
     ALICE,
     ASPECTS,
@@ -15,9 +19,6 @@ from backend.cast import (
     submit,
     work_off,
 )
-from cupel_backend import evaluations, leaderboards, submissions, tracks
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from cupel_backend.system import System
 
 
 def test_a_plan_is_kept_as_canonical_texts_bound_to_the_aspects(system: System) -> None:

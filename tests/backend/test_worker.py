@@ -15,15 +15,16 @@ import psutil
 import pytest
 from sqlalchemy import func, select, text
 
-from backend.cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
-from cupel_backend import jobs, leaderboards, planning, qrels
-from cupel_backend.clock import utc_now
-from cupel_backend.database import reading
+from cupel_backend import jobs, qrels_versions
+from cupel_backend.infrastructure.clock import utc_now
+from cupel_backend.infrastructure.database import reading
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import System, open_system
+from cupel_backend.infrastructure.tables import scores
 from cupel_backend.jobs import Job
-from cupel_backend.settings import Settings
-from cupel_backend.system import System, open_system
-from cupel_backend.tables import scores
-from sizes import SizeName, forget
+from cupel_backend.scores import leaderboards, rescoring
+from support.backend_cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
+from support.service.service_sizes import SizeName, forget
 
 TOPICS = [f"t{number}" for number in range(200)]
 DOCUMENTS = [f"d{number}" for number in range(100)]
@@ -130,7 +131,7 @@ def evaluations(system: System) -> list[Job]:
     found, cursor = [], None
     while True:
         page = jobs.list_(system, ADMIN, limit=500, cursor=cursor)
-        found += [job for job in page.items if job.kind == planning.EVALUATE]
+        found += [job for job in page.items if job.kind == rescoring.EVALUATE]
         if (cursor := page.next) is None:
             return found
 
@@ -159,8 +160,8 @@ def score_count(system: System) -> int:
 def slow_track(system: System, submitted: int) -> None:
     make_track(system, aspects={"relevance": {"labels": [0, 1]}}, measures=SLOW_PLAN)
     collection = b"qrels: [{file: q, aspect: relevance}]"
-    qrels.upload(system, ORGANISER, "track", collection=collection, files={"q": JUDGED})
-    qrels.publish(system, ORGANISER, "track", 1)
+    qrels_versions.upload(system, ORGANISER, "track", collection=collection, files={"q": JUDGED})
+    qrels_versions.publish(system, ORGANISER, "track", 1)
     for number in range(submitted):
         submit(system, ALICE, slow_run(f"r{number}"))
 

@@ -46,7 +46,7 @@ Labels = dict[str, dict[str, int]]
 
 def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> None:
     """The command as typed; `teams` is a file, or nothing."""
-    from cupel_client.cli import cli
+    from cupel_client.main import cli
 
     printed, quiet = io.StringIO(), contextlib.redirect_stderr(io.StringIO())
     whose = ["--teams", teams] if teams else []
@@ -66,7 +66,7 @@ def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> No
 
 def kinds() -> None:
     """The kinds of audits there are."""
-    from cupel_measures.audits import KINDS
+    from cupel_audits import KINDS
 
     print(json.dumps(dict.fromkeys(KINDS, 1.0)))
 

@@ -21,7 +21,7 @@ def made(measures: int, runs: int) -> list[np.ndarray]:  # type: ignore[type-arg
 
 
 def board(measures: str, runs: str) -> None:
-    from cupel_measures.comparing.boards import analyse
+    from cupel_measures.comparing.board_analysis import analyse
 
     found = analyse(made(int(measures), int(runs)))
     print(json.dumps({"neighbours told apart": sum(one.separable for one in found)}))

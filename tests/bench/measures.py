@@ -69,8 +69,8 @@ def make_track(folder: str, runs: str) -> None:
 
 def usual(declaration: Any) -> Any:
     """The measure with its defaults and the deepest of what it needs."""
-    from cupel_measures.grammar import Measure
-    from cupel_measures.registry import REQUIRED
+    from cupel_measures.catalogue.parser import Measure
+    from cupel_measures.grammar.registry import REQUIRED
 
     normalised = "normalise" in declaration.parameters  # which needs a cutoff
     needed = [p.name for p in declaration.parameters.values() if p.default is REQUIRED]
@@ -81,12 +81,12 @@ def usual(declaration: Any) -> Any:
 
 def every_measure(collection: str, *runs: str) -> None:
     """CPU milliseconds of each measure over all runs, and how many values it gives."""
-    from cupel_measures.evaluating import evaluate
-    from cupel_measures.grammar import all_declarations
+    from cupel_measures.catalogue.parser import all_declarations
     from cupel_measures.model import Content, Joined
-    from cupel_measures.reading.collections import read_collection
-    from cupel_measures.reading.runs import join, read_run
-    from cupel_measures.reading.texts import join_texts
+    from cupel_measures.reading.collection_files import read_collection
+    from cupel_measures.reading.run_files import join, read_run
+    from cupel_measures.reading.text_files import join_texts
+    from cupel_measures.scoring.evaluator import evaluate
 
     found = read_collection(Path(collection))
     qrels, texts = found.qrels, found.texts.read()
@@ -157,13 +157,13 @@ FAMILIES = {
 
 
 def ours(family: str, folder: str, *runs: str) -> None:
-    from cupel_measures.evaluating import evaluate
-    from cupel_measures.grammar import parse_many
+    from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.model import Joined
-    from cupel_measures.profiles import PROFILES
-    from cupel_measures.reading.qrels import SUBTOPICS as BY_SUBTOPIC
-    from cupel_measures.reading.qrels import QrelsFile, build_qrels, read_qrels, unscaled
-    from cupel_measures.reading.runs import join_run
+    from cupel_measures.model.profiles import PROFILES
+    from cupel_measures.reading.qrels_files import SUBTOPICS as BY_SUBTOPIC
+    from cupel_measures.reading.qrels_files import QrelsFile, build_qrels, read_qrels, unscaled
+    from cupel_measures.reading.run_files import join_run
+    from cupel_measures.scoring.evaluator import evaluate
 
     if FAMILIES[family].peer == "pyndeval":
         file = Path(folder, "subtopics.qrels")

@@ -119,18 +119,18 @@ def make_b(work: Work) -> None:
 
 
 def without_extension() -> None:
-    from cupel_measures.reading import joining
+    from cupel_measures.reading import joins
 
-    joining.extension = None
+    joins.extension = None
 
 
 def ours(qrels_file: str, *runs: str) -> None:
     """From files to per-topic values of every run."""
-    from cupel_measures.evaluating import evaluate
-    from cupel_measures.grammar import parse_many
+    from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.model import Joined
-    from cupel_measures.reading.qrels import read_qrels
-    from cupel_measures.reading.runs import join_run
+    from cupel_measures.reading.qrels_files import read_qrels
+    from cupel_measures.reading.run_files import join_run
+    from cupel_measures.scoring.evaluator import evaluate
 
     qrels = read_qrels(Path(qrels_file))
     joined = Joined.stack([join_run(Path(run), qrels) for run in runs])
@@ -157,8 +157,8 @@ def theirs(qrels_file: str, *runs: str) -> None:
 
 
 def join_only(qrels_file: str, run: str) -> None:
-    from cupel_measures.reading.qrels import read_qrels
-    from cupel_measures.reading.runs import join_run
+    from cupel_measures.reading.qrels_files import read_qrels
+    from cupel_measures.reading.run_files import join_run
 
     qrels = read_qrels(Path(qrels_file))
     begin = time.process_time()
@@ -172,7 +172,7 @@ def join_only_numpy(qrels_file: str, run: str) -> None:
 
 
 def careful(qrels_file: str, run: str) -> None:
-    from cupel_measures.reading.runs import read_run
+    from cupel_measures.reading.run_files import read_run
 
     begin = time.process_time()
     read_run(Path(run), depth=1000)
@@ -183,11 +183,11 @@ def warm(qrels_file: str, run: str) -> None:
     """Times in milliseconds, in a process that has done it before."""
     import pytrec_eval
 
-    from cupel_measures.evaluating import evaluate
-    from cupel_measures.grammar import parse_many
-    from cupel_measures.reading import joining
-    from cupel_measures.reading.qrels import read_qrels
-    from cupel_measures.reading.runs import join, join_run, pack, read_run, unpack
+    from cupel_measures.catalogue.parser import parse_many
+    from cupel_measures.reading import joins
+    from cupel_measures.reading.qrels_files import read_qrels
+    from cupel_measures.reading.run_files import join, join_run, pack, read_run, unpack
+    from cupel_measures.scoring.evaluator import evaluate
 
     qrels, measures = read_qrels(Path(qrels_file)), parse_many(MEASURES)
     blob = pack(read_run(Path(run)))
@@ -200,8 +200,8 @@ def warm(qrels_file: str, run: str) -> None:
             evaluator.evaluate(pytrec_eval.parse_run(file))
 
     times = {"pytrec_eval, from text": milliseconds(parse_and_evaluate)}
-    extension = joining.extension
-    for name, joining.extension in (("compiled", extension), ("numpy", None)):
+    extension = joins.extension
+    for name, joins.extension in (("compiled", extension), ("numpy", None)):
         times |= {
             f"{name}, from text": milliseconds(lambda: evaluate(qrels, join_run(Path(run), qrels), measures)),
             f"{name}, from the blob": milliseconds(
@@ -212,7 +212,7 @@ def warm(qrels_file: str, run: str) -> None:
             ),
             f"{name}, the join alone": milliseconds(lambda: join(ranking, qrels)),
         }
-    joining.extension = extension
+    joins.extension = extension
     times["careful reading"] = milliseconds(lambda: read_run(Path(run), depth=1000))
     print(json.dumps(times))
 

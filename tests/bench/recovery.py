@@ -1,4 +1,4 @@
-"""How long the stack of docker-compose.yml takes to recover from each disaster of tests/faults.py.
+"""Recovery time of the stack of docker-compose.yml after each fault of tests/support/service/faults.py.
 
 python tests/bench/recovery.py [--quick | --default] [FAULT ...]
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from faults import FAULTS, Recovery, Traffic, impatient
-from stack import QUICK, Stack
+from support.service.compose_stack import QUICK, Stack
+from support.service.faults import FAULTS, Recovery, Traffic, impatient
 
 COLUMNS = "{:46} {:>9} {:>9} {:>9} {:>9}  {}"
 

@@ -22,14 +22,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cupel_client.sdk import Client
+from cupel_client.api.client import Client
 from cupel_standalone.demo import service
-from cupel_standalone.serving import token_file
+from cupel_standalone.embedded_service import token_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import components
-from sizes import SIZES, SizeName, place
+from support.service import components
+from support.service.service_sizes import SIZES, SizeName, place
 
 MEASURES = ["nDCG", "nDCG@10", "AP", "P@10", "RR", "Bpref", "CAM(of=nDCG@10)", "TOMA(of=nDCG@10)"]
 ASPECTS = {"relevance": {"labels": [0, 1, 2, 3]}, "credibility": {"labels": [0, 1, 2]}}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cupel_client.offline import processes
+from cupel_client.offline import parallel
 
 
 @pytest.fixture(autouse=True)
 def spawned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verbs called within the test process, which has threads, must not fork it."""
-    monkeypatch.setattr(processes, "START", "spawn")
+    monkeypatch.setattr(parallel, "START", "spawn")

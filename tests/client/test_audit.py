@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import cli
-from cupel_client.offline.auditing import Shelf
-from cupel_measures.audits import KINDS, SETTINGS, Audit
-from cupel_measures.audits.declaring import audit, setting
-from cupel_measures.audits.gathering import Judgments, Seen, gather
-from cupel_measures.audits.reporting import Column, Report, Table
-from cupel_measures.audits.running import parts, result, work
-from cupel_measures.audits.subject import About, Subject
-from cupel_measures.grammar import parse_many
-from cupel_measures.parameters import OneFlag, Whole, Word
-from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import join_run
+from cupel_audits import KINDS, SETTINGS, Audit
+from cupel_audits.declarations import audit, setting
+from cupel_audits.execution import parts, result, work
+from cupel_audits.report import AuditReport, Column, ReportTable
+from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject_files import GatheredJudgments, Seen, gather
+from cupel_client.main import cli
+from cupel_client.offline.audit_work import Shelf
+from cupel_measures.catalogue.parser import parse_many
+from cupel_measures.grammar.parameters import OneFlag, Whole, Word
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import join_run
 
 TOPICS = [f"q{number:02}" for number in range(1, 9)]
 DOCUMENTS = 60
@@ -105,7 +105,7 @@ class TestResult:
     def test_it_is_that_of_the_library_on_the_same_files(self) -> None:
         qrels = read_qrels(Path("qrels.txt"))
         runs = [(name, Seen(join_run(Path(name), qrels))) for name in RUNS]
-        subject = gather(Judgments("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
+        subject = gather(GatheredJudgments("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
         asked = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
         found = {trial: one for part in parts(asked, subject) for trial, one in work(asked, subject, 3, part)}
         expected = result(asked, subject.about, 3, 4, found).as_data()
@@ -335,7 +335,7 @@ class Probe(Audit):
     def top(self) -> int:
         return self.depth
 
-    def work(self, subject: Subject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         assert subject.tops is not None
         assert subject.content is not None
         for _ in trials:
@@ -346,10 +346,12 @@ class Probe(Audit):
                 "other": None if subject.other is None else float(subject.other.means["AP"][0]),
             }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> Report:
+    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
         rows = tuple((name, value) for name, value in found[0].items())
         columns = (Column("what", "what"), Column("value", "value"))
-        return Report(("It is so.",), dict(rows), (Table("points", "What is seen", columns, rows),))
+        return AuditReport(
+            ("It is so.",), dict(rows), (ReportTable("points", "What is seen", columns, rows),)
+        )
 
 
 @pytest.fixture(scope="class")
@@ -409,8 +411,8 @@ class TestPages:
 
     def test_the_reference_page_is_what_the_kinds_declare(self, root: Path) -> None:
         made = cupel("--format", "markdown").stdout
-        committed = (root / "libs/measures/AUDITS.md").read_text()
-        assert committed == made, "run: cupel audit --format markdown > libs/measures/AUDITS.md"
+        committed = (root / "libs/audits/AUDITS.md").read_text()
+        assert committed == made, "run: cupel audit --format markdown > libs/audits/AUDITS.md"
 
 
 # ---------------------------------------------------------------------------------------- processes
@@ -428,7 +430,7 @@ LONG = (
     "--seed",
     "7",
 )
-COMMAND = "from cupel_client.cli import main; main()"
+COMMAND = "from cupel_client.main import main; main()"
 
 
 @pytest.fixture

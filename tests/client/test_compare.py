@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy import stats
 
-from cupel_client.cli import cli
+from cupel_client.main import cli
 
 TOPICS = [f"q{number:02}" for number in range(1, 13)]
 RANKS = {

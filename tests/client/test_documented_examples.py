@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cupel_client.cli import cli
-from cupel_measures.examples import Example, ExampleRun, Value
-from cupel_measures.grammar import all_declarations, parse
-from cupel_measures.reference import Page
-from cupel_measures.registry import Declaration
+from cupel_client.main import cli
+from cupel_measures.catalogue.parser import all_declarations, parse
+from cupel_measures.catalogue.reference import ReferencePage
+from cupel_measures.catalogue.worked_examples import Example, ExampleRun, Value
+from cupel_measures.grammar.registry import Declaration
 
 FROM_THE_SPECIFICATION = {
     ("alpha_DCG@20", "0.599853"): "7.1",
@@ -31,13 +31,15 @@ FROM_THE_SPECIFICATION = {
 WORKED = [
     pytest.param(example, id=declaration.name)
     for declaration in all_declarations()
-    for example in Page(declaration).examples
+    for example in ReferencePage(declaration).examples
 ]
 
 
 @pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
 def test_every_measure_has_a_worked_example_of_its_own(declaration: Declaration) -> None:
-    values = [one for example in Page(declaration).examples for run in example.runs for one in run.values]
+    values = [
+        one for example in ReferencePage(declaration).examples for run in example.runs for one in run.values
+    ]
     assert declaration in {parse(value.measure).declaration for value in values}
 
 

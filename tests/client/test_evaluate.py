@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import cli
-from cupel_measures.evaluating import evaluate
-from cupel_measures.findings import KINDS
-from cupel_measures.grammar import parse
-from cupel_measures.reading.qrels import qrels_digest, read_qrels
-from cupel_measures.reading.runs import digest, join_run, read_run
+from cupel_client.main import cli
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.model.findings import KINDS
+from cupel_measures.reading.qrels_files import qrels_digest, read_qrels
+from cupel_measures.reading.run_files import digest, join_run, read_run
+from cupel_measures.scoring.evaluator import evaluate
 
 QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 0\n2 0 a 1\n2 0 d 0\n3 0 e 0\n"
 GOOD = "1 Q0 a 1 9 good\n1 Q0 b 2 8 good\n2 Q0 a 1 1 good\n"
@@ -402,7 +402,7 @@ def test_markup_in_names_is_printed_as_it_is(folder: Path) -> None:
 
 def test_the_command_ends_quietly_when_its_reader_goes_away(folder: Path, root: Path) -> None:
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
-    command = [sys.executable, "-c", "from cupel_client.cli import main; main()", "evaluate"]
+    command = [sys.executable, "-c", "from cupel_client.main import main; main()", "evaluate"]
     with subprocess.Popen(
         [*command, "qrels.txt", "good.txt", "--per-topic", "--format", "jsonl", "-m", "all_trec"],
         stdout=subprocess.PIPE,
@@ -448,7 +448,7 @@ def test_a_run_beside_its_own_compression_keeps_its_ending(folder: Path) -> None
 def command(folder: Path, root: Path, *arguments: str, **more: Any) -> "subprocess.CompletedProcess[bytes]":
     """The command in a process of its own."""
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
-    whole = [sys.executable, "-c", "from cupel_client.cli import main; main()", "evaluate", *arguments]
+    whole = [sys.executable, "-c", "from cupel_client.main import main; main()", "evaluate", *arguments]
     environment = {**os.environ, "PYTHONPATH": paths, **more.pop("env", {})}
     return subprocess.run(whole, cwd=folder, env=environment, stderr=subprocess.PIPE, check=False, **more)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import cli
+from cupel_client.main import cli
 
 COLLECTION = """
 aspects: {relevance: {labels: [0, 1]}}

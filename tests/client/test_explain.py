@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import cli
+from cupel_client.main import cli
+from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.explaining import ABOUT, explain
-from cupel_measures.grammar import parse_many
-from cupel_measures.reading.collections import read_collection
-from cupel_measures.reading.runs import read_run
-from cupel_standalone.cli import EXAMPLE
+from cupel_measures.reading.collection_files import read_collection
+from cupel_measures.reading.run_files import read_run
+from cupel_standalone.serve_commands import EXAMPLE
 
 QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 0\n2 0 a 1\n2 0 d 0\n3 0 e 0\n"
 TIED = "1 Q0 a 1 9 tied\n1 Q0 b 2 9 tied\n1 Q0 x 3 1 tied\n2 Q0 a 1 1 tied\n2 Q0 d 2 1 tied\n"

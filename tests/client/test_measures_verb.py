@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import VERBS, cli
-from cupel_measures.grammar import all_declarations
-from cupel_measures.reference import Page, families, family_of
-from cupel_measures.registry import DECLARATIONS, NAMES, Declaration
+from cupel_client.main import VERBS, cli
+from cupel_measures.catalogue.parser import all_declarations
+from cupel_measures.catalogue.reference import ReferencePage, families, family_of
+from cupel_measures.grammar.registry import DECLARATIONS, NAMES, Declaration
 
 
 def cupel(*arguments: str) -> Result:
@@ -35,7 +35,7 @@ def test_every_declared_measure_is_listed() -> None:
 def test_every_name_has_a_page_with_its_parameters(name: str) -> None:
     done = cupel("measures", name)
     declaration, shown = NAMES[name][0], one_line(done.stdout)
-    page = Page(declaration)
+    page = ReferencePage(declaration)
     assert done.exit_code == 0
     for told in (*page.paragraphs, *page.caveats, declaration.source, *declaration.exempt.values()):
         assert one_line(told) in shown
@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
 
 @pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
 def test_every_measure_is_documented_in_full(declaration: Declaration) -> None:
-    page, family = Page(declaration), family_of(declaration)
+    page, family = ReferencePage(declaration), family_of(declaration)
     assert page.formulas
     assert len(page.scale.split()) > 2
     told = " ".join([declaration.documentation, *family.introduction])
@@ -92,7 +92,9 @@ READINGS = [
 @pytest.mark.parametrize(("row", "name", "told"), READINGS)
 def test_readings_are_explained_where_their_option_is(row: int, name: str, told: str) -> None:
     [paragraph, *_] = [
-        one for one in map(one_line, Page(DECLARATIONS[name]).paragraphs) if re.search(rf"\brow {row}\b", one)
+        one
+        for one in map(one_line, ReferencePage(DECLARATIONS[name]).paragraphs)
+        if re.search(rf"\brow {row}\b", one)
     ]
     assert told in paragraph
 
@@ -103,9 +105,9 @@ def test_the_list_has_a_heading_for_each_family_and_can_be_one_family() -> None:
     only = cupel("measures", "--family", "diversity").stdout
     assert "StRecall[@k]" in only
     assert "nDCG[@k]" not in only.replace("alpha_nDCG[@k]", "")
-    data = json.loads(cupel("measures", "--family", "ideals", "--format", "json").stdout)
+    data = json.loads(cupel("measures", "--family", "ideal_rankings", "--format", "json").stdout)
     assert [one["name"] for one in data] == ["Compat", "Q"]
-    assert cupel("measures", "nDCG", "--family", "ideals").exit_code == 2
+    assert cupel("measures", "nDCG", "--family", "ideal_rankings").exit_code == 2
 
 
 @pytest.mark.parametrize("name", sorted(DECLARATIONS))
@@ -205,11 +207,11 @@ def test_the_version_is_told() -> None:
 def test_help_imports_neither_numpy_nor_rich_nor_a_web_client(root: Path) -> None:
     script = """
 import sys
-from cupel_client.cli import cli
+from cupel_client.main import cli
 cli.main(["--help"], standalone_mode=False)
 print(sorted({"numpy", "rich", "httpx", "yaml", "cupel_measures"} & set(sys.modules)), file=sys.stderr)
 """
-    folders = [str(root / name) for name in ("libs/client", "libs/measures")]
+    folders = [str(root / name) for name in ("libs/client", "libs/measures", "libs/audits")]
     script = f"import sys; sys.path[:0] = {folders}" + script
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
@@ -219,10 +221,10 @@ print(sorted({"numpy", "rich", "httpx", "yaml", "cupel_measures"} & set(sys.modu
 def test_scipy_is_imported_by_what_needs_it_alone(root: Path, tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "q.txt").write_text("1 0 a 1\n")
     (tmp_path / "r.txt").write_text("1 Q0 a 1 1 r\n")
-    folders = [str(root / name) for name in ("libs/client", "libs/measures")]
+    folders = [str(root / name) for name in ("libs/client", "libs/measures", "libs/audits")]
     script = f"""
 import sys; sys.path[:0] = {folders}
-from cupel_client.cli import cli
+from cupel_client.main import cli
 cli.main({arguments}, standalone_mode=False)
 print("scipy" in sys.modules, file=sys.stderr)
 """

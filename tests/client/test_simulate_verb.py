@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import cli
-from cupel_measures.simulating import NAMES, Settings, simulate
+from cupel_client.main import cli
+from cupel_measures.simulation import NAMES, SimulationSettings, simulate
 
 
 def cupel(*arguments: str) -> Result:
@@ -19,7 +19,7 @@ SMALL = ("--runs", "20", "--topicality", "0.3", "--mu", "40", "--mu", "30", "--s
 
 
 def test_formats_for_programs_agree_with_the_library() -> None:
-    expected = simulate(Settings(topicality=(0.3,), mu=(40.0, 30.0), runs=20), 7)
+    expected = simulate(SimulationSettings(topicality=(0.3,), mu=(40.0, 30.0), runs=20), 7)
     data = json.loads(cupel(*SMALL, "--format", "json").stdout)
     lines = [json.loads(line) for line in cupel(*SMALL, "--format", "jsonl").stdout.splitlines()]
     rows = list(csv.DictReader(io.StringIO(cupel(*SMALL, "--format", "csv").stdout)))

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_client.cli import cli
-from cupel_measures.findings import KINDS
-from cupel_measures.reading.runs import digest, read_run
+from cupel_client.main import cli
+from cupel_measures.model.findings import KINDS
+from cupel_measures.reading.run_files import digest, read_run
 
 QRELS = "1 0 a 2\n1 0 b 1\n2 0 a 1\n"
 GOOD = "1 Q0 a 1 9 good\n1 Q0 b 2 8 good\n2 Q0 a 1 1 good\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stack import QUICK, Stack
+from support.service.compose_stack import QUICK, Stack
 
 
 @pytest.fixture(scope="package")

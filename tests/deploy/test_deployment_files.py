@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
-from components import require
-from cupel_backend.metrics import METRICS
-from cupel_backend.settings import QUEUES, Settings
+from cupel_backend.infrastructure.metrics import METRICS
+from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_gateway import __version__
+from support.service.components import require
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -11,12 +11,12 @@ from uuid import uuid4
 import httpx
 import pytest
 
-import faults
-from cupel_client.sdk import Client
-from faults import Traffic, impatient
-from processes import until
-from soundness import assert_sound
-from stack import Container, Stack
+from cupel_client.api.client import Client
+from support.service import faults
+from support.service.compose_stack import Container, Stack
+from support.service.faults import Traffic, impatient
+from support.service.invariants import assert_sound
+from support.service.service_processes import until
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,14 @@ from uuid import uuid4
 import pytest
 import yaml
 
-import components
-from cupel_backend.metrics import METRICS
-from cupel_client.sdk import Client, ServiceError
-from cupel_standalone.supervising import dying_with_us
-from faults import PLAN, Traffic, asleep
-from processes import until
-from real_runs import Load, example
-from stack import ROOT, Stack, ours, port_of
+from cupel_backend.infrastructure.metrics import METRICS
+from cupel_client.api.client import Client, ServiceError
+from cupel_standalone.supervisor import dying_with_us
+from support.data.real_runs import Load, example
+from support.service import components
+from support.service.compose_stack import ROOT, Stack, ours, port_of
+from support.service.faults import PLAN, Traffic, asleep
+from support.service.service_processes import until
 
 FILES = ROOT / "deploy" / "prometheus"
 

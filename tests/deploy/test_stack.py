@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cupel_client.sdk import Client
-from real_runs import Load, clef_or_example
-from soundness import HandedIn, assert_no_loose_ends, assert_sound
-from stack import Container, Stack, environment_of
+from cupel_client.api.client import Client
+from support.data.real_runs import Load, clef_or_example
+from support.service.compose_stack import Container, Stack, environment_of
+from support.service.invariants import HandedIn, assert_no_loose_ends, assert_sound
 
 
 @pytest.fixture(scope="module")

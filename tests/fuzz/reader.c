@@ -26,7 +26,7 @@ static void *grown(void *old, size_t size) { return pieces_left == 0 ? NULL : (p
 #define calloc(count, size) rarely(calloc(count, size))
 #define realloc(old, size) grown(old, size)
 
-#include "../../libs/measures/cupel_measures/reading/_reader.h"
+#include "../../libs/measures/cupel_measures/native/_reader.h"
 
 #undef malloc
 #undef calloc

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway_service import Service, running
-from sizes import Places, SizeName, place
+from support.service.gateway_service import Service, running
+from support.service.service_sizes import Places, SizeName, place
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway_service import run_file
+from support.service.gateway_service import run_file
 
 
 def board(service, track: str, **asked: Any) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from cupel_backend import audits, jobs
-from cupel_measures.audits import KINDS
-from gateway_service import run_file
+from cupel_audits import KINDS
+from cupel_backend import jobs
+from cupel_backend.audits import audit_requests
+from support.service.gateway_service import run_file
 
 RUNS = {name: run_file(("t1", one), ("t2", other), tag=name) for name, one, other in (
     ("first", "abc", "bac"), ("second", "bca", "abc"), ("third", "cab", "cba")
@@ -109,7 +110,7 @@ def test_a_cancelled_audit_stays_cancelled(service, judged: str) -> None:
 
 def test_a_part_that_was_given_up_is_named_and_done_again(service, judged: str) -> None:
     asked = ask(service, judged)
-    claim = jobs.claim(service.system, audits.QUEUE)
+    claim = jobs.claim(service.system, audit_requests.QUEUE)
     assert claim is not None
     for attempt in range(service.system.settings.attempts):
         again = claim if attempt == 0 else _claimed_again(service)
@@ -126,13 +127,13 @@ def _claimed_again(service) -> jobs.Claim:
     """The job that was given back, whose pause is over."""
     from sqlalchemy import update
 
-    from cupel_backend.database import writing
-    from cupel_backend.tables import jobs as rows
+    from cupel_backend.infrastructure.database import writing
+    from cupel_backend.infrastructure.tables import jobs as rows
 
     with writing(service.system.engine) as connection:
         open_ = update(rows).where(rows.c.error.is_not(None), rows.c.dead_at.is_(None))
         connection.execute(open_.values(ready_at=rows.c.created_at))
-    claim = jobs.claim(service.system, audits.QUEUE)
+    claim = jobs.claim(service.system, audit_requests.QUEUE)
     assert claim is not None
     return claim
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from cupel_backend.database import writing
-from gateway_service import run_file, serving
+from cupel_backend.infrastructure.database import writing
+from support.service.gateway_service import run_file, serving
 
 WAITING = 45  # more than the gateway has threads for
 

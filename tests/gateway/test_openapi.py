@@ -7,8 +7,8 @@ import pytest
 from openapi_spec_validator import validate
 from openapi_spec_validator.validation import OpenAPIV31SpecValidator
 
-from cupel_backend.errors import CODES
-from cupel_gateway.watching import OneLine
+from cupel_backend.infrastructure.errors import CODES
+from cupel_gateway.request_middleware import OneLine
 
 UNUSED_OVER_HTTP = {
     "path-unknown",  # of no operation: the address is unknown

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import update
 
-from cupel_backend.database import writing
-from cupel_backend.tables import tracks
-from gateway_service import run_file
-from sizes import SizeName, place
+from cupel_backend.infrastructure.database import writing
+from cupel_backend.infrastructure.tables import tracks
+from support.service.gateway_service import run_file
+from support.service.service_sizes import SizeName, place
 
 JSON = {"Content-Type": "application/json"}
 
@@ -101,7 +101,7 @@ def test_an_unexpected_error_is_a_problem_with_an_id_and_no_traceback(special, c
 @pytest.fixture(scope="module")
 def small(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A service with narrow limits."""
-    from gateway_service import running
+    from support.service.gateway_service import running
 
     data = tmp_path_factory.mktemp("small")
     limits = {"upload_megabytes": 1, "expanded_megabytes": 2, "open_submissions": 2}
@@ -185,9 +185,9 @@ def test_a_client_that_goes_away_leaves_nothing_behind(small) -> None:
 def test_a_service_without_tables_says_that_it_is_not_ready(tmp_path, new_place) -> None:
     import httpx
 
-    from cupel_backend.settings import Settings
-    from cupel_backend.system import open_system
-    from gateway_service import serving
+    from cupel_backend.infrastructure.settings import Settings
+    from cupel_backend.infrastructure.system import open_system
+    from support.service.gateway_service import serving
 
     with serving(open_system(Settings(data=tmp_path / "data", **new_place()))) as (_, url):
         assert httpx.get(f"{url}/healthz").text == "ok\n"

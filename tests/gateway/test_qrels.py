@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway_service import COLLECTION, CORRECTED, CREDIBILITY, RELEVANCE, run_file
+from support.service.gateway_service import COLLECTION, CORRECTED, CREDIBILITY, RELEVANCE, run_file
 
 
 def test_judgments_become_a_draft_and_then_the_board(service) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from cupel_backend import access
-from gateway_service import Service, run_file
+from support.service.gateway_service import Service, run_file
 
 MANY = 30
 

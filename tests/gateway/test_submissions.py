@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zstandard
 
-from gateway_service import run_file
+from support.service.gateway_service import run_file
 
 MALFORMED = b"""t1 Q0 a 1 3.0 run
 t1 Q0 b 2
@@ -227,13 +227,14 @@ def test_a_wrong_measure_is_explained(service, track: str, measure: str) -> None
 
 
 def test_a_failed_evaluation_is_seen_and_can_be_revived(service, track: str) -> None:
-    from cupel_backend import jobs, planning
+    from cupel_backend import jobs
+    from cupel_backend.scores import rescoring
 
     def broken(system: object, claim: object) -> None:
         raise RuntimeError("out of order")
 
     submission = service.submitted(track)
-    jobs.work(service.system, planning.QUEUE, {"evaluate": broken})
+    jobs.work(service.system, rescoring.QUEUE, {"evaluate": broken})
     here = submission["links"]["self"]
     assert service.get("participant", here)["state"] == "dead"
     (dead,) = [

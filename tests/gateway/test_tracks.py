@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gateway_service import ASPECTS, CORRECTED, PLAN, run_file
+from support.service.gateway_service import ASPECTS, CORRECTED, PLAN, run_file
 
 
 def test_a_track_is_made_and_read_back(service) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from cupel_measures.simulating import NAMES, Cell, Settings, expectations, simulate
+from cupel_measures.simulation import NAMES, Cell, SimulationSettings, expectations, simulate
 
 UNDERSTOOD = {50.0: 0.401294, 40.0: 0.5, 30.0: 0.598706}
 PRINTED_RBP = {0.3: 0.26, 0.4: 0.36, 0.5: 0.44, 0.6: 0.54, 0.7: 0.63}
@@ -26,12 +26,12 @@ def means(cells: list[Cell]) -> dict[tuple[float, float, str], float]:
 def test_expectations_are_the_closed_forms(topicality: float, mu: float) -> None:
     c = 1 - 0.8**10
     expected = (topicality * c, topicality * UNDERSTOOD[mu] * c, UNDERSTOOD[mu] * c)
-    assert expectations(Settings(), topicality, mu) == pytest.approx(expected, abs=1e-6)
+    assert expectations(SimulationSettings(), topicality, mu) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_a_thousand_runs_come_within_two_hundredths_of_the_expected_means(seed: int) -> None:
-    cells = simulate(Settings(), seed)
+    cells = simulate(SimulationSettings(), seed)
     assert len(cells) == 5 * 3 * len(NAMES)
     for one in cells:
         if one.expected is not None:
@@ -41,7 +41,7 @@ def test_a_thousand_runs_come_within_two_hundredths_of_the_expected_means(seed: 
 
 def test_rbp_and_h_are_near_the_printed_table() -> None:
     """Spec 10.6: all 15 cells of RBP fit, and H comes near; printed uRBP and RBP_u drift (5.1)."""
-    found = means(simulate(Settings(), 5))
+    found = means(simulate(SimulationSettings(), 5))
     for topicality, printed in PRINTED_RBP.items():
         for mu, h in zip((50.0, 40.0, 30.0), PRINTED_H[topicality], strict=True):
             assert abs(found[topicality, mu, "RBP"] - printed) < 0.025
@@ -49,19 +49,19 @@ def test_rbp_and_h_are_near_the_printed_table() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
-    settings = Settings(runs=50)
+    settings = SimulationSettings(runs=50)
     assert simulate(settings, 7) == simulate(settings, 7)
     assert means(simulate(settings, 7)) != means(simulate(settings, 8))
 
 
 def test_each_kind_of_system_is_drawn_by_itself() -> None:
-    whole = simulate(Settings(runs=50), 7)
-    first = simulate(Settings(runs=50, topicality=(0.3,), mu=(50.0,)), 7)
+    whole = simulate(SimulationSettings(runs=50), 7)
+    first = simulate(SimulationSettings(runs=50, topicality=(0.3,), mu=(50.0,)), 7)
     assert whole[: len(NAMES)] == first
 
 
 def test_certain_systems_have_certain_scores() -> None:
-    settings = Settings(topicality=(0.0, 1.0), mu=(0.0,), sigma=1e-9, runs=5)
+    settings = SimulationSettings(topicality=(0.0, 1.0), mu=(0.0,), sigma=1e-9, runs=5)
     reach = 1 - 0.8**10
     never, always = simulate(settings, 0)[:4], simulate(settings, 0)[4:]
     assert [one.mean for one in never] == pytest.approx([0, 0, reach, 0])
@@ -72,17 +72,17 @@ def test_certain_systems_have_certain_scores() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(forcing="resample", runs=3000),
-        Settings(forcing="resample", threshold=20, sigma=15, runs=3000),
-        Settings(threshold=0, runs=3000),
-        Settings(threshold=0, strict=True),
-        Settings(threshold=100),
-        Settings(threshold=100, strict=True, runs=3000),
-        Settings(rho=0.5, depth=3, runs=3000),
+        SimulationSettings(forcing="resample", runs=3000),
+        SimulationSettings(forcing="resample", threshold=20, sigma=15, runs=3000),
+        SimulationSettings(threshold=0, runs=3000),
+        SimulationSettings(threshold=0, strict=True),
+        SimulationSettings(threshold=100),
+        SimulationSettings(threshold=100, strict=True, runs=3000),
+        SimulationSettings(rho=0.5, depth=3, runs=3000),
     ],
     ids=str,
 )
-def test_expectations_hold_for_every_option(settings: Settings) -> None:
+def test_expectations_hold_for_every_option(settings: SimulationSettings) -> None:
     for one in simulate(settings, 11):
         if one.expected is not None:
             spread = max(one.deviation, 0.02) / math.sqrt(settings.runs)
@@ -104,4 +104,4 @@ def test_expectations_hold_for_every_option(settings: Settings) -> None:
 )
 def test_settings_that_can_not_be_are_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Settings(**given)  # type: ignore[arg-type]
+        SimulationSettings(**given)  # type: ignore[arg-type]

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from browser import DESKTOP, PHONE, Browser, browsing
-from cupel_measures.audits.reporting import Report
+from cupel_audits.report import AuditReport
 from cupel_reports import page, policy
-from pages import HOSTILE, RUNS, forms, large, result, table
+from support.data.sample_pages import HOSTILE, RUNS, forms, large, result, table
+from support.service.chromium import DESKTOP, PHONE, Browser, browsing
 
 LONG = "CAM(of=nDCG@10,aspects=[relevance,readability,credibility])"
 PAGES: dict[str, Callable[[], str]] = {
     "hostile": partial(lambda: page(result(forms(), HOSTILE))),
     "plain": partial(lambda: page(result(forms(RUNS)))),
-    "names": partial(lambda: page(result(Report((), {}, (table("t", "measure tau", [(LONG, 0.5)]),))))),
+    "names": partial(lambda: page(result(AuditReport((), {}, (table("t", "measure tau", [(LONG, 0.5)]),))))),
     "many": partial(lambda: page(result(large(60, 3), [f"run-{i}" for i in range(60)]))),
 }
 

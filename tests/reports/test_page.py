@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from cupel_measures.audits.reporting import Report, Table
+from cupel_audits.report import AuditReport, ReportTable
 from cupel_reports import page, policy
-from pages import HOSTILE, RUNS, forms, large, plot, result, table
+from support.data.sample_pages import HOSTILE, RUNS, forms, large, plot, result, table
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -171,8 +171,8 @@ def test_a_kind_that_is_no_longer_known_keeps_its_page() -> None:
     assert reader.texts["h1"] == ["forgotten"]
 
 
-def of(*tables: Table) -> Reader:
-    return Reader(page(result(Report((), {}, tables))))
+def of(*tables: ReportTable) -> Reader:
+    return Reader(page(result(AuditReport((), {}, tables))))
 
 
 def cells(reader: Reader) -> list[str]:
@@ -224,7 +224,7 @@ def test_names_survive_the_way_to_a_file(hostile: str) -> None:
     assert HOSTILE[4] in text
 
 
-def drawn_rows(report: Report) -> list[list[dict[str, Any]]]:
+def drawn_rows(report: AuditReport) -> list[list[dict[str, Any]]]:
     text = page(result(report))
     specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', text, re.S)
     return [json.loads(spec)["datasets"]["rows"] for spec in specs]
@@ -234,7 +234,7 @@ def test_of_many_series_those_that_move_furthest_have_a_colour() -> None:
     ranks = [(f"run {i}", stage, i + 1) for i in range(30) for stage in "ab"]
     ranks[-1] = ("run 29", "b", 1)
     ranks[1] = ("run 0", "b", 30)
-    (rows,) = drawn_rows(Report((), {}, (table("t", "run stage rank", ranks),), (
+    (rows,) = drawn_rows(AuditReport((), {}, (table("t", "run stage rank", ranks),), (
         plot("changes", "t", "stage", "rank", series="run"),
     )))  # fmt: skip
     coloured = {row["s"]: row["k"] for row in rows if row["k"] >= 0}
@@ -245,7 +245,7 @@ def test_of_many_series_those_that_move_furthest_have_a_colour() -> None:
 
 def test_names_at_the_end_of_lines_keep_apart() -> None:
     ranks = [(f"run {i}", stage, rank) for i in range(12) for stage, rank in (("a", i + 1), ("b", 12))]
-    (rows,) = drawn_rows(Report((), {}, (table("t", "run stage rank", ranks),), (
+    (rows,) = drawn_rows(AuditReport((), {}, (table("t", "run stage rank", ranks),), (
         plot("changes", "t", "stage", "rank", series="run"),
     )))  # fmt: skip
     ends = sorted(row["end"] for row in rows if "end" in row)
@@ -257,7 +257,7 @@ def test_names_at_the_end_of_lines_keep_apart() -> None:
 
 def test_a_plot_of_many_panels_says_how_many_it_leaves_out() -> None:
     points = [(step, 0.5, f"topic {i}") for i in range(30) for step in (1, 2)]
-    text = page(result(Report((), {}, (table("t", "step tau topic", points),), (
+    text = page(result(AuditReport((), {}, (table("t", "step tau topic", points),), (
         plot("curve", "t", "step", "tau", facet="topic"),
     ))))  # fmt: skip
     assert "24 of 30 are drawn; the table has all." in text
@@ -288,7 +288,7 @@ def test_the_policy_names_every_script_and_style_of_the_page_and_nothing_else(ho
     assert "script-src 'none'" in policy(page(result(None)))
 
 
-def static(report: Report) -> str:
+def static(report: AuditReport) -> str:
     """The first picture of a report's page."""
     (first, *_) = re.findall(r"<svg .*?</svg>", page(result(report)), re.S)
     return str(first)
@@ -296,19 +296,19 @@ def static(report: Report) -> str:
 
 def test_a_reference_is_one_line_however_many_points_there_are() -> None:
     points = table("t", "step tau", [(step, 0.5) for step in range(20)])
-    picture = static(Report((), {}, (points,), (plot("curve", "t", "step", "tau", reference=0.9),)))
+    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "step", "tau", reference=0.9),)))
     assert picture.count('stroke-dasharray="4,4"') == 1
 
 
 def test_a_line_has_a_gap_where_it_is_undefined() -> None:
     points = table("t", "step tau", [(1, 0.1), (2, 0.2), (3, None), (4, 0.4), (5, 0.5)])
-    picture = static(Report((), {}, (points,), (plot("curve", "t", "step", "tau"),)))
+    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "step", "tau"),)))
     (line,) = re.findall(r'd="(M[^"]*L[^"Z]*M[^"]*L[^"Z]*)"', picture)
     assert line.count("M") == 2
 
 
 def test_numbers_that_are_not_alike_have_digits_of_their_own() -> None:
-    reader = Reader(page(result(Report((), {"unjudged@10": 0.21884, "missing": 1498, "tau": None}, ()))))
+    reader = Reader(page(result(AuditReport((), {"unjudged@10": 0.21884, "missing": 1498, "tau": None}, ()))))
     assert cells(reader) == ["unjudged@10", "0.2188", "missing", "1498", "tau", "–"]
 
 
@@ -319,17 +319,17 @@ def test_a_stored_report_of_lists_is_as_good_as_one_of_tuples() -> None:
 
 def test_the_steps_of_a_curve_stand_below_it_as_they_are() -> None:
     points = table("t", "level tau", [(level, 0.5) for level in (90, 30, 5, 0.001)])
-    picture = static(Report((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
+    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
     told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
     assert {"90", "30", "5"} <= set(told)
     points = table("t", "level tau", [(level, 0.5) for level in (0.001, 0.2)])
-    picture = static(Report((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
+    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
     assert {"0.001", "0.2"} <= set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
 
 
 def test_points_stand_from_the_least_to_the_greatest_however_the_table_goes() -> None:
     places = table("t", "one two", [(0.9, 0.1), (0.5, 0.5), (0.1, 0.9)])
-    picture = static(Report((), {}, (places,), (plot("points", "t", "one", "two"),)))
+    picture = static(AuditReport((), {}, (places,), (plot("points", "t", "one", "two"),)))
     told = re.findall(r"<text [^>]*translate\(([\d.]+),[^>]*>([^<]*)</text>", picture)
     below = told[: [text for _, text in told].index("the one")]
     assert len(below) > 4
@@ -340,32 +340,32 @@ def test_only_names_that_have_room_stand_beside_points() -> None:
     rows = [("far", 0.0, 0.9, False), ("front", 0.5, 0.5, True), ("near", 0.5, 0.501, False)]
     places = table("t", "run one two best", rows)
     shown = plot("points", "t", "one", "two", series="best", label="run")
-    told = re.findall(r"<text[^>]*>([^<]*)</text>", static(Report((), {}, (places,), (shown,))))
+    told = re.findall(r"<text[^>]*>([^<]*)</text>", static(AuditReport((), {}, (places,), (shown,))))
     assert {"far", "front"} <= set(told)
     assert "near" not in told
 
 
 def test_a_series_of_yes_and_no_is_called_by_its_column() -> None:
     places = table("t", "run one two best", [("a", 0.0, 0.9, False), ("b", 0.5, 0.5, True)])
-    report = Report((), {}, (places,), (plot("points", "t", "one", "two", series="best", label="run"),))
+    report = AuditReport((), {}, (places,), (plot("points", "t", "one", "two", series="best", label="run"),))
     assert {"the best", "not the best"} <= set(Reader(page(result(report))).texts["bdi"])
 
 
 def test_a_matrix_without_its_diagonal_has_the_same_order_both_ways() -> None:
     pairs = table("t", "one two tau", [("a", "b", 0.1), ("b", "a", 0.1), ("a", "c", 0.2), ("c", "a", 0.2)])
-    picture = static(Report((), {}, (pairs,), (plot("heatmap", "t", "one", "two", value="tau"),)))
+    picture = static(AuditReport((), {}, (pairs,), (plot("heatmap", "t", "one", "two", value="tau"),)))
     told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
     assert [one for one in told if one in "abc"] == ["a", "b", "c", "a", "b", "c"]
 
 
 def test_the_numbers_below_a_curve_of_many_steps_keep_apart() -> None:
     points = table("t", "share tau", [(step / 34, 0.5) for step in range(2, 20)])
-    picture = static(Report((), {}, (points,), (plot("curve", "t", "share", "tau"),)))
+    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "share", "tau"),)))
     told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
     assert 4 <= told.index("the share") <= 12
 
 
 def test_where_a_result_comes_from_is_folded_away() -> None:
-    reader = Reader(page(result(Report((), {}, ())) | {"provenance": {"command": "cupel audit"}}))
+    reader = Reader(page(result(AuditReport((), {}, ())) | {"provenance": {"command": "cupel audit"}}))
     assert reader.texts["summary"][-1] == "Where it comes from"
     assert "cupel audit" in reader.texts["details"][-1]

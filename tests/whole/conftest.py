@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from processes import Serve, services
-from sizes import Places
+from support.service.service_processes import Serve, services
+from support.service.service_sizes import Places
 
 
 @pytest.fixture

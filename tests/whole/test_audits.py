@@ -6,15 +6,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cupel_client.audit_replies import Audit
-from cupel_client.sdk import Client
-from cupel_measures.audits import read, reporting, running
-from cupel_measures.audits.gathering import Judgments, gather, see
-from cupel_measures.grammar import parse
-from cupel_measures.reading.runs import read_run
-from processes import Serve, Service, until
-from real_runs import DEPTH, Load, example
-from soundness import assert_audits_fit
+from cupel_audits import execution, read
+from cupel_audits import report as reporting
+from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_client.api.audit_replies import Audit
+from cupel_client.api.client import Client
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.reading.run_files import read_run
+from support.data.real_runs import DEPTH, Load, example
+from support.service.invariants import assert_audits_fit
+from support.service.service_processes import Serve, Service, until
 
 HURRIED = {
     "lease_seconds": 2,
@@ -85,10 +86,10 @@ def offline(load: Load, audit: Audit) -> str:
     ]
     teams = [one.team for one in audit.runs]
     measures = [parse(text) for text in MEASURES]
-    subject = gather(Judgments("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
+    subject = gather(GatheredJudgments("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
     kind = read(audit.kind, SETTINGS)
-    found = dict(running.work(kind, subject, audit.seed, range(PARTS)))
-    report = running.result(kind, subject.about, audit.seed, PARTS, found).report
+    found = dict(execution.work(kind, subject, audit.seed, range(PARTS)))
+    report = execution.result(kind, subject.about, audit.seed, PARTS, found).report
     assert report is not None
     return reporting.digest(report.as_data())
 

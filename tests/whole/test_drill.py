@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cupel_client.sdk import Client
-from processes import Serve, Service, until
-from real_runs import Load, clef_or_example
-from soundness import assert_all_scored, assert_scored_as_offline
+from cupel_client.api.client import Client
+from support.data.real_runs import Load, clef_or_example
+from support.service.invariants import assert_all_scored, assert_scored_as_offline
+from support.service.service_processes import Serve, Service, until
 
 HURRIED = {
     "lease_seconds": 2,

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cupel_measures.evaluating import evaluate
-from cupel_measures.findings import Refused
-from cupel_measures.grammar import parse
-from cupel_measures.reading.collections import Collection, read_collection
-from cupel_measures.reading.runs import join_run, read_run
-from cupel_standalone import inventing
-from cupel_standalone.cli import EXAMPLE
-from processes import CUPEL
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.model.findings import Refused
+from cupel_measures.reading.collection_files import Collection, read_collection
+from cupel_measures.reading.run_files import join_run, read_run
+from cupel_measures.scoring.evaluator import evaluate
+from cupel_standalone import example_generator
+from cupel_standalone.serve_commands import EXAMPLE
+from support.service.service_processes import CUPEL
 
 RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
 
@@ -41,7 +41,7 @@ def order(collection: Collection, measure: str) -> list[str]:
 
 
 def test_the_script_makes_exactly_the_files_that_are_shipped(tmp_path: Path) -> None:
-    inventing.write(tmp_path)
+    example_generator.write(tmp_path)
     assert contents(tmp_path) == contents(EXAMPLE)
 
 

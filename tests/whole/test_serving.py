@@ -11,9 +11,9 @@ import httpx
 import psutil
 import pytest
 
-from cupel_client.sdk import Client, ServiceError
-from processes import CUPEL, Serve, Service, command, services, until
-from sizes import SizeName, place
+from cupel_client.api.client import Client, ServiceError
+from support.service.service_processes import CUPEL, Serve, Service, command, services, until
+from support.service.service_sizes import SizeName, place
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cupel_client.replies import Board
-from cupel_client.sdk import Client
-from cupel_measures.evaluating import aggregate
-from processes import services
-from real_runs import Load, touche
-from sizes import SizeName, place
+from cupel_client.api.client import Client
+from cupel_client.api.replies import Board
+from cupel_measures.scoring.evaluator import aggregate
+from support.data.real_runs import Load, touche
+from support.service.service_processes import services
+from support.service.service_sizes import SizeName, place
 
 MEASURES = ("TOMA(of=nDCG@5)", "CAM(of=nDCG@5)", "nDCG@5", "nDCG(aspect=quality)@5")
 

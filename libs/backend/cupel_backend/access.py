@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlalchemy import Row, select, update
 
-from cupel_backend.database import Page, page, reading, writing
-from cupel_backend.errors import Forbidden, Invalid, NotFound, Unauthenticated, Unavailable, declare
-from cupel_backend.tables import tokens
+from cupel_backend.infrastructure.database import ListPage, page, reading, writing
+from cupel_backend.infrastructure.errors import (
+    Forbidden,
+    Invalid,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    declare,
+)
+from cupel_backend.infrastructure.tables import tokens
 
 if TYPE_CHECKING:
-    from cupel_backend.system import System
+    from cupel_backend.infrastructure.system import System
 
 Scope = Literal["participant", "organiser", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)  # each may do all that the ones before it may
@@ -160,7 +167,7 @@ def issue(
 
 def list_(
     system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
-) -> Page[Token]:
+) -> ListPage[Token]:
     """Tokens: all to an admin, their own team's to others."""
     with reading(system.engine) as connection:
         return page(connection, _seen_by(principal), tokens.c.prefix, _token, limit=limit, cursor=cursor)

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, literal, or_, select, update
 
 from cupel_backend.access import Principal
-from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable, declare
-from cupel_backend.settings import QUEUES
-from cupel_backend.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
+from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable, declare
+from cupel_backend.infrastructure.settings import QUEUES
+from cupel_backend.infrastructure.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
 
 if TYPE_CHECKING:
-    from cupel_backend.system import System
+    from cupel_backend.infrastructure.system import System
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Swept:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JobRequest:
     """Work to be queued, once: `key` names it. tenant: whose turn it takes. The ids say what it concerns."""
 
     key: str
@@ -116,7 +116,7 @@ class Wanted:
     qrels_id: int | None = None
 
 
-def enqueue(connection: Connection, wanted: Iterable[Wanted], *, now: datetime) -> int:
+def enqueue(connection: Connection, wanted: Iterable[JobRequest], *, now: datetime) -> int:
     """Add jobs in the caller's transaction, except those whose key ever was; returns how many are new."""
     begin = {"created_at": now, "ready_at": now, "token": 0, "attempts": 0}
     rows = [{"id": new_id("job"), **vars(one), "payload": dict(one.payload), **begin} for one in wanted]
@@ -125,7 +125,7 @@ def enqueue(connection: Connection, wanted: Iterable[Wanted], *, now: datetime) 
     )
 
 
-def enqueue_again(connection: Connection, wanted: Sequence[Wanted], *, now: datetime) -> int:
+def enqueue_again(connection: Connection, wanted: Sequence[JobRequest], *, now: datetime) -> int:
     """As `enqueue`, but a job of the key that has ended is queued anew; returns how many are new, or anew."""
     queued = enqueue(connection, wanted, now=now)
     begin = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
@@ -403,7 +403,7 @@ def list_(
     state: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> Page[Job]:
+) -> ListPage[Job]:
     """Jobs, newest first: all to an admin, of their own tracks to organisers; Forbidden to others."""
     if not principal.at_least("organiser"):
         raise JOB_LIST_FORBIDDEN("listing jobs needs the scope organiser")

@@ -18,25 +18,34 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
 
-from cupel_backend import jobs, keys, planning, runs, tracks
+from cupel_backend import idempotency_keys, jobs, submitted_runs, tracks
 from cupel_backend.access import Principal
-from cupel_backend.blobs import storage
-from cupel_backend.checker import packed, unpacked
-from cupel_backend.database import Page, insert_new, new_id, page, reading, writing
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, TooMany, declare
+from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
+from cupel_backend.infrastructure.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooLarge,
+    TooMany,
+    declare,
+)
+from cupel_backend.infrastructure.object_store import storage
+from cupel_backend.infrastructure.settings import MEGABYTE
+from cupel_backend.infrastructure.tables import JOB_STATES, qrels, submissions, touch
+from cupel_backend.infrastructure.tables import jobs as job_rows
+from cupel_backend.infrastructure.tables import runs as run_rows
+from cupel_backend.infrastructure.tables import tracks as track_rows
+from cupel_backend.infrastructure.upload_checker import packed, unpacked
 from cupel_backend.jobs import Job
-from cupel_backend.runs import Run
-from cupel_backend.settings import MEGABYTE
-from cupel_backend.standing import State, states
-from cupel_backend.tables import JOB_STATES, qrels, submissions, touch
-from cupel_backend.tables import jobs as job_rows
-from cupel_backend.tables import runs as run_rows
-from cupel_backend.tables import tracks as track_rows
-from cupel_measures.findings import Finding, Findings
-from cupel_measures.findings import declare as declare_finding
+from cupel_backend.scores import rescoring
+from cupel_backend.submission_states import State, states
+from cupel_backend.submitted_runs import SubmittedRun
+from cupel_measures.model.findings import Finding, Findings
+from cupel_measures.model.findings import declare as declare_finding
 
 if TYPE_CHECKING:
-    from cupel_backend.system import System
+    from cupel_backend.infrastructure.system import System
 
 SUBMISSION_UNKNOWN = declare("submission-unknown", NotFound, "there is no such submission", "check the id")
 SUBMISSION_FORBIDDEN = declare(
@@ -90,7 +99,7 @@ class Submission:
     id: str
     track: str
     team: str
-    run: Run
+    run: SubmittedRun
     name: str
     received_at: datetime
     completed_at: datetime
@@ -153,8 +162,8 @@ def begin(
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         if key is not None:
-            keys.require_valid(key)
-        if key is None or not keys.answered(connection, principal.team, key):
+            idempotency_keys.require_valid(key)
+        if key is None or not idempotency_keys.answered(connection, principal.team, key):
             _require_open(row, system.now())
             _require_room(system, connection, row, principal.team)
     return Upload(system, track, principal.team)
@@ -172,15 +181,15 @@ def receive(
     name = "".join(filter(str.isprintable, Path(name).name))[:200]
     asked = _Asked(upload, name, digest, key)
     if key is not None:
-        keys.require_valid(key)
+        idempotency_keys.require_valid(key)
         with reading(system.engine) as connection:
-            earlier = keys.earlier(connection, principal.team, key, asked.request)
+            earlier = idempotency_keys.earlier(connection, principal.team, key, asked.request)
         if earlier is not None:
             return get(system, principal, earlier)
     with storage():
         verdict, blobs = _checked(system, asked)
     id = _keep(system, principal, asked, verdict=verdict, blobs=blobs)
-    system.bell.ring(planning.QUEUE)
+    system.bell.ring(rescoring.QUEUE)
     return get(system, principal, id)
 
 
@@ -194,7 +203,7 @@ def get(system: "System", principal: Principal, id: str) -> Submission:
 
 def list_(
     system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
-) -> Page[Submission]:
+) -> ListPage[Submission]:
     """Submissions to a track, newest first: all to its organisers, their own to others."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
@@ -202,7 +211,7 @@ def list_(
         if not tracks.organises(principal, row):
             query = query.where(submissions.c.team == principal.team)
         found = page(connection, query, submissions.c.id, lambda one: one, limit=limit, cursor=cursor)
-        return Page(tuple(_views(connection, row, list(found.items))), found.next)
+        return ListPage(tuple(_views(connection, row, list(found.items))), found.next)
 
 
 def withdraw(system: "System", principal: Principal, id: str) -> Submission:
@@ -212,7 +221,7 @@ def withdraw(system: "System", principal: Principal, id: str) -> Submission:
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
         if connection.execute(active.values(withdrawn_at=system.now())).rowcount == 1:
             touch(connection, [row.track_id])
-    planning.settle(system, row.track_id)
+    rescoring.settle(system, row.track_id)
     return get(system, principal, id)
 
 
@@ -235,7 +244,7 @@ def _require_open(track: Row[Any], at: datetime) -> None:
 
 def _require_room(system: "System", connection: Connection, track: Row[Any], team: str) -> None:
     """A submission waits until something came of it: failures of the system are never charged."""
-    ended = and_(job_rows.c.kind == planning.EVALUATE, or_(JOB_STATES["done"], JOB_STATES["dead"]))
+    ended = and_(job_rows.c.kind == rescoring.EVALUATE, or_(JOB_STATES["done"], JOB_STATES["dead"]))
     waiting = select(func.count()).where(
         submissions.c.track_id == track.id,
         submissions.c.team == team,
@@ -292,7 +301,7 @@ def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
     """What the checker has to know: the file, the limits, and the track's newest judgments, if any."""
     with reading(system.engine) as connection:
         track = tracks.find(connection, asked.upload.track)
-        newest = planning.newest_published(track.id).scalar_subquery()
+        newest = rescoring.newest_published(track.id).scalar_subquery()
         judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
         blob = connection.execute(judged).scalar()
     if blob is not None:
@@ -334,7 +343,7 @@ def _keep(
     with writing(system.engine) as connection:
         track = tracks.find(connection, upload.track, lock=True)  # so publishing sees all or none of this
         if asked.key is not None:
-            earlier = keys.earlier(connection, team, asked.key, asked.request)
+            earlier = idempotency_keys.earlier(connection, team, asked.key, asked.request)
             if earlier is not None:
                 return earlier
         _require_open(track, upload.received_at)
@@ -353,17 +362,19 @@ def _keep(
             "profile_effects": verdict["profile_effects"],
         }
         connection.execute(submissions.insert().values(row))
-        planning.request(
+        rescoring.request(
             connection,
             now=now,
             track_id=track.id,
             tenant=team,
-            qrels_ids=planning.versions_to_score(connection, track),
+            qrels_ids=rescoring.versions_to_score(connection, track),
             submission_ids=[id],
             measures=track.measures,
         )
         if asked.key is not None:
-            keys.keep(connection, team, asked.key, request=asked.request, submission_id=id, now=now)
+            idempotency_keys.keep(
+                connection, team, asked.key, request=asked.request, submission_id=id, now=now
+            )
         touch(connection, [track.id])
     return id
 
@@ -421,12 +432,12 @@ def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapp
 
 def _views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
     """Submissions to the track, as people see them."""
-    of_jobs = jobs.of_submissions(connection, [row.id for row in rows], planning.EVALUATE)
+    of_jobs = jobs.of_submissions(connection, [row.id for row in rows], rescoring.EVALUATE)
     of_states = states(connection, track, rows)
     found_runs = connection.execute(
         select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))
     ).all()
-    by_id = {row.id: runs.view(row) for row in found_runs}
+    by_id = {row.id: submitted_runs.view(row) for row in found_runs}
     return [
         Submission(
             row.id,

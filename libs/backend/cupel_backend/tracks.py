@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from cupel_backend import planning
 from cupel_backend.access import CONTROL, NAME, Principal
-from cupel_backend.blobs import Blobs
-from cupel_backend.database import Page, insert_new, page, reading, writing
-from cupel_backend.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
-from cupel_backend.tables import qrels as qrels_rows
-from cupel_backend.tables import touch, tracks
-from cupel_measures import profiles
-from cupel_measures.evaluating import check, impossible
-from cupel_measures.findings import Finding, Refused
-from cupel_measures.grammar import Measure, parse, parse_many
-from cupel_measures.model import Aspect, Qrels
-from cupel_measures.reading.aspects import LABELS
-from cupel_measures.reading.collections import aspects_from, label_sets_from
-from cupel_measures.reading.qrels import unpack_qrels
-from cupel_measures.syntax import MeasureError
+from cupel_backend.infrastructure.database import ListPage, insert_new, page, reading, writing
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
+from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.tables import qrels as qrels_rows
+from cupel_backend.infrastructure.tables import touch, tracks
+from cupel_backend.scores import rescoring
+from cupel_measures.catalogue.parser import Measure, parse, parse_many
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Aspect, Qrels, profiles
+from cupel_measures.model.findings import Finding, Refused
+from cupel_measures.reading.collection_files import aspects_from, label_sets_from
+from cupel_measures.reading.declarations.aspect_declarations import LABELS
+from cupel_measures.reading.qrels_files import unpack_qrels
+from cupel_measures.scoring.evaluator import check, impossible
 
 if TYPE_CHECKING:
-    from cupel_backend.system import System
+    from cupel_backend.infrastructure.system import System
 
 TRACK_UNKNOWN = declare(
     "track-unknown", NotFound, "there is no such track", "list tracks with GET /v1/tracks"
@@ -136,11 +135,11 @@ def get(system: "System", principal: Principal, name: str) -> Track:
 
 def list_(
     system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
-) -> Page[Track]:
+) -> ListPage[Track]:
     """All tracks, newest first."""
     with reading(system.engine) as connection:
         rows = page(connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor)
-        return Page(_views(connection, rows.items), rows.next)
+        return ListPage(_views(connection, rows.items), rows.next)
 
 
 def change(
@@ -172,20 +171,20 @@ def change(
         added = _added(row, values)
         queued = 0
         if added:
-            versions = planning.versions_to_score(connection, row)
+            versions = rescoring.versions_to_score(connection, row)
             _require_judged(system, connection, versions, added)
-            queued = planning.request(
+            queued = rescoring.request(
                 connection,
                 now=now,
                 track_id=row.id,
                 tenant=f"track {row.name}",
                 qrels_ids=versions,
-                submission_ids=planning.eligible(connection, row.id),
+                submission_ids=rescoring.eligible(connection, row.id),
                 measures=added,
             )
         track = _view(connection, find(connection, name))
     if queued:
-        system.bell.ring(planning.QUEUE, times=queued)
+        system.bell.ring(rescoring.QUEUE, times=queued)
     return track
 
 
@@ -268,7 +267,7 @@ def _look_ahead(
     with reading(system.engine) as connection:
         row = owned(connection, principal, name, lock=False)
         added = _added(row, _changed(row, changes, now))
-        keys = _blobs(connection, planning.versions_to_score(connection, row)) if added else ()
+        keys = _blobs(connection, rescoring.versions_to_score(connection, row)) if added else ()
     for key in keys:
         not_to_be_had(system.blobs, key, tuple(added))
 
@@ -401,7 +400,7 @@ def _view(connection: Connection, row: Row[Any]) -> Track:
 
 
 def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Track, ...]:
-    newest = planning.newest_of(connection, [row.id for row in rows])
+    newest = rescoring.newest_of(connection, [row.id for row in rows])
     return tuple(
         Track(
             name=row.name,

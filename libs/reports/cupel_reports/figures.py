@@ -7,12 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from cupel_measures.audits.reporting import Plot, Report
-from cupel_reports.drawing import script as script
-from cupel_reports.drawing import svg
-from cupel_reports.forms import specification
-from cupel_reports.pictures import CHANNELS, Key, Picture, pictures
-from cupel_reports.words import rounded
+from cupel_audits.report import AuditReport, Plot
+from cupel_reports.chart_specifications import specification
+from cupel_reports.number_formats import rounded
+from cupel_reports.plot_panels import CHANNELS, Key, Picture, pictures
+from cupel_reports.vega_rendering import script as script
+from cupel_reports.vega_rendering import svg
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Figure:
         return "those that move furthest" if self.plot.form == "changes" else "the first"
 
 
-def figures(report: Report) -> list[Figure]:
+def figures(report: AuditReport) -> list[Figure]:
     """The plots of a report, drawn."""
     return [_figure(f"p{place}", one) for place, one in enumerate(pictures(report.plots, report.tables))]
 

@@ -8,10 +8,10 @@ import sys
 
 import uvicorn
 
-from cupel_backend.settings import WrongSetting, read_settings
-from cupel_backend.system import open_system
+from cupel_backend.infrastructure.settings import WrongSetting, read_settings
+from cupel_backend.infrastructure.system import open_system
 from cupel_gateway.app import create_app
-from cupel_gateway.watching import OneLine
+from cupel_gateway.request_middleware import OneLine
 
 GRACE_SECONDS = 25  # for uploads under way, within the 30 s that most supervisors allow
 

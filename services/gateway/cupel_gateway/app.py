@@ -9,24 +9,24 @@ import anyio
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from cupel_backend import maintenance
-from cupel_backend.system import System
-from cupel_gateway import problems
-from cupel_gateway.describing import described
+from cupel_backend import scheduler_steps
+from cupel_backend.infrastructure.system import System
+from cupel_gateway import problem_responses
+from cupel_gateway.openapi_description import described
+from cupel_gateway.request_middleware import Watched
 from cupel_gateway.routes import (
-    alerts,
-    audits,
-    jobs,
-    qrels,
-    runs,
-    schedules,
-    scores,
-    service,
-    submissions,
-    tokens,
-    tracks,
+    alert_routes,
+    audit_routes,
+    job_routes,
+    qrels_routes,
+    run_routes,
+    schedule_routes,
+    score_routes,
+    service_routes,
+    submission_routes,
+    token_routes,
+    track_routes,
 )
-from cupel_gateway.watching import Watched
 
 log = logging.getLogger("cupel.gateway")
 
@@ -52,11 +52,30 @@ def create_app(system: System) -> FastAPI:
     app.state.system = system
     app.state.stopping = lambda: False
     app.state.heartbeat_seconds = HEARTBEAT_SECONDS
-    nouns = (tokens, tracks, qrels, submissions, scores, runs, jobs)
-    of_audits = (audits.public, audits.of_track, audits.router, schedules.router, alerts.router)
-    for router in (service.public, *(noun.router for noun in nouns), *of_audits, service.health):
+    nouns = (
+        token_routes,
+        track_routes,
+        qrels_routes,
+        submission_routes,
+        score_routes,
+        run_routes,
+        job_routes,
+    )
+    of_audits = (
+        audit_routes.public,
+        audit_routes.of_track,
+        audit_routes.router,
+        schedule_routes.router,
+        alert_routes.router,
+    )
+    for router in (
+        service_routes.public,
+        *(noun.router for noun in nouns),
+        *of_audits,
+        service_routes.health,
+    ):
         app.include_router(router)
-    problems.install(app)
+    problem_responses.install(app)
     app.add_middleware(Watched, system=system)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
@@ -76,7 +95,7 @@ async def _tidy(system: System) -> None:
     """Tidy up now and then: a gateway that was killed in the midst of uploads left them here."""
     while True:
         try:
-            await anyio.to_thread.run_sync(maintenance.tidy, system)
+            await anyio.to_thread.run_sync(scheduler_steps.tidy, system)
         except Exception:
             log.exception("tidying failed")
         await anyio.sleep(TIDY_SECONDS)

@@ -20,15 +20,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from cupel_client.replies import Board, Diff, Submission, Track, Version
-from cupel_client.sdk import Client, ServiceError
-from cupel_measures.evaluating import aggregate, evaluate
-from cupel_measures.grammar import parse
-from cupel_measures.reading.collections import read_collection
-from cupel_measures.reading.runs import join_run
-from cupel_standalone.cli import EXAMPLE
-from cupel_standalone.serving import token_file as first_token
-from cupel_standalone.supervising import dying_with_us
+from cupel_client.api.client import Client, ServiceError
+from cupel_client.api.replies import Board, Diff, Submission, Track, Version
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.reading.collection_files import read_collection
+from cupel_measures.reading.run_files import join_run
+from cupel_measures.scoring.evaluator import aggregate, evaluate
+from cupel_standalone.embedded_service import token_file as first_token
+from cupel_standalone.serve_commands import EXAMPLE
+from cupel_standalone.supervisor import dying_with_us
 
 TRACK = "health"
 MEASURES = ("nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])")

@@ -10,12 +10,13 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cupel_backend import jobs, maintenance, metrics, pulse, queue
-from cupel_backend.errors import Unavailable
-from cupel_backend.settings import WrongSetting, read_settings
-from cupel_backend.system import System, open_system
-from cupel_backend.working import HANDLERS
-from cupel_worker.reserving import Reserve
+from cupel_backend import jobs, scheduler_steps
+from cupel_backend.infrastructure import liveness_file, metrics, wake_ups
+from cupel_backend.infrastructure.errors import Unavailable
+from cupel_backend.infrastructure.settings import WrongSetting, read_settings
+from cupel_backend.infrastructure.system import System, open_system
+from cupel_backend.job_handlers import HANDLERS
+from cupel_worker.reserved_process import Reserve
 
 log = logging.getLogger("cupel_worker")
 
@@ -30,14 +31,14 @@ def worker() -> int:
     """Work on jobs in a pool of processes until SIGTERM, which lets running jobs end first."""
     settings = read_settings()
     settings.prepare()
-    pulse.beat(settings.pulse("worker"))
+    liveness_file.beat(settings.pulse("worker"))
     endpoint = None
     if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
         endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
     try:
         with TemporaryDirectory(prefix="cupel-worker-") as folder:
             answer = partial(_answer, Reserve(Path(folder), settings.workers))
-            return queue.work(settings, begin=_begin, answer=answer)
+            return wake_ups.work(settings, begin=_begin, answer=answer)
     finally:
         if endpoint is not None:
             endpoint.terminate()
@@ -52,8 +53,8 @@ def _answer(reserve: Reserve, name: str) -> bool:
     """Work on the queue `name`, and whatever it is, on what is urgent and waits when that is done."""
     own = system()
     heard = own.settings.pulse("worker")
-    pulse.beat(heard)
-    alive = partial(pulse.beat, heard)
+    liveness_file.beat(heard)
+    alive = partial(liveness_file.beat, heard)
     more = False
     try:
         if name != jobs.URGENT:
@@ -76,8 +77,8 @@ def scheduler() -> int:
     _serve_metrics("scheduler")
     while not stop.is_set():
         try:
-            maintenance.tick(own)
-            pulse.beat(own.settings.pulse("scheduler"))
+            scheduler_steps.tick(own)
+            liveness_file.beat(own.settings.pulse("scheduler"))
         except Unavailable as problem:  # the database may be away for a while; the next tick is soon
             log.warning("the sweep failed: %s", problem)
         except Exception:
@@ -103,7 +104,7 @@ def _serve_metrics(role: str) -> None:
     beats, longest = settings.pulse(role), settings.pulse_seconds
     if settings.metrics_port:
         metrics.serve(
-            settings.metrics, settings.metrics_port, system, lambda: pulse.complaint(beats, longest)
+            settings.metrics, settings.metrics_port, system, lambda: liveness_file.complaint(beats, longest)
         )
 
 

@@ -17,12 +17,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cupel_backend import access, jobs
-from cupel_backend.settings import QUEUES, Settings
-from cupel_backend.system import System, open_system
-from cupel_backend.working import HANDLERS
-from cupel_client.cli import cli
-from cupel_client.sdk import Client
-from sizes import SizeName, place
+from cupel_backend.infrastructure.settings import QUEUES, Settings
+from cupel_backend.infrastructure.system import System, open_system
+from cupel_backend.job_handlers import HANDLERS
+from cupel_client.api.client import Client
+from cupel_client.main import cli
+from support.service.service_sizes import SizeName, place
 
 RELEVANCE = "".join(f"t{t} 0 d{d} {(d * t) % 3}\n" for t in range(1, 6) for d in range(20))
 QUALITY = "".join(f"t{t} 0 d{d} {'good' if (d + t) % 2 else 'bad'}\n" for t in range(1, 6) for d in range(20))

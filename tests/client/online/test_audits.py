@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cupel_measures.audits import KINDS
+from cupel_audits import KINDS
 
 names = (f"audited-{number}" for number in count(1))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from cupel_client.sdk import Client, ServiceError, Unreachable
+from cupel_client.api.client import Client, ServiceError, Unreachable
 
 ASPECTS = {"relevance": {"labels": [0, 1, 2]}}
 JUDGMENTS = "".join(f"t{t} 0 d{d} {d % 3}\n" for t in range(3) for d in range(9)).encode()
@@ -133,14 +133,15 @@ def test_tokens_are_made_and_ended(server, house: Client) -> None:
 
 
 def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, track: str) -> None:
-    from cupel_backend import jobs, planning
-    from cupel_backend.working import HANDLERS
+    from cupel_backend import jobs
+    from cupel_backend.job_handlers import HANDLERS
+    from cupel_backend.scores import rescoring
 
     submission = alice.submit(track, run_of(9))
     states = alice.watch_submission(submission.id)
     assert next(states).state == "queued"
     server.stop(signal.SIGKILL)
-    while jobs.work(server.system, planning.QUEUE, HANDLERS):  # one turn may end before this job's
+    while jobs.work(server.system, rescoring.QUEUE, HANDLERS):  # one turn may end before this job's
         pass
     server.start()
     assert [state.state for state in states] == ["scored"]

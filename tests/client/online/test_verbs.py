@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cupel_client.cli import VERBS
+from cupel_client.main import VERBS
 from cupel_measures.explaining import ABOUT
 
 names = (f"verbs-{number}" for number in count(1))
@@ -290,8 +290,8 @@ def test_text_of_strangers_does_not_command_the_terminal(
 ) -> None:
     from sqlalchemy import update
 
-    from cupel_backend.database import writing
-    from cupel_backend.tables import submissions, tracks
+    from cupel_backend.infrastructure.database import writing
+    from cupel_backend.infrastructure.tables import submissions, tracks
 
     with writing(server.system.engine) as connection:  # as a service of others might answer
         connection.execute(update(tracks).where(tracks.c.name == judged).values(title="a\x1b[2Jb\x9b31m"))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cupel_measures.comparing.boards import analyse
-from cupel_measures.comparing.multiple import randomised_hsd
+from cupel_measures.comparing.all_pairs import randomised_hsd
+from cupel_measures.comparing.board_analysis import analyse
 
 
 def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int = 1) -> np.ndarray:  # type: ignore[type-arg]

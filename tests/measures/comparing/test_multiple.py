@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cupel_measures.comparing.families import CORRECTIONS, benjamini_hochberg, groups, holm, letters
-from cupel_measures.comparing.multiple import anova, kruskal_wallis, randomised_hsd, randomised_hsds
+from cupel_measures.comparing.all_pairs import anova, kruskal_wallis, randomised_hsd, randomised_hsds
+from cupel_measures.comparing.corrections import CORRECTIONS, benjamini_hochberg, groups, holm, letters
 
 SCORES = np.array(
     [

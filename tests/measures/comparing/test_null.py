@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cupel_measures.comparing.asking import Asked
-from cupel_measures.comparing.families import benjamini_hochberg, holm
-from cupel_measures.comparing.multiple import Comparison, anova, kruskal_wallis, randomised_hsd
+from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis, randomised_hsd
+from cupel_measures.comparing.compared_measures import Asked
+from cupel_measures.comparing.comparison import Choices, compare
+from cupel_measures.comparing.corrections import benjamini_hochberg, holm
 from cupel_measures.comparing.paired_tests import TESTS
-from cupel_measures.comparing.report import Choices, compare
 from cupel_measures.comparing.resampling import (
     discriminative_power,
     intervals,
@@ -98,7 +98,7 @@ class TestFamilies:
         ],
         ids=["randomised HSD", "two-way ANOVA"],
     )
-    def test_of_blocked_tests_is_alpha(self, test: Callable[[Floats, int], Comparison], number: int) -> None:
+    def test_of_blocked_tests_is_alpha(self, test: Callable[[Floats, int], AllPairs], number: int) -> None:
         found = [test(scores, seed) for seed, scores in enumerate(alike(number, 15, 5, seed=5))]
         assert at_rate(sum(bool(one.differs.any()) for one in found), number)
 
@@ -106,7 +106,7 @@ class TestFamilies:
         "test", [kruskal_wallis, lambda scores: anova(scores, design="one_way")], ids=["KW", "one-way ANOVA"]
     )
     def test_of_pooled_tests_is_alpha_where_topics_are_alike_and_less_where_not(
-        self, test: Callable[[Floats], Comparison]
+        self, test: Callable[[Floats], AllPairs]
     ) -> None:
         chance, number = np.random.default_rng(6), 1500
         same = [test(chance.normal(size=(30, 4))) for _ in range(number)]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import studentized_range
 
-from cupel_measures.comparing.multiple import anova, randomised_hsd
+from cupel_measures.comparing.all_pairs import anova, randomised_hsd
 from cupel_measures.comparing.paired_tests import effect_size, t_test
 from cupel_measures.comparing.resampling import randomisation
-from cupel_measures.comparing.sizes import topics_needed
+from cupel_measures.comparing.topic_set_sizes import topics_needed
 
 A = [7, 3, 2, 6, 4, 4, 0, 7, 1, 3, 5, 4, 0, 6, 5, 3, 1, 5, 2, 1]
 B = [5, 1, 0, 2, 4, 3, 0, 5, 3, 3, 4, 4, 1, 4, 2, 1, 1, 6, 3, 2]

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cupel_measures.comparing.asking import Asked, Under, asked_for
-from cupel_measures.comparing.multiple import randomised_hsd
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.comparing.all_pairs import randomised_hsd
+from cupel_measures.comparing.compared_measures import Asked, Under, asked_for
+from cupel_measures.comparing.comparison import Choices, ComparisonReport, compare
 from cupel_measures.comparing.paired_tests import TESTS, effect_size
-from cupel_measures.comparing.report import Choices, Report, compare
 from cupel_measures.comparing.resampling import intervals
-from cupel_measures.comparing.sizes import pooled_variance, smallest_difference
-from cupel_measures.grammar import parse
+from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats, Qrels
-from cupel_measures.reading.collections import parse_collection
+from cupel_measures.reading.collection_files import parse_collection
 
 NAMES = ("base", "more", "less", "same")
 TOPICS = tuple(f"t{number}" for number in range(20))
@@ -32,7 +32,7 @@ def scores(seed: int = 1, topics: int = 20) -> Floats:
 
 def report(
     values: Floats, *, names: Sequence[str] = NAMES, choices: Choices | None = None, **more: Floats
-) -> Report:
+) -> ComparisonReport:
     """A comparison by the measure M, and by others."""
     asked = [Asked(name, "interval") for name in ("M", *more)]
     topics = TOPICS[: len(values)]

@@ -8,10 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cupel_measures.comparing.agreement import agreement, agreement_of
-from cupel_measures.comparing.multiple import anova
-from cupel_measures.comparing.sizes import pooled_variance, power, smallest_difference, topics_needed
+from cupel_measures.comparing.all_pairs import anova
+from cupel_measures.comparing.topic_set_sizes import (
+    pooled_variance,
+    power,
+    smallest_difference,
+    topics_needed,
+)
 from cupel_measures.model import Aspect
-from making import qrels_of
+from support.data.small_collections import qrels_of
 
 
 class TestSizes:

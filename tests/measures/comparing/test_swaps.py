@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cupel_measures.comparing.swaps import decline, swaps
+from cupel_measures.comparing.swap_rates import decline, swaps
 
 
 class TestCounts:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from cupel_measures.findings import Refused
 from cupel_measures.model import Joined, Qrels
-from cupel_measures.profiles import PROFILES
-from cupel_measures.reading import joining
-from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import Limits, join, join_run, pack, read_run, unpack
-from cupel_measures.reading.streams import open_plain
+from cupel_measures.model.findings import Refused
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.reading import joins
+from cupel_measures.reading.compression import open_plain
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import Limits, join, join_run, pack, read_run, unpack
 
 QRELS = b"".join(
     f"{topic} 0 {document} 1\n".encode()
@@ -311,8 +311,8 @@ def stored(case: Case, qrels: Qrels) -> Joined:
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the two implementations behind the fast readers."""
     if request.param == "numpy":
-        monkeypatch.setattr(joining, "extension", None)
-    elif joining.extension is None:
+        monkeypatch.setattr(joins, "extension", None)
+    elif joins.extension is None:
         pytest.skip("the extension was not compiled")
     return str(request.param)
 
@@ -353,7 +353,7 @@ def test_every_reader_gives_the_same_rows_or_the_same_errors(
 )
 def test_what_is_plainly_right_needs_no_careful_reader(case: Case, implementation: str) -> None:
     returning = "comes back" in case.says
-    joined = joining.join_text(
+    joined = joins.join_text(
         open_plain(case.text),
         read_qrels(QRELS),
         profile=PROFILES[case.profile],
@@ -367,7 +367,7 @@ def test_what_is_plainly_right_needs_no_careful_reader(case: Case, implementatio
 def test_comments_and_blank_lines_of_a_topic_are_not_kept(idle: bytes, implementation: str) -> None:
     count = (6 << 20) // len(idle)
     text, qrels = PLAIN + idle * count + b"1 Q0 ab 4 1 tag\n", read_qrels(QRELS)
-    declined = joining.join_text(
+    declined = joins.join_text(
         open_plain(text), qrels, profile=PROFILES["cupel"], depth=None, limits=Limits()
     )
     assert declined is None

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cupel_measures.findings import Refused
 from cupel_measures.model import Joined, Ranking
-from cupel_measures.profiles import PROFILES, Profile
-from cupel_measures.reading import joining
-from cupel_measures.reading.columns import Text
-from cupel_measures.reading.numbers import NUMBER, numbers
-from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import Limits, digest, join, join_run, pack, read_run, unpack
+from cupel_measures.model.findings import Refused
+from cupel_measures.model.profiles import PROFILES, Profile
+from cupel_measures.reading import joins
+from cupel_measures.reading.lines.decimal_columns import NUMBER, numbers
+from cupel_measures.reading.lines.text_columns import Text
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import Limits, digest, join, join_run, pack, read_run, unpack
 
-IMPLEMENTATIONS = [joining.extension, None] if joining.extension else [None]
+IMPLEMENTATIONS = [joins.extension, None] if joins.extension else [None]
 LIMITS = Limits(line=300, lines=60, topics=5, depth=20)
 
 DOCUMENTS = [
@@ -86,7 +86,7 @@ def runs(draw: st.DrawFn, lines: st.SearchStrategy[tuple[str, ...]]) -> bytes:
 
 def with_implementation(implementation: object, call: Callable[[], Joined]) -> Joined:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joining, "extension", implementation)
+        patch.setattr(joins, "extension", implementation)
         return call()
 
 
@@ -227,7 +227,7 @@ def test_numbers_are_read_exactly_as_python_reads_them() -> None:
     assert values.tobytes() == np.array([float(word) for word in words]).tobytes()
 
 
-@pytest.mark.skipif(joining.extension is None, reason="the extension was not compiled")
+@pytest.mark.skipif(joins.extension is None, reason="the extension was not compiled")
 def test_the_compiled_reader_orders_numbers_exactly_as_python_does() -> None:
     """Each number ties with its repr, and stands between the doubles next to it."""
     words = texts(3, 12_000)

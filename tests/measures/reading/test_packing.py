@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cupel_measures.reading import joining
-from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import digest, join, join_run, pack, read_run, unpack
-from making import qrels_of
+from cupel_measures.reading import joins
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import digest, join, join_run, pack, read_run, unpack
+from support.data.small_collections import qrels_of
 
 RUN = "2 Q0 b 1 1e-3 t\n2 Q0 \u00e9 1 1e-3 t\n10 Q0 a 1 3 t\n10 Q0 c 1 -0.0 t\n".encode()
 LINES = "10\ta\t3.0\n10\tc\t-0.0\n2\t\u00e9\t0.001\n2\tb\t0.001\n"
@@ -59,7 +59,7 @@ def test_a_ranking_whose_columns_are_not_aligned_is_joined_all_the_same() -> Non
     assert join(skewed, qrels).rank.tolist() == join(ranking, qrels).rank.tolist() == [2]
 
 
-@pytest.mark.skipif(joining.extension is None, reason="the extension was not compiled")
+@pytest.mark.skipif(joins.extension is None, reason="the extension was not compiled")
 def test_the_compiled_join_refuses_columns_that_are_not_aligned() -> None:
     skewed = memoryview(b"1234" + bytes(8))[4:]
     qrels = read_qrels(b"1 0 c 1\n")
@@ -67,7 +67,7 @@ def test_the_compiled_join_refuses_columns_that_are_not_aligned() -> None:
     index = qrels.cache["reading.index"]
     starts, rows = np.array([0, 1]), np.array([0])
     with pytest.raises(ValueError, match="aligned"):
-        joining.extension.join(index, b"c", starts, rows, starts, skewed, False, -1)
+        joins.extension.join(index, b"c", starts, rows, starts, skewed, False, -1)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_topics_that_the_qrels_lack_are_counted_by_every_reader(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(joining, "extension", None)
+        monkeypatch.setattr(joins, "extension", None)
     qrels = qrels_of({"1": {"a": 1}})
     text = b"1 Q0 a 1 2 run\n8 Q0 a 1 2 run\n9 Q0 a 1 2 run\n"
     assert join_run(text, qrels).strangers == 2

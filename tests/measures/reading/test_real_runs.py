@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cupel_measures.findings import Refused
 from cupel_measures.model import Joined, Run
-from cupel_measures.profiles import PROFILES
-from cupel_measures.reading import joining
-from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import check_against, digest, join, join_run, profile_effects, read_run
-from cupel_measures.reading.streams import open_plain
+from cupel_measures.model.findings import Refused
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.reading import joins
+from cupel_measures.reading.compression import open_plain
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import check_against, digest, join, join_run, profile_effects, read_run
 
 IN_2014, IN_2015, TOUCHE, WEB, OWN = (
     "clef-ehealth-2014-task3",
@@ -55,7 +55,7 @@ def test_every_reader_gives_the_same_rows(
     shared: Path, collection: str, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shared / "data" / collection
-    qrels, implementations = read_qrels(folder / QRELS[collection]), {joining.extension, None}
+    qrels, implementations = read_qrels(folder / QRELS[collection]), {joins.extension, None}
     runs = sorted(folder.glob(pattern))
     assert runs
     for path in runs:
@@ -65,7 +65,7 @@ def test_every_reader_gives_the_same_rows(
         for profile in (PROFILES["cupel"], PROFILES["trec_eval-9"]):
             results = []
             for implementation in implementations:
-                monkeypatch.setattr(joining, "extension", implementation)
+                monkeypatch.setattr(joins, "extension", implementation)
                 results.append(values(join_run(text, qrels, profile=profile, depth=1000)))
                 results.append(values(join(ranking, qrels, profile=profile, depth=1000)))
             assert all(result == results[0] for result in results), path.name

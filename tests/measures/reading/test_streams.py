@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from cupel_measures.findings import Refused
-from cupel_measures.reading.qrels import read_qrels
-from cupel_measures.reading.runs import Limits, digest, join_run, read_run
-from cupel_measures.reading.streams import open_plain
+from cupel_measures.model.findings import Refused
+from cupel_measures.reading.compression import open_plain
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import Limits, digest, join_run, read_run
 
 TEXT = b"".join(f"1 Q0 document-{i} {i} {-i / 7} tag\n".encode() for i in range(1, 20_000))
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cupel_measures.findings import Refused
 from cupel_measures.model import Texts
-from cupel_measures.profiles import PROFILES
-from cupel_measures.reading import joining
-from cupel_measures.reading import texts as reading
-from cupel_measures.reading.runs import read_run
-from cupel_measures.reading.streams import Limits
-from cupel_measures.reading.texts import check_texts, join_texts, read_texts, words_of
-from making import content_of, diverse, qrels_of, texts_of
+from cupel_measures.model.findings import Refused
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.reading import joins
+from cupel_measures.reading import text_files as reading
+from cupel_measures.reading.compression import Limits
+from cupel_measures.reading.run_files import read_run
+from cupel_measures.reading.text_files import check_texts, join_texts, read_texts, words_of
+from support.data.small_collections import content_of, diverse, qrels_of, texts_of
 
 
 def lines(*records: object) -> bytes:
@@ -174,7 +174,7 @@ def test_texts_are_joined_in_the_order_and_to_the_depth_of_documents(
     found, expected = join_texts(ranking, qrels, texts, **rules), content_of(run, qrels, texts, **rules)
     assert found.offsets.tolist() == expected.offsets.tolist()
     assert found.document.tolist() == expected.document.tolist()
-    joined = joining.join(ranking, qrels, **rules)
+    joined = joins.join(ranking, qrels, **rules)
     assert joined.retrieved.tolist() == [
         b - a for a, b in zip(found.offsets, found.offsets[1:], strict=False)
     ]

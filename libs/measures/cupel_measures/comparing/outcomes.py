@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cupel_measures.grammar.registry import ScaleType
+from cupel_measures.grammar.scale_types import OPERATIONS
 from cupel_measures.model import Floats
-from cupel_measures.registry import ScaleType
-from cupel_measures.scale_types import OPERATIONS
 
 CLOSE = 1e-12
 """Resampled statistics this close to the observed one, relatively, are as extreme as it is (spec 3.8)."""

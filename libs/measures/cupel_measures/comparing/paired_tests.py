@@ -8,8 +8,8 @@ import numpy as np
 
 from cupel_measures.comparing.outcomes import CLOSE, Outcome, asks_too_much, mean, paired, unusable
 from cupel_measures.comparing.resampling import DECIMALS, EXACT, FLIPS, check_confidence, randomisation
+from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
-from cupel_measures.registry import ScaleType
 
 Vector = Sequence[float] | Floats
 
@@ -102,7 +102,7 @@ def least_p(test: str, topics: int) -> float:
 
 
 @dataclass(frozen=True)
-class Effect:
+class EffectSize:
     """The mean difference in standard deviations of the differences, and its interval; or why not."""
 
     value: float | None
@@ -110,7 +110,7 @@ class Effect:
     undefined: str | None = None
 
 
-def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> Effect:
+def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> EffectSize:
     """Cohen's d for pairs: mean / standard deviation (n - 1) of the differences.
 
     The interval inverts the noncentral t distribution: d sqrt(n) is the noncentrality under which the
@@ -122,16 +122,16 @@ def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> E
     x, y = paired(first, second)
     apart, n = x - y, len(x)
     if (why := unusable(x, y)) is not None:
-        return Effect(None, undefined=why)
+        return EffectSize(None, undefined=why)
     if n < 2 or _constant(apart):
-        return Effect(None, undefined="the differences have no spread")
+        return EffectSize(None, undefined="the differences have no spread")
     value = float(mean(apart[:, None])[0]) / float(np.std(apart, ddof=1))
     tails = ((1 + confidence) / 2, (1 - confidence) / 2)
     if abs(value) * n**0.5 > FAR:  # the mean is sure, the spread alone is not
         ends = sorted(value * float(chdtri(n - 1, tail) / (n - 1)) ** 0.5 for tail in tails)
-        return Effect(value, (ends[0], ends[1]))
+        return EffectSize(value, (ends[0], ends[1]))
     low, high = (float(nctdtrinc(n - 1, tail, value * n**0.5)) / n**0.5 for tail in tails)
-    return Effect(value, (low, high))
+    return EffectSize(value, (low, high))
 
 
 def _blank(x: Floats, y: Floats, warnings: tuple[str, ...]) -> Outcome:

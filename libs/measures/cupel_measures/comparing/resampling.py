@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_measures.comparing.outcomes import CLOSE, Outcome, asks_too_much, matrix, mean, paired, unusable
+from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats, Ints
-from cupel_measures.registry import ScaleType
 
 BLOCK = 250
 """Replicates that are computed at once, so that what is made of them stays in a processor's cache."""

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cupel_measures.explaining import judgments, parts, profiles, scale, ties
-from cupel_measures.explaining.subject import Subject
-from cupel_measures.measure import Measure
+from cupel_measures.explaining import components, judgment_bounds, profile_changes, scale_notes, ties
+from cupel_measures.explaining.explained_run import ExplainedRun
+from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Qrels, Ranking
-from cupel_measures.profiles import DEFAULT, Profile
+from cupel_measures.model.profiles import DEFAULT, Profile
 
 __all__ = ["ABOUT", "Explanation", "explain"]
 
@@ -33,12 +33,12 @@ ABOUT: Mapping[str, str] = {
 }
 """The parts of an explanation, in a sentence each."""
 
-_MADE_BY: Mapping[str, Callable[[Subject, Sequence[Measure]], Sequence[Part | None]]] = {
+_MADE_BY: Mapping[str, Callable[[ExplainedRun, Sequence[Measure]], Sequence[Part | None]]] = {
     "ties": ties.of_measures,
-    "judgments": judgments.of_measures,
-    "scale": scale.of_measures,
-    "parts": parts.of_measures,
-    "profiles": profiles.of_measures,
+    "judgments": judgment_bounds.of_measures,
+    "scale": scale_notes.of_measures,
+    "parts": components.of_measures,
+    "profiles": profile_changes.of_measures,
 }
 
 
@@ -80,14 +80,14 @@ def explain(
     """
     if unknown := [name for name in about if name not in ABOUT]:
         raise ValueError(f"nothing is told about {unknown[0]!r}; it may be {', '.join(ABOUT)}")
-    subject = Subject(qrels, ranking, profile, depth, seed)
+    subject = ExplainedRun(qrels, ranking, profile, depth, seed)
     found = {name: _part(name, subject, measures) for name in ABOUT if name in about}
     return {
         measure: Explanation({name: of.get(measure) for name, of in found.items()}) for measure in measures
     }
 
 
-def _part(name: str, subject: Subject, measures: Sequence[Measure]) -> dict[Measure, Part | None]:
+def _part(name: str, subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Part | None]:
     """One part of each measure that it can be told of."""
     told = [one for one in measures if name == "scale" or not one.declaration.texts]
     return dict(zip(told, _MADE_BY[name](subject, told), strict=True))

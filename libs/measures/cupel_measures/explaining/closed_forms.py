@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from cupel_measures import discounts
-from cupel_measures import gains as label_gains
-from cupel_measures.explaining.orders import DEEPEST
-from cupel_measures.measure import Measure
+from cupel_measures.explaining.tie_orders import DEEPEST
+from cupel_measures.families.multiaspect import inner, weighed, weighted, within
+from cupel_measures.families.ranked import gain_table
+from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Floats, Ints, Joined
-from cupel_measures.multiaspect import inner, weighed, weighted, within
-from cupel_measures.pool import Mask, Pool
-from cupel_measures.ranked import gain_table
-from cupel_measures.rows import Rows, divided
-from cupel_measures.view import View
+from cupel_measures.scoring import discounts
+from cupel_measures.scoring import gains as label_gains
+from cupel_measures.scoring.pool import Mask, Pool
+from cupel_measures.scoring.rows import Rows, divided
+from cupel_measures.scoring.view import AspectView
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Seats:
         rows = Rows(self.rows.pool, self.rows.profile, judged.number, judged)
         return Seats(rows, first, first + size[group] - 1, DEEPEST)
 
-    def groups(self, credited: Mask, gain: Floats, cutoff: int | None) -> "Groups":
+    def groups(self, credited: Mask, gain: Floats, cutoff: int | None) -> "TieGroups":
         """The tie groups that hold some of the `credited` hits, with what they gain in all."""
         limit = min(self.depth, cutoff or DEEPEST)
         kept = credited & (self.first <= limit)
@@ -60,7 +60,7 @@ class Seats:
         group = _numbers(row, first)
         opens = np.flatnonzero(np.diff(group, prepend=-1))
         total = np.bincount(group, weights=gain[kept], minlength=len(opens))
-        return Groups(
+        return TieGroups(
             self.rows.number,
             row[opens],
             first[opens],
@@ -79,7 +79,7 @@ def _numbers(row: Ints, first: Ints) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class TieGroups:
     """Tie groups with credited documents, by row, then rank.
 
     row, first, size: int64[G]. members: int64[G], credited documents. gain: float64[G], of all of them.
@@ -114,7 +114,7 @@ class Groups:
         return self.linear(lambda rank: np.ones(len(rank)))
 
 
-def _relevant(seats: Seats, rel: int | None, cutoff: int | None) -> Groups:
+def _relevant(seats: Seats, rel: int | None, cutoff: int | None) -> TieGroups:
     relevant = seats.rows.pool.relevant(rel)[seats.rows.hits.document]
     return seats.groups(relevant, np.ones(len(relevant)), cutoff)
 
@@ -157,7 +157,7 @@ def _reciprocal_rank(seats: Seats, *, cutoff: int | None, rel: int | None) -> Fl
     return found
 
 
-def _gained(seats: Seats, table: Floats, cutoff: int | None) -> Groups:
+def _gained(seats: Seats, table: Floats, cutoff: int | None) -> TieGroups:
     gain = seats.rows.pool.gains(table)[seats.rows.hits.document]
     return seats.groups(gain > 0, gain, cutoff)
 
@@ -206,7 +206,7 @@ def cut_as_by_cutoff(measure: Measure) -> bool:
 
 
 def expected(
-    view: View, joined: Joined, depth: int | None, measure: Measure, aspect: str | None = None
+    view: AspectView, joined: Joined, depth: int | None, measure: Measure, aspect: str | None = None
 ) -> Floats:
     """float64[T]: the mean over all orders of tied documents of `joined`, which is whole, cut at `depth`.
 

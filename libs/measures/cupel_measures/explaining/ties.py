@@ -14,15 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cupel_measures.evaluating import evaluate
 from cupel_measures.explaining import closed_forms
-from cupel_measures.explaining.orders import SHUFFLES, Keys, Orders
-from cupel_measures.explaining.subject import Series, Subject, as_data, cutoff_of
-from cupel_measures.explaining.worths import worths
-from cupel_measures.measure import Measure
+from cupel_measures.explaining.document_worths import worths
+from cupel_measures.explaining.explained_run import ExplainedRun, Series, as_data, cutoff_of
+from cupel_measures.explaining.tie_orders import SHUFFLES, Keys, TieOrders
+from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Floats
-from cupel_measures.pool import Mask
-from cupel_measures.view import View
+from cupel_measures.scoring.evaluator import evaluate
+from cupel_measures.scoring.pool import Mask
+from cupel_measures.scoring.view import AspectView
 
 RangeMethod = Literal["exact", "bounds", "sampled"]
 MeanMethod = Literal["exact", "closed form", "sampled"]
@@ -64,8 +64,8 @@ class Ties:
         }
 
 
-def of_measures(subject: Subject, measures: Sequence[Measure]) -> list[Ties]:
-    orders = Orders(subject.whole, subject.depth)
+def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Ties]:
+    orders = TieOrders(subject.whole, subject.depth)
     known = {measure: _Known.of(subject, orders, measure) for measure in measures}
     trials = _try(subject, orders, {measure: one.unknown for measure, one in known.items()})
     return [_ties(subject, known[measure], trials[measure]) for measure in measures]
@@ -89,7 +89,7 @@ class _Known:
     unknown: Sequence[int]
 
     @classmethod
-    def of(cls, subject: Subject, orders: Orders, measure: Measure) -> "_Known":
+    def of(cls, subject: ExplainedRun, orders: TieOrders, measure: Measure) -> "_Known":
         value = subject.values(measure)
         if not orders.topics.any():
             return cls(measure, value, value, ~orders.topics, False, value, ())
@@ -126,27 +126,27 @@ def _has_bounds(measure: Measure) -> bool:
 
 
 def _extremes(
-    subject: Subject, orders: Orders, measure: Measure, keys: Keys, value: Floats
+    subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, value: Floats
 ) -> tuple[Floats, Floats]:
     """float64[T] each: the values of the worst and the best order by `keys`, or outer bounds."""
     worst, best = (_extreme(subject, orders, measure, keys, best=best) for best in (False, True))
     return np.minimum(worst, value), np.maximum(best, value)  # but for rounding they are
 
 
-def _extreme(subject: Subject, orders: Orders, measure: Measure, keys: Keys, *, best: bool) -> Floats:
+def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, *, best: bool) -> Floats:
     if _has_bounds(measure):
         return _PartByPart(subject.qrels, subject.joined, orders=orders, best=best).score(measure)
-    return View(subject.qrels, orders.extreme(keys, best=best)).score(measure)
+    return AspectView(subject.qrels, orders.extreme(keys, best=best)).score(measure)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _PartByPart(View):
+class _PartByPart(AspectView):
     """Gives a mean of scores each of them as in the worst, or the best, order for that score alone.
 
     Where one order is so for all of them, the mean is that of the order; else it is an outer bound.
     """
 
-    orders: Orders
+    orders: TieOrders
     best: bool
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
@@ -154,7 +154,7 @@ class _PartByPart(View):
             return super().score(measure)
         keys = worths(self, measure, aspect)
         assert keys is not None, "the mean of its scores has none either"
-        return View(self.qrels, self.orders.extreme(keys, best=self.best)).score(measure, aspect)
+        return AspectView(self.qrels, self.orders.extreme(keys, best=self.best)).score(measure, aspect)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,9 @@ Trials = Mapping[int, _Trial]
 """By topic."""
 
 
-def _try(subject: Subject, orders: Orders, wanted: Mapping[Measure, Sequence[int]]) -> dict[Measure, Trials]:
+def _try(
+    subject: ExplainedRun, orders: TieOrders, wanted: Mapping[Measure, Sequence[int]]
+) -> dict[Measure, Trials]:
     """The values of each measure in orders of the topics that it wants."""
     topics = sorted({topic for of_measure in wanted.values() for topic in of_measure})
     measures = [measure for measure, of_measure in wanted.items() if of_measure]
@@ -197,7 +199,7 @@ def _try(subject: Subject, orders: Orders, wanted: Mapping[Measure, Sequence[int
     }
 
 
-def _ties(subject: Subject, known: _Known, trials: Trials) -> Ties:
+def _ties(subject: ExplainedRun, known: _Known, trials: Trials) -> Ties:
     measure, value = known.measure, subject.values(known.measure)
     least, greatest = known.least.copy(), known.greatest.copy()
     for topic, trial in trials.items():

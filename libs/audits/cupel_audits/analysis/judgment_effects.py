@@ -1,0 +1,170 @@
+"""What the scores of a topic would be if one more document were judged, at best.
+
+The topic is copied once for each document tried: a copy is a topic of its own, in which that document is
+judged. All runs are scored on all copies at once, by any measure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cupel_audits.analysis.pools import tops_of
+from cupel_audits.subject import AuditSubject
+from cupel_measures.grammar.measure import Measure
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import ABSENT, Floats, Ids, Ints, Joined, Qrels, Subtopics
+from cupel_measures.scoring.evaluator import Evaluator
+
+AT_ONCE = 1 << 20
+"""Hits that are made at once, about, so that memory is bounded."""
+
+
+def if_judged(
+    subject: AuditSubject, topic: int, documents: Ints, measures: Sequence[Measure]
+) -> dict[str, Floats | None]:
+    """float64[n, runs] by measure's text: the score on `topic` if only this one document more were judged.
+
+    documents: int64[n], unjudged ones of `Subject.tops`. It gets the highest label of every aspect, and is
+    relevant to every subtopic that the topic has judgments for. A run has it where `tops` have it: a run that
+    has it further down is scored as if it had not. None for a measure that can't have such a judgment (a
+    declared label set without it) or that reads texts.
+    """
+    parts = max(1, -(-len(documents) * _hits(subject, topic) // AT_ONCE))
+    found: dict[str, list[Floats | None]] = {str(one): [] for one in measures}
+    for batch in np.array_split(documents, parts):
+        pool = _Pool.of(subject, topic, batch)
+        copies = Evaluator(pool.qrels(), pool.joined())
+        for one in measures:
+            found[str(one)].append(_values(copies, one, len(subject.about.runs)))
+    return {text: _whole(of) for text, of in found.items()}
+
+
+def _whole(parts: Sequence[Floats | None]) -> Floats | None:
+    known = [one for one in parts if one is not None]
+    return np.concatenate(known) if known else None
+
+
+def _hits(subject: AuditSubject, topic: int) -> int:
+    """About how many hits a copy has."""
+    rows = np.arange(topic, len(subject.joined.retrieved), len(subject.qrels.topics))
+    known = np.diff(subject.joined.offsets)[rows].sum()
+    return int(known) + tops_of(subject).ranked[:, topic].size
+
+
+def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
+    """float64[copies, runs], without the last topic."""
+    if measure.declaration.texts:
+        return None
+    try:
+        found = copies.evaluate([measure]).values[measure]
+    except MeasureError:
+        return None
+    return found.reshape(runs, -1)[:, :-1].T
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """The pool of a copy: of the topic, and the documents tried, by id.
+
+    ids: n. judged: int64[copies], the document that each copy has judged. low, high: the topic's documents in
+    the qrels; place: int64[n], where these and then the strangers among those tried stand in `ids`.
+    strangers: int64, those of `tops` that no pool has, ascending.
+    """
+
+    subject: AuditSubject
+    topic: int
+    ids: list[bytes]
+    place: Ints
+    low: int
+    high: int
+    strangers: Ints
+    judged: Ints
+
+    @classmethod
+    def of(cls, subject: AuditSubject, topic: int, documents: Ints) -> "_Pool":
+        tops, qrels = tops_of(subject), subject.qrels
+        low, high = qrels.offsets[topic : topic + 2].tolist()
+        pooled = tops.pooled[documents].astype(np.int64)
+        strangers = np.sort(documents[pooled < 0])
+        ids = [qrels.documents.bytes_at(one) for one in range(low, high)]
+        ids += [tops.documents.bytes_at(one) for one in strangers.tolist()]
+        order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+        place = np.empty(len(ids), dtype=np.int64)
+        place[order] = np.arange(len(ids))
+        where = pooled - low
+        where[pooled < 0] = high - low + np.searchsorted(strangers, documents[pooled < 0])
+        return cls(subject, topic, [ids[i] for i in order], place, low, high, strangers, place[where])
+
+    def qrels(self) -> Qrels:
+        """A topic for each copy. The last one holds each combination of labels that the collection has.
+
+        So measures that go by the labels observed see those of all topics.
+        """
+        qrels, copies, n = self.subject.qrels, len(self.judged), len(self.ids)
+        elsewhere = np.unique(qrels.labels, axis=1)
+        labels = np.full((len(qrels.aspects), n), ABSENT, dtype=np.int32)
+        labels[:, self.place[: self.high - self.low]] = qrels.labels[:, self.low : self.high]
+        labels = np.tile(labels, copies)
+        if not qrels.only_by_subtopic:
+            best = [[len(aspect.labels) - 1] for aspect in qrels.aspects]
+            labels[:, np.arange(copies) * n + self.judged] = best
+        others = [b"%06d" % number for number in range(elsewhere.shape[1])]
+        return Qrels(
+            qrels.aspects,
+            (*(f"{copy:06}" for copy in range(copies)), "~"),
+            np.append(np.arange(copies + 1) * n, copies * n + len(others)),
+            Ids.of([*self.ids * copies, *others]),
+            np.hstack([labels, elsewhere]),
+            qrels.label_sets,
+            qrels.subtopics and self._subtopics(qrels.subtopics),
+        )
+
+    def _subtopics(self, given: Subtopics) -> Subtopics:
+        copies, n = len(self.judged), len(self.ids)
+        here = given.only((given.document >= self.low) & (given.document < self.high))
+        known = np.unique(here.subtopic)
+        starts = np.arange(copies) * n
+        document = self.place[here.document - self.low]
+        documents = np.concatenate(
+            [(starts[:, None] + document).reshape(-1), np.repeat(starts + self.judged, len(known))]
+        )
+        subtopic = np.concatenate([np.tile(here.subtopic, copies), np.tile(known, copies)])
+        best = np.full(copies * len(known), max(1, int(given.judgment.max(initial=1))))
+        judgment = np.concatenate([np.tile(here.judgment, copies), best])
+        order = np.lexsort((subtopic, documents))
+        columns = (column[order].astype(np.int32) for column in (documents, subtopic, judgment))
+        return Subtopics(given.names, *columns)
+
+    def joined(self) -> Joined:
+        """Each run on each copy, and without documents on the last topic; no measure looks at ties."""
+        whole, copies, n = self.subject.joined, len(self.judged), len(self.ids)
+        topics = len(self.subject.qrels.topics)
+        retrieved, lengths, documents, ranks = [], [], [], []
+        for run in range(len(self.subject.about.runs)):
+            row = run * topics + self.topic
+            document, rank = self._hits(run, slice(*whole.offsets[row : row + 2].tolist()))
+            retrieved += [int(whole.retrieved[row])] * copies + [0]
+            lengths += [len(document)] * copies + [0]
+            documents.append((np.arange(copies)[:, None] * n + document).reshape(-1))
+            ranks.append(np.tile(rank, copies))
+        ranked = np.concatenate(ranks).astype(np.int32)
+        return Joined(
+            np.array(retrieved, dtype=np.int64),
+            np.cumsum([0, *lengths], dtype=np.int64),
+            np.concatenate(documents).astype(np.int32),
+            *(ranked, ranked, ranked),
+            whole.profile,
+        )
+
+    def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:
+        """The documents of a run by rank, as places in `ids`, and their ranks."""
+        joined, first = self.subject.joined, tops_of(self.subject).ranked[run, self.topic]
+        among = np.flatnonzero(np.isin(first, self.strangers))
+        which = np.searchsorted(self.strangers, first[among])
+        document = np.concatenate(
+            [self.place[joined.document[row] - self.low], self.place[self.high - self.low + which]]
+        )
+        rank = np.concatenate([joined.rank[row].astype(np.int64), among + 1])
+        order = np.argsort(rank)
+        return document[order], rank[order]

@@ -1,0 +1,156 @@
+"""Choosing what to label, by which terms to compare, and which topics to use (spec 7.5).
+
+Hui, Towards robust and reusable evaluation for novelty and diversity (PIKM 2014), sections 5.2 and 5.4.
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.model import Floats, Ids, Ints, Texts
+from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
+
+DEEPEST = 20
+"""The depth of the pool that the number of labels is a share of."""
+
+
+@dataclass(frozen=True)
+class SelectedDocuments:
+    """documents: those that were labelled, in order. depth: of the pool where that ended. missed: subtopics
+    without a relevant labelled document. pool: documents of the pool of depth 20."""
+
+    documents: tuple[str, ...]
+    depth: int
+    missed: frozenset[str]
+    pool: int
+
+    @property
+    def share(self) -> float:
+        """Labelled documents as a share of the pool of depth 20; 0 where that is empty."""
+        return len(self.documents) / self.pool if self.pool else 0.0
+
+
+def select_documents(
+    rankings: Sequence[Sequence[str]],
+    texts: Texts,
+    label: Callable[[str], Collection[str]],
+    subtopics: Collection[str],
+    *,
+    depth: int = 3,
+    batch: int = 5,
+) -> SelectedDocuments:
+    """Choose the documents of one topic that are worth a label (section 5.2).
+
+    1. Take the pool of the first `depth` documents of all rankings, by decreasing centrality.
+    2. Label them in this order, `batch` at a time, until every one of the known `subtopics` has a relevant
+       document; `label` gives the subtopics that a document is relevant to.
+    3. Where the pool has no more, go on with that of the next depth, down to 20.
+    """
+    labelled: dict[str, Collection[str]] = {}
+    missed = set(subtopics)
+    while missed:
+        pool = _pool(rankings, depth)
+        left = central([one for one in pool if one not in labelled], texts, pool)
+        while left and missed:
+            labels = {document: label(document) for document in left[:batch]}
+            labelled |= labels
+            missed.difference_update(*labels.values())
+            left = left[batch:]
+        if not missed or depth >= DEEPEST:
+            break
+        depth += 1
+    whole = len(_pool(rankings, DEEPEST))
+    return SelectedDocuments(tuple(labelled), depth, frozenset(missed), whole)
+
+
+def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
+    """The first `depth` documents of all rankings, by id."""
+    return sorted({document for ranking in rankings for document in ranking[:depth]})
+
+
+def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
+    """`documents` by decreasing `centrality`; ties, to 12 decimals, by document id."""
+    values = np.round(centrality(documents, texts, pool), DECIMALS)
+    order = sorted(range(len(documents)), key=lambda one: (-values[one], documents[one]))
+    return [documents[one] for one in order]
+
+
+def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
+    """float64[n]: mean of 1 - JSD between each document's model and those of the others in the pool.
+
+    pool: documents that hold them (default: they are it); 0 for one that is alone there.
+    """
+    among = documents if pool is None else pool
+    corpus = Corpus.of(texts)
+    models = {one: corpus.mean(np.array([at])) for one, at in zip(among, _places(among, texts), strict=True)}
+    if len(models) < 2 or not documents:
+        return np.zeros(len(documents))
+    targets = Targets(corpus, list(models.values()))
+    place = {document: at for at, document in enumerate(models)}
+    closeness = np.array([targets.closeness(models[document]) for document in documents])
+    closeness[np.arange(len(documents)), [place[document] for document in documents]] = 0.0
+    sums: Floats = np.cumsum(closeness, axis=1)[:, -1]
+    return sums / (len(models) - 1)
+
+
+def select_terms(
+    subtopics: Sequence[Sequence[str]],
+    texts: Texts,
+    number: int,
+    *,
+    smoothing: float = 0.0,
+    stop: int = 0,
+) -> tuple[str, ...]:
+    """The `number` terms that tell most about the subtopics of a topic, best first (section 5.4).
+
+    subtopics: the documents relevant to each; those without text are passed over. The terms have the largest
+    mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties alphabetical.
+    """
+    corpus = Corpus.of(texts, stop)
+    groups = [_places(documents, texts) for documents in subtopics]
+    groups = [group[corpus.with_words(group)] for group in groups]
+    models = [corpus.mean(group) for group in groups if len(group)]
+    if not models:
+        return ()
+    return tuple(texts.vocabulary[int(term)] for term in salient(models, corpus, number, smoothing))
+
+
+@dataclass(frozen=True)
+class SelectedTopics:
+    """topics: in the order of their choice. taus: tau-b after each; None where it is undefined."""
+
+    topics: tuple[str, ...]
+    taus: tuple[float | None, ...]
+
+
+def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, number: int) -> SelectedTopics:
+    """Choose topics by which a cheaper measure orders systems as a reference does (section 5.4).
+
+    novel, reference: float64[T, S], scores of S systems by topic, such as LMD and alpha_nDCG under all
+    judgments. Greedy: always the topic that makes tau-b largest between the mean novel scores over the chosen
+    topics and the mean reference scores over all; ties, to 12 decimals: the smallest topic id. It looks at
+    the reference, and so tells what could have been chosen.
+    """
+    aim = _means(reference)
+    left = sorted(range(len(topics)), key=topics.__getitem__)
+    chosen: list[int] = []
+    taus: list[float | None] = []
+    while left and len(chosen) < number:
+        found = [tau_b(_means(novel[[*chosen, one]]), aim).value for one in left]
+        ordered = [-math.inf if tau is None else round(tau, DECIMALS) for tau in found]
+        best = ordered.index(max(ordered))
+        taus.append(found[best])
+        chosen.append(left.pop(best))
+    return SelectedTopics(tuple(topics[one] for one in chosen), tuple(taus))
+
+
+def _means(scores: Floats) -> Floats:
+    """float64[S]: correctly rounded, so that equal systems have equal means (spec 1.2.6)."""
+    return np.array([math.fsum(column) / len(scores) for column in scores.T.tolist()])
+
+
+def _places(documents: Sequence[str], texts: Texts) -> Ints:
+    return texts.places(Ids.of([document.encode() for document in documents]))

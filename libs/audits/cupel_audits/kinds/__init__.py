@@ -1,0 +1,1 @@
+"""The audit kinds: one file or folder per kind. Each declares itself."""

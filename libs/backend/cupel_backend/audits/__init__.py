@@ -1,0 +1,1 @@
+"""Audits of tracks: requests, parts, schedules, alerts."""

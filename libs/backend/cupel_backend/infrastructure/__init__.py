@@ -1,0 +1,1 @@
+"""Infrastructure: settings, database, object store, queue, metrics, check processes."""

@@ -1,0 +1,76 @@
+"""Where the system is put together: settings in, everything wired out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from cupel_backend.infrastructure.check_processes import Checkers
+from cupel_backend.infrastructure.clock import SharedClock, utc_now
+from cupel_backend.infrastructure.database import connect, migrate, migrated, time_of
+from cupel_backend.infrastructure.errors import Unavailable, declare
+from cupel_backend.infrastructure.metrics import Metrics
+from cupel_backend.infrastructure.object_store import Blobs, WatchedBlobs, open_blobs
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.wake_ups import Bell
+
+NOT_READY = declare(
+    "not-ready",
+    Unavailable,
+    "the service can't work now: its database or blobs are out of reach or out of date",
+    "try again soon; operators see the log, and `cupel admin migrate`",
+)
+
+
+@dataclass(frozen=True)
+class System:
+    """All means of the backend; the first argument of every noun's functions. One per process."""
+
+    settings: Settings
+    engine: Engine
+    blobs: Blobs
+    bell: Bell
+    metrics: Metrics
+    checkers: Checkers
+    now: Callable[[], datetime] = utc_now
+
+    def ready(self) -> None:
+        """Raise Unavailable unless the database is up to date and blobs can be stored."""
+        try:
+            if not migrated(self.engine):
+                raise NOT_READY("the tables are not up to date: run `cupel admin migrate`")
+            self.blobs.check()
+        except (SQLAlchemyError, OSError) as error:
+            raise NOT_READY(f"{type(error).__name__} while looking at the database and blobs") from error
+
+    def migrate(self) -> None:
+        """Bring the tables up to date, and make the place of the blobs.
+
+        Harmless if all is there, or if another process does the same.
+        """
+        migrate(self.engine)
+        self.blobs.prepare()
+
+    def close(self) -> None:
+        """Let go of everything: connections, checking processes."""
+        self.checkers.close()
+        self.bell.close()
+        self.engine.dispose()
+
+
+def open_system(settings: Settings) -> System:
+    """Wire the system that `settings` describe. Call it after fork: connections can't be shared."""
+    settings.prepare()
+    metrics = Metrics(settings.metrics)
+    engine = connect(settings.database_url, connections=settings.connections)
+    return System(
+        settings=settings,
+        engine=engine,
+        blobs=WatchedBlobs(open_blobs(settings), metrics.storage),
+        bell=Bell(settings, metrics.ring),
+        metrics=metrics,
+        checkers=Checkers(settings),
+        now=utc_now if engine.dialect.name == "sqlite" else SharedClock(lambda: time_of(engine)),
+    )

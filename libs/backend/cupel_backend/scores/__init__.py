@@ -1,0 +1,1 @@
+"""Scores: evaluations, leaderboards, board analyses, explanations, rescoring."""

@@ -1,0 +1,278 @@
+"""Evaluations: scoring one submission against one qrels version, and reading the scores.
+
+A score exists once per (submission, qrels version, measure, profile, scoring version). Its per-topic
+values are one packed vector in the version's topic order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, Select, and_, select
+
+from cupel_backend import jobs, submissions, tracks
+from cupel_backend.access import Principal
+from cupel_backend.infrastructure.database import insert_new, reading, writing
+from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.tables import VECTOR, runs, touch
+from cupel_backend.infrastructure.tables import qrels as qrels_rows
+from cupel_backend.infrastructure.tables import scores as score_rows
+from cupel_backend.infrastructure.tables import submissions as submission_rows
+from cupel_backend.infrastructure.tables import tracks as track_rows
+from cupel_backend.jobs import Claim
+from cupel_backend.scores import board_analyses, rescoring
+from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.explaining.scale_notes import ScaleNote, scale_of
+from cupel_measures.model import Aspect, Floats, Joined, Qrels, profiles
+from cupel_measures.reading.qrels_files import unpack_qrels
+from cupel_measures.reading.run_files import join, unpack
+from cupel_measures.scoring import evaluator
+from cupel_measures.scoring.evaluator import SCORING_VERSION, aggregate
+from cupel_measures.scoring.exact import sort_key, to_text
+
+if TYPE_CHECKING:
+    from cupel_backend.infrastructure.system import System
+
+SCORE_UNKNOWN = declare(
+    "score-unknown",
+    NotFound,
+    "the submission has no such score (yet)",
+    "wait until it is scored; a measure outside the track's plan is not computed on reading",
+)
+VERSION_NOT_PUBLISHED = declare(
+    "qrels-not-published",
+    NotFound,
+    "the track has no such published qrels version that you may see",
+    "leave the version out for the current one, or list them with GET /v1/tracks/{track}/qrels",
+)
+
+
+@dataclass(frozen=True)
+class ScoreView:
+    """A measure's value for a submission over all topics, with what it depends on.
+
+    value is None where the aggregate is undefined. exact: what it is rounded from, as p/q, where that is
+    kept (`evaluating.keeps_exact`). scale: what may be done with it. topics: of the version; missing_topics
+    of them are not in the run, and count with the measure's value on an empty ranking.
+    """
+
+    measure: str
+    value: float | None
+    exact: str | None
+    scale: ScaleNote
+    qrels: int
+    qrels_digest: str
+    run_digest: str
+    profile: str
+    scoring_version: int
+    topics: int
+    missing_topics: int
+    scored_at: datetime
+
+
+@dataclass(frozen=True)
+class TopicScores:
+    """A score and its values by topic, in the same order."""
+
+    score: ScoreView
+    topics: tuple[str, ...]
+    values: list[float]
+
+
+# Reading
+
+
+def scores(
+    system: "System",
+    principal: Principal,
+    submission: str,
+    *,
+    measures: Sequence[str] = (),
+    qrels: int | None = None,
+) -> tuple[ScoreView, ...]:
+    """Scores of a submission by `measures` (default: the plan) under a version (default: the current one).
+
+    Those not computed yet are left out.
+    """
+    with reading(system.engine) as connection:
+        track, version = asked(connection, principal, submission, qrels)
+        if version is None:
+            return ()
+        texts = [tracks.measure(text, track) for text in measures] or list(track.measures)
+        rows = connection.execute(_rows(submission, version, track.profile, texts)).all()
+    declared = tracks.aspects(track)
+    found = {row.measure: _score(row, version, declared) for row in rows}
+    return tuple(found[text] for text in dict.fromkeys(texts) if text in found)
+
+
+def topic_scores(
+    system: "System", principal: Principal, submission: str, *, measure: str, qrels: int | None = None
+) -> TopicScores:
+    """A submission's values by topic; NotFound if it has no such score."""
+    with reading(system.engine) as connection:
+        track, version = asked(connection, principal, submission, qrels)
+        text = tracks.measure(measure, track)
+        row = version and connection.execute(_rows(submission, version, track.profile, [text])).first()
+        if version is None or row is None:
+            raise SCORE_UNKNOWN(f"{submission} has no score by {text} yet")
+    return TopicScores(
+        _score(row, version, tracks.aspects(track)),
+        tuple(version.topics),
+        np.frombuffer(row.vector, VECTOR).tolist(),
+    )
+
+
+def published(
+    connection: Connection, principal: Principal, track: Row[Any], number: int | None
+) -> Row[Any] | None:
+    """A published version of the track: `number`, else the current one, which there may not be yet.
+
+    One that the board does not show yet, or never did, is for organisers of the track only.
+    """
+    if number is None and track.current is None:
+        return None
+    wanted = and_(qrels_rows.c.track_id == track.id, qrels_rows.c.number == (number or track.current))
+    row = connection.execute(select(qrels_rows).where(wanted, qrels_rows.c.published_at.is_not(None))).first()
+    if row is None or (row.current_since is None and not tracks.organises(principal, track)):
+        raise VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no published qrels version {number}")
+    return row
+
+
+def asked(
+    connection: Connection, principal: Principal, submission: str, number: int | None
+) -> tuple[Row[Any], Row[Any] | None]:
+    """The track of a submission that the caller may see whole, and the version of `published`."""
+    row = submissions.visible(connection, principal, submission)
+    track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
+    return track, published(connection, principal, track, number)
+
+
+def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]) -> Select[Any]:
+    return (
+        select(score_rows, runs.c.digest.label("run_digest"))
+        .join(submission_rows, submission_rows.c.id == score_rows.c.submission_id)
+        .join(runs, runs.c.id == submission_rows.c.run_id)
+        .where(
+            score_rows.c.submission_id == submission,
+            score_rows.c.qrels_id == version.id,
+            score_rows.c.profile == profile,
+            score_rows.c.scoring_version == SCORING_VERSION,
+            score_rows.c.measure.in_(texts),
+        )
+    )
+
+
+@lru_cache(maxsize=4096)
+def scale(measure: str, aspects: tuple[Aspect, ...]) -> ScaleNote:
+    """The scale of a measure, by its canonical text, on a track with `aspects`."""
+    return scale_of(parse(measure), aspects)
+
+
+def _score(row: Row[Any], version: Row[Any], aspects: tuple[Aspect, ...]) -> ScoreView:
+    return ScoreView(
+        row.measure,
+        row.value,
+        row.exact,
+        scale(row.measure, aspects),
+        version.number,
+        version.digest,
+        row.run_digest,
+        row.profile,
+        row.scoring_version,
+        len(version.topics),
+        row.missing_topics,
+        row.scored_at,
+    )
+
+
+# Working
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a job needs to know, read at its start."""
+
+    submission: Row[Any]
+    run: Row[Any]
+    version: Row[Any]
+    track: Row[Any]
+    measures: tuple[Measure, ...]
+
+
+def evaluate(system: "System", claim: Claim) -> None:
+    """Do a claimed job: score its submission by those of its measures that have no score yet.
+
+    Scores and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    """
+    with reading(system.engine) as connection:
+        work = _work(connection, claim.payload)
+    rows = _computed(system, work) if work.measures else []
+    now = system.now()
+    with writing(system.engine) as connection:
+        insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
+        jobs.finish(connection, claim, now=now)
+        if work.submission.withdrawn_at is None:
+            touch(connection, [work.track.id])
+    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    rescoring.settle(system, work.track.id)
+    board_analyses.request(system, work.track.id)
+
+
+def _work(connection: Connection, payload: Mapping[str, Any]) -> _Work:
+    submission = connection.execute(
+        select(submission_rows).where(submission_rows.c.id == payload["submission"])
+    ).one()
+    version = connection.execute(select(qrels_rows).where(qrels_rows.c.id == payload["qrels"])).one()
+    track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
+    run = connection.execute(select(runs).where(runs.c.id == submission.run_id)).one()
+    known = _rows(submission.id, version, track.profile, payload["measures"])
+    there = {row.measure for row in connection.execute(known)}
+    missing = [parse(text) for text in payload["measures"] if text not in there]
+    newest = connection.execute(rescoring.newest_published(track.id)).scalar_one()
+    overtaken = version.number < newest and version.current_since is None
+    nothing_to_do = submission.withdrawn_at is not None or overtaken
+    return _Work(submission, run, version, track, () if nothing_to_do else tuple(missing))
+
+
+def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
+    """A row of `scores` for each measure of `work`."""
+    profile = profiles.find(work.track.profile)
+    judged = judgments(system.blobs, work.version.blob)
+    ranking = unpack(system.blobs.get(work.run.ranking_blob))
+    joined = join(ranking, judged, profile=profile, depth=work.track.depth)
+    found = evaluator.evaluate(judged, joined, work.measures)
+    exact = evaluator.exact_means(judged, joined, work.measures, depth=work.track.depth)
+    keys = {
+        "submission_id": work.submission.id,
+        "qrels_id": work.version.id,
+        "profile": profile.name,
+        "scoring_version": SCORING_VERSION,
+        "missing_topics": _missing(joined),
+    }
+    return [keys | _values(measure, values, exact.get(measure)) for measure, values in found.values.items()]
+
+
+@lru_cache(maxsize=4)
+def judgments(blobs: Blobs, key: str) -> Qrels:
+    """Qrels by the digest in their key; with them stay the tables that measures derived from them."""
+    return unpack_qrels(blobs.get(key))
+
+
+def _missing(joined: Joined) -> int:
+    return int(np.count_nonzero(joined.retrieved == 0))
+
+
+def _values(measure: Measure, values: Floats, exact: Fraction | None) -> dict[str, Any]:
+    value = aggregate(measure, values)
+    return {
+        "measure": str(measure),
+        "value": value if np.isfinite(value) else None,
+        "exact": None if exact is None else to_text(exact),
+        "exact_key": None if exact is None else sort_key(exact),
+        "vector": np.asarray(values, dtype=VECTOR).tobytes(),
+    }

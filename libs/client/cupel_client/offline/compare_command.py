@@ -1,0 +1,123 @@
+"""`cupel compare`: which runs differ, by how much, and what that is worth."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+import numpy as np
+
+from cupel_client.offline.evaluate_command import end, job_for, read, scoring_options
+from cupel_client.offline.parallel import each
+from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
+from cupel_client.offline.presentation.comparison_tables import print_tables
+from cupel_client.offline.presentation.evaluation_report import EvaluationReport
+from cupel_client.offline.presentation.latex_tables import print_latex
+from cupel_client.offline.run_names import names_of
+from cupel_client.offline.run_scoring import ScoringTask, score
+from cupel_client.output import format_option, printable
+from cupel_measures.comparing.compared_measures import Asked, asked_for
+from cupel_measures.comparing.comparison import NO_CORRECTION, Choices
+from cupel_measures.comparing.comparison import compare as compared
+from cupel_measures.comparing.corrections import CORRECTIONS
+from cupel_measures.comparing.paired_tests import TESTS
+from cupel_measures.comparing.resampling import SUREST
+
+CHANCE = click.FloatRange(0, 1, min_open=True, max_open=True)
+SURE = click.FloatRange(0, SUREST, min_open=True)
+USUAL = Choices()
+
+
+@click.command()
+@scoring_options
+@click.option("--all-pairs", is_flag=True, help="Compare every two runs, not each with the first.")
+@click.option("--test", type=click.Choice([*TESTS]), default=USUAL.test, show_default=True, help="The test.")
+@click.option(
+    "--correction",
+    type=click.Choice([*CORRECTIONS, NO_CORRECTION]),
+    default=USUAL.correction,
+    show_default=True,
+    help="How p is corrected, over all pairs and measures.",
+)
+@click.option(
+    "--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Largest p that is significant."
+)
+@click.option(
+    "--confidence", type=SURE, default=USUAL.confidence, show_default=True, help="That of intervals."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Of all that is drawn."
+)
+@format_option("latex")
+def compare(
+    files: tuple[Path, ...],
+    texts: tuple[str, ...],
+    profile: str | None,
+    aspects: tuple[tuple[str, Path], ...],
+    depth: int | None,
+    jobs: int | None,
+    form: str,
+    **chosen: str | float | bool,
+) -> None:
+    """Tell which runs differ.
+
+    QRELS and RUN are as for `cupel evaluate`. The first run is the baseline: each other one is compared
+    with it, or every two with --all-pairs. Told are means and differences with their intervals, a test
+    with p corrected over all pairs and measures, the topics on which runs differ most, differences by
+    aspect, unjudged documents, and from three runs on groups that randomised Tukey
+    HSD does not tell apart.
+    The same seed gives the same report. A run that can't be read is left out, and the exit code is 1.
+
+    \b
+    Examples:
+      cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP"
+      cupel compare collection.yaml runs/*.gz -m "TOMA(of=nDCG@10)" --all-pairs --format latex
+      cupel compare qrels.txt baseline.txt new.txt -m P@10 --test sign --correction none --alpha 0.01
+    """
+    qrels, runs = (None, files) if aspects else (files[0], files[1:])
+    if len(runs) < 2:
+        raise click.UsageError(
+            "a comparison needs two runs or more: QRELS comes first, then the run that the others are "
+            "compared with, then the others"
+        )
+    names = names_of(runs)
+    collection = read(qrels, aspects, runs, profile)
+    job = job_for(collection, " ".join(texts), depth)
+    asked = [asked_for(measure, job.qrels) for measure in job.parsed]
+    wide = replace(job, measures=_needed(job, asked))
+    scored = each(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
+    found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
+    report = EvaluationReport(collection, job, found, per_topic=False)
+    choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
+    if _comparable(report, names[0], choices):
+        {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
+            _compared(report, wide, asked, choices)
+        )
+    end(report, names)
+
+
+def _needed(job: ScoringTask, asked: Sequence[Asked]) -> tuple[str, ...]:
+    """The measures of the job, and all that are told beside them."""
+    return tuple(dict.fromkeys([*job.measures, *(text for one in asked for text in one.texts)]))
+
+
+def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
+    """Whether enough runs were scored; says what is missing, where it isn't."""
+    if baseline not in report.scored and not choices.all_pairs:
+        click.echo(f"nothing is compared: {printable(baseline)}, the baseline, was not scored", err=True)
+        return False
+    if len(report.scored) < 2:
+        click.echo("nothing is compared: fewer than two runs were scored", err=True)
+        return False
+    return True
+
+
+def _compared(
+    report: EvaluationReport, wide: ScoringTask, asked: Sequence[Asked], choices: Choices
+) -> ComparisonResult:
+    scores = {
+        text: np.column_stack([(one.values or ())[place] for one in report.scored.values()])
+        for place, text in enumerate(wide.measures)
+    }
+    return ComparisonResult(report, compared(list(report.scored), report.topics, scores, asked, choices))

@@ -1,0 +1,234 @@
+"""`cupel evaluate`: score runs against qrels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cupel_client.main import NEGATIVE, SERVICE_FAILED
+from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, unreadable
+from cupel_client.offline.parallel import each
+from cupel_client.offline.presentation import finding_lines
+from cupel_client.offline.presentation.evaluation_output import EXPLAINING, PRINTERS
+from cupel_client.offline.presentation.evaluation_report import EvaluationReport
+from cupel_client.offline.run_names import names_of
+from cupel_client.offline.run_scoring import DEEPEST, ScoringTask, score
+from cupel_client.output import format_option, printable
+from cupel_measures.catalogue.parser import parse_many
+from cupel_measures.explaining import ABOUT
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Texts
+from cupel_measures.model.findings import Findings, Refused
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.reading.collection_files import Collection, collection_for
+from cupel_measures.reading.text_files import check_texts
+from cupel_measures.scoring.evaluator import check
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class AspectFile(click.ParamType[tuple[str, Path]]):
+    """NAME=FILE."""
+
+    name = "NAME=FILE"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Path]:
+        name, separator, file = value.partition("=")
+        if not separator or not name or not file:
+            self.fail(f"expected NAME=FILE, as in relevance=qrels.txt, got {value!r}", param, ctx)
+        return name, InputFile().convert(file, param, ctx)
+
+
+TOLD = "\b\nWhat --explain tells of each value, in a table or as json:\n" + "\n".join(
+    f"  {name:<10} {sentence}" for name, sentence in ABOUT.items()
+)
+
+
+def scoring_options(command: _Command) -> _Command:
+    """QRELS RUN..., and how they are scored: measures, aspects, profile, depth, processes."""
+    for option in reversed(
+        [
+            click.argument("files", nargs=-1, required=True, metavar="QRELS RUN...", type=InputFile()),
+            click.option(
+                "-m",
+                "--measures",
+                "texts",
+                multiple=True,
+                metavar="MEASURES",
+                help="Measures, between blanks.",
+            ),
+            click.option("--profile", type=click.Choice(list(PROFILES)), help="Rules of order and reading."),
+            click.option(
+                "--aspect",
+                "aspects",
+                multiple=True,
+                type=AspectFile(),
+                help="A plain qrels file of an aspect.",
+            ),
+            click.option(
+                "--depth",
+                type=click.IntRange(1, DEEPEST),
+                help="Cut rankings at this many documents first.",
+            ),
+            click.option(
+                "--jobs", type=click.IntRange(1), help="Processes to use (default: as many as are worth it)."
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(epilog=TOLD)
+@scoring_options
+@click.option("--per-topic", is_flag=True, help="Print every topic's value too.")
+@click.option(
+    "--explain",
+    "parts",
+    multiple=True,
+    type=click.Choice([*ABOUT, "all"]),
+    help="Tell more of each value, as listed below; may be given several times.",
+)
+@format_option("trec_eval")
+def evaluate(
+    files: tuple[Path, ...],
+    texts: tuple[str, ...],
+    per_topic: bool,
+    profile: str | None,
+    aspects: tuple[tuple[str, Path], ...],
+    depth: int | None,
+    parts: tuple[str, ...],
+    jobs: int | None,
+    form: str,
+) -> None:
+    """Score runs against qrels.
+
+    QRELS is a qrels file or a collection file; with --aspect it is left out, and all files are runs.
+    Without -m the measures are those of the collection, or some usual ones. Topics that a run lacks
+    count with the value of an empty ranking. A run that can't be read is refused with everything that
+    is wrong with it; the others are scored, and the exit code is 1. `cupel validate` tells what else is
+    worth knowing about a run.
+
+    \b
+    Examples:
+      cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP(rel=2)"
+      cupel evaluate collection.yaml runs/*.gz -m "TOMA(of=nDCG@10) CAM(of=nDCG@10)"
+      cupel evaluate --aspect relevance=rel.txt --aspect quality=q.txt run.txt --format jsonl --per-topic
+      cupel evaluate qrels.txt run.txt -m nDCG@10 --explain ties --explain judgments
+    """
+    qrels, runs = (None, files) if aspects else (files[0], files[1:])
+    if not runs:
+        raise click.UsageError("there is no run to score: QRELS comes first, then the runs")
+    if parts and form not in EXPLAINING:
+        raise click.UsageError(f"--explain goes with --format {' or '.join(EXPLAINING)}, not with {form}")
+    names = names_of(runs)
+    collection = read(qrels, aspects, runs, profile)
+    job = job_for(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
+    job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
+    scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
+    official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
+    found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
+    report = EvaluationReport(collection, job, found, per_topic, official)
+    PRINTERS[form](report)
+    end(report, names)
+
+
+def end(report: EvaluationReport, names: Sequence[str]) -> None:
+    """Say what was refused, lost, and is worth knowing; end the command with its exit code."""
+    tell(report)
+    leave(report, names)
+
+
+def leave(report: EvaluationReport, names: Sequence[str]) -> None:
+    """Say which runs were lost; end the command with its exit code."""
+    if lost := [name for name in names if name not in report.runs]:
+        click.echo(
+            f"not scored, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
+        )
+        raise click.exceptions.Exit(SERVICE_FAILED)
+    if report.refused:
+        raise click.exceptions.Exit(NEGATIVE)
+
+
+def read(
+    qrels: Path | None,
+    aspects: Sequence[tuple[str, Path]],
+    runs: Sequence[Path] = (),
+    profile: str | None = None,
+) -> Collection:
+    """The collection that the command line names, with a profile; ends the command where it can't be had."""
+    if len(dict(aspects)) < len(aspects):
+        raise click.UsageError("--aspect gives two files for one aspect: name them in a collection file")
+    try:
+        collection = collection_for(qrels, dict(aspects))
+        return collection if profile is None else replace(collection, profile=PROFILES[profile])
+    except Refused as refused:
+        findings = refused.findings
+    except OSError as problem:
+        findings = unreadable(problem, qrels or Path())
+    _say(findings, str(qrels or ""))
+    if qrels is not None and len(first_row(qrels)) == 6 and any(map(looks_like_qrels, runs)):
+        click.echo("QRELS and RUN look swapped: the qrels come first, then the runs.", err=True)
+    raise click.exceptions.Exit(NEGATIVE)
+
+
+def _say(findings: Findings, file: str) -> None:
+    for line in finding_lines.told(findings, file=file, at_most=finding_lines.LISTED):
+        click.echo(line, err=True)
+
+
+def job_for(collection: Collection, words: str, depth: int | None, *, story: bool = False) -> ScoringTask:
+    """The job for the measures in `words`, or else for those of the plan, or else for some usual ones."""
+    try:
+        wanted = parse_many(words.strip() or " ".join(collection.measures) or _usual(collection))
+        check(collection.qrels, wanted, texts=collection.texts is not None)
+    except MeasureError as problem:
+        raise click.UsageError(str(problem)) from None
+    texts = read_texts(collection) if any(measure.declaration.texts for measure in wanted) else None
+    return ScoringTask(
+        collection.qrels, tuple(map(str, wanted)), collection.profile.name, depth, story, texts
+    )
+
+
+def read_texts(collection: Collection) -> Texts:
+    """The texts that the collection names; ends the command where they can't be had."""
+    assert collection.texts is not None
+    try:
+        texts = collection.texts.read()
+    except Refused as refused:
+        findings = refused.findings
+    except OSError as problem:
+        findings = unreadable(problem, Path(collection.texts.name))
+    else:
+        collection.findings.extend(check_texts(texts, collection.qrels))
+        return texts
+    _say(findings, collection.texts.name)
+    raise click.exceptions.Exit(NEGATIVE)
+
+
+def _usual(collection: Collection) -> str:
+    """Measures for who names none."""
+    others = [aspect.name for aspect in collection.aspects[1:]]
+    if not others:
+        return "nDCG@10 AP P@10 RR Judged@10"
+    each = " ".join(f"nDCG(aspect={name!r})@10" for name in others)
+    return f"nDCG@10 {each} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
+
+
+def tell(report: EvaluationReport) -> None:
+    """Say on standard error what was refused and why, and in short what is worth knowing."""
+    for name, one in report.refused.items():
+        _say(one.findings, str(one.path))
+        click.echo(f"{printable(name)} is refused, and not scored.", err=True)
+    for line in finding_lines.summary({name: one.findings for name, one in report.scored.items()}):
+        click.echo(line, err=True)
+    for line in finding_lines.lines_of(report.collection.findings, file="", at_most=3):
+        click.echo(finding_lines.coloured(line), err=True)
+    for line in report.remarks():
+        click.echo(printable(line), err=True)

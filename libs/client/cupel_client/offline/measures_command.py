@@ -1,0 +1,254 @@
+"""`cupel measures`: list the measures, or explain one."""
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cupel_client.offline.presentation import measure_reference
+from cupel_client.output import console, format_option, write_csv, write_json, write_jsonl
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.catalogue.reference import INDENT, MeasureFamily, ReferencePage, families, family_of
+from cupel_measures.catalogue.worked_examples import Example
+from cupel_measures.grammar.registry import NAMES, REQUIRED, Declaration, Parameter
+from cupel_measures.grammar.syntax import MeasureError
+
+COLUMNS = (
+    "name",
+    "family",
+    "aliases",
+    "parameters",
+    "at",
+    "bounds",
+    "aggregate",
+    "scale",
+    "exact",
+    "exempt",
+    "source",
+    "summary",
+)
+WIDEST = 100
+"""Columns of a page, on a terminal that has more."""
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--family",
+    "of_family",
+    type=click.Choice([family.name for family in families()]),
+    help="List the measures of one family.",
+)
+@click.option(
+    "--example",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Write the worked example of NAME into a new folder, to be tried.",
+)
+@format_option("markdown")
+def measures(name: str | None, of_family: str | None, folder: Path | None, form: str) -> None:
+    """List the measures, or explain one.
+
+    NAME is a measure, an alias, or a whole text with parameters.
+
+    \b
+    Examples:
+      cupel measures
+      cupel measures --family diversity
+      cupel measures nDCG
+      cupel measures "TOMA(of=nDCG@10)"
+      cupel measures nDCG --example ndcg-example
+    """
+    if folder is not None:
+        _write_example(name, folder)
+    elif name is None:
+        _list([one for one in families() if of_family in (None, one.name)], form)
+    elif of_family is not None:
+        raise click.UsageError("--family is for the list of measures, without NAME")
+    else:
+        _explain(ReferencePage(_declaration(name)), name, form)
+
+
+def _declaration(text: str) -> Declaration:
+    """The measure that a name or a whole text is about."""
+    if text in NAMES:
+        return NAMES[text][0]
+    try:
+        return parse(text).declaration
+    except MeasureError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def _list(found: Sequence[MeasureFamily], form: str) -> None:
+    if form == "markdown":
+        click.echo(measure_reference.document(found), nl=False)
+    elif form == "table":
+        _print_list(found)
+    else:
+        data = [_data(page, family) for family in found for page in family.pages]
+        data.sort(key=lambda one: one["name"].lower())
+        _write(data, form)
+
+
+def _explain(page: ReferencePage, asked: str, form: str) -> None:
+    family = family_of(page.declaration)
+    if form == "json":
+        write_json({**_data(page, family), **_told(page)})
+    elif form == "markdown":
+        click.echo(measure_reference.page(page), nl=False)
+    elif form == "table":
+        _print_page(page, family, asked)
+    else:
+        _write([_data(page, family)], form)
+
+
+def _write(data: list[dict[str, Any]], form: str) -> None:
+    if form == "json":
+        write_json(data)
+    elif form == "jsonl":
+        write_jsonl(data)
+    else:
+        write_csv(COLUMNS, data)
+
+
+def _data(page: ReferencePage, family: MeasureFamily) -> dict[str, Any]:
+    declaration = page.declaration
+    return {
+        "name": declaration.name,
+        "family": family.name,
+        "aliases": list(declaration.aliases),
+        "parameters": [_parameter(one) for one in declaration.parameters.values()],
+        "at": declaration.at,
+        "bounds": [None if math.isinf(bound) else bound for bound in declaration.bounds],
+        "aggregate": declaration.aggregate,
+        "scale": declaration.scale,
+        "exact": declaration.exact is not None,
+        "exempt": dict(declaration.exempt),
+        "source": declaration.source,
+        "summary": declaration.summary,
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    needed = parameter.default is REQUIRED
+    default = None if needed or parameter.default is None else str(parameter.default)
+    return {
+        "name": parameter.name,
+        "expects": parameter.kind.expects,
+        "needed": needed,
+        "default": default,
+    }
+
+
+def _told(page: ReferencePage) -> dict[str, Any]:
+    """What the page of one measure says beside `_data`."""
+    return {
+        "documentation": page.declaration.documentation,
+        "formulas": page.formulas,
+        "scale_rule": page.scale,
+        "caveats": page.caveats,
+        "examples": [_example(one) for one in page.examples],
+    }
+
+
+def _example(example: Example) -> dict[str, Any]:
+    runs = [
+        {
+            "documents": run.text,
+            "values": [
+                {"measure": one.measure, "value": float(one.printed), "derivation": one.derivation}
+                for one in run.values
+            ],
+        }
+        for run in example.runs
+    ]
+    return {"judgments": "; ".join(example.judgments), "runs": runs}
+
+
+def _print_list(found: Iterable[MeasureFamily]) -> None:
+    """By family, a line per measure: how it is written, its other names, what it is."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("measure", "also called", "what it is"):
+        table.add_column(heading, overflow="fold")
+    for family in found:
+        table.add_row(Text(family.name, style="bold"), "", Text(family.title, style="bold"))
+        for page in family.pages:
+            table.add_row(*map(Text, (page.written, ", ".join(page.aliases), page.declaration.summary)))
+        table.add_section()
+    console().print(table)
+    click.echo(
+        '`cupel measures NAME` explains one. Parameters stand in brackets: "AP(rel=2,aspect=quality)@100".'
+    )
+
+
+def _print_page(page: ReferencePage, family: MeasureFamily, asked: str) -> None:
+    """A measure's documentation, an example, its parameters, and what its values mean."""
+    click.echo(click.style(page.written, bold=True) + "\n")
+    width = min(WIDEST, console().width)
+    for paragraph in page.paragraphs:
+        click.echo(_wrapped(paragraph, width) + "\n")
+    for caveat in page.caveats:
+        heading = click.style("Caveat:", bold=True)
+        click.echo(f"{heading} {_wrapped('Caveat: ' + caveat, width).removeprefix('Caveat: ')}\n")
+    if family.introduction:
+        click.echo(click.style(family.title, bold=True) + "\n")
+        for paragraph in family.introduction:
+            click.echo(_wrapped(paragraph, width) + "\n")
+    for example in page.examples:
+        click.echo(click.style("Example", bold=True) + "\n")
+        for line in example.lines():
+            click.echo(_filled(line, width, "  ", " " * 8))
+        click.echo()
+    facts = [("canonical text", str(parse(asked)))] if asked not in NAMES else []
+    _print_table("Parameters", page.parameters, width)
+    _print_table("What is known of it", [*facts, *page.facts], width)
+
+
+def _wrapped(paragraph: str, width: int) -> str:
+    if paragraph.startswith(INDENT):  # formulas stay as they are
+        return paragraph
+    return _filled(" ".join(paragraph.split()), width)
+
+
+def _filled(text: str, width: int, first: str = "", further: str = "") -> str:
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _print_table(heading: str, rows: Sequence[tuple[str, str]], width: int) -> None:
+    """Names and texts in two columns."""
+    click.echo(click.style(heading, bold=True) + "\n")
+    left = 4 + max((len(name) for name, _ in rows), default=0)
+    for name, text in rows:
+        first = f"  {name}".ljust(left)
+        click.echo(_filled(text, width, first, " " * left))
+    click.echo()
+
+
+def _write_example(name: str | None, folder: Path) -> None:
+    """Write the first worked example of a measure, and say how to score it."""
+    if name is None:
+        raise click.UsageError("--example needs the NAME of a measure")
+    example = ReferencePage(_declaration(name)).examples[0]
+    try:
+        folder.mkdir(parents=True)
+        qrels, runs = example.write(folder)
+    except OSError as problem:
+        raise click.UsageError(f"{folder} can't be written: {problem.strerror}") from None
+    for path, run in zip(runs, example.runs, strict=True):
+        texts = " ".join(value.measure for value in run.values)
+        click.echo(f'cupel evaluate {qrels} {path} -m "{texts}"')

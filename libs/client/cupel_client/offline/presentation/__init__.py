@@ -1,0 +1,1 @@
+"""Output of the offline commands: tables, JSON, LaTeX and Markdown."""

@@ -1,0 +1,72 @@
+"""The result of `cupel evaluate` in every format."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from cupel_client.offline.presentation.evaluation_json import print_json
+from cupel_client.offline.presentation.evaluation_report import ALL, EvaluationReport
+from cupel_client.offline.presentation.score_tables import print_tables
+from cupel_client.output import write_csv, write_jsonl
+from cupel_measures.catalogue.parser import Measure
+from cupel_measures.grammar.trec_names import trec_name
+
+ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
+"""Measures that trec_eval prints for all topics only."""
+
+
+def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
+    """The long form: a row per run, measure and topic, the value over all topics last."""
+    for name, one in report.scored.items():
+        for measure, values, mean in zip(report.measures, one.values or (), one.means, strict=True):
+            if report.per_topic:
+                for topic, value in zip(report.topics, values.tolist(), strict=True):
+                    yield {"run": name, "measure": str(measure), "topic": topic, "value": value}
+            yield {"run": name, "measure": str(measure), "topic": ALL, "value": mean}
+
+
+def _print_jsonl(report: EvaluationReport) -> None:
+    write_jsonl(_long(report))
+
+
+def _print_csv(report: EvaluationReport) -> None:
+    write_csv(("run", "measure", "topic", "value"), _long(report))
+
+
+def _print_trec_eval(report: EvaluationReport) -> None:
+    """`%-22s\t%s\t%6.4f` a line, as trec_eval -q: topics, then all; counts as integers."""
+    named = [(measure, trec_name(str(measure))) for measure in report.measures]
+    for one in report.scored.values():
+        rows = list(zip(named, one.values or (), one.means, strict=True))
+        if report.per_topic:
+            for index, topic in enumerate(report.topics):
+                for (measure, name), values, _ in rows:
+                    if measure.declaration.name not in ONLY_OVER_ALL:
+                        click.echo(_trec_line(measure, name, topic, float(values[index])))
+        if len(report.scored) > 1 or report.official:
+            click.echo(f"{'runid':<22}\t{ALL}\t{_first_word(one.tag)}")
+        for (measure, name), _, mean in rows:
+            click.echo(_trec_line(measure, name, ALL, mean))
+
+
+def _first_word(tag: str | None) -> str:
+    """Of the tag: trec_eval ends it at a blank."""
+    return next(iter((tag or "").split()), "")
+
+
+def _trec_line(measure: Measure, name: str, topic: str, value: float) -> str:
+    shown = f"{value:.0f}" if measure.declaration.scale == "count" else f"{value:6.4f}"
+    return f"{name:<22}\t{topic}\t{shown}"
+
+
+PRINTERS: dict[str, Callable[[EvaluationReport], None]] = {
+    "table": print_tables,
+    "json": print_json,
+    "jsonl": _print_jsonl,
+    "csv": _print_csv,
+    "trec_eval": _print_trec_eval,
+}
+
+EXPLAINING = ("table", "json")
+"""Formats that have a place for explanations."""

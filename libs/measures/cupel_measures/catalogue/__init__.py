@@ -1,0 +1,1 @@
+"""All declared measures: parsing by name, reference pages, scale types."""

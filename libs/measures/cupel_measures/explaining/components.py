@@ -1,0 +1,235 @@
+"""What a combining measure is made of: scores by aspect, or documents by class (spec 3.1-3.5, 6.4)."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cupel_measures.explaining.explained_run import ExplainedRun, Series, as_data, cutoff_of
+from cupel_measures.families.label_classes import deviations, distance_of
+from cupel_measures.families.multiaspect import Classes, class_table, inner, weighted
+from cupel_measures.families.understandability import component
+from cupel_measures.grammar.measure import Measure
+from cupel_measures.grammar.registry import Combination
+from cupel_measures.model import NEGATIVE, Aspect, Floats, Ints, Label
+from cupel_measures.scoring.pool import Mask
+from cupel_measures.scoring.rows import Hits, divided
+
+MOST_TUPLES = 1000
+"""Label tuples that are all listed; of more only those are that some judged document has."""
+
+BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
+"""The last ranks of the bands in which documents are counted; a last band has all ranks below."""
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One aspect of a mean of scores.
+
+    measure: what is measured under the aspect. weight: its share of all weights. value: the scores. part: of
+    a mean, weight * score, which sum up to its value; of a harmonic mean, its share of the sum of
+    weight / score: the larger, the more this aspect holds the mean down (1 for the only score of 0).
+    """
+
+    aspect: str
+    measure: Measure
+    weight: float
+    value: Series
+    part: Series
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """A mean of scores by aspect, in the order of its aspects."""
+
+    combination: Combination
+    components: tuple[Component, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        part = "contribution" if self.combination == "mean" else "limits"
+        aspects = [
+            {
+                "aspect": one.aspect,
+                "measure": str(one.measure),
+                "weight": one.weight,
+                **as_data({"value": one.value, part: one.part}),
+            }
+            for one in self.components
+        ]
+        return {"combination": self.combination, "aspects": aspects}
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """Label tuples that are equally far from the best one. labels: each tuple, in the aspects' own labels.
+
+    documents: int64[T, bands], how many retrieved documents have such labels.
+    """
+
+    distance: float
+    weight: int
+    labels: tuple[tuple[Label, ...], ...]
+    documents: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ByClass:
+    """The classes, best first, and where their documents stand.
+
+    bands: first and last rank of each, down to the cutoff. unjudged: int64[T, bands], documents that are
+    judged for none of the aspects, which belong to no class.
+    """
+
+    aspects: tuple[str, ...]
+    bands: tuple[tuple[int, int], ...]
+    classes: tuple[Class, ...]
+    unjudged: Ints
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "combination": "classes",
+            "aspects": list(self.aspects),
+            "ranks": [list(band) for band in self.bands],
+            "classes": [
+                {
+                    "distance": one.distance,
+                    "weight": one.weight,
+                    "labels": [list(labels) for labels in one.labels],
+                    **_counts(one.documents),
+                }
+                for one in self.classes
+            ],
+            "unjudged": _counts(self.unjudged),
+        }
+
+
+def _counts(documents: Ints) -> dict[str, Any]:
+    return {"documents": documents.sum(axis=0).tolist(), "by_topic": documents.tolist()}
+
+
+def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Components | ByClass | None]:
+    return [_parts(subject, measure) for measure in measures]
+
+
+def _parts(subject: ExplainedRun, measure: Measure) -> Components | ByClass | None:
+    combination = measure.declaration.combination
+    if combination is None:
+        return None
+    bound = measure.bound(subject.qrels.aspects)
+    if combination == "classes":
+        return _by_class(subject, bound)
+    return _components(subject, bound, subject.values(measure))
+
+
+def _components(subject: ExplainedRun, measure: Measure, values: Floats) -> Components:
+    arguments, combination = measure.arguments, measure.declaration.combination
+    assert combination is not None
+    of, graded = arguments["of"], arguments.get("graded") or ()
+    parts = weighted(subject.view, arguments["aspects"], arguments["weights"], 1.0)
+    total = math.fsum(weight for _, weight in parts)
+    scores = np.stack([component(subject.view, of, name, graded=name in graded) for name, _ in parts])
+    weights = np.array([[weight / total] for _, weight in parts])
+    shares = weights * scores if combination == "mean" else _limits(scores, weights, values)
+    components = [
+        Component(
+            name,
+            inner(of, name),
+            float(weights[place, 0]),
+            Series.of(inner(of, name), scores[place]),
+            Series.of(measure, shares[place]),
+        )
+        for place, (name, _) in enumerate(parts)
+    ]
+    return Components(combination, tuple(components))
+
+
+def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
+    """float64[parts, T]: the share of each part in the sum of weight / score, or in what makes it infinite.
+
+    A score of 0 counts if its weight is positive, or where the value is 0 for no other reason (WHAM).
+    """
+    zero = (scores <= 0) & (weights > 0)
+    zero = np.where((values <= 0) & ~zero.any(axis=0), scores <= 0, zero)
+    inverse = np.divide(weights, scores, out=np.zeros_like(scores), where=scores > 0)
+    burden = np.where(zero.any(axis=0), zero, inverse)
+    total = np.cumsum(burden, axis=0)[-1]
+    return np.stack([divided(one, total) for one in burden])
+
+
+def _by_class(subject: ExplainedRun, measure: Measure) -> ByClass:
+    arguments = measure.arguments
+    found = class_table(subject.view, **arguments)
+    aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in found.names]
+    cutoff, hits = cutoff_of(measure), Hits.of(subject.joined)
+    bands = _bands(cutoff, int(subject.joined.retrieved.max(initial=1)))
+    hits = hits.within(cutoff)
+    hits = hits.of_documents(_judged(found))
+    distances = np.array(found.distance_of)[found.which[hits.document]]
+    rows = []
+    tuples = _tuples(subject, found, arguments)
+    for distance, weight in zip(found.distances, found.weights, strict=True):
+        if of_class := sorted(tuples.get(distance, ()), reverse=True):
+            labels = tuple(_named(one, aspects) for one in of_class)
+            documents = _counted(hits.only(np.asarray(distances == distance)), bands)
+            rows.append(Class(_distance(of_class[0], aspects, arguments), weight, labels, documents))
+    retrieved = np.stack(
+        [np.clip(subject.joined.retrieved - first + 1, 0, last - first + 1) for first, last in bands], axis=1
+    )
+    return ByClass(found.names, bands, tuple(rows), retrieved - _counted(hits, bands))
+
+
+def _tuples(
+    subject: ExplainedRun, found: Classes, arguments: dict[str, Any]
+) -> dict[int, list[tuple[int, ...]]]:
+    """The possible tuples of label indices by their distance; where they are too many, those of documents."""
+    qrels, name = subject.qrels, arguments["label_set"]
+    aspects = [qrels.aspects[qrels.aspect_index(one)] for one in found.names]
+    judged = np.unique(found.which[_judged(found)]).tolist()
+    possible: Iterable[tuple[int, ...]] = (found.tuples[place] for place in judged)
+    if name == "cartesian" and math.prod(len(aspect.labels) for aspect in aspects) <= MOST_TUPLES:
+        possible = product(*(range(len(aspect.labels)) for aspect in aspects))
+    elif name in qrels.label_sets:
+        declared = qrels.label_sets[name]
+        order = [declared.aspects.index(one) for one in found.names]
+        possible = (tuple(one[place] for place in order) for one in declared.tuples)
+    table = deviations(aspects, dict(arguments["embedding"] or ()), arguments["distance"])
+    by_distance: dict[int, list[tuple[int, ...]]] = {}
+    for one in possible:
+        by_distance.setdefault(distance_of(one, table, arguments["distance"]), []).append(one)
+    return by_distance
+
+
+def _judged(found: Classes) -> Mask:
+    """bool[D]: documents that are judged for one of the aspects at least."""
+    return np.asarray((found.labels >= NEGATIVE).any(axis=0))
+
+
+def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, ...]:
+    return tuple(aspect.labels[label] for aspect, label in zip(aspects, labels, strict=True))
+
+
+def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dict[str, Any]) -> float:
+    """How far a tuple is from the best one, in the units of the embedding."""
+    given = dict(arguments["embedding"] or ())
+    places = [given.get(aspect.name, aspect.embedding) for aspect in aspects]
+    away = [float(of[-1]) - float(of[label]) for of, label in zip(places, labels, strict=True)]
+    return {"euclidean": math.hypot(*away), "manhattan": math.fsum(away), "chebyshev": max(away)}[
+        arguments["distance"]
+    ]
+
+
+def _bands(cutoff: int | None, deepest: int) -> tuple[tuple[int, int], ...]:
+    """First and last rank of each band down to the cutoff, or to the deepest rank of the run."""
+    last = max(1, deepest if cutoff is None else min(cutoff, deepest))
+    ends = [*(end for end in BANDS if end < last), last]
+    return tuple(zip([1, *(end + 1 for end in ends[:-1])], ends, strict=True))
+
+
+def _counted(hits: Hits, bands: Sequence[tuple[int, int]]) -> Ints:
+    """int64[T, bands]: how many of `hits` stand in each band."""
+    band = np.searchsorted([last for _, last in bands], hits.rank)
+    flat = np.bincount(hits.row * len(bands) + band, minlength=hits.rows * len(bands))
+    return flat.reshape(hits.rows, len(bands))

@@ -1,0 +1,129 @@
+"""The unjudged documents of a run, and the qrels that would be had if they were judged."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.explaining.explained_run import ExplainedRun
+from cupel_measures.model import Floats, Ids, Ints, Qrels, Ranking, Subtopics
+from cupel_measures.model.profiles import Profile
+from cupel_measures.reading.joins import compared
+from cupel_measures.scoring.pool import Mask
+from cupel_measures.scoring.rows import Hits, divided
+
+SUBTOPICS = "subtopics"
+"""What stands for an aspect where judgments by subtopic are meant."""
+
+
+def unjudged(subject: ExplainedRun, names: Iterable[str], cutoff: int | None) -> dict[str, Floats]:
+    """float64[T] per aspect: the share of unjudged documents among those retrieved down to `cutoff`."""
+    seen, retrieved = Hits.of(subject.joined).within(cutoff), subject.joined.retrieved
+    depth = retrieved if cutoff is None else np.minimum(retrieved, cutoff)
+    return {name: divided(depth - seen.of_documents(_judged(subject, name)).number, depth) for name in names}
+
+
+def _judged(subject: ExplainedRun, name: str) -> Mask:
+    """bool[D]: the documents that are judged for an aspect, or for subtopics."""
+    if name == SUBTOPICS:
+        return subject.view.by_subtopic.pool.judged
+    return subject.view.pool(name).judged
+
+
+def filled(subject: ExplainedRun, cutoff: int | None) -> Qrels:
+    """The qrels with every document of the run down to `cutoff` judged, at best where it was not yet.
+
+    A document gets the highest label of each aspect that it lacks a judgment for; one without judgments by
+    subtopic is relevant to all subtopics of its topic. Topics without judgments by subtopic keep none.
+    """
+    topic, document = _strangers(subject, cutoff)
+    merged = _Merged.of(subject.qrels, topic, document)
+    seen = Hits.of(subject.joined).within(cutoff).document
+    labels = subject.qrels.labels.copy()
+    for index, aspect in enumerate(subject.qrels.aspects):
+        open_ = seen[~_judged(subject, aspect.name)[seen]]
+        labels[index, open_] = len(aspect.labels) - 1
+    best = np.array([[len(aspect.labels) - 1] for aspect in subject.qrels.aspects], dtype=np.int32)
+    labels = np.hstack([labels, np.repeat(best, len(document), axis=1)])[:, merged.order]
+    subtopics = subject.qrels.subtopics
+    if subtopics is not None:
+        open_ = seen[~_judged(subject, SUBTOPICS)[seen]]
+        new = np.arange(len(merged.order) - len(document), len(merged.order), dtype=np.int32)
+        subtopics = _filled(subtopics, np.concatenate([open_, new]), merged)
+    return replace(
+        subject.qrels,
+        offsets=merged.offsets,
+        documents=merged.documents,
+        labels=labels,
+        subtopics=subtopics,
+        cache={},
+    )
+
+
+class _Merged:
+    """Documents of the pools and new ones together, in the order of a pool.
+
+    order: int64[n], of pooled documents followed by new ones. place: its inverse. topic: int64[n], the topic
+    of each before ordering.
+    """
+
+    def __init__(self, ids: list[bytes], topic: Ints, topics: int) -> None:
+        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+        self.order: Ints = by_id[np.argsort(topic[by_id], kind="stable")]
+        self.place = np.empty(len(ids), dtype=np.int64)
+        self.place[self.order] = np.arange(len(ids))
+        self.topic = topic
+        self.documents = Ids.of([ids[i] for i in self.order.tolist()])
+        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(topic, minlength=topics))])
+
+    @classmethod
+    def of(cls, qrels: Qrels, topic: Ints, document: list[bytes]) -> "_Merged":
+        ids = [*qrels.documents.to_list(), *document]
+        return cls(ids, np.concatenate([qrels.topic_of, topic]), len(qrels.topics))
+
+
+def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _Merged) -> Subtopics:
+    """The judgments with `documents` (numbers before ordering) relevant to all subtopics of their topics."""
+    names = max(len(subtopics.names), 1)
+    known = np.unique(merged.topic[subtopics.document] * names + subtopics.subtopic)
+    first, last = (np.searchsorted(known, (merged.topic[documents] + after) * names) for after in (0, 1))
+    number = last - first
+    which = np.arange(number.sum()) + np.repeat(first - (np.cumsum(number) - number), number)
+    kept = ~np.isin(subtopics.document, documents)
+    document = merged.place[np.concatenate([subtopics.document[kept], np.repeat(documents, number)])]
+    subtopic = np.concatenate([subtopics.subtopic[kept], known[which] % names])
+    best = np.full(len(which), max(1, int(subtopics.judgment.max(initial=1))))
+    judgment = np.concatenate([subtopics.judgment[kept], best])
+    order = np.lexsort((subtopic, document))
+    columns = (column[order].astype(np.int32) for column in (document, subtopic, judgment))
+    return Subtopics(subtopics.names, *columns)
+
+
+def _strangers(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[bytes]]:
+    """Topics (as rows) and ids of the run's documents down to `cutoff` that no pool knows."""
+    ranking, joined = subject.ranking, subject.joined
+    number = {name: row for row, name in enumerate(subject.qrels.topics)}
+    rows = np.array([number.get(name, -1) for name in ranking.topics], dtype=np.int64)
+    limit = joined.retrieved if cutoff is None else np.minimum(joined.retrieved, cutoff)
+    count = np.where(rows >= 0, limit[rows], 0) if len(limit) else np.zeros(len(rows), dtype=np.int64)
+    row = np.repeat(rows, count)
+    rank = np.arange(1, len(row) + 1) - np.repeat(np.cumsum(count) - count, count)
+    hits = Hits.of(joined)
+    width = int(joined.retrieved.max(initial=0)) + 1
+    new = ~np.isin(row * width + rank, hits.row * width + hits.rank)
+    at = in_order(ranking, subject.profile)[np.repeat(ranking.offsets[:-1], count) + rank - 1]
+    return row[new], [ranking.documents.bytes_at(i) for i in at[new].tolist()]
+
+
+def in_order(ranking: Ranking, profile: Profile) -> Ints:
+    """int64[n]: the documents of a ranking, topic by topic, in the order that the profile gives them."""
+    order, scores = np.arange(len(ranking.scores)), compared(ranking.scores, profile)
+    opens = np.ones(len(scores) + 1, dtype=bool)
+    opens[1:-1] = scores[1:] != scores[:-1]
+    opens[ranking.offsets] = True
+    bounds = np.flatnonzero(opens)
+    for group in np.flatnonzero(np.diff(bounds) > 1).tolist() if profile.single_precision else ():
+        begin, end = bounds[group : group + 2].tolist()
+        order[begin:end] = sorted(range(begin, end), key=ranking.documents.bytes_at, reverse=True)
+    return order

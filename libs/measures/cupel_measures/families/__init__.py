@@ -1,0 +1,1 @@
+"""The measures, one file per family. Each function declares itself."""

@@ -1,0 +1,117 @@
+"""Measures that put a ranking beside the ideal one, rank by rank."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.families.ranked import gain_table
+from cupel_measures.grammar.parameters import Beta, Cutoff, GainTable, OneFlag, Persistence
+from cupel_measures.grammar.registry import measure
+from cupel_measures.model import Floats, Ints
+from cupel_measures.scoring import discounts
+from cupel_measures.scoring.pool import Pool
+from cupel_measures.scoring.rows import Hits, Rows, divided, earlier
+
+
+@measure(source="Clarke et al., TOIS 2021; ir_measures Compat")
+def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> Floats:
+    """Compatibility: the rank-biased overlap (RBO) of the ranking with an ideal one.
+
+        RBO = sum over i <= n of p^(i - 1) * (documents in the first i of both) / i
+              / sum over i <= n of p^(i - 1)
+        Compat = RBO(run, ideal) / RBO(ideal, ideal)
+
+    n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest first;
+    documents of equal gain stand in the order of the run, those it lacks last. `normalize=False` leaves out
+    the division by the ideal's RBO with itself, which lets a perfect ranking score 1.
+
+    Caveat: only the order of gains counts, not their size.
+
+    Example: a=2 b=1 c=1 z=0; run x a c: Compat(p=0.5) 0.238095 = (1/2 * 1/2 + 1/4 * 2/3) / (1 + 1/2 + 1/4);
+    run a: Compat(p=0.5) 0.761905 = (1 + 1/2 * 1/2 + 1/4 * 1/3) / (1 + 1/2 + 1/4).
+    """
+    hits, _ = rows.gains(rows.pool.aspect.gains)
+    base = _ideal(rows.pool, rows.pool.aspect.gains)[0].number[rows.topic]
+    depth = np.maximum(rows.retrieved, base)
+    weights = discounts.power(float(p), np.arange(1, int(depth.max(initial=0)) + 1))
+    overlap = _running(weights / np.arange(1, len(weights) + 1))
+    # a document is in both from depth max(rank, place in the ideal) on
+    both = np.maximum(hits.rank, _ideal_places(rows, hits))
+    score = hits.sum(overlap[depth[hits.row]] - overlap[both - 1])
+    if not normalize:
+        return np.minimum(divided(score, _running(weights)[depth]), 1.0)
+    return np.minimum(divided(score, _with_itself(overlap, base, depth)), 1.0)
+
+
+def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
+    """float64[rows]: the overlap of an ideal of `base` documents with itself, down to `depth`."""
+    kinds, which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
+    base, depth = kinds
+    kind = np.repeat(np.arange(len(base)), base)
+    place = np.arange(len(kind)) - (np.cumsum(base) - base)[kind]
+    best = np.bincount(kind, overlap[depth[kind]] - overlap[place], minlength=len(base))
+    return np.asarray(best[which], dtype=np.float64)
+
+
+@measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
+def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
+    """Q-measure: average precision that credits gains, against the ideal's at the same rank.
+
+        Q = 1/R * sum over ranks i with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i))
+
+    n(i) documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A
+    cutoff leaves out the ranks beyond it and divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's,
+    divides by R). `beta=0` is AP; `gains` replaces the gain of some labels.
+
+    Example: a=2 b=1 c=1 z=0; run x b a: Q 0.371429 = ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, Q@2 0.2 =
+    (1 + 1) / (2 + 3) / 2, Q(beta=0) 0.388889 = (1/2 + 2/3) / 3.
+    """
+    table = gain_table(rows, gains)
+    hits, gain = rows.gains(table)
+    ideal, cumulative = _ideal(rows.pool, table)
+    base = ideal.number[rows.topic]
+    first = (np.cumsum(ideal.number) - ideal.number)[rows.topic]
+    best = cumulative[first[hits.row] + np.minimum(hits.rank, base[hits.row]) - 1]
+    b = float(beta)
+    blended = np.minimum((hits.count + b * hits.running(gain)) / (hits.rank + b * best), 1.0)
+    if cutoff is None:
+        return divided(hits.sum(blended), base)
+    seen = hits.rank <= cutoff
+    return divided(hits.only(seen).sum(blended[seen]), np.minimum(base, cutoff))
+
+
+def _running(values: Floats) -> Floats:
+    """0 and then the sum of the first, of the first two, ... of `values`."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
+    """The ideal ranking of every topic, a row per topic, and the gain of its first 1, 2, ... documents."""
+
+    def make() -> tuple[Hits, Floats]:
+        gains = pool.gains(table)
+        documents = pool.best_first(table)
+        topic = pool.topic_of[documents]
+        rank = np.arange(len(topic)) - np.searchsorted(topic, topic) + 1
+        ideal = Hits.by_row(topic, rank, documents, pool.topics)
+        return ideal, ideal.running(gains[documents])
+
+    found: tuple[Hits, Floats] = pool.once(("ideal ranking", table.tobytes()), make)
+    return found
+
+
+def _ideal_places(rows: Rows, hits: Hits) -> Ints:
+    """int64[n]: place of each hit in the ideal that orders equal gains as its row does."""
+    pool, table = rows.pool, rows.pool.aspect.gains
+
+    def make() -> tuple[Ints, NDArray[np.integer]]:
+        """Of every document of the pool: how many others of its topic have a greater gain, and its level."""
+        ideal, _ = _ideal(pool, table)
+        levels, level = np.unique(pool.gains(table), return_inverse=True)
+        level = level.astype(np.min_scalar_type(len(levels)))
+        above = np.zeros(len(pool.labels), dtype=np.int64)
+        above[ideal.document] = ideal.count - 1 - earlier(ideal.row, level[ideal.document])
+        return above, level
+
+    greater, level = pool.once(("greater gains", table.tobytes()), make)
+    places: Ints = greater[hits.document] + earlier(hits.row, level[hits.document]) + 1
+    return places

@@ -1,0 +1,1 @@
+"""The text of measures: syntax, parameters, declarations and bound measures."""

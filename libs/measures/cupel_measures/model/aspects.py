@@ -1,0 +1,75 @@
+"""Aspects with their ordered labels, and label sets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from cupel_measures.model.arrays import Floats
+
+Label = int | str
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One judged dimension and its ordered scale.
+
+    `labels` run from worst to best; `lowest` are further labels read as the worst one, `unjudged`
+    those that say "not judged". `threshold` is the index of the smallest label that counts as
+    relevant. `gains` and `embedding` have one number per label, non-decreasing. `inferred` says
+    that the scale was read off a plain qrels file (0 to its highest grade).
+    """
+
+    name: str
+    labels: Sequence[Label]
+    lowest: tuple[Label, ...] = ()
+    unjudged: tuple[Label, ...] = ()
+    threshold: int = 1
+    declared_gains: tuple[float, ...] | None = None
+    declared_embedding: tuple[float | Fraction, ...] | None = None
+    inferred: bool = False
+
+    @property
+    def integer(self) -> bool:
+        """Whether all labels are integers, so that gains and `rel` are the labels themselves."""
+        return isinstance(self.labels, range) or all(isinstance(label, int) for label in self.labels)
+
+    @cached_property
+    def gains(self) -> Floats:
+        """Gain per label index: declared, else the label itself (negatives 0), else its index."""
+        if self.declared_gains is not None:
+            return np.array(self.declared_gains, dtype=np.float64)
+        if self.integer and self.ascending:
+            return np.maximum(np.array(self.labels, dtype=np.float64), 0.0)
+        return np.arange(len(self.labels), dtype=np.float64)
+
+    @property
+    def ascending(self) -> bool:
+        """Whether integer labels grow with quality (a range may descend: `{range: [100, 0]}`)."""
+        return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
+
+    def index_from(self, rel: int) -> int:
+        """Index of the smallest label that reaches `rel`: a label where they are integers, else an index.
+
+        At least 0, and the number of labels where none reaches it.
+        """
+        if not self.integer:
+            return max(rel, 0)
+        sign = 1 if self.ascending else -1
+        reaching = (i for i, label in enumerate(self.labels) if int(label) * sign >= rel * sign)
+        return next(reaching, len(self.labels))
+
+    @cached_property
+    def embedding(self) -> tuple[float | Fraction, ...]:
+        """Place of each label for distances (spec 3.1): declared, else 0, 1, 2, ..."""
+        return self.declared_embedding or tuple(range(len(self.labels)))
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """Label tuples that can occur: `tuples` of label indices, in the order of `aspects` (spec 3.2)."""
+
+    aspects: tuple[str, ...]
+    tuples: frozenset[tuple[int, ...]]

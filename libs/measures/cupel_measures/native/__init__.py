@@ -1,0 +1,1 @@
+"""Optional C extensions: the run reader and the row kernels."""

@@ -1,0 +1,466 @@
+"""Collections: aspects, qrels and a plan of measures, described by a YAML or JSON file (design.md 6)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cupel_measures.model import NEGATIVE, Aspect, LabelSet, Qrels
+from cupel_measures.model.findings import Finding, Findings, Refused, declare
+from cupel_measures.model.profiles import DEFAULT, PROFILES, Profile
+from cupel_measures.reading.compression import Limits, Source, open_plain
+from cupel_measures.reading.declarations import yaml_documents
+from cupel_measures.reading.declarations.aspect_declarations import (
+    aspects_from,
+    label_sets_from,
+    read_aspects,
+    read_label_sets,
+)
+from cupel_measures.reading.declarations.score_labels import OTHERS, Steps, read_steps
+from cupel_measures.reading.declarations.yaml_documents import Document, Place, nearest
+from cupel_measures.reading.qrels_files import (
+    ANYTHING,
+    DOCUMENT,
+    NOT_TEXT,
+    SUBTOPICS,
+    TOPIC,
+    QrelsFile,
+    build_qrels,
+    text_lines,
+    unscaled,
+)
+from cupel_measures.reading.text_files import TextsFile
+
+__all__ = [
+    "Collection",
+    "aspects_from",
+    "collection_for",
+    "is_collection",
+    "label_sets_from",
+    "parse_collection",
+    "read_collection",
+]
+
+FILE_MISSING = declare(
+    "collection-file-missing",
+    "error",
+    "a file that the collection names is not there",
+    "correct the name, or send the file along; names are relative to the collection file",
+)
+FILE_UNUSED = declare(
+    "collection-file-unused",
+    "warning",
+    "a file was sent that the collection does not name",
+    "name it in the collection file, or leave it out",
+)
+COLUMNS = declare(
+    "collection-columns",
+    "error",
+    "the layout of a qrels file is not described",
+    "say aspect: NAME, or columns: [topic, _, document, a, b], or layout: subtopics",
+)
+NOT_JUDGED = declare(
+    "collection-aspect-not-judged",
+    "warning",
+    "an aspect is declared that no qrels file judges: measures of it are 0 for every run",
+    "name a qrels file for it, or take the aspect out",
+)
+OUTSIDE_LABEL_SET = declare(
+    "collection-outside-label-set",
+    "error",
+    "a judged tuple of labels is not in a declared label set",
+    "add the tuple to the label set, or correct the labels",
+)
+OTHER_ASPECTS = declare(
+    "collection-other-aspects",
+    "error",
+    "the collection declares other aspects or label sets than its track",
+    "leave them out, or declare them as the track does",
+)
+PROFILE = declare(
+    "collection-profile", "error", "there is no such profile", f"use one of {', '.join(PROFILES)}"
+)
+MEASURE = declare(
+    "collection-measure",
+    "error",
+    "a measure of the plan can't be read, or can't be had here",
+    "`cupel measures` lists the measures and their parameters",
+)
+TOPICS = declare(
+    "collection-topics",
+    "error",
+    "the topics file does not list different topic ids",
+    "write a line per topic: the id, then (if wanted) a blank and the title",
+)
+
+_EXAMPLE = "{aspects: {relevance: {labels: [0, 1]}}, qrels: [{file: qrels.txt, aspect: relevance}]}"
+_OPTIONAL = ("topics", "texts", "label_sets", "profile", "measures")
+_QRELS = "{file: qrels.txt, aspect: relevance}"
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """What runs are scored against.
+
+    titles: title by topic id, where a topics file gives them. measures: canonical texts of the plan.
+    texts: the documents' file, which is read when a measure needs it. findings: warnings.
+    """
+
+    qrels: Qrels
+    titles: Mapping[str, str] = field(default_factory=dict)
+    profile: Profile = DEFAULT
+    measures: tuple[str, ...] = ()
+    texts: TextsFile | None = None
+    findings: Findings = field(default_factory=Findings)
+
+    @property
+    def aspects(self) -> tuple[Aspect, ...]:
+        return self.qrels.aspects
+
+    @property
+    def label_sets(self) -> Mapping[str, LabelSet]:
+        return self.qrels.label_sets
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where the files that a collection names are found."""
+
+    find: Callable[[str], Source | None]
+    names: Callable[[], Iterable[str]]
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "_Files":
+        def find(name: str) -> Path | None:
+            path = folder / name
+            return path if path.is_file() else None
+
+        return cls(find, lambda: sorted(path.name for path in folder.iterdir() if path.is_file()))
+
+    @classmethod
+    def sent(cls, files: Mapping[str, bytes]) -> "_Files":
+        return cls(files.get, lambda: files)
+
+
+def read_collection(path: Path | str, *, limits: Limits | None = None) -> Collection:
+    """Read a collection file and the files that it names, relative to its folder.
+
+    Raises Refused with everything that is wrong with any of them; OSError where `path` can't be read.
+    """
+    path = Path(path)
+    with open_plain(path, limits) as stream:
+        text = _text(stream.read(), path.name)
+    return _collection(yaml_documents.parse(text, path.name), _Files.in_folder(path.parent), limits)
+
+
+def parse_collection(
+    text: str | bytes,
+    files: Mapping[str, bytes],
+    *,
+    name: str = "collection",
+    declared: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> Collection:
+    """A collection as sent: its text, and by exact name the files that it may name (plain or compressed).
+
+    declared: `aspects` and `label_sets` of the track, as data; the text may then leave them out. Raises
+    Refused with everything that is wrong with any of the files.
+    """
+    document = yaml_documents.parse(text if isinstance(text, str) else _text(text, name), name)
+    document = document.over(declared or {})
+    collection = _collection(document, _Files.sent(files), limits)
+    _compare_with_track(document, collection, declared or {})
+    _report_unused(document, files)
+    return collection
+
+
+def _compare_with_track(document: Document, collection: Collection, declared: Mapping[str, Any]) -> None:
+    """What the text declares itself has to be what its track declares."""
+    top, aspects = document.top.mapping(_EXAMPLE), collection.aspects
+    if "aspects" in declared and aspects != aspects_from(declared["aspects"]):
+        top["aspects"].wrong(OTHER_ASPECTS, "these are not the aspects of the track")
+    elif "label_sets" in declared and collection.label_sets != label_sets_from(
+        declared["label_sets"], aspects
+    ):
+        top["label_sets"].wrong(OTHER_ASPECTS, "these are not the label sets of the track")
+    if document.findings.refused:
+        raise Refused(document.findings)
+
+
+def _report_unused(document: Document, files: Mapping[str, bytes]) -> None:
+    parts = document.top.mapping(_EXAMPLE)
+    named = [item.mapping(_QRELS)["file"] for item in parts["qrels"].items("a list")]
+    used = {place.value for place in [*named, *(parts[key] for key in ("topics", "texts") if key in parts)]}
+    for name in sorted(files.keys() - used):
+        document.top.wrong(FILE_UNUSED, f"{name} is not named in the collection")
+
+
+def is_collection(path: Path) -> bool:
+    """Whether a file is a collection file rather than qrels or a run: by its ending, else by its first bytes.
+
+    Raises OSError where it can't be read.
+    """
+    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+        return True
+    try:
+        with open_plain(path) as stream:
+            begin = stream.read(4096)
+    except Refused:
+        return False
+    lines = begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return begin.lstrip().startswith(b"{") or any(line.split() == [b"aspects:"] for line in lines)
+
+
+def collection_for(
+    qrels: Path | None, aspects: Mapping[str, Path] | None = None, *, limits: Limits | None = None
+) -> Collection:
+    """The collection that a command line names: a collection file, a qrels file, or plain files by aspect.
+
+    Scales of plain files are inferred. Raises Refused, and OSError where a file can't be read.
+    """
+    if qrels is not None and is_collection(qrels):
+        return read_collection(qrels, limits=limits)
+    named = aspects or ({} if qrels is None else {"relevance": qrels})
+    files = [QrelsFile.plain(path.name, path, name) for name, path in named.items()]
+    findings = Findings()
+    built = build_qrels([unscaled(name) for name in named], files, findings=findings, limits=limits)
+    return Collection(built, findings=findings)
+
+
+def _text(data: bytes, name: str) -> str:
+    findings = Findings()
+    lines = text_lines(data, name, NOT_TEXT, findings)
+    if findings.refused:
+        raise Refused(findings)
+    return b"\n".join(lines).decode()
+
+
+def _collection(document: Document, files: _Files, limits: Limits | None) -> Collection:
+    """Read every part, so that all mistakes are reported at once; what depends on a broken part is left."""
+    parts = document.top.keys(_EXAMPLE, needed=["aspects", "qrels"], also=_OPTIONAL)
+    aspects = read_aspects(parts["aspects"]) if "aspects" in parts else ()
+    label_sets = read_label_sets(parts["label_sets"], aspects) if "label_sets" in parts else {}
+    sources = _qrels_files(parts["qrels"], aspects, files) if "qrels" in parts else []
+    titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
+    texts = _texts(parts["texts"], files, limits) if "texts" in parts else None
+    profile = _profile(parts["profile"]) if "profile" in parts else DEFAULT
+    # files that can't be told apart are reported already
+    subtopics = not sources or any(file.columns == SUBTOPICS for file in sources)
+    bare = Qrels.empty(tuple(aspects), label_sets, subtopics=subtopics)
+    measures = _measures(parts["measures"], bare, "texts" in parts) if "measures" in parts else ()
+    qrels = _judgments(document, aspects, sources, titles, limits)
+    if qrels is not None:
+        qrels = replace(qrels, label_sets=label_sets)
+        _check_label_sets(document, qrels)
+    if qrels is None or document.findings.refused:
+        raise Refused(document.findings)
+    titled = {topic: title for topic, title in (titles or {}).items() if title}
+    return Collection(qrels, titled, profile, measures, texts, document.findings)
+
+
+def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list[QrelsFile]:
+    items = place.items(f"a list of files, as [{_QRELS}]")
+    if place.value == []:
+        place.wrong(COLUMNS, f"at least one file is needed, as [{_QRELS}]")
+    found = [_qrels_file(item, aspects, files) for item in items]
+    read = [file for file in found if file is not None]
+    if found and None not in found:
+        _compare_aspects(place, items, read, aspects)
+    return read
+
+
+def _compare_aspects(
+    place: Place, items: Sequence[Place], files: Sequence[QrelsFile], aspects: Sequence[Aspect]
+) -> None:
+    """Report aspects that no file judges, and files of scores that don't go with the others."""
+    named = [name for file in files for name in file.columns]
+    for aspect in aspects:
+        if aspect.name not in named:
+            place.wrong(NOT_JUDGED, f"no file judges {aspect.name}")
+    for item, file in zip(items, files, strict=True):
+        if file.steps is not None and named.count(file.columns[-1]) > 1:
+            item.wrong(OTHERS, f"another file judges {file.columns[-1]} already")
+    if files and all(file.steps is not None for file in files):
+        place.wrong(OTHERS, f"scores label what other files judge, and there is none, as {_QRELS}")
+
+
+def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> QrelsFile | None:
+    parts = place.keys(_QRELS, needed=["file"], also=["aspect", "columns", "layout", "shares", "thresholds"])
+    by_score = "layout" in parts and parts["layout"].value == "scores"
+    steps = _steps(place, parts, aspects) if by_score else None
+    columns = None if by_score else _columns(place, parts, [aspect.name for aspect in aspects])
+    name, source = _file(parts["file"], files) if "file" in parts else (None, None)
+    if name is None or source is None:
+        return None
+    if steps is not None:
+        return QrelsFile(name, source, (DOCUMENT, str(parts["aspect"].value)), steps)
+    return None if columns is None else QrelsFile(name, source, columns)
+
+
+def _steps(place: Place, parts: Mapping[str, Place], aspects: Sequence[Aspect]) -> Steps | None:
+    """What makes labels of a file of scores; what is wrong with its description is reported."""
+    known = {aspect.name: aspect for aspect in aspects}
+    if "columns" in parts:
+        parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score, and no others")
+    if "aspect" not in parts:
+        place.wrong(COLUMNS, "scores are labels of an aspect: say aspect: NAME")
+        return None
+    name = parts["aspect"].word("the name of an aspect")
+    if name is not None and name not in known:
+        parts["aspect"].wrong(COLUMNS, f"there is no aspect {name!r}{nearest(name, known)}")
+    return read_steps(place, parts, known[name]) if name in known else None
+
+
+def _columns(place: Place, parts: Mapping[str, Place], names: Sequence[str]) -> tuple[str, ...] | None:
+    """The columns of a qrels file, from whichever of aspect, columns and layout describes them."""
+    if strange := [key for key in ("shares", "thresholds") if key in parts]:
+        parts[strange[0]].wrong(COLUMNS, f"{strange[0]} are for layout: scores")
+        return None
+    ways = [key for key in ("aspect", "columns", "layout") if key in parts]
+    if not ways and len(names) == 1:
+        return (TOPIC, ANYTHING, DOCUMENT, names[0])
+    if len(ways) != 1:
+        place.wrong(COLUMNS, "expected one of aspect: NAME, columns: [...], layout: subtopics or scores")
+        return None
+    if ways == ["columns"]:
+        return _listed_columns(parts["columns"], names)
+    said = parts[ways[0]].word("a word")
+    if said is not None:
+        if ways == ["aspect"] and said in names:
+            return (TOPIC, ANYTHING, DOCUMENT, said)
+        if ways == ["layout"] and said == "subtopics":
+            return SUBTOPICS
+        known = names if ways == ["aspect"] else ["subtopics", "scores"]
+        parts[ways[0]].wrong(COLUMNS, f"there is no {ways[0]} {said!r}{nearest(said, known)}")
+    return None
+
+
+def _listed_columns(place: Place, names: Sequence[str]) -> tuple[str, ...] | None:
+    items = place.items("a list of columns, as [topic, _, document, a, b]")
+    words = [item.word("topic, _, document, or the name of an aspect") for item in items]
+    known = [TOPIC, DOCUMENT, ANYTHING, *names]
+    for item, word in zip(items, words, strict=True):
+        if word is not None and word not in known:
+            item.wrong(COLUMNS, f"there is no aspect {word!r}{nearest(word, known)}")
+        elif word != ANYTHING and word in words[: int(item.path[-1])]:
+            item.wrong(COLUMNS, f"column {word} stands twice")
+    for needed in (TOPIC, DOCUMENT):
+        if needed not in words and items:
+            place.wrong(COLUMNS, f"there is no column {needed}")
+    if items and not set(words) & set(names):
+        place.wrong(COLUMNS, "no column is an aspect")
+    columns = tuple(word for word in words if word in known)
+    fine = len(columns) == len(words) and {TOPIC, DOCUMENT} <= set(columns) and set(columns) & set(names)
+    return columns if fine else None
+
+
+def _file(place: Place, files: _Files) -> tuple[str | None, Source | None]:
+    name = place.word("the name of a file")
+    source = files.find(name) if name is not None else None
+    if name is not None and source is None:
+        place.wrong(FILE_MISSING, f"there is no file {name!r}{nearest(name, files.names())}")
+    return name, source
+
+
+def _texts(place: Place, files: _Files, limits: Limits | None) -> TextsFile | None:
+    name, source = _file(place, files)
+    return None if name is None or source is None else TextsFile(name, source, limits)
+
+
+def _profile(place: Place) -> Profile:
+    name = place.word("the name of a profile")
+    if name is not None and name not in PROFILES:
+        place.wrong(PROFILE, f"there is no profile {name!r}{nearest(name, PROFILES)}")
+    return PROFILES.get(name or "", DEFAULT)
+
+
+def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
+    """Canonical texts, each once, in the order given; `bare`: the collection's qrels without any judgment."""
+    from cupel_measures.catalogue.parser import parse_many
+    from cupel_measures.grammar.syntax import MeasureError
+    from cupel_measures.scoring.evaluator import check  # late: without a plan no measure is needed
+
+    single = isinstance(place.value, str)
+    items = [place] if single else place.items('a list of measures, as [nDCG@10, "AP(rel=2)"]')
+    texts: list[str] = []
+    for item in items:
+        try:
+            for measure in parse_many(item.word("a measure, such as nDCG@10") or ""):
+                texts.append(str(measure))
+                if bare.aspects:
+                    check(bare, [measure], texts=with_texts)
+        except MeasureError as problem:
+            item.wrong(MEASURE, str(problem))
+    return tuple(dict.fromkeys(texts))
+
+
+def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str] | None:
+    """Title by topic id, empty where a line has none."""
+    name, source = _file(place, files)
+    if name is None or source is None:
+        return None
+    findings = place.document.findings
+    try:
+        with open_plain(source, limits) as stream:
+            lines = text_lines(stream.read(), name, NOT_TEXT, findings)
+    except Refused as refused:
+        findings.extend(refused.findings)
+        return None
+    titles: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split(None, 1)
+        if words and not line.startswith(b"#"):
+            topic, title = words[0].decode(), b"".join(words[1:]).decode().strip()
+            if problem := _no_topic(topic, titles):
+                findings.add(Finding(TOPICS, problem, name, number, 1, topic[:80], line.decode()[:80]))
+            titles[topic] = title
+    if not titles:
+        findings.add(Finding(TOPICS, "no topics", name))
+    return titles
+
+
+def _no_topic(topic: str, titles: Mapping[str, str]) -> str | None:
+    if topic in titles:
+        return f"topic {topic} is listed already"
+    if topic.startswith("<"):
+        return "XML is not read here: give a line per topic, the id first"
+    return None
+
+
+def _judgments(
+    document: Document,
+    aspects: Sequence[Aspect],
+    files: Sequence[QrelsFile],
+    titles: Mapping[str, str] | None,
+    limits: Limits | None,
+) -> Qrels | None:
+    """The qrels, where aspects and files are known well enough to read any."""
+    if not aspects or not files:
+        return None
+    try:
+        topics = None if titles is None else list(titles)
+        return build_qrels(aspects, files, topics=topics, findings=document.findings, limits=limits)
+    except Refused as refused:
+        document.findings.extend(refused.findings)
+        return None
+
+
+def _check_label_sets(document: Document, qrels: Qrels) -> None:
+    """Every judged tuple is in each declared label set, a missing label being the lowest (spec 3.2)."""
+    for name, label_set in qrels.label_sets.items():
+        labels = qrels.labels[[qrels.aspect_index(aspect) for aspect in label_set.aspects]]
+        judged = np.flatnonzero((labels >= NEGATIVE).any(axis=0))
+        tuples = list(map(tuple, np.maximum(labels[:, judged], 0).T.tolist()))
+        outside = [i for i, one in enumerate(tuples) if one not in label_set.tuples]
+        if outside:
+            first = judged[outside[0]]
+            topic, sample = qrels.topics[qrels.topic_of[first]], qrels.documents[first]
+            scales = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in label_set.aspects]
+            shown = ", ".join(str(s.labels[i]) for s, i in zip(scales, tuples[outside[0]], strict=True))
+            message = (
+                f"{len(outside)} judged documents are outside label set {name}, such as {sample}: ({shown})"
+            )
+            finding = Finding(OUTSIDE_LABEL_SET, message, document.name, topic=topic, sample=sample)
+            document.findings.add(finding, len(outside))

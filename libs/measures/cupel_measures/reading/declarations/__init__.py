@@ -1,0 +1,1 @@
+"""Declarations in collection files: aspects, label scales, discretised scores."""

@@ -1,0 +1,108 @@
+"""What the words of a qrels file mean on the scale of an aspect, declared or inferred."""
+
+import re
+from dataclasses import replace
+
+from cupel_measures.model import ABSENT, NEGATIVE, UNJUDGED, Aspect, Label
+from cupel_measures.model.findings import declare
+
+HIGHEST_INFERRED = 1_000_000
+"""The highest grade of which a scale is inferred; a longer one has to be declared."""
+
+NOT_INTEGER = declare(
+    "qrels-grade-not-integer",
+    "error",
+    "a grade is no integer where no scale is declared",
+    "use integers, or declare the labels of the aspect in a collection file",
+)
+NOT_DECLARED = declare(
+    "qrels-label-not-declared",
+    "error",
+    "a label is not on the declared scale of its aspect",
+    "correct the label, or declare it under labels, lowest or unjudged",
+)
+ABOVE_SCALE = declare(
+    "qrels-label-above-scale",
+    "error",
+    "a label is above the highest declared label of its aspect",
+    "correct the label, or declare the longer scale",
+)
+SCALE_TOO_LONG = declare(
+    "qrels-scale-too-long",
+    "error",
+    f"a grade is above {HIGHEST_INFERRED:,} where no scale is declared",
+    "correct the grade, or declare the scale in a collection file, as labels: {range: [0, HIGHEST]}",
+)
+
+
+INTEGER = re.compile(rb"[+-]?[0-9]{1,1000}")
+"""How an integer grade is written."""
+WRONG = ABSENT - 1
+"""Labels from here down are none: each stands for a kind of error."""
+ERRORS = {WRONG: NOT_INTEGER, WRONG - 1: NOT_DECLARED, WRONG - 2: ABOVE_SCALE, WRONG - 3: SCALE_TOO_LONG}
+_CODES = {code: label for label, code in ERRORS.items()}
+
+
+def unscaled(name: str) -> Aspect:
+    """An aspect whose scale is to be inferred: integers from 0 to the highest grade found (at least 1)."""
+    return Aspect(name, range(0), inferred=True)
+
+
+class LabelScale(dict[bytes, int]):
+    """What each word of a file means on the scale of an aspect: computed once, then looked up."""
+
+    def __init__(self, aspect: Aspect) -> None:
+        self.aspect = aspect
+        self.highest = 0
+        self._special = {label: self._lowest(label) for label in aspect.lowest}
+        self._special.update(dict.fromkeys(aspect.unjudged, UNJUDGED))
+
+    def __missing__(self, word: bytes) -> int:
+        label = self[word] = self._inferred(word) if self.aspect.inferred else self._declared(word)
+        return label
+
+    @staticmethod
+    def _lowest(label: Label) -> int:
+        """A negative grade stays one (Bpref and infAP ask); any other is the lowest label itself."""
+        return NEGATIVE if isinstance(label, int) and label < 0 else 0
+
+    def _inferred(self, word: bytes) -> int:
+        if not INTEGER.fullmatch(word):
+            return _CODES[NOT_INTEGER]
+        grade = int(word)
+        if grade > HIGHEST_INFERRED:
+            return _CODES[SCALE_TOO_LONG]
+        self.highest = max(self.highest, grade)
+        return max(grade, NEGATIVE)
+
+    def _declared(self, word: bytes) -> int:
+        label: Label = int(word) if INTEGER.fullmatch(word) else word.decode()
+        if label in self._special:
+            return self._special[label]
+        labels, integer = self.aspect.labels, self.aspect.integer
+        if (isinstance(label, int) or not integer) and label in labels:
+            return labels.index(label)
+        above = integer and isinstance(label, int) and self.aspect.ascending and label > int(labels[-1])
+        return _CODES[ABOVE_SCALE if above else NOT_DECLARED]
+
+    def settled(self) -> Aspect:
+        """The aspect with its scale, inferred now where it was not declared."""
+        labels = range(max(self.highest, 1) + 1) if self.aspect.inferred else self.aspect.labels
+        return replace(self.aspect, labels=labels)
+
+    def complaint(self, word: bytes) -> str:
+        """What is wrong with a word that is no label, and what would be right."""
+        name, aspect = word.decode()[:80], self.aspect
+        if aspect.inferred and self[word] == _CODES[SCALE_TOO_LONG]:
+            return f"{name} is above {HIGHEST_INFERRED:,}; declare so long a scale in a collection file"
+        if aspect.inferred:
+            return f"{name!r} is no integer; labels of other kinds are declared in a collection file"
+        labels = aspect.labels
+        scale = ", ".join(map(str, labels)) if len(labels) <= 10 else f"{labels[0]} to {labels[-1]}"
+        more = "".join(
+            f"; {what}: {', '.join(map(str, also))}"
+            for what, also in (("lowest", aspect.lowest), ("unjudged", aspect.unjudged))
+            if also
+        )
+        wrong = "above the scale" if self[word] == _CODES[ABOVE_SCALE] else "not a label"
+        return f"{name} is {wrong} of {aspect.name} (labels: {scale}{more})"

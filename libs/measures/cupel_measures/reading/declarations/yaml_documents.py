@@ -1,0 +1,223 @@
+"""YAML and JSON that people write by hand: a tree of words that knows its lines and collects its mistakes.
+
+Every scalar is the word as typed (`no` is "no", `1` is "1"): what reads a place knows what it wants there.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cupel_measures.model.findings import Finding, Findings, Refused, declare
+
+Tree = dict[str, "Tree"] | list["Tree"] | str
+Path = tuple[str | int, ...]
+
+SYNTAX = declare(
+    "document-syntax",
+    "error",
+    "the file is neither YAML nor JSON",
+    "correct it at the place that is named: often indentation, or a missing quote or bracket",
+)
+REPEATED_KEY = declare(
+    "document-repeated-key", "error", "a key stands twice in one mapping", "keep one of the two"
+)
+UNKNOWN_KEY = declare(
+    "document-unknown-key", "error", "a key has no meaning here", "use a key that is listed"
+)
+MISSING_KEY = declare("document-missing-key", "error", "a key that is needed is missing", "add the key")
+OTHER_KIND = declare(
+    "document-other-kind",
+    "error",
+    "a value is of another kind than is needed here (a list, a mapping, a word, a number)",
+    "write it as the message shows",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A document: its name in findings, its tree, the line of each path, and what is wrong with it."""
+
+    name: str
+    root: Tree
+    lines: Mapping[Path, int] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
+
+    @property
+    def top(self) -> "Place":
+        return Place(self, (), self.root)
+
+    def over(self, data: Mapping[str, Any]) -> "Document":
+        """The document with keys of `data` where its mapping has none of its own."""
+        return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
+
+    def line(self, path: Path) -> int | None:
+        """The line of `path`, or of the nearest place around it."""
+        around = (path[:depth] for depth in range(len(path), 0, -1))
+        return next((self.lines[one] for one in around if one in self.lines), None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a document: where it is, and the value there. Its readers report what is wrong and go on."""
+
+    document: Document
+    path: Path
+    value: Tree
+
+    def __str__(self) -> str:
+        return "".join(f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in self.path).removeprefix(".")
+
+    def wrong(self, code: str, message: str) -> None:
+        """Report what is wrong here (or, by a warning's code, worth knowing)."""
+        where = f"{self}: " if self.path else ""
+        sample = self.value[:80] if isinstance(self.value, str) else None
+        line = self.document.line(self.path)
+        self.document.findings.add(Finding(code, where + message, self.document.name, line, sample=sample))
+
+    def mapping(self, expected: str) -> dict[str, "Place"]:
+        """The places in a mapping by key; reports another kind, and then is empty."""
+        if isinstance(self.value, dict):
+            return {key: Place(self.document, (*self.path, key), one) for key, one in self.value.items()}
+        self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
+        return {}
+
+    def keys(self, expected: str, *, needed: Iterable[str], also: Iterable[str]) -> dict[str, "Place"]:
+        """The places of a mapping with declared keys; reports unknown and missing ones."""
+        places = self.mapping(expected)
+        known = [*needed, *also]
+        for key in places.keys() - set(known):
+            places[key].wrong(UNKNOWN_KEY, f"there is no key {key!r} here{nearest(key, known)}")
+        if isinstance(self.value, dict):
+            for key in [key for key in needed if key not in places]:
+                self.wrong(MISSING_KEY, f"needs {key!r}, as in {expected}")
+        return {key: place for key, place in places.items() if key in known}
+
+    def items(self, expected: str) -> list["Place"]:
+        """The places of a list; reports another kind, and then is empty."""
+        if isinstance(self.value, list):
+            return [Place(self.document, (*self.path, i), one) for i, one in enumerate(self.value)]
+        self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
+        return []
+
+    def word(self, expected: str) -> str | None:
+        """The word here; reports another kind, or nothing, and then is None."""
+        if isinstance(self.value, str) and self.value.strip():
+            return self.value
+        self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
+        return None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint at the known word that `word` is nearest to, or else at those there are."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, 1, 0.6)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known here: {', '.join(names[:12])}" if names else ""
+
+
+def _kind(value: Tree) -> str:
+    if isinstance(value, str):
+        return repr(value[:60]) if value.strip() else "nothing"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def of_data(data: Any, name: str) -> Document:
+    """A document of data as the json module gives it. Raises Refused where it is nested too deeply."""
+    try:
+        return Document(name, _words(data))
+    except RecursionError as problem:
+        raise _refusal(problem, name) from None
+
+
+def _mapping(data: Mapping[Any, Any]) -> dict[str, Tree]:
+    return {_scalar(key): _words(value) for key, value in data.items()}
+
+
+def _words(data: Any) -> Tree:
+    if isinstance(data, Mapping):
+        return _mapping(data)
+    if isinstance(data, list | tuple):
+        return [_words(value) for value in data]
+    return _scalar(data)
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else _whole(str(value))
+
+
+def parse(text: str, name: str) -> Document:
+    """The document that YAML or JSON `text` says. Raises Refused where it is neither."""
+    import yaml  # late: few commands need it
+
+    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+        text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
+    try:
+        node = yaml.compose(text.removeprefix("\ufeff"), Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise _refusal(problem, name) from None
+    lines: dict[Path, int] = {}
+    findings = Findings()
+    tree = _Nodes(name, lines, findings).tree(node, ()) if node is not None else {}
+    return Document(name, tree, lines, findings)
+
+
+def _refusal(problem: Exception, name: str) -> Refused:
+    mark = getattr(problem, "problem_mark", None)
+    what = getattr(problem, "problem", None) or getattr(problem, "reason", None) or "nested too deeply"
+    context = getattr(problem, "context", None)
+    findings = Findings()
+    line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+    findings.add(Finding(SYNTAX, f"{context}: {what}" if context else str(what), name, line, column))
+    return Refused(findings)
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """Turns YAML nodes into a tree of words, and notes their lines."""
+
+    name: str
+    lines: dict[Path, int]
+    findings: Findings
+    seen: set[int] = field(default_factory=set)
+
+    def tree(self, node: Any, path: Path) -> Tree:
+        self.lines[path] = node.start_mark.line + 1
+        if id(node) in self.seen:
+            self._report(
+                SYNTAX, node, "anchors and aliases (& and *) are not read here; write the value again"
+            )
+            return ""
+        self.seen.add(id(node))
+        if node.id == "mapping":
+            return self._mapping(node, path)
+        if node.id == "sequence":
+            return [self.tree(one, (*path, i)) for i, one in enumerate(node.value)]
+        return _whole(node.value)
+
+    def _mapping(self, node: Any, path: Path) -> Tree:
+        tree: dict[str, Tree] = {}
+        for key_node, value in node.value:
+            key = _whole(key_node.value) if key_node.id == "scalar" else ""
+            if key_node.id != "scalar":
+                self._report(SYNTAX, key_node, "a key is a word here")
+            elif key in tree:
+                self._report(REPEATED_KEY, key_node, f"{key!r} stands twice")
+            tree[key] = self.tree(value, (*path, key))
+            self.lines[(*path, key)] = key_node.start_mark.line + 1
+        return tree
+
+    def _report(self, code: str, node: Any, message: str) -> None:
+        mark = node.start_mark
+        self.findings.add(Finding(code, message, self.name, mark.line + 1, mark.column + 1))
+
+
+def _whole(word: str) -> str:
+    """JSON's pairs of escaped surrogates as the characters they stand for; half a pair is no character."""
+    if not re.search("[\ud800-\udfff]", word):
+        return word
+    return word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

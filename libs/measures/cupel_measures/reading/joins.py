@@ -1,0 +1,425 @@
+"""Joining a run with qrels, as fast as it goes: from text in one step, or from a stored ranking.
+
+Two implementations stand behind each function, a compiled one and one in numpy, which give the same bits.
+The compiled one is used where it was built. Both only ever say "declined" about a file that is not
+plainly right: `runs.join_run` then asks the careful reader.
+"""
+
+import os
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Ids, Ints, Joined, Qrels, Ranking
+from cupel_measures.model.profiles import DEFAULT, Profile
+from cupel_measures.reading.compression import Limits
+from cupel_measures.reading.lines import text_columns
+from cupel_measures.reading.lines.decimal_columns import numbers, whole_numbers
+from cupel_measures.reading.lines.document_order import (
+    Documents,
+    by_score,
+    duplicates,
+    hashes,
+    ids_descending,
+    same_ids,
+    spread,
+)
+from cupel_measures.reading.lines.text_columns import BOM, Text, Words, changes, columns_of, ids_at
+
+try:
+    from cupel_measures.native import _reader as compiled
+except ImportError:
+    compiled = None  # type: ignore[assignment]
+
+extension: Any = compiled
+"""The compiled reader, or None where there is none; tests set it to None to try the other one."""
+
+BUFFER = 256 << 10  # bytes; the compiled reader's, which grows to hold the longest topic
+BLOCK = 1536 << 10  # bytes; numpy's, whose columns fit the second cache
+MOST_IDLE = 1 << 20  # bytes of comments and blank lines that are kept with the text of an open topic
+DEEPEST = (1 << 31) - 1  # a rank has 31 bits
+DOCUMENTS = 1 << 15  # of a stored ranking at a time
+
+
+def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
+    """`ranking` seen through `qrels`: a row per topic of the qrels. Bit-equal to `join_run` of the same run.
+
+    depth: rankings are cut there once they are ordered; ranks stay, tie groups end at the cut.
+    """
+    depth = None if depth is None else min(depth, DEEPEST)
+    row = {name: number for number, name in enumerate(qrels.topics)}
+    rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
+    strangers = int((rows < 0).sum())
+    if extension is None:
+        return replace(
+            _join_numpy(ranking, qrels, rows, profile, depth), profile=profile, strangers=strangers
+        )
+    blob, starts = ranking.documents.blob, ranking.documents.starts
+    index, cut = _index(qrels), -1 if depth is None else depth
+    single = profile.single_precision
+    offsets, scores = ranking.offsets, ranking.scores
+    columns_ = (np.require(part, requirements=["C", "A"]) for part in (starts, rows, offsets, scores))
+    parts = extension.join(index, blob, *columns_, single, cut)
+    return replace(_joined(parts), profile=profile, strangers=strangers)
+
+
+def join_text(
+    stream: BinaryIO, qrels: Qrels, *, profile: Profile, depth: int | None, limits: Limits
+) -> Joined | None:
+    """The run in `stream` (plain bytes) joined with `qrels`; None unless everything in it is plainly right.
+
+    Declined are files with an error, above a limit, without a topic in common, and with a topic that
+    comes back later in the file (which is no error).
+    """
+    depth = None if depth is None else min(depth, DEEPEST)
+    read = _read_numpy if extension is None else _read_compiled
+    found = read(stream, qrels, profile, depth, limits)
+    return None if found is None else replace(found, profile=profile)
+
+
+# ------------------------------------------------------------------------------------------- compiled
+
+
+def _index(qrels: Qrels) -> Any:
+    """The compiled reader's lookup tables, made once for the qrels."""
+    if "reading.index" not in qrels.cache:
+        names, documents = Ids.of([name.encode() for name in qrels.topics]), qrels.documents
+        parts = (documents.blob, documents.starts, names.blob, names.starts, qrels.offsets)
+        qrels.cache["reading.index"] = extension.Index(*parts, os.urandom(16))
+    return qrels.cache["reading.index"]
+
+
+def _joined(parts: tuple[bytes, ...]) -> Joined:
+    retrieved, offsets = (np.frombuffer(part, np.int64) for part in parts[:2])
+    document, rank, first, last = (np.frombuffer(part, np.int32) for part in parts[2:])
+    return Joined(retrieved, offsets, document, rank, first, last)
+
+
+def _read_compiled(
+    stream: BinaryIO, qrels: Qrels, profile: Profile, depth: int | None, limits: Limits
+) -> Joined | None:
+    bounds = (
+        *(min(n, sys.maxsize) for n in (limits.line, limits.lines, limits.topics)),
+        min(limits.depth, DEEPEST),
+    )
+    reader = extension.Reader(
+        _index(qrels), profile.single_precision, -1 if depth is None else depth, *bounds
+    )
+    buffer = bytearray(BUFFER + extension.PADDING)
+    room = BUFFER
+    start = stream.read(len(BOM))
+    kept = 0 if start == BOM else len(start)
+    buffer[:kept] = start[:kept]
+    while True:
+        with memoryview(buffer) as view:
+            got = stream.readinto(view[kept:room])  # type: ignore[attr-defined]
+        kept = reader.feed(buffer, kept + got, not got)
+        if kept < 0:
+            return None
+        if not got:
+            return replace(_joined(reader.result()), strangers=reader.strangers())
+        if 2 * kept > room:
+            buffer.extend(bytes(room))
+            room *= 2
+
+
+# ---------------------------------------------------------------------------------------------- numpy
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
+
+    key: uint64[slots], 0 where free. document: int32[slots]. first, mask: of each topic's table.
+    """
+
+    seed: int
+    text: Text
+    start: Ints
+    length: Ints
+    key: Words
+    document: NDArray[np.int32]
+    first: Ints
+    mask: Ints
+
+    @classmethod
+    def of(cls, qrels: Qrels) -> "_Table":
+        """The table of `qrels`, made once."""
+        if "reading.table" not in qrels.cache:
+            qrels.cache["reading.table"] = cls._build(qrels)
+        table: _Table = qrels.cache["reading.table"]
+        return table
+
+    @classmethod
+    def _build(cls, qrels: Qrels) -> "_Table":
+        seed, text = int.from_bytes(os.urandom(8), "little"), Text.of(qrels.documents.blob)
+        start, length = qrels.documents.starts[:-1], np.diff(qrels.documents.starts)
+        size = 4 << np.ceil(np.log2(np.maximum(np.diff(qrels.offsets), 1))).astype(np.int64)  # short chains
+        first = np.concatenate([[0], np.cumsum(size)])
+        key, document = np.zeros(first[-1], np.uint64), np.full(first[-1], -1, np.int32)
+        table = cls(seed, text, start, length, key, document, first[:-1], size - 1)
+        hashed, topic = hashes(text, start, length, seed), qrels.topic_of
+        left, at = np.arange(len(start)), table.slot(topic, hashed)
+        while left.size:
+            free = left[key[at[left]] == 0]
+            document[at[free]] = free  # of several that claim a slot, one wins
+            won = document[at[left]] == left
+            key[at[left[won]]] = hashed[left[won]]
+            left = left[~won]
+            at[left] = table.next(topic[left], at[left])
+        return table
+
+    def slot(self, topic: Ints, hashed: Words) -> Ints:
+        """Where to look first for a document of `topic`."""
+        return self.first[topic] + (hashed.astype(np.int64) & self.mask[topic])
+
+    def next(self, topic: Ints, at: Ints) -> Ints:
+        return self.first[topic] + ((at - self.first[topic] + 1) & self.mask[topic])
+
+    def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """(rows, documents of the qrels): those of `rows` that the pool of their `topic` knows, ascending."""
+        topics, wanted = topic[rows], hashed[rows]
+        left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, wanted)
+        found, where = [], []
+        while left.size:
+            key = self.key[at]
+            hit = key == wanted
+            found.append(left[hit])
+            where.append(at[hit])
+            go = np.flatnonzero((key != 0) & ~hit)
+            left, wanted, first, mask = left[go], wanted[go], first[go], mask[go]
+            at = first + ((at[go] - first + 1) & mask)
+        row = np.concatenate(found) if found else rows[:0]
+        known = self.document[np.concatenate(where)].astype(np.int64) if where else rows[:0]
+        order = np.argsort(row)
+        return self._confirmed(documents, topic, row[order], known[order])
+
+    def _confirmed(self, documents: Documents, topic: Ints, row: Ints, known: Ints) -> tuple[Ints, Ints]:
+        """The pairs that agree byte for byte; where only hashes agree, the sorted pool is searched."""
+        run = documents.text, documents.start[row], documents.length[row]
+        same = same_ids(*run, self.text, self.start[known], self.length[known])
+        for i in np.flatnonzero(~same).tolist():
+            name = ids_at(documents.text, documents.start[row[i : i + 1]], documents.length[row[i : i + 1]])[
+                0
+            ]
+            known[i] = self._search(int(topic[row[i]]), name)
+        good = known >= 0
+        return row[good], known[good]
+
+    def _search(self, topic: int, name: bytes) -> int:
+        chosen = np.sort(self.document[self.first[topic] : self.first[topic] + self.mask[topic] + 1])
+        pool = chosen[chosen >= 0]
+        ids = ids_at(self.text, self.start[pool], self.length[pool])
+        at = bisect_left(ids, name)
+        return int(pool[at]) if at < len(ids) and ids[at] == name else -1
+
+
+class _Rows:
+    """Rows of a Joined, gathered from blocks of whole topics."""
+
+    def __init__(self, qrels: Qrels, depth: int | None) -> None:
+        self.table, self._depth = _Table.of(qrels), depth
+        self._retrieved = np.zeros(len(qrels.topics), np.int64)
+        self._parts: list[tuple[Ints, ...]] = [(np.zeros(0, np.int64),) * 5]
+
+    def add(self, documents: Documents, rows: Ints, hashed: Words) -> None:
+        """Join documents whose topics are `rows` (int64[T], -1 for a topic that the qrels don't have)."""
+        count, known = np.diff(documents.offsets), rows >= 0
+        depth = np.iinfo(np.int64).max if self._depth is None else self._depth
+        self._retrieved[rows[known]] = np.minimum(count[known], depth)
+        row_of = np.repeat(rows, count)
+        found, document = self.table.find(documents, hashed, row_of, np.flatnonzero(row_of >= 0))
+        place, first, last = _places(documents, found)
+        begin = documents.offsets[documents.topic[found]]
+        rank, first, last = place - begin + 1, first - begin + 1, np.minimum(last - begin, depth)
+        parts: tuple[Ints, ...] = (row_of[found], document, rank, first, last)
+        if (place[1:] < place[:-1]).any():
+            order = np.argsort(place)
+            parts = tuple(part[order] for part in parts)
+        if self._depth is not None:
+            kept = parts[2] <= depth
+            parts = tuple(part[kept] for part in parts)
+        self._parts.append(parts)
+
+    def joined(self) -> Joined:
+        row, *hits = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        order = np.argsort(row, kind="stable")
+        offsets = np.zeros(len(self._retrieved) + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=len(self._retrieved)), out=offsets[1:])
+        document, rank, first, last = (part[order].astype(np.int32) for part in hits)
+        return Joined(self._retrieved, offsets, document, rank, first, last)
+
+
+def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where `rows` (ascending) stand once documents are in order, and the bounds of their tie groups.
+
+    Only groups of equal scores that hold one of the rows are put in order by id.
+    """
+    place = rows
+    if documents.rising():
+        order = by_score(documents)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        place, documents = place[rows], documents.rows(order)
+    bounds = documents.tie_bounds()
+    if len(bounds) > len(documents):
+        return place, place, place + 1
+    group = np.searchsorted(bounds, place, side="right") - 1
+    first, last = bounds[group], bounds[group + 1]
+    tied = np.flatnonzero(last - first > 1)
+    groups = np.unique(group[tied])
+    size = bounds[groups + 1] - bounds[groups]
+    members = spread(bounds[groups], size)
+    after = np.empty(len(documents), np.int64)
+    after[ids_descending(documents, members, np.repeat(groups, size))] = members
+    place = place.copy()
+    place[tied] = after[place[tied]]
+    return place, first, last
+
+
+def _join_numpy(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, depth: int | None) -> Joined:
+    gathered = _Rows(qrels, depth)
+    offsets, starts = ranking.offsets, ranking.documents.starts
+    for a, b in topic_blocks(offsets, DOCUMENTS):
+        low, high = int(offsets[a]), int(offsets[b])
+        start, length = starts[low:high] - starts[low], np.diff(starts[low : high + 1])
+        text = Text.of(ranking.documents.blob[starts[low] : starts[high]])
+        score = compared(ranking.scores[low:high], profile)
+        documents = Documents(text, start, length, score, offsets[a : b + 1] - low)
+        gathered.add(documents, rows[a:b], hashes(text, start, length, gathered.table.seed))
+    return gathered.joined()
+
+
+def order_of(ranking: Ranking, profile: Profile) -> Ints:
+    """int64[n]: the documents of `ranking` in the order in which `profile` has them."""
+    order = np.arange(len(ranking.documents))
+    if profile.single_precision:
+        starts = ranking.documents.starts
+        score = compared(ranking.scores, profile)
+        text = Text.of(ranking.documents.blob)
+        documents = Documents(text, starts[:-1], np.diff(starts), score, ranking.offsets)
+        place, _, _ = _places(documents, order)
+        order = np.argsort(place)
+    return order
+
+
+def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
+    """Cut topics into blocks of about so many documents: (first topic, topic after the last)."""
+    a, topics = 0, len(offsets) - 1
+    while a < topics:
+        b = int(np.searchsorted(offsets, offsets[a] + documents, side="right")) - 1
+        b = min(max(b, a + 1), topics)
+        yield a, b
+        a = b
+
+
+def compared(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
+    """Scores as `profile` compares them."""
+    if not profile.single_precision:
+        return scores
+    with np.errstate(over="ignore", under="ignore"):
+        return scores.astype(np.float32).astype(np.float64)
+
+
+def _read_numpy(
+    stream: BinaryIO, qrels: Qrels, profile: Profile, depth: int | None, limits: Limits
+) -> Joined | None:
+    gathered = _Rows(qrels, depth)
+    row = {name.encode(): number for number, name in enumerate(qrels.topics)}
+    seen: set[bytes] = set()
+    start = stream.read(len(BOM))
+    kept, lines, size = b"" if start == BOM else start, 0, BLOCK
+    while True:
+        chunk = stream.read(size)
+        block = _Block.read(kept + chunk, profile, limits, last=not chunk)
+        if block is None:
+            return None
+        names, documents, kept = block.names, block.documents, block.kept
+        lines += block.lines
+        hashed = hashes(documents.text, documents.start, documents.length, gathered.table.seed)
+        if lines > limits.lines or not seen.isdisjoint(names) or duplicates(documents, hashed):
+            return None
+        seen.update(names)
+        if len(set(names)) < len(names) or len(seen) > limits.topics:
+            return None
+        gathered.add(documents, np.array([row.get(name, -1) for name in names], np.int64), hashed)
+        if not chunk:
+            if seen.isdisjoint(row):
+                return None
+            return replace(gathered.joined(), strangers=len(seen - row.keys()))
+        size = max(BLOCK, len(kept))  # a topic that fills the block makes the next one larger
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Whole topics of a block of text. kept: the text after them. lines: how many lines they take."""
+
+    names: list[bytes]
+    documents: Documents
+    kept: bytes
+    lines: int
+
+    @classmethod
+    def read(cls, data: bytes, profile: Profile, limits: Limits, *, last: bool) -> "_Block | None":
+        """The whole topics of `data`; None where anything is not plainly right."""
+        if last and data and not data.endswith(b"\n"):
+            data += b"\n"
+        cut = data.rfind(b"\n") + 1
+        text = Text.of(memoryview(data)[:cut])
+        if len(data) - cut > limits.line or b"\0" in data or not _is_text(text.data):
+            return None
+        returns = data.count(b"\r", 0, cut)
+        if returns and returns != data.count(b"\r\n", 0, cut):
+            return None
+        fields = columns_of(text)
+        widths = np.diff(fields.breaks, prepend=-1) - 1
+        if fields.short.size or widths.max(initial=0) > limits.line:
+            return None
+        name, end = fields.starts[text_columns.TOPIC], fields.ends[text_columns.TOPIC]
+        heads = changes(text, name, end - name)
+        lines, kept = len(fields.breaks), data[cut:]
+        if not last:
+            count, heads = (int(heads[-1]), heads[:-1]) if heads.size else (0, heads)
+            if count < len(fields):  # the last topic may go on: all of its text waits for the next block
+                lines = int(fields.line[count])
+                kept = data[int(fields.breaks[lines - 1]) + 1 if lines else 0 :]
+                if len(kept) - (len(data) - cut) - int((widths[fields.line[count:]] + 1).sum()) > MOST_IDLE:
+                    return None
+            fields = fields.rows(slice(0, count))
+        offsets = np.append(heads, len(fields))
+        if np.diff(offsets).max(initial=0) > limits.depth:
+            return None
+        names = ids_at(text, name[heads], (end - name)[heads])
+        documents = _documents(text, fields, offsets, profile)
+        return None if documents is None else cls(names, documents, kept, lines)
+
+
+def _is_text(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _documents(text: Text, fields: text_columns.Columns, offsets: Ints, profile: Profile) -> Documents | None:
+    """The documents of the lines, with their scores; None where a score is not finite or a rank no number."""
+    starts, ends = fields.starts, fields.ends
+    score, wrong = numbers(text, starts[text_columns.SCORE], ends[text_columns.SCORE])
+    ranks = starts[text_columns.RANK], ends[text_columns.RANK]
+    odd = whole_numbers(text, *ranks)
+    if (
+        wrong.size
+        or not np.isfinite(score).all()
+        or (odd.size and numbers(text, ranks[0][odd], ranks[1][odd])[1].size)
+    ):
+        return None
+    start = starts[text_columns.DOCUMENT]
+    return Documents(text, start, ends[text_columns.DOCUMENT] - start, compared(score, profile), offsets)

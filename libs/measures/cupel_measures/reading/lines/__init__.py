@@ -1,0 +1,1 @@
+"""Parsing of TREC lines: columns, numbers, order, duplicates and findings."""

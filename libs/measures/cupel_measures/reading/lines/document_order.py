@@ -1,0 +1,138 @@
+"""Documents of whole topics as columns: their hashes, duplicates among them, and their order.
+
+A topic's documents are ordered by score descending, then by id descending, as bytes (compatibility.md 1.1).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Floats, Ints
+from cupel_measures.reading.lines.text_columns import MASKS, Text, Words, ids_at, word
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_FOLD = np.uint64(32)
+SORTED_AS_WORDS = 64
+"""Ids up to this many bytes are sorted as columns of words, longer ones as Python's byte strings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Documents of some topics, topic by topic.
+
+    start, length: int64[n], the ids in `text`. score: float64[n], as compared. offsets: int64[T + 1].
+    """
+
+    text: Text
+    start: Ints
+    length: Ints
+    score: Floats
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    @cached_property
+    def topic(self) -> Ints:
+        """int64[n]: the number of each document's topic."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def opens(self) -> NDArray[np.bool_]:
+        """bool[n]: whether the document is the first of its topic."""
+        opens = np.zeros(len(self), bool)
+        opens[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
+        return opens
+
+    def rising(self) -> bool:
+        """Whether a score is above the one before it in its topic."""
+        return bool(((self.score[1:] > self.score[:-1]) & ~self.opens[1:]).any())
+
+    def rows(self, order: Ints) -> "Documents":
+        """The same documents in another order, which keeps topics where they are."""
+        return Documents(self.text, self.start[order], self.length[order], self.score[order], self.offsets)
+
+    def tie_bounds(self) -> Ints:
+        """int64[groups + 1]: where groups of equal scores begin, for documents that are in order of score."""
+        new = np.empty(len(self) + 1, bool)
+        new[0] = new[-1] = True
+        np.not_equal(self.score[1:], self.score[:-1], out=new[1:-1])
+        new[:-1] |= self.opens
+        return np.flatnonzero(new)
+
+
+def by_score(documents: Documents) -> Ints:
+    """int64[n]: the order by topic, then score descending, else as they stand."""
+    return np.lexsort((-documents.score, documents.topic))
+
+
+def ids_descending(documents: Documents, rows: Ints, group: Ints) -> Ints:
+    """int64[k]: `rows` ordered by `group` (int64[k]), then by id descending, as bytes."""
+    start, length = documents.start[rows], documents.length[rows]
+    longest = int(length.max(initial=0))
+    if longest > SORTED_AS_WORDS:
+        ids, groups = ids_at(documents.text, start, length), group.tolist()
+        downward = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
+        return rows[sorted(downward, key=groups.__getitem__)]
+    # no id has a NUL byte, so zeros after its end sort it before every longer id that it begins
+    words = [~word(documents.text, start, length, k).byteswap() for k in range(-(-longest // 8))]
+    order: Ints = np.lexsort((*reversed(words), group))
+    return rows[order]
+
+
+def spread(first: Ints, count: Ints) -> Ints:
+    """The numbers first[i], first[i] + 1, ... (count[i] of them) for each i, one after another."""
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    numbers: Ints = np.arange(total) + np.repeat(first - (ends - count), count)
+    return numbers
+
+
+def hashes(text: Text, start: Ints, length: Ints, seed: int) -> Words:
+    """uint64[n], none 0: a seeded hash of each id. Whoever relies on it confirms on bytes."""
+    value: Words = length.astype(np.uint64) * _MIX + np.uint64(seed)
+    rows: Ints | slice = slice(None)
+    for index in range(-(-int(length.max(initial=0)) // 8)):
+        if index and (length[rows] <= 8 * index).any():
+            rows = np.flatnonzero(length > 8 * index)
+        mixed = (value[rows] ^ word(text, start[rows], length[rows], index)) * _MIX
+        value[rows] = mixed ^ (mixed >> _FOLD)
+    value[value == 0] = 1
+    return value
+
+
+def duplicates(documents: Documents, hashed: Words) -> list[tuple[int, int]]:
+    """(row, earlier row) for each document that its topic has already had, by row."""
+    key = hashed ^ (documents.topic.astype(np.uint64) + np.uint64(1)) * _MIX
+    ordered = np.sort(key)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not twice.size:
+        return []
+    rows = np.flatnonzero(np.isin(key, twice))
+    ids = ids_at(documents.text, documents.start[rows], documents.length[rows])
+    seen: dict[tuple[int, bytes], int] = {}
+    found = []
+    for row, topic, name in zip(rows.tolist(), documents.topic[rows].tolist(), ids, strict=True):
+        earlier = seen.setdefault((topic, name), row)
+        if earlier != row:
+            found.append((row, earlier))
+    return found
+
+
+def same_ids(
+    text: Text, start: Ints, length: Ints, other: Text, other_start: Ints, other_length: Ints
+) -> NDArray[np.bool_]:
+    """bool[n]: whether ids of one text are byte for byte those of the other."""
+    same: NDArray[np.bool_] = length == other_length
+    rows = np.flatnonzero(same)
+    index = 0
+    while (rows := rows[length[rows] > 8 * index]).size:
+        at = start[rows] + 8 * index
+        at_other = other_start[rows] + 8 * index
+        mask = MASKS[np.minimum(length[rows] - 8 * index, 8)]
+        same[rows] = ((text.words[at] ^ other.words[at_other]) & mask) == 0
+        rows = rows[same[rows]]
+        index += 1
+    return same

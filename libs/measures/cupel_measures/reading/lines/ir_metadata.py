@@ -1,0 +1,69 @@
+"""ir_metadata blocks: YAML in the comments of a run, between `ir_metadata.start` and `ir_metadata.end`.
+
+Breuer, Keller, Schaer: ir_metadata: An Extensible Metadata Schema for IR Experiments (SIGIR 2022).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cupel_measures.model.findings import Finding, declare
+
+LONGEST = 64 << 10
+"""Bytes of comments that are kept to look for metadata in."""
+
+METADATA = declare(
+    "run-metadata",
+    "warning",
+    "the ir_metadata block in the comments can't be read, and is left out",
+    "write it as a YAML mapping, without aliases, each line after `# `",
+)
+
+
+def metadata_of(
+    comments: Sequence[tuple[int, str]], file: str | None
+) -> tuple[Mapping[str, Any] | None, Finding | None]:
+    """The metadata in `comments` (line number, text from its `#` on); or what is wrong with it.
+
+    Values stay the text they are, so that a version 1.10 does not become the number 1.1.
+    """
+    start = end = None
+    for place, (_, text) in enumerate(comments):
+        word = text.lstrip("# \t").rstrip()
+        if word == "ir_metadata.start" and start is None:
+            start = place
+        elif word == "ir_metadata.end" and start is not None and end is None:
+            end = place
+    if start is None:
+        return None, None
+    line = comments[start][0]
+    if end is None:
+        return None, Finding(METADATA, "ir_metadata.start has no ir_metadata.end", file, line)
+    block = "\n".join(text[1:].removeprefix(" ") for _, text in comments[start + 1 : end])
+    try:
+        value = _mapping(block)
+    except (ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())[:200]
+        return None, Finding(METADATA, f"the ir_metadata block is no YAML mapping: {problem}", file, line)
+    return value, None
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    import yaml  # late: few runs have metadata
+
+    class Loader(yaml.BaseLoader):
+        """Reads text, lists and mappings, and nothing that refers to another place."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise ValueError("aliases are not allowed")
+            return super().compose_node(parent, index)
+
+    try:
+        value = yaml.load(text, Loader)  # a BaseLoader builds nothing but text
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise ValueError("a mapping is wanted")
+    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text, and none could show it
+    return value

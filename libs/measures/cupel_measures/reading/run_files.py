@@ -1,0 +1,195 @@
+"""Reading runs: TREC text to a ranking with everything that is wrong or odd about it, or joined with qrels.
+
+Two kinds of reader share one set of rules (compatibility.md 1.3) and never differ in value or verdict: the
+careful one (`read_run`) collects every finding; the fast ones (`join_run`) go from text to joined rows and
+leave whatever is not plainly right to the careful one.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import Joined, Qrels, Ranking, Run
+from cupel_measures.model.findings import Finding, Findings, Refused, declare
+from cupel_measures.model.profiles import DEFAULT, Profile
+from cupel_measures.reading.compression import Limits, Source, again, name_of, open_plain
+from cupel_measures.reading.joins import join, join_text
+from cupel_measures.reading.lines.ir_metadata import metadata_of
+from cupel_measures.reading.lines.rank_checks import rank_rows
+from cupel_measures.reading.lines.run_lines import read_rows
+from cupel_measures.reading.lines.topic_checks import check_against
+from cupel_measures.reading.run_blobs import digest, pack, unpack
+from cupel_measures.scoring.pool import are_judged
+
+__all__ = [
+    "Effects",
+    "Limits",
+    "check_against",
+    "check_judged",
+    "digest",
+    "join",
+    "join_run",
+    "pack",
+    "profile_effects",
+    "read_run",
+    "unpack",
+]
+
+COMPRESSED = (".gz", ".bz2", ".zst", ".zip")
+ENDINGS = (".txt", ".run", ".dat", ".res", ".trec", ".out", ".tsv")
+
+TAG = declare(
+    "run-tag",
+    "warning",
+    "the tag is not the name of the file",
+    "name the file as its tag, so that people can tell runs apart",
+)
+FEW_JUDGED = declare(
+    "run-few-judged",
+    "warning",
+    "few of the documents at the top are judged",
+    "prefer measures that allow for missing judgments, such as Bpref, and report Judged@10",
+)
+
+
+def read_run(
+    source: Source, *, name: str | None = None, limits: Limits | None = None, depth: int | None = None
+) -> Run:
+    """The run in `source`, any of plain, gzip, bzip2, zstd and zip with one file, before any cut.
+
+    name: the file's name, for findings and to compare with the tag (default: that of the path). depth:
+    where the track will cut, for warnings. `findings` of the result are the warnings.
+    Raises Refused with every finding where there is an error.
+    """
+    limits, name = limits or Limits(), name or name_of(source)
+    findings = Findings()
+    try:
+        with open_plain(source, limits) as stream:
+            rows = read_rows(stream, limits, name)
+    except Refused as refused:  # damaged before its first byte
+        findings.extend(refused.findings)
+        raise Refused(findings) from None
+    ranking, reordered = rank_rows(rows, depth, name)
+    metadata, problem = metadata_of(rows.comments, name)
+    if problem:
+        rows.findings.add(problem)
+    if rows.names and name and rows.tag not in _names(name):
+        message = f"the tag is {rows.tag!r}, the file is {PurePath(name).name!r}"
+        rows.findings.add(Finding(TAG, message, name, int(rows.line[0]), sample=rows.tag))
+    if ranking is None:
+        raise Refused(rows.findings)
+    return Run(rows.tag, ranking, rows.findings, metadata, reordered)
+
+
+def _names(file: str) -> set[str]:
+    """The tags that go with a file's name: without its endings, and without NIST's `input.`"""
+    name = PurePath(file).name
+    names = {name}
+    for endings in (COMPRESSED, ENDINGS):
+        for ending in endings:
+            name = name.removesuffix(ending)
+        names.add(name)
+    return names | {one.removeprefix("input.") for one in names}
+
+
+def join_run(
+    source: Source,
+    qrels: Qrels,
+    *,
+    profile: Profile = DEFAULT,
+    depth: int | None = None,
+    limits: Limits | None = None,
+) -> Joined:
+    """The run in `source` joined with `qrels`: the fastest way from text to rows.
+
+    Raises Refused with every finding of `read_run` and `check_against` where there is an error.
+    """
+    limits = limits or Limits()
+    source = again(source, limits)
+    try:
+        with open_plain(source, limits) as stream:
+            joined = join_text(stream, qrels, profile=profile, depth=depth, limits=limits)
+    except Refused:
+        joined = None
+    if joined is not None:
+        return joined
+    run = read_run(source, limits=limits, depth=depth)
+    topics = check_against(run, qrels.topics, file=name_of(source))
+    if topics.refused:
+        run.findings.extend(topics)
+        raise Refused(run.findings)
+    return join(run.ranking, qrels, profile=profile, depth=depth)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the choice of a profile changes for a run: the topics (ids) that would be ordered otherwise.
+
+    precision: with scores compared in single instead of double precision. ranks: by the rank column.
+    """
+
+    precision: tuple[str, ...]
+    ranks: tuple[str, ...]
+
+
+def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
+    """The topics of `run` whose ranking (its first `depth` documents) depends on the profile.
+
+    Equal ranks say nothing about the order of their documents, so they are no difference.
+    """
+    ranking = run.ranking
+    changed = [
+        topic
+        for number, topic in enumerate(ranking.topics)
+        if _coarser(ranking, int(ranking.offsets[number]), int(ranking.offsets[number + 1]), depth)
+    ]
+    return Effects(tuple(changed), run.reordered)
+
+
+def _coarser(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
+    """Whether documents low:high, one topic, would stand otherwise if scores were of single precision."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = ranking.scores[low:high].astype(np.float32)
+    alike = single[1:] == single[:-1]
+    if not (alike & (ranking.scores[low + 1 : high] != ranking.scores[low : high - 1])).any():
+        return False
+    bounds = np.flatnonzero(np.concatenate([[True], ~alike, [True]])).tolist()
+    cut = high - low if depth is None else depth
+    for a, b in pairwise(bounds):
+        if b - a > 1 and a < cut:
+            ids = [ranking.documents.bytes_at(low + place) for place in range(a, b)]
+            if sorted(ids, reverse=True)[: cut - a] != ids[: cut - a]:
+                return True
+    return False
+
+
+def check_judged(
+    run: Run, qrels: Qrels, *, profile: Profile = DEFAULT, cutoff: int = 10, share: float = 0.5
+) -> Findings:
+    """A warning where less than `share` of the first `cutoff` documents are judged, over topics in common.
+
+    A judgment of any aspect or subtopic counts; a label that says "not judged" does not, nor does a negative
+    grade where it is none in `profile`.
+    It depends on judgments, and so is not for participants of a blind phase.
+    """
+    findings = Findings()
+    joined = join(run.ranking, qrels, profile=profile, depth=cutoff)
+    total = int(joined.retrieved.sum())
+    judged = float(_judged(qrels, profile)[joined.document].sum()) / total if total else 1.0
+    if judged < share:
+        message = f"of the documents at ranks 1 to {cutoff} only {judged:.0%} are judged"
+        findings.add(Finding(FEW_JUDGED, message))
+    return findings
+
+
+def _judged(qrels: Qrels, profile: Profile) -> NDArray[np.bool_]:
+    """bool[D]: the documents with a judgment of any aspect or subtopic."""
+    judged = np.zeros(len(qrels.documents), bool)
+    for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True):
+        judged |= are_judged(aspect, labels, negatives_judged=profile.negatives_judged)
+    if qrels.subtopics is not None:
+        judged[qrels.subtopics.document] = True
+    return judged

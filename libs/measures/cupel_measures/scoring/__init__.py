@@ -1,0 +1,1 @@
+"""Scoring: rows of joined runs, gains, discounts, the evaluator and exact values."""

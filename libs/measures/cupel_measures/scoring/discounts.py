@@ -1,0 +1,71 @@
+"""Rank discounts as tables made by Python's `math`.
+
+numpy's log2, power and exp differ in the last bit with the processor's instruction set; these do not.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Floats
+
+
+@lru_cache(maxsize=4)
+def _log2_table(size: int) -> Floats:
+    return np.array([1.0, *(math.log2(1 + rank) for rank in range(1, size))])
+
+
+def log2(rank: NDArray[np.integer]) -> Floats:
+    """float64: log2(1 + rank) for each rank from 1."""
+    return np.take(_log2_table(_size(rank)), rank)
+
+
+@lru_cache(maxsize=16)
+def _log_table(base: float, size: int) -> Floats:
+    # log10 and log2 are exact at powers of their base, a quotient of logarithms is not
+    known = {2.0: math.log2, 10.0: math.log10}.get(base)
+    logs = map(known, range(1, size)) if known else (math.log(r) / math.log(base) for r in range(1, size))
+    return np.array([1.0, *(max(1.0, one) for one in logs)])
+
+
+def log(base: float, rank: NDArray[np.integer]) -> Floats:
+    """float64: log_base(rank) for each rank from 1, but at least 1: ranks 1 to base are not discounted."""
+    return np.take(_log_table(base, _size(rank)), rank)
+
+
+@lru_cache(maxsize=16)
+def _power_table(base: float, size: int) -> Floats:
+    return np.array([0.0, *(math.pow(base, rank - 1) for rank in range(1, size))])
+
+
+def power(base: float, rank: NDArray[np.integer]) -> Floats:
+    """float64: base ** (rank - 1) for each rank from 1."""
+    return np.take(_power_table(base, _size(rank)), rank)
+
+
+def powers(base: float, exponents: Floats) -> Floats:
+    """float64: base ** exponent for each exponent from 0, in the shape of `exponents`."""
+    found = [math.pow(base, one) for one in exponents.ravel().tolist()]
+    return np.array(found, dtype=np.float64).reshape(exponents.shape)
+
+
+GREATEST_EXPONENT = 300
+"""Gains up to here can be exponents: sums of them stay far from overflow."""
+
+
+def exponential(gains: Floats) -> Floats:
+    """float64: 2 ** gain - 1 for each gain. MeasureError above GREATEST_EXPONENT."""
+    if gains.max(initial=0) > GREATEST_EXPONENT:
+        raise MeasureError(
+            f"2^gain is out of reach for a gain of {gains.max():g}; gains go up to {GREATEST_EXPONENT} here"
+        )
+    return np.array([math.pow(2.0, gain) - 1.0 for gain in gains])
+
+
+def _size(rank: NDArray[np.integer]) -> int:
+    """A table size that covers `rank`, rounded up so that few sizes occur."""
+    deepest = int(rank.max()) if len(rank) else 0
+    return max(1024, 1 << deepest.bit_length())

@@ -1,0 +1,153 @@
+"""One aspect's judgments over all pools, with what measures need of them once per topic.
+
+A pool may also be *derived*: its labels are then the weights that TOMA gives to label tuples.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.model import ABSENT, NEGATIVE, Aspect, Floats, Ints, Qrels
+from cupel_measures.scoring import discounts
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Labels of every pooled document for one aspect.
+
+    labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D],
+    what judged-only variants keep. negatives_judged: whether a negative grade is a judgment, and
+    has the lowest label's gain. topic_of: int64[D]. topics: T. whole: a pool of the same documents with
+    the same labels and more, if any.
+    """
+
+    aspect: Aspect
+    labels: NDArray[np.int32]
+    judged: Mask
+    negatives_judged: bool
+    topic_of: Ints
+    topics: int
+    memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    whole: "Pool | None" = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, qrels: Qrels, aspect: str, *, negatives_judged: bool) -> "Pool":
+        """The pool of one aspect of `qrels`, made once; KeyError where there is no such aspect."""
+        index = qrels.aspect_index(aspect)
+        key = ("pool", aspect, negatives_judged)
+        if key not in qrels.cache:
+            scale, labels = qrels.aspects[index], qrels.labels[index]
+            judged = are_judged(scale, labels, negatives_judged=negatives_judged)
+            of_topics = qrels.topic_of, len(qrels.topics)
+            made = cls(scale, labels, judged, negatives_judged, *of_topics)
+            whole = qrels.whole and cls.of(qrels.whole, aspect, negatives_judged=negatives_judged)
+            qrels.cache[key] = made.part_of(whole) if whole else made
+        found: Pool = qrels.cache[key]
+        return found
+
+    def part_of(self, other: "Pool") -> "Pool":
+        """The same with `other` as its whole, if each document has the label that it has there, or none."""
+        same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
+        is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
+        return replace(self, whole=other) if is_part else self
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` gives, computed at the first call with `key` and kept with the pool."""
+        if key not in self.memory:
+            self.memory[key] = make()
+        return self.memory[key]
+
+    def threshold(self, rel: int | None) -> int:
+        """The smallest label index that counts as relevant.
+
+        `rel` is a label where labels are integers, else an index; None is the aspect's threshold.
+        """
+        if rel is None:
+            return self.aspect.threshold
+        threshold: int = self.once(("threshold", rel), lambda: self.aspect.index_from(rel))
+        return threshold
+
+    def relevant(self, rel: int | None) -> Mask:
+        """bool[D]: the documents that count as relevant."""
+        return self.reaching(self.threshold(rel))
+
+    def reaching(self, label: int) -> Mask:
+        """bool[D]: the documents with this label, an index, or a higher one."""
+        mask: Mask = self.once(("reaching", label), lambda: self.labels >= label)
+        return mask
+
+    def nonrelevant(self, rel: int | None, negatives: str) -> Mask:
+        """bool[D]: judged non-relevant, with or without negative grades (see `graded`)."""
+        threshold = self.threshold(rel)
+        make = lambda: self.graded(negatives) & (self.labels < threshold)  # noqa: E731
+        mask: Mask = self.once(("nonrelevant", threshold, negatives), make)
+        return mask
+
+    def graded(self, negatives: str) -> Mask:
+        """bool[D]: documents with a label; a negative one counts where `negatives` are "judged"."""
+        judged = negatives == "judged"
+        make = lambda: are_judged(self.aspect, self.labels, negatives_judged=judged)  # noqa: E731
+        mask: Mask = self.once(("graded", judged), make)
+        return mask
+
+    def count(self, mask: Mask) -> Ints:
+        """int64[T]: how many documents of each topic are in `mask`."""
+        return np.bincount(self.topic_of.compress(mask), minlength=self.topics)
+
+    def recall_base(self, rel: int | None) -> Ints:
+        """int64[T]: relevant documents of each topic."""
+        base: Ints = self.once(("R", self.threshold(rel)), lambda: self.count(self.relevant(rel)))
+        return base
+
+    def gains(self, table: Floats) -> Floats:
+        """float64[D]: `table[label]`; an unjudged document has 0, a negative grade the lowest label's."""
+        gains: Floats = self.once(("gains", table.tobytes()), lambda: self._gains(table))
+        return gains
+
+    def _gains(self, table: Floats) -> Floats:
+        gain = {NEGATIVE: table[0] if self.negatives_judged else 0.0}
+        states = [gain.get(state, 0.0) for state in range(ABSENT, 0)]
+        return np.concatenate([states, table]).take(self.labels - ABSENT)
+
+    def ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
+        """float64[T]: DCG of all judged documents by decreasing gain (spec 2.1), cut at `cutoff`."""
+        key = ("ideal", table.tobytes(), cutoff)
+        ideal: Floats = self.once(key, lambda: self._ideal_dcg(table, cutoff))
+        return ideal
+
+    def _ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
+        best_first = self.best_first(table)
+        topic = self.topic_of[best_first]
+        rank = np.arange(len(topic)) - np.searchsorted(topic, np.arange(self.topics))[topic] + 1
+        seen = rank <= (cutoff or len(rank))
+        terms = self.gains(table)[best_first[seen]] / discounts.log2(rank[seen])
+        return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)
+
+    def best_first(self, table: Floats) -> Ints:
+        """int64[n]: the documents of positive gain, topic after topic, by decreasing gain, then by place."""
+        best: Ints = self.once(("best first", table.tobytes()), lambda: self._best_first(table))
+        return best
+
+    def _best_first(self, table: Floats) -> Ints:
+        gains = self.gains(table)
+        if self.whole:  # what is kept stays in its order
+            among = self.whole.best_first(table)
+            return among[gains[among] > 0]
+        positive = np.flatnonzero(gains > 0)
+        return positive[np.lexsort((-gains[positive], self.topic_of[positive]))]
+
+
+def are_judged(aspect: Aspect, labels: NDArray[np.int32], *, negatives_judged: bool) -> Mask:
+    """bool[D]: the documents with a judgment, a negative number being one or not.
+
+    A scale may itself hold negative numbers: they are negative grades like any other.
+    """
+    if negatives_judged:
+        return labels >= NEGATIVE
+    nonnegative = [not isinstance(label, int) or label >= 0 for label in aspect.labels]
+    return np.array([False] * -ABSENT + nonnegative)[labels - ABSENT]

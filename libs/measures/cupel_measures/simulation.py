@@ -1,0 +1,148 @@
+"""Simulated runs whose documents are relevant and understandable by chance (spec 5.1).
+
+Palotti, Zuccon, Hanbury, CIKM 2018, section 4 and Table 1: what RBP, uRBP, RBP_u and H make of systems of
+which only two things are known, how often a document is relevant and how easy it is.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cupel_measures.families.multiaspect import harmonic
+from cupel_measures.model import Floats
+from cupel_measures.scoring.discounts import power
+
+Forcing = Literal["clip", "resample"]
+NAMES = ("RBP", "uRBP", "RBP_u", "H")
+EASIEST, HARDEST = 0.0, 100.0
+
+
+@dataclass(frozen=True)
+class SimulationSettings:
+    """Each topicality with each mean of understandability labels makes one kind of system.
+
+    topicality: chances that a document is relevant. mu: means of its label from 0 (very easy) to 100
+    (very hard). sigma: the standard deviation of labels (the paper calls it a variance: reading 15).
+    threshold: the hardest label that can be understood; `strict` excludes it (reading 14). forcing: how
+    labels outside 0..100 are brought in (reading 16). runs, depth, rho: of each kind and run.
+    """
+
+    topicality: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
+    mu: tuple[float, ...] = (50.0, 40.0, 30.0)
+    sigma: float = 40.0
+    runs: int = 1000
+    depth: int = 10
+    rho: float = 0.8
+    threshold: float = 40.0
+    strict: bool = False
+    forcing: Forcing = "clip"
+
+    def __post_init__(self) -> None:
+        """ValueError says which setting can't be."""
+        if not self.topicality or not all(0 <= chance <= 1 for chance in self.topicality):
+            raise ValueError("topicality: expected chances from 0 to 1")
+        if not self.mu or not all(EASIEST <= mean <= HARDEST for mean in self.mu):
+            raise ValueError("mu: expected mean labels from 0 to 100")
+        if not 0 < self.sigma <= 1000:
+            raise ValueError("sigma: expected a number above 0, up to 1,000")
+        if not EASIEST <= self.threshold <= HARDEST:
+            raise ValueError("threshold: expected a label from 0 to 100")
+        if not 0 < self.rho < 1:
+            raise ValueError("rho: expected a number between 0 and 1, both excluded")
+        if self.runs < 1 or self.depth < 1 or self.runs * self.depth > MOST_DOCUMENTS:
+            raise ValueError(f"runs, depth: expected at least 1, and up to {MOST_DOCUMENTS:,} documents")
+
+
+MOST_DOCUMENTS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measure on the runs of one kind. expected: the mean in closed form, where there is one."""
+
+    topicality: float
+    mu: float
+    measure: str
+    mean: float
+    deviation: float
+    expected: float | None
+
+
+def simulate(settings: SimulationSettings, seed: int) -> list[Cell]:
+    """A cell per topicality, mu and measure, in the order of the settings and NAMES.
+
+    Each kind of system has a generator of its own, seeded by `seed` and its place in the settings.
+    """
+    kinds = product(enumerate(settings.topicality), enumerate(settings.mu))
+    return [
+        cell
+        for (i, topicality), (j, mu) in kinds
+        for cell in _cells(settings, topicality, mu, np.random.default_rng([seed, i, j]))
+    ]
+
+
+def _cells(
+    settings: SimulationSettings, topicality: float, mu: float, draw: np.random.Generator
+) -> list[Cell]:
+    shape = settings.runs, settings.depth
+    relevant = draw.random(shape) <= topicality
+    understood = _understood(settings, _labels(settings, mu, draw))
+    topical, both, easy = (_rbp(settings, one) for one in (relevant, relevant & understood, understood))
+    scores = (topical, both, easy, harmonic(np.stack([topical, easy]), (1.0, 1.0)))
+    expected = (*expectations(settings, topicality, mu), None)
+    return [
+        Cell(topicality, mu, name, *_summary(of.tolist()), mean)
+        for name, of, mean in zip(NAMES, scores, expected, strict=True)
+    ]
+
+
+def _labels(settings: SimulationSettings, mu: float, draw: np.random.Generator) -> Floats:
+    """float64[runs, depth]: labels from Normal(mu, sigma), within 0..100."""
+    labels = draw.normal(mu, settings.sigma, (settings.runs, settings.depth))
+    if settings.forcing == "clip":
+        return np.clip(labels, EASIEST, HARDEST)
+    while (outside := (labels < EASIEST) | (labels > HARDEST)).any():
+        labels[outside] = draw.normal(mu, settings.sigma, int(outside.sum()))
+    return labels
+
+
+def _understood(settings: SimulationSettings, labels: Floats) -> NDArray[np.bool_]:
+    return labels < settings.threshold if settings.strict else labels <= settings.threshold
+
+
+def _rbp(settings: SimulationSettings, gains: NDArray[np.bool_]) -> Floats:
+    """float64[runs]: RBP of binary gains, added rank after rank."""
+    weights = power(settings.rho, np.arange(1, settings.depth + 1))
+    total: Floats = np.cumsum(gains * weights, axis=1)[:, -1]
+    return (1.0 - settings.rho) * total
+
+
+def _summary(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation (by n, of all runs that were made)."""
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def expectations(settings: SimulationSettings, topicality: float, mu: float) -> tuple[float, float, float]:
+    """Expected RBP, uRBP and RBP_u: T c, T u c and u c, c = 1 - rho^depth, u the chance to be understood."""
+    reach = 1.0 - math.pow(settings.rho, settings.depth)
+    easy = _chance(settings, mu)
+    return topicality * reach, topicality * easy * reach, easy * reach
+
+
+def _chance(settings: SimulationSettings, mu: float) -> float:
+    """The chance that a document can be understood."""
+    below, least, most = (
+        0.5 * math.erfc((mu - label) / (settings.sigma * math.sqrt(2.0)))
+        for label in (settings.threshold, EASIEST, HARDEST)
+    )
+    if settings.forcing == "resample":
+        return (below - least) / (most - least)
+    if settings.threshold == (EASIEST if settings.strict else HARDEST):  # what was clipped lies on it
+        return float(not settings.strict)
+    return below

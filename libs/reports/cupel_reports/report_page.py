@@ -1,0 +1,146 @@
+"""The page of an audit's result: one HTML file that says what was asked, what came out, how to read it."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from cupel_audits import KINDS, SETTINGS
+from cupel_audits.report import AuditReport, Column, ReportTable
+from cupel_audits.subject import About
+from cupel_reports.content_security import directives
+from cupel_reports.number_formats import UNDEFINED, counted, printable, shown
+from cupel_reports.page_tables import Sheet, sheet
+
+if TYPE_CHECKING:  # only a page needs it, and it takes its time
+    from jinja2 import Template
+    from markupsafe import Markup
+
+COLUMNS = 24
+"""Of a table, so many can be aligned."""
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """The page of a result, `Result.as_data()`, which may have a further key `provenance` (a mapping).
+
+    It needs nothing but itself: plots are SVG, and interactive where scripts may run; tables can be taken
+    away as CSV. `policy` gives the header to serve it with. The same data gives the same page, to the byte.
+    """
+    from cupel_reports.figures import figures, script
+
+    result = printable(data)
+    about = About.of(result["about"])
+    report = AuditReport.of(result["report"]) if result["report"] else None
+    drawn = figures(report) if report else []
+    scripts = [script()] if any(figure.panels for figure in drawn) else []
+    return _template().render(
+        result=result,
+        about=about,
+        report=report,
+        figures=drawn,
+        sheets=_sheets(report) if report else [],
+        facts=[*_facts(about)],
+        settings=[*_settings(result)],
+        asked=[*_asked(result, about)],
+        lists=_lists(about),
+        provenance=[(name, shown(value)) for name, value in (result.get("provenance") or {}).items()],
+        style=_style(),
+        scripts=scripts,
+        policy=directives(scripts, [_style()]),
+        undefined=UNDEFINED,
+        **_kind(result["kind"]),
+    )
+
+
+def _kind(name: str) -> dict[str, Any]:
+    """What is known of a kind of audit; a stored result may be of one that is not, any more."""
+    kind = KINDS.get(name)
+    if kind is None:
+        return {"title": name, "question": "", "source": "", "method": []}
+    method = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
+    return {"title": kind.title, "question": kind.answers, "source": kind.source, "method": method}
+
+
+def _sheets(report: AuditReport) -> list[Sheet]:
+    """The tables of the report, and its numbers."""
+    columns = (Column("name", "name"), Column("value", "value"))
+    numbers = ReportTable(
+        "numbers", "Numbers by name, for alerts and histories", columns, (*report.numbers.items(),)
+    )
+    return [*map(sheet, report.tables), *([sheet(numbers, alike=False)] if report.numbers else [])]
+
+
+def _facts(about: About) -> Iterator[str]:
+    yield counted(len(about.runs), "run")
+    if about.teams:
+        yield counted(len(set(about.teams)), "team")
+    yield counted(len(about.measures), "measure")
+    yield counted(len(about.topics), "topic")
+    yield counted(len(about.aspects), "aspect")
+    yield f"{counted(about.judged, 'judged document')}, {shown(about.relevant)} of them relevant"
+
+
+def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Each parameter with its value and what it does."""
+    known = SETTINGS.get(result["kind"], {})
+    for name, value in result["parameters"].items():
+        yield {
+            "name": name,
+            "value": "not given" if value is None else shown(value),
+            "about": known[name].about if name in known else "",
+        }
+
+
+def _asked(result: Mapping[str, Any], about: About) -> Iterator[tuple[str, str]]:
+    yield "seed", str(result["seed"])
+    yield "trials", f"{shown(result['done'])} of {shown(result['trials'])} done"
+    yield "measures", ", ".join(about.measures)
+    yield "judgments", about.qrels
+    if about.other is not None:
+        yield "compared with", about.other
+    yield "aspects", ", ".join(about.aspects)
+    yield "profile", about.profile
+    yield "rankings", "whole" if about.depth is None else f"cut after rank {about.depth}"
+
+
+def _lists(about: About) -> list[dict[str, Any]]:
+    """What is many: runs with their teams, topics."""
+    teams: Sequence[str] = about.teams or [""] * len(about.runs)
+    return [
+        {"title": "Runs", "names": [*zip(about.runs, teams, strict=True)]},
+        {"title": "Topics", "names": [(topic, "") for topic in about.topics]},
+    ]
+
+
+def _prose(sentence: str) -> "Markup":
+    """A sentence in which `names` are set as such."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
+
+
+@cache
+def _style() -> str:
+    right = "".join(
+        f".n{n} :is(th, td):nth-child({n}) {{ text-align: right; }}\n"
+        f".n{n} td:nth-child({n}) {{ white-space: nowrap; }}\n"
+        for n in range(1, COLUMNS + 1)
+    )
+    return (files("cupel_reports") / "templates" / "page.css").read_text() + right
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("cupel_reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"prose": _prose, "shown": shown, "counted": counted}
+    return made.get_template("page.html")

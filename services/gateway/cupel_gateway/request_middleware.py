@@ -1,0 +1,167 @@
+"""Around every request: an id, limits on its body, its count and duration, one line in the log."""
+
+import asyncio
+import json
+import logging
+import re
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cupel_backend.infrastructure.system import NOT_READY, System
+from cupel_gateway.problem_responses import BODY_SLOW, BODY_TOO_LARGE, INTERNAL_ERROR, Interrupted, answer
+
+log = logging.getLogger("cupel.gateway")
+
+SENSIBLE_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+SMALL = 1 << 20
+IDLE_SECONDS = 30.0
+RESTART_SECONDS = 5.0
+STREAMS = ("/events", "/file")  # too long to be made for nobody
+CLIENT_GONE = 499  # nginx's number for a client that left before the answer
+
+
+class Body:
+    """The body of one request as it arrives: refused past `limit` bytes, or when nothing comes for a while.
+
+    Routes that take files raise `limit` before they read; all others take 1 MB.
+    """
+
+    def __init__(self, receive: Receive, idle_seconds: float) -> None:
+        self.limit = SMALL
+        self._receive = receive
+        self._idle_seconds = idle_seconds
+        self._size = 0
+        self._complete = False
+
+    async def receive(self) -> Message:
+        if self._complete:
+            return await self._receive()  # only a disconnect can still come, and may take its time
+        message = await self._next()
+        self._size += len(message.get("body", b""))
+        self._complete = not message.get("more_body", False)
+        if self._size > self.limit:
+            raise Interrupted(BODY_TOO_LARGE(f"this address takes at most {self.limit:,} bytes"))
+        return message
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout(self._idle_seconds):
+                return await self._receive()
+        except TimeoutError:
+            late = f"nothing arrived for {self._idle_seconds:g} seconds, after {self._size:,} bytes"
+            raise Interrupted(BODY_SLOW(late)) from None
+
+
+class Watched:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, system: System, idle_seconds: float = IDLE_SECONDS) -> None:
+        self.app = app
+        self.system = system
+        self.idle_seconds = idle_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if scope["method"] == "HEAD" and not scope["path"].endswith(STREAMS):
+            scope = {**scope, "method": "GET"}  # the server leaves the body out
+        started = perf_counter()
+        request = Request(scope)
+        scope["cupel.request_id"] = _id_for(request)
+        scope["cupel.body"] = body = Body(receive, self.idle_seconds)
+        status, failure = await self._answered(request, body.receive, send)
+        self._note(request, status, perf_counter() - started, failure)
+
+    async def _answered(self, request: Request, receive: Receive, send: Send) -> tuple[int, str | None]:
+        """Run the application; the status it answered with, and what went wrong inside, if anything did."""
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *_common_headers(request)]
+            await send(message)
+
+        try:
+            await self.app(request.scope, receive, noted)
+        except ClientDisconnect:
+            return CLIENT_GONE, None
+        except asyncio.CancelledError:  # the service stops, and this took longer than it waits
+            if not status:
+                about = NOT_READY("the service is stopping", retry_after=RESTART_SECONDS)
+                await answer(request, about)(request.scope, receive, noted)
+            return status, "cancelled"
+        except Exception as problem:
+            log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
+            if not status:
+                about = INTERNAL_ERROR("an unexpected error, which has been logged under this request_id")
+                await answer(request, about)(request.scope, receive, noted)
+            return status, type(problem).__name__
+        return status or CLIENT_GONE, None
+
+    def _note(self, request: Request, status: int, seconds: float, failure: str | None) -> None:
+        template = getattr(request.scope.get("route"), "path", "(none)")
+        self.system.metrics.request(
+            method=_known(request.method), route=template, status=status, seconds=seconds
+        )
+        principal = request.scope.get("cupel.principal")
+        fields: dict[str, Any] = {
+            "request_id": request.scope["cupel.request_id"],
+            "method": request.method,
+            "path": request.url.path,
+            "route": template,
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+        }
+        if principal is not None:
+            fields |= {"team": principal.team, "token": principal.prefix}
+        if failure:
+            fields["failure"] = failure
+        log.info("request", extra=fields)
+
+
+def _id_for(request: Request) -> str:
+    """The caller's own X-Request-Id where it is harmless to log, else a new one."""
+    offered = request.headers.get("x-request-id", "")
+    return offered if SENSIBLE_ID.fullmatch(offered) else uuid4().hex
+
+
+def _common_headers(request: Request) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"x-request-id", request.scope["cupel.request_id"].encode()),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+
+
+def _known(method: str) -> str:
+    """The method as a label of a metric: invented ones must not make new series."""
+    return method if method in {"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"} else "other"
+
+
+STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
+"""What every log record has; the rest was given to say more."""
+
+
+class OneLine(logging.Formatter):
+    """A log record as one line of JSON; a traceback is one string in it."""
+
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **{name: value for name, value in vars(record).items() if name not in STANDARD},
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)

@@ -1,0 +1,35 @@
+"""What must be true of a data folder before anything serves it: tables up to date, and a way in.
+
+Runs as a short process of its own (`python -m cupel_standalone.data_folder`), so that the supervisor itself
+stays small. Settings come from the environment.
+"""
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from cupel_backend import access
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import System, open_system
+from cupel_standalone.embedded_service import token_file
+
+
+def prepare(settings: Settings) -> None:
+    """Bring the tables up to date; see to it that somebody can log in."""
+    with closing(open_system(settings)) as system:
+        system.migrate()
+        issue_first_token(system, token_file(settings.data))
+
+
+def issue_first_token(system: System, path: Path) -> None:
+    """Write an admin token to `path`, for its owner's eyes only, unless it is there or one was put to use."""
+    operator = access.OPERATOR
+    if path.exists() or any(token.used_at for token in access.list_(system, operator, limit=500).items):
+        return
+    text, _ = access.issue(system, operator, team=operator.team, scope="admin", label="first token")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text + "\n")
+
+
+if __name__ == "__main__":
+    prepare(Settings())

@@ -1,0 +1,199 @@
+"""`aspects`: the worked examples of the specification (3.7, 3.9, 3.10), and what runs trade off."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from cupel_audits import AuditError
+from cupel_audits.report import AuditReport
+from cupel_audits.subject import AuditSubject
+from cupel_measures.model import Aspect
+from support.data.audit_subjects import audited, reported, subject_of, trials_of
+from support.data.small_collections import diverse, qrels_of, ranked, scale
+
+RELEVANCE = Aspect("relevance", ("nr", "mr", "fr", "hr"), threshold=2, declared_gains=(0, 5, 10, 15))
+CORRECTNESS = Aspect("correctness", ("nc", "pc", "c"), threshold=2, declared_gains=(0, 5, 10))
+TABLE_3 = qrels_of(
+    {RELEVANCE: {"t": {"d1": 1, "d2": 3, "d3": 3}}, CORRECTNESS: {"t": {"d1": 2, "d2": 1, "d3": 0}}}
+)
+RUNS = {
+    "one": {"t": ranked("d1", "d2", "d3")},
+    "two": {"t": ranked("d2", "d1", "d3")},
+    "three": {"t": ranked("d3")},
+}
+OF_THREE = {
+    scale(3, "a"): {"1": {"d1": 1, "d9": 0, "d3": 0}, "2": {"d8": 3, "d9": 0}},
+    scale(3, "b"): {"1": {"d1": 2, "d9": 0, "d3": -2}, "2": {"d8": 0, "d9": 0}},
+    scale(3, "c"): {"1": {"d1": 0, "d9": 0, "d3": 0}, "2": {"d8": 1, "d9": 0}},
+}
+
+
+@pytest.fixture
+def table_3() -> AuditSubject:
+    return subject_of(TABLE_3, RUNS, "nDCG AP", top=100)
+
+
+@pytest.fixture
+def two_topics() -> AuditSubject:
+    """The runs of the example of 3.9: the best one of each topic, and one that is worse."""
+    best = {"1": ranked("d1", "u", "d9", "d3"), "2": ranked("d8", "d9")}
+    worse = {"1": ranked("d9", "d3"), "2": ranked("d9")}
+    return subject_of(qrels_of(OF_THREE), {"worse": worse, "best": best}, "CAM(of=AP)", top=5)
+
+
+def by(report: AuditReport, table: str, key: str, value: str, **where: object) -> dict[object, object]:
+    """The cells of two columns, of the rows where others are as said."""
+    found = report.table(table)
+    rows = [dict(zip([c.name for c in found.columns], row, strict=True)) for row in found.rows]
+    return {row[key]: row[value] for row in rows if all(row[name] == one for name, one in where.items())}
+
+
+def report_of(subject: AuditSubject, given: Mapping[str, object] | None = None) -> AuditReport:
+    return audited("aspects", subject, given)
+
+
+def test_the_bound_of_cam_and_mm_is_that_of_the_example(table_3: AuditSubject) -> None:
+    report = report_of(table_3)
+    assert by(report, "topic_bounds", "measure", "bound") == pytest.approx(
+        {"CAM(of=nDCG)": 0.907284, "MM(of=nDCG)": 0.903258, "CAM(of=AP)": 0.791667, "MM(of=AP)": 14 / 19},
+        abs=1e-6,
+    )  # MM(AP) of d1 d2 d3: 2 / (1 / (7/12) + 1 / 1) = 14/19
+    assert by(report, "strategies", "strategy", "score", measure="CAM(of=nDCG)") == pytest.approx(
+        {
+            "relevance > correctness": 0.880094,
+            "correctness > relevance": 0.907284,
+            "sum": 0.905581,
+            "squares": 0.880094,
+            "maximum": 0.880094,
+        },
+        abs=1e-6,
+    )
+    assert report.numbers["bound_1(CAM(of=nDCG))"] == 0
+    assert report.numbers["bound_below_0.9(CAM(of=nDCG))"] == 0
+    assert report.numbers["bound_below_0.9(CAM(of=AP))"] == 1
+
+
+def test_there_are_as_many_rankings_as_orders_of_the_aspects_and_three(two_topics: AuditSubject) -> None:
+    names = by(report_of(two_topics), "strategies", "strategy", "topic")
+    assert len(names) == 3 * 2 * 1 + 3
+
+
+def test_a_full_score_is_reached_where_the_aspects_agree() -> None:
+    same = qrels_of({scale(2, "a"): {"t": {"x": 2, "y": 1}}, scale(2, "b"): {"t": {"x": 2, "y": 1}}})
+    runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}
+    report = report_of(subject_of(same, runs, "nDCG", top=100))
+    assert report.numbers["bound_1(CAM(of=nDCG))"] == report.numbers["bound_1(MM(of=nDCG))"] == 1
+
+
+def test_zero_aspect_documents_are_those_of_the_example(two_topics: AuditSubject) -> None:
+    report = report_of(two_topics)
+    assert by(report, "zero_ranks", "rank", "count") == {1: 0, 2: 1, 3: 1, 4: 1, 5: 0}
+    assert by(report, "zero_ranks", "rank", "percent") == {1: 0, 2: 20, 3: 20, 4: 20, 5: 0}
+    assert report.table("zero").rows == (("CAM(of=AP@5)", 3, 5, 60.0),)
+    assert report.numbers["zero(CAM(of=AP@5))"] == 60
+
+
+def test_unjudged_documents_may_count_as_worth_nothing(two_topics: AuditSubject) -> None:
+    report = report_of(two_topics, {"count_unjudged": True})
+    assert by(report, "zero_ranks", "rank", "count") == {1: 0, 2: 2, 3: 1, 4: 1, 5: 0}
+    assert report.table("zero").rows == (("CAM(of=AP@5)", 4, 6, 100 * 4 / 6),)
+
+
+@pytest.mark.parametrize(("exclude", "first"), [(False, 1.75), (True, 2.333333)])
+def test_bins_of_ranks_have_the_quality_of_the_example(
+    two_topics: AuditSubject, exclude: bool, first: float
+) -> None:
+    report = report_of(two_topics, {"depth": 4, "width": 2, "exclude": exclude})
+    assert by(report, "quality", "ranks", "labels") == pytest.approx({"1-2": first, "3-4": 0}, abs=1e-6)
+
+
+def test_a_bin_without_documents_has_no_quality(two_topics: AuditSubject) -> None:
+    report = report_of(two_topics, {"depth": 5, "width": 4})
+    assert report.numbers["quality(CAM(of=AP@5))@5-5"] is None
+    assert any("ranks 5-5" in sentence for sentence in report.undefined)
+
+
+def test_of_equal_runs_the_one_with_the_smallest_name_is_looked_at() -> None:
+    good = {scale(1, "a"): {"t": {"x": 1, "z": 0}}, scale(1, "b"): {"t": {"x": 1, "z": 0}}}
+    runs = {"b": {"t": ranked("x", "z")}, "a": {"t": ranked("x", "unjudged")}, "c": {"t": ranked("z")}}
+    report = report_of(subject_of(qrels_of(good), runs, "CAM(of=AP)", top=2), {"first": 2, "depth": 2})
+    assert report.table("zero").rows == (("CAM(of=AP@2)", 0, 1, 0.0),)
+
+
+def test_runs_that_another_beats_by_every_aspect_are_dominated(table_3: AuditSubject) -> None:
+    report = report_of(table_3)
+    assert by(report, "trade_off", "run", "by", of="nDCG") == {"one": None, "two": None, "three": "one"}
+    assert report.numbers["front(nDCG)"] == 2
+    assert report.numbers["dominated(nDCG)"] == pytest.approx(1 / 3)
+    # relevance: two > one > three; correctness: one > two > three: 2 pairs agree, 1 does not
+    assert report.numbers["tau(nDCG,relevance,correctness)"] == pytest.approx(1 / 3)
+
+
+def test_aggregates_disagree_where_one_puts_a_run_higher_and_another_lower(table_3: AuditSubject) -> None:
+    # spec 3.6: CAM(nDCG) 0.907284 of run one > 0.905581 of two; MM(nDCG) 0.897809 < 0.903258
+    report = report_of(table_3)
+    opposite = by(report, "disagreement", "second", "opposite", first="CAM(of=nDCG)")
+    assert opposite["MM(of=nDCG)"] == 1
+    assert report.numbers["disagree(nDCG)"] == pytest.approx(1 / 3)
+    assert report.numbers["tau(CAM(of=nDCG),MM(of=nDCG))"] == pytest.approx(1 / 3)
+    assert report.verdict[-4].startswith("nDCG: its aggregates disagree on the order of 1 of 3 pairs of runs")
+
+
+def test_the_picture_of_disagreement_names_aggregates_in_short(table_3: AuditSubject) -> None:
+    report = report_of(table_3)
+    short = by(report, "disagreement", "second_kind", "second", of="nDCG", first_kind="CAM")
+    assert short == {
+        "MM": "MM(of=nDCG)",
+        "TOMA euclidean": "TOMA(of=nDCG)",
+        "TOMA manhattan": "TOMA(of=nDCG,distance=manhattan)",
+        "TOMA chebyshev": "TOMA(of=nDCG,distance=chebyshev)",
+    }
+
+
+def test_with_positive_weights_euclidean_and_manhattan_toma_of_ap_are_one(table_3: AuditSubject) -> None:
+    report = report_of(table_3, {"weighting": "positive"})
+    pair = "TOMA(of=AP,weighting=positive),TOMA(of=AP,distance=manhattan,weighting=positive)"
+    assert report.numbers[f"tau({pair})"] == 1
+
+
+def test_aggregates_among_the_measures_join_those_of_what_they_ask(table_3: AuditSubject) -> None:
+    subject = subject_of(TABLE_3, RUNS, "AP CAM(of=AP,weights={relevance:0.7,correctness:0.3})", top=100)
+    seen = set(by(report_of(subject), "disagreement", "first", "of"))
+    assert seen >= {"CAM(of=AP)", "CAM(of=AP,weights={correctness:0.3,relevance:0.7})"}
+
+
+def test_a_measure_without_a_cutoff_has_no_first_documents() -> None:
+    report = report_of(subject_of(TABLE_3, RUNS, "Rprec", top=100))
+    assert not report.table("zero").rows
+    assert "CAM(of=Rprec): what it asks of an aspect takes no cutoff" in report.undefined
+
+
+def test_each_trial_gives_the_same_alone(table_3: AuditSubject) -> None:
+    alone = {trial: trials_of("aspects", table_3, only=[trial])[trial] for trial in (2, 0, 1)}
+    assert alone == trials_of("aspects", table_3)
+
+
+@pytest.mark.parametrize("trial", [0, 1, 2])
+def test_each_question_is_reported_alone(table_3: AuditSubject, trial: int) -> None:
+    found = trials_of("aspects", table_3, only=[trial])
+    report = reported("aspects", table_3, None, found)
+    assert report.verdict
+    assert set(report.numbers) < set(report_of(table_3).numbers)
+
+
+def test_nonsense_is_refused_in_a_sentence(table_3: AuditSubject) -> None:
+    one = qrels_of({"t": {"d1": 1}})
+    with pytest.raises(AuditError, match="there is only 'relevance': it needs judgments of two or more"):
+        report_of(subject_of(one, RUNS, "nDCG", top=100))
+    none = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
+    with pytest.raises(AuditError, match="no document has a label above the lowest"):
+        report_of(subject_of(none, RUNS, "nDCG", top=100))
+    with pytest.raises(AuditError, match="it compares runs, and there is only one"):
+        report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
+    with pytest.raises(AuditError, match="none of the measures can be asked of one aspect"):
+        report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))
+    with pytest.raises(AuditError, match="first: expected a whole number of ranks from 1 to 100,000, got"):
+        report_of(table_3, {"first": 1_000_000_000})
+    by_subtopic = diverse({"t": {"d1": {"1": 1}}})
+    with pytest.raises(AuditError, match="it compares aspects"):
+        report_of(subject_of(by_subtopic, RUNS, "alpha_nDCG@20", top=100))

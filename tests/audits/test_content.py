@@ -1,0 +1,211 @@
+"""`content` and `label_selection`: measures of texts with few judgments (spec 7.5)."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from cupel_audits import AuditError, read
+from cupel_audits.subject import AuditSubject
+from cupel_measures.model import Texts
+from support.data.audit_subjects import audited, problems, reported, subject_of, trials_of
+from support.data.small_collections import Scored, diverse, qrels_of, ranked, texts_of
+
+FEW = {"repeats": 3, "percents": [100, 50, 20]}
+CLASSIC = "alpha_nDCG@20"
+
+
+def said(topics: int = 4, subtopics: int = 3, documents: int = 12) -> tuple[Texts, dict[str, dict[str, str]]]:
+    """Texts that are the clearer about their subtopic the smaller the number of their document is."""
+    draw, texts, about = random.Random(2), {}, {}
+    for topic in range(topics):
+        for number in range(subtopics * documents):
+            own, name = f"s{number % subtopics}", f"t{topic}d{number:02}"
+            words = [
+                f"{topic}{own}{draw.randrange(6)}"
+                if draw.random() < 0.9 - number / 60
+                else f"w{draw.randrange(40)}"
+                for _ in range(12)
+            ]
+            texts[name] = " ".join(words)
+            about.setdefault(f"t{topic}", {})[name] = own
+    return texts_of(texts), about
+
+
+TEXTS, ABOUT = said()
+JUDGED = diverse(
+    {
+        topic: {name: {own: int(int(name[-2:]) < 24), "s9": 0} for name, own in of.items()}
+        for topic, of in ABOUT.items()
+    }
+)
+
+
+def runs() -> Iterator[tuple[str, Scored]]:
+    """From one that ranks clear documents of all subtopics first to one that ranks anything."""
+    for noise in range(6):
+        draw = random.Random(noise)
+        yield (
+            f"run{noise}",
+            {
+                topic: ranked(*sorted(of, key=lambda name, at=noise: int(name[-2:]) + draw.gauss(0, 5 * at)))  # type: ignore[misc]
+                for topic, of in ABOUT.items()
+            },
+        )
+
+
+RUNS = dict(runs())
+
+
+@pytest.fixture(scope="module")
+def subject() -> AuditSubject:
+    return subject_of(JUDGED, RUNS, CLASSIC, top=20, texts=TEXTS)
+
+
+@pytest.mark.parametrize("curve", ["incomplete", "downsampling", "pool_depth"])
+def test_every_measure_is_held_against_the_classic_one_under_all_judgments(
+    subject: AuditSubject, curve: str
+) -> None:
+    report = audited("content", subject, {**FEW, "curve": curve, "deepest": 20})
+    first = {"pool_depth": "20"}.get(curve, "100")
+    assert {row[0] for row in report.table("points").rows} == {CLASSIC, "LMD"}
+    points = {(row[0], f"{row[1]:g}"): row[3] for row in report.table("points").rows}
+    own = {(row[0], f"{row[1]:g}"): row[2] for row in report.table("own").rows}
+    for step in {step for _, step in points}:
+        assert points[CLASSIC, step] == own[CLASSIC, step]
+        assert report.numbers[f"tau(LMD)@{step}"] == points["LMD", step]
+    if curve != "pool_depth":  # nothing is taken away
+        assert points[CLASSIC, first] == own[CLASSIC, first] == own["LMD", first] == 1
+        full = subject_of(JUDGED, RUNS, f"{CLASSIC} LMD", texts=TEXTS).means
+        assert points["LMD", first] == tau(full[CLASSIC].tolist(), full["LMD"].tolist())
+
+
+def tau(x: list[float], y: list[float]) -> float:
+    """Kendall's tau-a: these runs are not tied."""
+    pairs = [(a, b) for a in range(len(x)) for b in range(a)]
+    signs = [(x[a] - x[b]) * (y[a] - y[b]) for a, b in pairs]
+    assert all(signs)
+    return sum(1 if sign > 0 else -1 for sign in signs) / len(pairs)
+
+
+def test_the_pools_are_those_of_the_audit_of_pool_depth(subject: AuditSubject) -> None:
+    mine = audited("content", subject, {"curve": "pool_depth", "deepest": 6}).numbers
+    theirs = audited("pool_depth", subject, {"deepest": 6}).numbers
+    for depth in range(1, 7):
+        assert mine[f"tau({CLASSIC})@{depth}"] == theirs[f"tau({CLASSIC})@{depth}"]
+        assert mine[f"kept@{depth}"] == theirs[f"kept@{depth}"]
+
+
+def test_measures_of_texts_among_those_asked_for_are_taken_as_they_are() -> None:
+    subject = subject_of(JUDGED, RUNS, "LMD(stop=5) ERR_IA@20", texts=TEXTS)
+    report = audited("content", subject, FEW)
+    assert set(report.table("points").column("measure")) == {"LMD(stop=5)", "ERR_IA@20", CLASSIC}
+    assert report.verdict[0].startswith("LMD(stop=5): with 20 per cent of the judgments its order has tau")
+    assert len(report.verdict) == 1
+
+
+def test_the_example_of_the_specification_is_labelled_as_there() -> None:
+    texts = texts_of(
+        {
+            "a": "apple fruit tree apple",
+            "b": "apple pie fruit",
+            "c": "mac computer apple",
+            "d": "rain weather",
+            "e": "computer keyboard",
+        }
+    )
+    judged = diverse({"t": {"a": {"1": 1}, "b": {"1": 1}, "c": {"2": 1}, "d": {"1": 0}}})
+    lists = {"one": {"t": ranked("a", "d", "c")}, "two": {"t": ranked("b", "e", "c")}}
+    subject = subject_of(judged, lists, CLASSIC, top=20, texts=texts)
+    report = audited("label_selection", subject, {"depth": 1, "batch": 1, "repeats": 2})
+    # labels a, b, d, e, c, and ends at depth 3
+    assert report.table("topics").rows == (("t", 5, 5, 1.0, 3, 2, 0),)
+    selected = [row[:3] for row in report.table("points").rows if row[0] == "selected"]
+    assert selected == [("selected", number, number / 5) for number in range(1, 6)]
+    assert report.numbers["tau"] == report.numbers["tau_random"] == report.numbers["tau_all"]
+
+
+def test_as_many_documents_are_labelled_at_random_as_are_selected(subject: AuditSubject) -> None:
+    found = trials_of("label_selection", subject, {"repeats": 2, "batch": 2})
+    assert found[0]["labels"] == found[1]["labels"] == found[2]["labels"]
+    assert len(found[0]["taus"]) == len(found[1]["taus"]) == len(found[0]["labels"])
+    assert found[1]["taus"] != found[2]["taus"]
+    report = reported("label_selection", subject, {"repeats": 2, "batch": 2}, found)
+    rows = report.table("topics").rows
+    assert [row[0] for row in rows] == ["t0", "t1", "t2", "t3"]
+    assert report.numbers["labels"] == sum(row[1] for row in rows)  # type: ignore[misc]
+    assert report.numbers["missed"] == 0
+    assert 0 < report.numbers["labelled"] < 1  # type: ignore[operator]
+
+
+def test_a_subtopic_that_no_run_finds_has_its_pool_labelled_in_vain(subject: AuditSubject) -> None:
+    judged = diverse(
+        {
+            "t0": {"t0d00": {"s0": 1}, "t0d01": {"s1": 1}, "elsewhere": {"s2": 1}},
+            "t1": {"t1d00": {"s0": 1}},
+            "t2": {"t2d00": {"s0": 0}},
+        }
+    )
+    report = audited(
+        "label_selection", subject_of(judged, RUNS, CLASSIC, top=20, texts=TEXTS), {"repeats": 1}
+    )
+    [first, second] = report.table("topics").rows
+    assert (first[0], first[3], first[4:]) == ("t0", 1.0, (20, 3, 1))
+    assert (second[0], second[5:]) == ("t1", (1, 0))
+    assert report.numbers["labelled_whole"] == second[3]
+    assert "1 of 4 subtopics have no relevant document in the pools" in report.verdict[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [("content", FEW), ("label_selection", {"repeats": 2, "batch": 3})]
+)
+def test_each_trial_gives_the_same_alone(subject: AuditSubject, kind: str, given: dict[str, object]) -> None:
+    alone = {trial: trials_of(kind, subject, given, only=[trial])[trial] for trial in (2, 0, 1)}
+    assert alone == trials_of(kind, subject, given)
+    for trial in alone:
+        assert reported(kind, subject, given, {trial: alone[trial]}).numbers
+
+
+def test_random_labels_alone_leave_the_selection_undefined(subject: AuditSubject) -> None:
+    given = {"repeats": 2, "batch": 3}
+    found = trials_of("label_selection", subject, given, only=[1])
+    numbers = reported("label_selection", subject, given, found).numbers
+    assert numbers["tau"] is None
+    assert numbers["tau_random"] is not None
+
+
+def test_runs_that_all_score_the_same_have_no_tau() -> None:
+    same = dict.fromkeys(("one", "two"), RUNS["run0"])
+    subject = subject_of(JUDGED, same, CLASSIC, top=20, texts=TEXTS)
+    report = audited("content", subject, FEW)
+    assert report.numbers["tau(LMD)@50"] is None
+    assert report.verdict == ("LMD: undefined, for the runs can't be told apart.",)
+    assert audited("label_selection", subject, {"repeats": 0}).numbers["tau"] is None
+
+
+@pytest.mark.parametrize("kind", ["content", "label_selection"])
+def test_nonsense_is_refused_in_a_sentence(kind: str) -> None:
+    def why(*measures: str, **made: object) -> str:
+        given = {"qrels": JUDGED, "runs": RUNS, "texts": TEXTS} | made
+        subject = subject_of(given["qrels"], given["runs"], CLASSIC, top=20, texts=given["texts"])  # type: ignore[arg-type]
+        return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
+
+    assert why() == ""
+    assert "it needs the texts of the documents, and there are none" in why(texts=None)
+    plain = qrels_of({"t0": {"t0d00": 1}})
+    assert "it needs judgments by subtopic, and there are none" in why(qrels=plain)
+    assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
+    assert "it compares runs, and there is only one" in why(runs={"one": RUNS["run0"]})
+    assert "LMD looks at texts itself" in why("LMD")
+    assert "reference: AP: it needs judgments of an aspect" in why("AP")
+    with pytest.raises(AuditError, match="reference: there is no measure 'alpha_NDGC'"):
+        read(kind, {"reference": "alpha_NDGC@20"})
+
+
+def test_selection_needs_a_measure_of_texts_and_a_pool_that_it_may_label(subject: AuditSubject) -> None:
+    assert problems("label_selection", subject, {"measure": CLASSIC}) == [
+        f"{CLASSIC} does not look at texts: give a measure that does, such as LMD"
+    ]
+    assert problems("label_selection", subject, {"depth": 21}) == [
+        "depth is at most 20, where labelling ends, not 21"
+    ]

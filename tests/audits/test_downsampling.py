@@ -1,0 +1,118 @@
+"""`downsampling`: what is left of the order of runs when judgments are taken away at random."""
+
+import numpy as np
+import pytest
+
+from cupel_audits.declarations import AuditError, read
+from cupel_audits.execution import parts
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.model import Aspect
+from cupel_measures.scoring.evaluator import evaluate
+from support.data.audit_subjects import audited, board, lists, problems, reported, subject_of, trials_of
+from support.data.small_collections import joined_of, qrels_of
+
+FEW = {"ratios": [100, 50, 10], "repeats": 6}
+
+
+def test_all_judgments_leave_the_order_as_it_is() -> None:
+    qrels, runs = board()
+    for parameters in (FEW, {**FEW, "method": "uniform"}, {**FEW, "method": "uniform", "nested": True}):
+        report = audited("downsampling", subject_of(qrels, runs, "AP nDCG@10"), parameters)
+        assert report.numbers["tau(AP)@100"] == report.numbers["tau(nDCG@10)@100"] == 1
+        assert report.numbers["kept@100"] == 1
+        assert report.numbers["tau(AP)@10"] is not None
+        assert report.numbers["tau(AP)@10"] < 1
+
+
+def test_a_trial_is_the_slow_way_of_doing_it() -> None:
+    qrels, runs = board(runs=4, topics=3)
+    subject = subject_of(qrels, runs, "AP")
+    means = {}
+    for name, kept in {"full": None, "half": np.arange(len(qrels.documents)) % 2 == 0}.items():
+        under = qrels if kept is None else qrels.keeping(kept)
+        scores = [evaluate(under, joined_of(run, under), [parse("AP")]) for run in runs.values()]
+        means[name] = np.round([one.aggregates()[parse("AP")] for one in scores], 12)
+    evaluator = subject.evaluator.keeping(np.arange(len(qrels.documents)) % 2 == 0)
+    assert subject.means["AP"].tolist() == means["full"].tolist()
+    assert subject.means_under(evaluator)["AP"].tolist() == means["half"].tolist()
+    assert tau_b(means["full"], means["half"]).value is not None
+
+
+@pytest.mark.parametrize("method", ["stratified", "uniform"])
+def test_results_do_not_depend_on_the_order_or_grouping_of_trials(method: str) -> None:
+    qrels, runs = board()
+    parameters = {**FEW, "method": method}
+    subject = subject_of(qrels, runs, "AP P@5")
+    whole = trials_of("downsampling", subject, parameters)
+    single: dict[int, object] = {}
+    for trial in (5, 0, 3, 1, 4, 2):
+        fresh = subject_of(qrels, runs, "AP P@5")  # as another process has it
+        single |= trials_of("downsampling", fresh, parameters, only=[trial])
+    assert single == whole
+    expected = reported("downsampling", subject, parameters, whole)
+    assert reported("downsampling", subject, parameters, single) == expected
+
+
+def test_another_seed_draws_other_documents() -> None:
+    qrels, runs = board()
+    subject = subject_of(qrels, runs, "AP")
+    first, second = (trials_of("downsampling", subject, FEW, seed=seed) for seed in (1, 2))
+    assert first != second
+    assert len({str(trial) for trial in first.values()}) > 1
+
+
+def test_parts_hold_every_trial_once() -> None:
+    qrels, runs = board(runs=3, topics=2)
+    audit = read("downsampling", {"repeats": 17})
+    found = [trial for part in parts(audit, subject_of(qrels, runs, "AP")) for trial in part]
+    assert found == list(range(17))
+
+
+def test_one_aspect_loses_judgments_and_others_keep_theirs() -> None:
+    names = [f"d{number:02}" for number in range(40)]
+    graded = {name: int(place < 8) for place, name in enumerate(names)}
+    qrels = qrels_of({Aspect(name, range(2)): {"1": graded} for name in ("one", "two")})
+    chance = np.random.default_rng(2)
+    runs = lists({f"r{i}": {"1": chance.permutation(names).tolist()} for i in range(6)})
+    subject = subject_of(qrels, runs, "AP(aspect='one') AP(aspect='two')")
+    found = trials_of("downsampling", subject, {"ratios": [50, 10], "repeats": 3, "aspect": "two"})
+    first, second = (str(measure) for measure in subject.measures)
+    assert all(step["orders"][first]["tau"] == 1 for trial in found.values() for step in trial)
+    assert any(step["orders"][second]["tau"] < 1 for trial in found.values() for step in trial)
+
+
+def test_nonsense_is_told_in_sentences() -> None:
+    qrels, runs = board(runs=2)
+    one = subject_of(qrels, {"run0": runs["run0"]}, "AP")
+    assert problems("downsampling", one) == ["it compares runs, and there is only one: give two or more"]
+    nothing = subject_of(qrels_of({"1": {"a": 0, "b": 0}}), runs, "AP")
+    assert any("no document is judged relevant" in one for one in problems("downsampling", nothing))
+    with pytest.raises(AuditError, match="percentages above 0"):
+        read("downsampling", {"ratios": [50, 0]})
+
+
+def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
+    qrels = qrels_of({"1": {"a": 1, "b": 0}})
+    runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["a"]}})
+    report = audited("downsampling", subject_of(qrels, runs, "AP"), FEW)
+    assert report.numbers["tau(AP)@50"] is None
+    assert report.verdict == ("AP: undefined, for the runs can't be told apart.",)
+    assert any("all runs score the same" in sentence for sentence in report.undefined)
+
+
+def test_an_order_that_any_loss_upsets_is_said_to_hold_only_with_all_judgments() -> None:
+    report = audited("incomplete", subject_of(*board(runs=12), "P@5"), {"percents": [100, 30], "repeats": 3})
+    assert report.numbers["tau(P@5)@30"] < 0.9  # type: ignore[operator]
+    assert "the order holds (tau at least 0.9) only with all judgments; with 30" in report.verdict[0]
+
+
+def test_measures_that_do_not_see_the_aspect_are_told() -> None:
+    quality = Aspect("quality", range(2))
+    qrels = qrels_of({Aspect("relevance", range(2)): {"1": {"a": 1}}, quality: {"1": {"a": 1, "b": 0}}})
+    runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["b", "a"]}})
+    measures = "AP AP(aspect=quality) CAM(of=AP)"
+    report = audited("downsampling", subject_of(qrels, runs, measures), {**FEW, "aspect": "quality"})
+    blind = "AP: not by quality, which alone loses judgments, so that nothing changes"
+    assert blind in report.warnings
+    assert blind not in audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings

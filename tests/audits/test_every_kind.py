@@ -1,0 +1,226 @@
+"""Laws that hold for every kind of audit: a new kind is covered by being declared."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cupel_audits import KINDS, SETTINGS, AuditError, read
+from cupel_audits.declarations import Audit
+from cupel_audits.execution import parts, result
+from cupel_audits.report import AuditReport, digest
+from cupel_audits.subject import About, AuditSubject
+from cupel_measures.model import Qrels, Texts
+from support.data.audit_subjects import SEED, subject_of, trials_of
+from support.data.small_collections import Scored, qrels_of, ranked, scale, texts_of
+
+QUICK: Mapping[str, Any] = {"repeats": 3, "replicates": 200, "draws": 3}
+"""What makes a kind quick, where it has such a parameter."""
+MEASURES = "AP nDCG@5 P@5 alpha_nDCG@10 CAM(of=AP)"
+TOPICS = ("a", "b", "c", "d")
+RELEVANCE, TRUST = scale(2, "relevance"), scale(1, "trust")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def quick(kind: str) -> dict[str, Any]:
+    return {name: value for name, value in QUICK.items() if name in SETTINGS[kind]}
+
+
+def names(number: int = 40) -> list[str]:
+    return [f"d{at:02}" for at in range(number)]
+
+
+def judgments(seed: int, *, best: int = 2) -> Qrels:
+    """Random ones of two aspects, the second for some documents only, and by subtopic; some are negative."""
+    chance = np.random.default_rng(seed)
+    by_aspect: dict[Any, dict[str, dict[str, int]]] = {RELEVANCE: {}, TRUST: {}}
+    subtopics: dict[str, dict[str, dict[str, int]]] = {}
+    for topic in TOPICS:
+        judged = sorted(chance.choice(names(), 25, replace=False).tolist())
+        grades = np.minimum(chance.integers(-1, 3, len(judged)), best)
+        by_aspect[RELEVANCE][topic] = dict(zip(judged, grades.tolist(), strict=True))
+        by_aspect[TRUST][topic] = {one: int(chance.integers(0, min(best, 1) + 1)) for one in judged[::2]}
+        subtopics[topic] = {
+            one: {str(chance.integers(1, 4)): int(grade > 0)}
+            for one, grade in by_aspect[RELEVANCE][topic].items()
+        }
+    return qrels_of(by_aspect, subtopics=subtopics)
+
+
+def runs(seed: int, number: int = 6) -> dict[str, Scored]:
+    """Random ones of different lengths; the last lacks a topic."""
+    chance = np.random.default_rng(seed)
+    found = {
+        f"run{run}": {
+            topic: ranked(*chance.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS
+        }
+        for run in range(number)
+    }
+    found[f"run{number - 1}"].pop("b")
+    return found
+
+
+def texts() -> Texts:
+    chance = np.random.default_rng(9)
+    return texts_of({name: " ".join(f"w{word}" for word in chance.integers(0, 30, 8)) for name in names()})
+
+
+def subject_for(audit: Audit, qrels: Qrels, handed_in: Mapping[str, Scored]) -> AuditSubject:
+    return subject_of(
+        qrels,
+        handed_in,
+        MEASURES,
+        teams=[f"team{at // 2}" for at in range(len(handed_in))],
+        top=audit.top(),
+        other=judgments(99),
+        texts=texts(),
+    )
+
+
+@lru_cache(maxsize=4)
+def made(kind: str, seed: int) -> AuditSubject:
+    return subject_for(read(kind, quick(kind)), judgments(seed), runs(seed))
+
+
+def numbers_in(data: Any) -> Iterator[float]:
+    if isinstance(data, Mapping):
+        data = [*data.values()]
+    if isinstance(data, list | tuple):
+        for one in data:
+            yield from numbers_in(one)
+    elif isinstance(data, float):
+        yield data
+
+
+def check(report: AuditReport) -> None:
+    """What every report keeps: JSON as it is, no NaN, tables and plots that fit, reasons for what is None."""
+    data = json.loads(json.dumps(report.as_data(), allow_nan=False))
+    assert AuditReport.of(data) == report
+    assert all(map(math.isfinite, numbers_in(data)))
+    tables = {table.name: [column.name for column in table.columns] for table in report.tables}
+    assert len(tables) == len(report.tables)
+    assert all(len(row) == len(table.columns) for table in report.tables for row in table.rows)
+    assert len({plot.name for plot in report.plots}) == len(report.plots)
+    for plot in report.plots:
+        told = (plot.x, plot.y, plot.series, plot.low, plot.high, plot.value, plot.label, plot.facet)
+        assert {one for one in told if one is not None} <= set(tables[plot.table]), plot.name
+    if any(value is None for value in report.numbers.values()):
+        assert report.undefined
+    for sentence in report.verdict:
+        assert sentence.endswith("."), sentence
+    for sentence in (*report.verdict, *report.undefined, *report.warnings, *report.reading):
+        assert sentence
+        assert "nan" not in sentence.split()
+
+
+@every_kind
+def test_a_kind_says_what_it_answers_and_what_its_parameters_do(kind: str) -> None:
+    declared = KINDS[kind]
+    assert declared.title
+    assert declared.source
+    assert declared.answers.endswith("?")
+    assert len(declared.__doc__ or "") > 200
+    assert all(setting.about for setting in SETTINGS[kind].values())
+    assert json.loads(json.dumps(read(kind).values)) == read(kind).values
+    assert read(kind, read(kind).values) == read(kind)
+
+
+@every_kind
+def test_unknown_parameters_are_refused_in_one_sentence(kind: str) -> None:
+    with pytest.raises(AuditError) as refused:
+        read(kind, {"colour": "blue"})
+    [sentence] = refused.value.sentences
+    assert sentence.startswith(f"{kind} has no parameter 'colour'; it takes ")
+
+
+UNBOUNDED = {"length", "batch"}
+"""Whole numbers of which large ones do no harm, or which the kind itself bounds."""
+
+
+@every_kind
+def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(kind: str) -> None:
+    for name, one in SETTINGS[kind].items():
+        default = one.parameter.default
+        if isinstance(default, int) and not isinstance(default, bool) and name not in UNBOUNDED:
+            with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):
+                read(kind, {name: 2**31})
+        if isinstance(default, tuple) and isinstance(default[0], int | float):  # not names
+            with pytest.raises(AuditError, match=f"{name}: lists here have up to 1,000 numbers, got 2,000"):
+                read(kind, {name: [default[0]] * 2000})
+
+
+@every_kind
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_finished_audit_is_one_result_in_any_order_of_its_trials(kind: str, seed: int) -> None:
+    audit, subject = read(kind, quick(kind)), made(kind, seed)
+    found = trials_of(kind, subject, quick(kind))
+    trials = range(audit.trials(subject))
+    assert [*found] == [*trials] == [trial for part in parts(audit, subject) for trial in part]
+    some = [*reversed(trials)][:: max(1, len(trials) // 5)]
+    for trial in some:
+        assert trials_of(kind, subject, quick(kind), only=[trial]) == {trial: found[trial]}
+    whole = result(audit, subject.about, SEED, len(trials), found)
+    backwards = result(audit, subject.about, SEED, len(trials), dict(reversed(found.items())))
+    assert whole.complete
+    assert whole.as_data() == backwards.as_data()
+    assert whole.report is not None
+    assert whole.report.verdict
+    assert whole.report.numbers
+    check(whole.report)
+
+
+@every_kind
+def test_a_report_needs_no_more_than_what_was_kept_of_its_subject(kind: str) -> None:
+    audit, subject = read(kind, quick(kind)), made(kind, 1)
+    found = trials_of(kind, subject, quick(kind))
+    about = About.of(json.loads(json.dumps(subject.about.as_data())))
+    mine, kept = audit.report(subject.about, found), audit.report(about, found)
+    assert digest(mine.as_data()) == digest(kept.as_data())
+
+
+@every_kind
+def test_some_of_the_trials_make_a_partial_report(kind: str) -> None:
+    audit, subject = read(kind, quick(kind)), made(kind, 1)
+    found = trials_of(kind, subject, quick(kind))
+    for some in [*([trial] for trial in [*found][:6]), [*found][::2], [*found][1:]]:
+        if some:
+            partial = result(audit, subject.about, SEED, len(found), {trial: found[trial] for trial in some})
+            assert partial.report is not None
+            check(partial.report)
+
+
+NONSENSE = {
+    "one run": (judgments(1), runs(1, 1)),
+    "equal runs": (judgments(1), dict.fromkeys(("one", "two", "three"), runs(1)["run0"])),
+    "runs without a judged document": (
+        judgments(1),
+        {n: {"a": ranked("x")} for n in ("one", "two", "three")},
+    ),
+    "runs of no topic": (judgments(1), {n: {"z": ranked("d00")} for n in ("one", "two", "three")}),
+    "nothing relevant": (judgments(1, best=0), runs(1)),
+    "one topic": (
+        qrels_of(
+            {RELEVANCE: {"a": {"d00": 2, "d01": 1, "d02": 0}}, TRUST: {"a": {"d00": 0, "d01": 1}}},
+            subtopics={"a": {"d00": {"1": 1}, "d01": {"2": 1}, "d02": {"1": 0}}},
+        ),
+        runs(1),
+    ),
+}
+
+
+@every_kind
+@pytest.mark.parametrize("what", NONSENSE)
+def test_nonsense_gives_sentences_or_a_report_that_says_undefined(kind: str, what: str) -> None:
+    audit, (qrels, handed_in) = read(kind, quick(kind)), NONSENSE[what]
+    subject = subject_for(audit, qrels, handed_in)
+    if sentences := list(audit.problems(subject)):
+        assert all(len(sentence) > 20 for sentence in sentences)
+        return
+    found = trials_of(kind, subject, quick(kind))
+    whole = result(audit, subject.about, SEED, len(found), found)
+    assert whole.report is not None
+    check(whole.report)

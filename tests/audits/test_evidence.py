@@ -1,0 +1,97 @@
+"""What audits of aspects, of versions and of texts find on real collections, beside what the papers found."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cupel_audits.subject import AuditSubject
+from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_measures.catalogue.parser import parse_many
+from cupel_measures.model import ABSENT, Qrels
+from cupel_measures.reading.run_files import read_run
+from support.data.audit_subjects import audited, subject_of
+from support.data.lexical_systems import Collection, cranfield, odp, runs_over, texts_in
+from support.data.real_runs import Load, clef, touche
+from support.data.small_collections import diverse
+
+
+def real(load: Load, measures: str, *, top: int = 0, other: Qrels | None = None) -> AuditSubject:
+    qrels = load.collection.qrels
+    runs = [(path.name, see(read_run(path).ranking, qrels, top=top, other=other)) for path in load.runs]
+    again = None if other is None else GatheredJudgments("other", other)
+    return gather(GatheredJudgments(load.track, qrels), runs, parse_many(measures), top=top, other=again)
+
+
+@pytest.fixture(scope="module", params=["clef-2015", "touche"])
+def two_aspects(request: pytest.FixtureRequest, shared: Path) -> AuditSubject:
+    return real(touche(shared, ()) if request.param == "touche" else clef(shared)[1], "nDCG AP", top=100)
+
+
+def test_cam_and_mm_are_bounded_below_1_on_most_topics(two_aspects: AuditSubject) -> None:
+    """Maistro et al., 4.2: no ranking has a full score where aspects disagree."""
+    numbers = audited("aspects", two_aspects).numbers
+    for measure in ("CAM(of=nDCG)", "MM(of=nDCG)"):
+        assert 0 < numbers[f"bound_1({measure})"] < 0.5  # type: ignore[operator]
+        assert numbers[f"bound_below_0.9({measure})"] < 0.05  # type: ignore[operator]
+
+
+def test_euclidean_and_manhattan_toma_lead_to_few_documents_worth_nothing(two_aspects: AuditSubject) -> None:
+    """Maistro et al., Table 5: fewest by MANH and EUCL, most by MM and CHEB; Table 4: EUCL-MANH 1 for AP."""
+    numbers = audited("aspects", two_aspects, {"weighting": "positive"}).numbers
+    zero = {name: numbers[f"zero(all {name})"] for name in ("CAM", "MM", "TOMA euclidean", "TOMA manhattan")}
+    worse = max(zero["MM"], numbers["zero(all TOMA chebyshev)"])  # type: ignore[type-var]
+    assert max(zero["TOMA euclidean"], zero["TOMA manhattan"]) < min(zero["CAM"], worse)  # type: ignore[type-var]
+    pair = "TOMA(of=AP,weighting=positive),TOMA(of=AP,distance=manhattan,weighting=positive)"
+    assert numbers[f"tau({pair})"] == 1
+
+
+def test_documents_get_worse_down_the_best_runs(two_aspects: AuditSubject) -> None:
+    """Maistro et al., Table 6: the mean sum of labels falls from bin to bin."""
+    numbers = audited("aspects", two_aspects).numbers
+    bins = ("1-25", "26-50", "51-75", "76-100")
+    for kind in ("CAM", "MM", "TOMA euclidean", "TOMA manhattan", "TOMA chebyshev"):
+        quality = [numbers[f"quality(all {kind})@{ranks}"] for ranks in bins]
+        assert quality == sorted(quality, reverse=True)  # type: ignore[type-var]
+
+
+def test_noisy_judgments_lower_agreement_more_than_they_change_the_order(shared: Path) -> None:
+    load = touche(shared, ())
+    qrels, draw = load.collection.qrels, np.random.default_rng(3)
+    labels = qrels.labels.copy()
+    guessed = (draw.random(labels.shape) < 0.2) & (labels >= 0)
+    labels[guessed] = draw.integers(0, 3, int(guessed.sum()))
+    labels[(draw.random(labels.shape) < 0.1) & (labels >= 0)] = ABSENT
+    report = audited(
+        "qrels_versions", real(load, "nDCG@10 AP", other=replace(qrels, labels=labels, cache={}))
+    )
+    assert 0.8 < report.numbers["same(relevance)"] < 0.9  # type: ignore[operator]
+    assert 0.6 < report.numbers["kappa(relevance)"] < 0.85  # type: ignore[operator]
+    assert report.numbers["tau(AP)"] > 0.85  # type: ignore[operator]
+    assert report.numbers["opposite(AP)"] == 0
+
+
+def lexical(make: Callable[[Path], Collection], shared: Path) -> AuditSubject:
+    collection = make(shared / "data")
+    runs = runs_over(collection, random.Random(7))
+    return subject_of(diverse(collection.judged), runs, "alpha_nDCG@20", top=20, texts=texts_in(collection))
+
+
+def test_a_few_selected_labels_order_systems_better_than_many_random_ones(shared: Path) -> None:
+    """Hui, section 5.2: selected documents are under 20 per cent of the depth-20 pool, tau above 0.8."""
+    report = audited("label_selection", lexical(cranfield, shared), {"repeats": 1, "batch": 15})
+    assert report.numbers["labelled"] < 0.2  # type: ignore[operator]
+    assert report.numbers["tau"] > 0.8  # type: ignore[operator]
+    assert report.numbers["tau"] > report.numbers["tau_random"] + 0.05  # type: ignore[operator]
+
+
+def test_with_few_judgments_lmd_is_nearer_to_the_full_order_than_alpha_ndcg(shared: Path) -> None:
+    """Hui, section 5: classic measures fall below tau 0.8 at 40 per cent; LMD hardly falls."""
+    numbers = audited("content", lexical(odp, shared), {"repeats": 3, "percents": [100, 20, 5]}).numbers
+    for percent in (20, 5):
+        assert numbers[f"tau(LMD)@{percent}"] > numbers[f"tau(alpha_nDCG@20)@{percent}"]  # type: ignore[operator]
+    assert numbers["tau(LMD)@100"] - numbers["tau(LMD)@20"] < 0.1  # type: ignore[operator]
+    assert numbers["tau(alpha_nDCG@20)@20"] < 0.8  # type: ignore[operator]

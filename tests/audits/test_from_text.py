@@ -1,0 +1,55 @@
+"""Audits as command lines write them: texts for parameters."""
+
+from typing import Any
+
+import pytest
+
+from cupel_audits import AuditError, from_text, read
+
+READ = [
+    ("ratios", "90,50,10", [90, 50, 10]),
+    ("ratios", "[90,50]", [90, 50]),
+    ("ratios", "90", [90]),
+    ("ratios", " 7.5 , 2 ", [7.5, 2]),
+    ("repeats", "3", 3),
+    ("nested", "True", True),
+    ("aspect", "quality", "quality"),
+    ("aspect", "two words", "two words"),
+    ("aspect", "0.5", "0.5"),
+    ("aspect", "None", None),
+]
+REFUSED = [
+    ("ratios", "0", "got 0"),
+    ("ratios", "10,90", "got [10,90]"),
+    ("ratios", "100/3", "got '100/3'"),
+    ("ratios", "nDCG@10", "got 'nDCG@10'"),
+    ("ratios", "", "got []"),
+    ("ratios", "90;50", "got '90;50'"),
+    ("repeats", "1e3", "got 1000.0"),
+    ("repeats", "9" * 40, "got '999"),
+    ("nested", "maybe", "got maybe"),
+    ("method", "stratifed", "did you mean stratified?"),
+    ("ratio", "5", "downsampling has no parameter 'ratio'; did you mean ratios?"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "value"), READ)
+def test_a_text_is_what_json_would_say(name: str, text: str, value: Any) -> None:
+    assert from_text("downsampling", {name: text}) == read("downsampling", {name: value})
+
+
+@pytest.mark.parametrize(("name", "text", "sentence"), REFUSED)
+def test_what_is_wrong_is_told(name: str, text: str, sentence: str) -> None:
+    with pytest.raises(AuditError) as problem:
+        from_text("downsampling", {name: text})
+    assert sentence in str(problem.value)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(AuditError) as problem:
+        from_text("downsampling", {"ratios": "0", "repeats": "0", "colour": "red"})
+    assert [one.partition(" ")[0] for one in problem.value.sentences] == [
+        "ratios:",
+        "repeats:",
+        "downsampling",
+    ]

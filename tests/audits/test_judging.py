@@ -1,0 +1,129 @@
+"""One more judgment, at best: as if the qrels had it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cupel_audits.analysis import judgment_effects
+from cupel_audits.analysis.judgment_effects import if_judged
+from cupel_audits.subject import AuditSubject
+from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.model import Aspect, LabelSet, Qrels
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.reading.joins import join
+from cupel_measures.scoring.evaluator import evaluate
+from support.data.audit_subjects import subject_of
+from support.data.random_collections import collections, possible, runs
+from support.data.small_collections import Scored, diverse, qrels_of, ranked, ranking_of
+
+
+def judged_too(qrels: Qrels, topic: int, document: bytes) -> Qrels:
+    """The qrels with one more judgment, made by taking them apart and together again."""
+    names = [aspect.name for aspect in qrels.aspects]
+    labels: dict[str, dict[str, dict[str, int]]] = {name: {t: {} for t in qrels.topics} for name in names}
+    subtopics: dict[str, dict[str, dict[str, int]]] = {t: {} for t in qrels.topics}
+    for place, one in enumerate(qrels.documents.to_list()):
+        of = qrels.topics[int(qrels.topic_of[place])]
+        for name, label in zip(names, qrels.labels[:, place].tolist(), strict=True):
+            if label > -3:
+                labels[name][of][one.decode()] = label
+    given = qrels.subtopics
+    assert given is not None
+    for place, name, judgment in zip(given.document, given.subtopic, given.judgment, strict=True):
+        of = qrels.topics[int(qrels.topic_of[place])]
+        subtopics[of].setdefault(qrels.documents[int(place)], {})[given.names[name]] = int(judgment)
+    here = qrels.topics[topic]
+    known = {name for by_name in subtopics[here].values() for name in by_name}
+    best = max([1, *given.judgment.tolist()])
+    if known:
+        subtopics[here][document.decode()] = dict.fromkeys(known, best)
+    if not qrels.only_by_subtopic:
+        for aspect in qrels.aspects:
+            labels[aspect.name][here][document.decode()] = len(aspect.labels) - 1
+    return qrels_of({aspect: labels[aspect.name] for aspect in qrels.aspects}, qrels.label_sets, subtopics)
+
+
+def compare(subject: AuditSubject, given: Sequence[Scored], measures: Sequence[Measure]) -> int:
+    """Every unjudged document of every topic by every measure, to the last bit; how many were compared."""
+    tops, compared = subject.tops, 0
+    assert tops is not None
+    known = np.append(subject.judged, False)[tops.pooled]
+    for topic in range(len(subject.qrels.topics)):
+        documents = np.flatnonzero((tops.topic == topic) & ~known)[::-1]
+        found = if_judged(subject, topic, documents, measures)
+        for place, document in enumerate(documents.tolist()):
+            qrels = judged_too(subject.qrels, topic, tops.documents.bytes_at(document))
+            for run, one in enumerate(given):
+                joined = join(ranking_of(one), qrels, profile=subject.joined.profile)
+                expected = evaluate(qrels, joined, [m for m in measures if not m.declaration.texts])
+                for measure, values in expected.values.items():
+                    of = found[str(measure)]
+                    assert of is not None
+                    assert of[place, run] == values[topic], (measure, document, run)
+            compared += 1
+    return compared
+
+
+@given(collections(), st.lists(runs(), min_size=1, max_size=2), st.sampled_from(sorted(PROFILES)), st.data())
+@settings(max_examples=8, deadline=None)
+def test_every_measure_is_that_of_qrels_with_one_judgment_more(
+    qrels: Qrels, given: list[Scored], profile: str, data: st.DataObject
+) -> None:
+    measures = possible(qrels)
+    begin = data.draw(st.integers(0, 9))
+    chosen = measures[begin::10]
+    seen = [
+        (f"{n}", see(ranking_of(run), qrels, profile=PROFILES[profile], top=9)) for n, run in enumerate(given)
+    ]
+    compare(gather(GatheredJudgments("q", qrels), seen, chosen, top=9), given, chosen)
+
+
+def test_documents_of_the_pool_and_others_are_tried_alike() -> None:
+    qrels = qrels_of({"1": {"b": 1, "d": 0}, "2": {"a": 2}}, subtopics={"1": {"d": {"x": 1}, "e": {"y": 0}}})
+    given = [
+        {"1": ranked("a", "b", "c", "d", "e"), "2": ranked("z", "a")},
+        {"1": ranked("e", "c"), "2": ranked("a")},
+    ]
+    measures = [parse(text) for text in ("AP", "nDCG@3", "P@2", "Bpref", "infAP", "alpha_nDCG@5")]
+    subject = subject_of(qrels, {"one": given[0], "two": given[1]}, "AP", top=5)
+    assert compare(subject, given, measures) == 3
+
+
+def test_judgments_by_subtopic_alone() -> None:
+    qrels = diverse({"1": {"a": {"x": 1}, "b": {"y": 2}, "c": {"x": 0}}})
+    given = [{"1": ranked("a", "n", "b")}, {"1": ranked("m", "b", "n")}]
+    subject = subject_of(qrels, {"one": given[0], "two": given[1]}, "alpha_nDCG@20", top=5)
+    assert compare(subject, given, [parse("alpha_nDCG@20"), parse("ERR_IA@20"), parse("NRBP")]) == 2
+
+
+def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    qrels = qrels_of({"1": {"b": 1}})
+    subject = subject_of(
+        qrels, {"one": {"1": ranked(*"abcdef")}, "two": {"1": ranked(*"fedcba")}}, "AP nDCG", top=6
+    )
+    documents = np.array([5, 0, 3, 2, 4])  # in any order
+    whole = if_judged(subject, 0, documents, subject.measures)
+    monkeypatch.setattr(judgment_effects, "AT_ONCE", 1)
+    single = if_judged(subject, 0, documents, subject.measures)
+    assert all(np.array_equal(whole[text], single[text]) for text in whole)  # type: ignore[arg-type]
+
+
+def test_a_measure_whose_label_set_lacks_the_best_labels_is_not_tried() -> None:
+    aspects = (Aspect("one", range(2)), Aspect("two", range(2)))
+    declared = {"some": LabelSet(("one", "two"), frozenset({(0, 0), (1, 0), (0, 1)}))}
+    qrels = qrels_of({aspect: {"1": {"a": 0, "b": 0}} for aspect in aspects}, declared)
+    subject = subject_of(qrels, {"one": {"1": ranked("a", "x")}}, "AP", top=2)
+    measures = [parse("TOMA(of=nDCG,label_set='some')").bound(aspects), parse("AP").bound(aspects)]
+    found = if_judged(subject, 0, np.array([1]), measures)
+    assert found[str(measures[0])] is None
+    assert found[str(measures[1])] is not None
+
+
+def test_no_documents_are_no_scores() -> None:
+    subject = subject_of(qrels_of({"1": {"a": 1}}), {"one": {"1": ranked("a")}}, "AP", top=2)
+    found = if_judged(subject, 0, np.zeros(0, dtype=np.int64), subject.measures)
+    assert {text: of.shape for text, of in found.items() if of is not None} == {"AP": (0, 1)}

@@ -1,0 +1,192 @@
+"""How runs and teams from outside the pool would be judged: unique contributions, losses, verdicts."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cupel_audits.analysis.run_orders import ranks
+from cupel_audits.declarations import AuditError, read
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.scoring.evaluator import evaluate
+from support.data.audit_subjects import audited, board, lists, problems, reported, subject_of, trials_of
+from support.data.small_collections import joined_of, qrels_of
+
+JUDGED = {"1": {"a": 1, "b": 0, "c": 2, "d": 1, "e": 0, "f": 1}, "2": {"g": 1, "h": 1, "i": 0}}
+QRELS = qrels_of(JUDGED)
+RUNS = lists(
+    {
+        "one": {"1": ["a", "c", "x"], "2": ["g", "y"]},
+        "two": {"1": ["a", "b", "c"], "2": ["h", "g"]},
+        "three": {"1": ["d", "x", "e"], "2": ["i"]},
+    }
+)
+TWO = {"depth": 2, "depths": [1, 2, 3]}
+"""Pools of depth 2: a, c, b, d, x and g, y, h, i. Alone: c and y of one; b and h of two; d, and i of three
+(x is of one too, at rank 3: at depth 2 it is three's alone, and unjudged)."""
+
+
+def under(removed: dict[str, set[str]]) -> list[float]:
+    """AP of each run when these documents are not judged, by evaluating under new qrels."""
+    qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
+    scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
+    return [round(one.aggregates()[parse("AP")], 12) for one in scores]
+
+
+def test_a_run_that_is_left_out_loses_what_it_alone_brought() -> None:
+    found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
+    alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
+    full = under({"1": set(), "2": set()})
+    for run, lost in enumerate(alone):
+        trial, after = found[run], under(lost)
+        assert trial["scores"]["AP"] == [[full[run]], [after[run]]]
+        assert trial["lost"] == sum(map(len, lost.values()))
+        assert trial["ranks"]["AP"][1] == [[1, 2, 3][sorted(after, reverse=True).index(after[run])]]
+        assert trial["depth"] == 2
+
+
+def test_what_each_run_alone_brings_by_depth() -> None:
+    """Depth 1: a is of one and two, d, g, h, i are of one run each; all but i are relevant."""
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
+    rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
+    assert rows["one", 1] == rows["two", 1] == (1, 1)
+    assert rows["three", 1] == (2, 1)
+    assert rows["one", 2] == (1, 1)
+    assert rows["two", 2] == (2, 1)
+    assert rows["three", 2] == (2, 1)
+    assert rows["one", 3] == (0, 0)
+    assert rows["two", 3] == (2, 1)
+    assert report.numbers["unique@2"] == pytest.approx(5 / 3)
+    assert report.numbers["unique_relevant@2"] == 1
+
+
+def test_what_is_unjudged_in_and_out_of_the_pool() -> None:
+    """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
+    rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
+    assert rows["one", 2] == (0.25, 0.5)
+    assert rows["two", 2] == (0, 0.5)
+    assert rows["three", 2] == (0.25, 1)  # x, then d and i too; i is all it has of topic 2
+    assert report.numbers["unjudged_outside@2"] == pytest.approx(2 / 3)
+    assert report.numbers["worst(unjudged_outside@2)"] == 1
+
+
+def test_runs_of_a_team_are_left_out_together() -> None:
+    subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"])
+    found = trials_of("leave_one_team_out", subject, TWO)
+    assert [trial["runs"] for trial in found.values()] == [[0, 2], [1]]
+    after = under({"1": {"c", "d"}, "2": {"i"}})
+    assert found[0]["scores"]["AP"][1] == [after[0], after[2]]
+    report = audited("leave_one_team_out", subject, TWO)
+    assert {row[1] for row in report.table("points").rows} == {"X", "Y"}
+    assert not report.warnings
+
+
+def test_teams_of_one_run_each_are_as_leaving_runs_out() -> None:
+    subject = subject_of(QRELS, RUNS, "AP", teams=["A", "B", "C"])
+    teams, runs = (audited(kind, subject, TWO) for kind in ("leave_one_team_out", "leave_one_run_out"))
+    assert teams.numbers == runs.numbers
+    assert teams.warnings == ("Every team has one run here: the result is that of leave_one_run_out.",)
+
+
+def test_a_run_that_shares_everything_loses_nothing() -> None:
+    runs = {**RUNS, "again": RUNS["one"], "once more": RUNS["three"], "two too": RUNS["two"]}
+    report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
+    assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
+    assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
+    assert report.verdict[1].startswith("AP: fair to runs from outside the pool.")
+    assert "none lost: 6" in report.verdict[0]
+
+
+def test_the_verdict_has_its_numbers() -> None:
+    """`three` ranks last as it is; `one` falls behind `two` when it loses c."""
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
+    rows = report.table("points").rows
+    places = [row[8] for row in rows]
+    full = under({"1": set(), "2": set()})
+    assert [row[6] for row in rows] == ranks_of(full)
+    assert report.numbers["worst_rank_loss(AP)"] == max(int(one or 0) for one in places)
+    assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
+    assert report.verdict[0].startswith("Left out of the pool of depth 2 (as given), each of 3 loses 2 judg")
+    assert "Of its first 1 documents a run from outside would have" in report.verdict[-1]
+
+
+def ranks_of(scores: list[float]) -> list[int]:
+    return [sum(other > one for other in scores) + 1 for one in scores]
+
+
+def test_ranks_are_shared_by_equal_scores() -> None:
+
+    assert ranks(np.array([0.5, 0.9, 0.5, 0.1])) == ranks_of([0.5, 0.9, 0.5, 0.1]) == [2, 1, 2, 4]
+
+
+@pytest.mark.parametrize("kind", ["leave_one_run_out", "leave_one_team_out"])
+def test_results_do_not_depend_on_the_order_of_trials(kind: str) -> None:
+    qrels, runs = board(runs=7, judged=80)
+    teams = ["A", "B", "A", "C", "C", "B", "D"]
+    whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
+    single = {}
+    for trial in reversed(whole):
+        subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
+        single |= trials_of(kind, subject, only=[trial])
+    assert single == whole
+    subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
+    assert reported(kind, subject, None, single) == reported(kind, subject, None, whole)
+    assert reported(kind, subject, None, {2: whole[2]}).verdict
+
+
+def test_depths_are_capped_by_what_rankings_hold() -> None:
+    subject = subject_of(QRELS, RUNS, "AP")
+    [trial] = trials_of("leave_one_run_out", subject, {"depths": [2, 10, 100]}, only=[0]).values()
+    assert [row[0] for row in trial["brought"]] == sorted({2, 3, trial["depth"]})
+    assert 1 <= trial["depth"] <= 3
+
+
+def test_nonsense_is_told_in_sentences() -> None:
+    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
+    assert any("only one: give two or more" in sentence for sentence in problems("leave_one_run_out", one))
+    unknown = subject_of(QRELS, RUNS, "AP")
+    assert problems("leave_one_team_out", unknown) == [
+        "the teams of the runs are unknown: say which team each run is of, or leave out single runs by "
+        "leave_one_run_out"
+    ]
+    single = subject_of(QRELS, RUNS, "AP", teams=["A"] * 3)
+    assert problems("leave_one_team_out", single) == [
+        "all runs are of one team, A: it takes runs of two teams or more"
+    ]
+    with pytest.raises(AuditError, match="rising depths"):
+        read("leave_one_run_out", {"depths": [20, 10]})
+    nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
+    assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
+
+
+def test_one_topic_is_a_warning() -> None:
+    single = qrels_of({"1": JUDGED["1"]})
+    report = audited("leave_one_run_out", subject_of(single, RUNS, "AP"), TWO)
+    assert report.warnings[0].startswith("There is one topic only")
+
+
+def test_who_falls_far_is_told_in_words() -> None:
+    """Each of 4 runs has relevant documents of its own, and falls from wherever it is to the last place."""
+    names = "abcdefgh"
+    qrels = qrels_of({f"{t}": {f"{d}{t}": 1 for d in names} for t in range(3)})
+    runs = lists(
+        {
+            f"r{n}": {f"{t}": [f"{d}{t}" for d in names[2 * n : 2 * n + 2]][: 2 - (t < n)] for t in range(3)}
+            for n in range(4)
+        }
+    )
+    report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), {"depth": 2, "depths": [2]})
+    assert report.verdict[1].startswith(
+        "P@2: unfair to runs from outside the pool. Of 4 places they would lose"
+    )
+    assert report.numbers["worst_rank_loss(P@2)"] == 3
+    assert report.numbers["unjudged_outside@2"] == 1
+
+
+def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
+    runs = {"one": RUNS["one"], "two": RUNS["one"]}
+    report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
+    assert report.numbers["tau(AP)"] is None
+    assert report.verdict[1] == "AP: undefined, for the runs can't be told apart."
+    assert report.undefined == ("tau of AP: all runs score the same",)

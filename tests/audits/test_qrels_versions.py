@@ -1,0 +1,233 @@
+"""`qrels_versions`: agreement by hand and by scikit-learn's and krippendorff's values, orders and groups."""
+
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from cupel_audits import AuditError, read
+from cupel_audits.report import AuditReport
+from cupel_audits.subject import AuditSubject
+from cupel_measures.comparing.agreement import agreement
+from cupel_measures.model import Aspect, Qrels
+from support.data.audit_subjects import audited, reported, subject_of, trials_of
+from support.data.small_collections import Scored, diverse, qrels_of, ranked, scale
+
+OLD = {
+    "1": {"a": 2, "b": 1, "c": 0, "d": 0},
+    "2": {"a": 1, "b": 0, "c": 1},
+    "3": {"a": 0, "b": 2, "c": 0},
+}
+NEW = {
+    "1": {"a": 2, "b": 0, "c": 0, "e": 1},
+    "2": {"a": 1, "b": 2, "c": 1},
+    "3": {"a": 0, "b": 2, "c": 0},
+}
+RUNS = {
+    "one": {"1": ranked("a", "b", "c"), "2": ranked("a", "b"), "3": ranked("b", "a")},
+    "two": {"1": ranked("e", "a", "b"), "2": ranked("b", "c"), "3": ranked("c", "b")},
+    "three": {"1": ranked("c", "d"), "2": ranked("c"), "3": ranked("a", "c")},
+}
+FAST = {"replicates": 500}
+
+
+def both(
+    old: Mapping[str, Mapping[str, int]], new: Mapping[str, Mapping[str, int]], text: str
+) -> AuditSubject:
+    return subject_of(qrels_of({scale(2): old}), RUNS, text, other=qrels_of({scale(2): new}))
+
+
+@pytest.fixture
+def versions() -> AuditSubject:
+    return both(OLD, NEW, "AP nDCG@3")
+
+
+def report_of(subject: AuditSubject) -> AuditReport:
+    return audited("qrels_versions", subject, FAST)
+
+
+def test_agreement_is_over_what_both_versions_judge(versions: AuditSubject) -> None:
+    report = report_of(versions)
+    # of the 9 pairs that both judge 7 have the same label; 1b falls from 1 to 0, 2b rises from 0 to 2
+    assert report.table("agreement").rows[0][:3] == ("relevance", 9, 7 / 9)
+    assert report.numbers["same(relevance)"] == 7 / 9
+    assert report.numbers["changed(relevance)"] == 2
+    assert report.numbers["removed(relevance)"] == report.numbers["added(relevance)"] == 1
+    assert versions.other is not None
+    [of] = agreement(versions.qrels, versions.other.qrels)
+    assert (report.numbers["kappa(relevance)"], report.numbers["alpha(relevance)"]) == (of.kappa, of.alpha)
+    # linear weights: observed distance (1 + 2) / 9; expected: first 0 1 2 by 4 3 2, second by 4 2 3, so
+    # (4*2*1 + 4*3*2 + 3*4*1 + 3*3*1 + 2*4*2 + 2*2*1) / 81 = 73 / 81
+    assert report.numbers["kappa(relevance)"] == pytest.approx(1 - (3 / 9) / (73 / 81))
+
+
+def test_labels_are_confused_as_they_were(versions: AuditSubject) -> None:
+    cells = {row[1:3]: row[3] for row in report_of(versions).table("confusion").rows}
+    assert cells == {("0", "0"): 3, ("0", "2"): 1, ("1", "0"): 1, ("1", "1"): 2, ("2", "2"): 2}
+
+
+def test_changes_are_told_by_topic(versions: AuditSubject) -> None:
+    rows = {row[1]: row[2:] for row in report_of(versions).table("topics").rows}
+    assert rows == {"1": (2, 1, 1, 1), "2": (2, 1, 0, 0), "3": (3, 0, 0, 0)}
+
+
+def test_runs_are_ranked_under_both_versions(versions: AuditSubject) -> None:
+    report = report_of(versions)
+    rows = {row[1]: row for row in report.table("runs").rows if row[0] == "AP"}
+    # one: old 1, a of 2 relevant = 1/2, 1; new a of 2 = 1/2, a b of 3 = 2/3, 1
+    # two: old a b = (1/2 + 2/3)/2, c at rank 2 = 1/4, b at rank 2 = 1/2; new e a = 1, b c of 3 = 2/3, 1/2
+    assert rows["one"][2:4] == pytest.approx(((1 + 1 / 2 + 1) / 3, (1 / 2 + 2 / 3 + 1) / 3), abs=1e-9)
+    assert rows["two"][2:4] == pytest.approx(
+        ((7 / 12 + 1 / 4 + 1 / 2) / 3, (1 + 2 / 3 + 1 / 2) / 3), abs=1e-9
+    )
+    assert rows["one"][4:7] == (1, 1, 0)
+    assert rows["two"][4:7] == (2, 1, 1)  # under the new judgments the two are tied
+    assert report.numbers["moved(AP)"] == 1
+    assert report.numbers["tau(AP)"] == pytest.approx(2 / (3 * 2) ** 0.5)
+
+
+def test_equal_versions_agree_fully_and_change_nothing() -> None:
+    report = report_of(both(OLD, OLD, "AP"))
+    assert report.numbers["kappa(relevance)"] == report.numbers["alpha(relevance)"] == 1
+    assert report.numbers["tau(AP)"] == report.numbers["tau_ap(AP)"] == 1
+    changed = ("moved", "farthest", "regrouped", "alone", "opposite")
+    assert [report.numbers[f"{name}(AP)"] for name in changed] == [0] * 5
+
+
+def many(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:
+    """Runs that rank the good document first on so large a share of 24 topics."""
+    topics = [f"t{number:02}" for number in range(24)]
+    runs = {}
+    for name, share in good.items():
+        draw = random.Random(name)
+        runs[name] = {t: ranked(*(("x", "y") if draw.random() < share else ("y", "x"))) for t in topics}
+    return runs, topics
+
+
+def test_groups_change_where_other_documents_become_relevant() -> None:
+    runs, topics = many({"best": 1.0, "also": 0.95, "worst": 0.0})
+    old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
+    new = qrels_of({scale(1): {t: {"x": 0, "y": 1} for t in topics}})
+    report = report_of(subject_of(old, runs, "P@1", other=new))
+    groups = {row[1]: row[7:] for row in report.table("runs").rows}
+    assert groups == {"best": ("a", "b", True), "also": ("a", "b", True), "worst": ("b", "a", True)}
+    assert report.numbers["opposite(P@1)"] == 2
+    assert report.numbers["alone(P@1)"] == 0
+    assert "worst is best instead of best" in report.verdict[0]
+    assert "2 the other way round" in report.verdict[0]
+
+
+def test_only_runs_of_changed_pairs_change_their_group() -> None:
+    runs, topics = many({"best": 1.0, "good": 0.9, "fair": 0.5, "worst": 0.0})
+    old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
+    subject = subject_of(old, runs, "P@1", other=old)
+    assert not any(report_of(subject).table("runs").column("regrouped"))
+    # a third of the topics tell no run apart any more
+    new = qrels_of({scale(1): {t: {"x": int(at % 3 > 0), "y": 0} for at, t in enumerate(topics)}})
+    report = report_of(subject_of(old, runs, "P@1", other=new))
+    changed = {row[1] for row in report.table("runs").rows if row[9]}
+    assert report.numbers["regrouped(P@1)"] == len(changed)
+    assert report.numbers["alone(P@1)"] > 0  # type: ignore[operator]
+    assert 2 <= len(changed) <= 2 * report.numbers["alone(P@1)"]  # type: ignore[operator]
+
+
+def test_versions_of_other_topics_are_compared_over_the_common_ones() -> None:
+    fewer = {topic: NEW[topic] for topic in ("2", "3")} | {"9": {"a": 1}}
+    report = report_of(both(OLD, fewer, "AP"))
+    assert report.numbers["topics"] == 2
+    assert report.warnings[0] == "qrels has 3 topics and other 3: all is told over the 2 of both."
+    first = {row[1]: row[2] for row in report.table("runs").rows}
+    assert first["one"] == pytest.approx((1 / 2 + 1) / 2)
+    assert report.numbers["removed(relevance)"] == 0
+
+
+def test_one_common_topic_has_no_groups() -> None:
+    report = report_of(both(OLD, {"1": NEW["1"]}, "AP"))
+    assert report.numbers["regrouped(AP)"] is None
+    assert "groups of AP: one topic has no spread" in report.undefined
+    assert report.numbers["tau(AP)"] is not None
+
+
+def test_a_scale_read_off_its_qrels_may_be_longer_in_the_other_version() -> None:
+    def version(highest: int, judged: Mapping[str, Mapping[str, int]]) -> Qrels:
+        return qrels_of({Aspect("relevance", range(highest + 1), inferred=True): judged})
+
+    report = report_of(subject_of(version(2, OLD), RUNS, "AP", other=version(3, {"1": {"a": 3, "c": 0}})))
+    assert report.table("confusion").column("second") == ["0", "3"]
+
+
+def test_an_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
+    old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
+    other = qrels_of({Aspect("relevance", ("no", "yes", "very")): OLD})
+    report = report_of(subject_of(old, RUNS, "AP", other=other))
+    assert not report.table("agreement").rows
+    assert report.undefined[-2:] == (
+        "relevance: the two versions have other labels for it",
+        "trust: the other judgments have no such aspect",
+    )
+
+
+def test_a_measure_of_other_aspects_in_the_other_version_is_left_out() -> None:
+    old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
+    report = report_of(subject_of(old, RUNS, "AP CAM(of=AP)", other=qrels_of({scale(2): NEW})))
+    assert report.table("measures").column("measure") == ["AP"]
+    assert any(sentence.startswith("CAM(of=AP,") for sentence in report.undefined)
+
+
+def test_a_measure_that_the_other_version_cannot_have_is_left_out() -> None:
+    judged = {"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}}
+    old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}}, subtopics=judged)
+    measures = "AP alpha_nDCG@20 nDCG(aspect=trust)"
+    report = report_of(subject_of(old, RUNS, measures, other=qrels_of({scale(2): NEW})))
+    assert report.table("measures").column("measure") == ["AP"]
+    assert report.undefined[:2] == (
+        "alpha_nDCG@20: other has it not, or for other aspects",
+        "nDCG(aspect=trust): other has it not, or for other aspects",
+    )
+
+
+def test_judgments_by_subtopic_agree_document_by_document() -> None:
+    old = diverse({"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}, "2": {"a": {"1": 1}}})
+    new = diverse({"1": {"a": {"1": 1}, "b": {"2": 1}}, "2": {"a": {"1": 1}}})
+    report = report_of(subject_of(old, RUNS, "alpha_nDCG@20", other=new))
+    # topic 1 has subtopics 1 and 2: a 11 -> 10, b 00 -> 01; topic 2: a 1 -> 1: 3 of 5 are the same
+    assert report.table("agreement").rows[0][:3] == ("subtopics", 5, 3 / 5)
+    assert report.numbers["changed(subtopics)"] == 2
+
+
+def test_runs_that_all_score_the_same_have_no_tau() -> None:
+    report = report_of(both(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
+    assert report.numbers["tau(AP)"] is None
+    assert "one is best instead of" not in report.verdict[0]
+    assert "all 3 runs alike are best instead of one" in report.verdict[0]
+    assert "tau of AP: by one version all runs score the same" in report.undefined
+    assert "agreement by relevance: no pair is judged in both" in report.undefined
+
+
+def test_what_is_said_of_several_measures_is_said_once(versions: AuditSubject) -> None:
+    [warning] = report_of(versions).warnings
+    assert warning.startswith("AP, nDCG@3: Tukey's HSD needs an interval scale")
+
+
+def test_each_trial_gives_the_same_alone(versions: AuditSubject) -> None:
+    alone = {trial: trials_of("qrels_versions", versions, FAST, only=[trial])[trial] for trial in (2, 0, 1)}
+    assert alone == trials_of("qrels_versions", versions, FAST)
+
+
+@pytest.mark.parametrize("trial", [0, 1, 2])
+def test_each_trial_is_reported_alone(versions: AuditSubject, trial: int) -> None:
+    found = trials_of("qrels_versions", versions, FAST, only=[trial])
+    report = reported("qrels_versions", versions, FAST, found)
+    assert report.verdict
+    assert set(report.numbers) < set(report_of(versions).numbers)
+
+
+def test_nonsense_is_refused_in_a_sentence(versions: AuditSubject) -> None:
+    with pytest.raises(AuditError, match="give the second one as `other`"):
+        report_of(subject_of(versions.qrels, RUNS, "AP"))
+    with pytest.raises(AuditError, match="qrels and other have no topic in common"):
+        report_of(both(OLD, {"9": {"a": 1}}, "AP"))
+    with pytest.raises(AuditError, match="neither version judges a document relevant"):
+        report_of(both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
+    with pytest.raises(AuditError, match="alpha: expected a number between 0 and 1"):
+        read("qrels_versions", {"alpha": 0})

@@ -1,0 +1,226 @@
+"""Writes the release file of the last migration there is: see README.md.
+
+    python tests/backend/infrastructure/releases/make.py
+
+All of it is made by the code at hand, through its public functions; where they can't, a comment says why.
+"""
+
+import gzip
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sqlalchemy import update
+
+sys.path.insert(0, str(Path(__file__).parents[3]))  # the folder tests, where pytest finds it by itself
+
+import cupel_backend
+from backend.infrastructure.releases.contents import Release, dump, fetch, finish, revisions, show
+from cupel_backend import access, jobs, qrels_versions, submissions, tracks
+from cupel_backend.access import Principal
+from cupel_backend.audits import audit_alerts, audit_parts, audit_requests, audit_schedules
+from cupel_backend.infrastructure.database import writing
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import System, open_system
+from cupel_backend.infrastructure.tables import scores
+from cupel_backend.jobs import Claim
+from cupel_backend.scores import evaluations, rescoring, score_explanations
+from support.backend_cast import (
+    ADMIN,
+    ALICE,
+    BOB,
+    COLLECTION,
+    CORRECTED,
+    CREDIBILITY,
+    ORGANISER,
+    POOR,
+    RELEVANCE,
+    STRANGER,
+    Clock,
+    make_track,
+    publish_qrels,
+    run_file,
+    submit,
+    upload_qrels,
+    work_off,
+)
+
+CAROL = Principal("carol", "participant")
+
+HOUR, DAY, YEARS = 3600, 24 * 3600, timedelta(days=3650)
+
+LABEL_SETS = {
+    "possible": {"aspects": ["relevance", "credibility"], "tuples": [[0, "low"], [1, "low"], [2, "high"]]}
+}
+
+ODD = (
+    "# ir_metadata.start\n"
+    '# method: "\\0 \\e[31m é 😀"\n'
+    "# parts: [first, {version: 1.10}]\n"
+    "# ir_metadata.end\n"
+    "t1 Q0 ü 1 9.0000000001 läuft🏃\n"
+    "t1 Q0 b\x01 2 9 läuft🏃\n"
+    "t1 Q0 b 3 0.5 läuft🏃\n"
+    "t9\x7f\u202e😀 Q0 a 1 1 läuft🏃\n"
+).encode()
+"""A run with strange characters wherever a database will see them, and which profiles order otherwise."""
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        clock = Clock()
+        system = replace(open_system(Settings(data=Path(folder))), now=clock)
+        system.migrate()
+        tokens = make_tokens(system, clock)
+        make_quiet_tracks(system, clock)
+        make_busy_track(system, clock)
+        rows = dump(system.engine)
+        now = clock.now.isoformat()
+        blobs = fetch(system, rows)
+        shown = show(system, tokens)
+        finished = finish(system, clock)
+        path = Release(revisions()[-1], now, tokens, rows, blobs, shown, finished).write()
+        system.close()
+    code = Path(cupel_backend.__file__).parent
+    print(f"wrote {path.name}, {path.stat().st_size:,} bytes, with the code in {code}")
+
+
+def make_tokens(system: System, clock: Clock) -> dict[str, str]:
+    """A token of each kind; their texts."""
+
+    def issue(team: str, scope: str, **options: Any) -> str:
+        return access.issue(system, access.OPERATOR, team=team, scope=scope, **options)[0]
+
+    tokens = {
+        "admin": issue("house", "admin"),
+        "organiser": issue("organisers", "organiser", label="für die Läufe 🔑"),
+        "participant": issue("alice", "participant", expires_at=clock.now + YEARS),
+        "never used": issue("bob", "participant"),
+        "expired": issue("bob", "participant", expires_at=clock.now + timedelta(seconds=DAY)),
+        "revoked": issue("carol", "participant"),
+    }
+    for name in tokens.keys() - {"never used"}:
+        access.authenticate(system, tokens[name])
+    clock.forward(HOUR)
+    access.revoke(system, ADMIN, access.authenticate(system, tokens["revoked"]).prefix)
+    clock.forward(2 * DAY)
+    return tokens
+
+
+def make_quiet_tracks(system: System, clock: Clock) -> None:
+    """A closed one, with all that can be declared, and one that waits for its judgments."""
+    tracks.create(
+        system,
+        STRANGER,
+        name="closed.2029",
+        title="Jugées – 評価 🧪",
+        aspects={"relevance": {"labels": [0, 1, 2]}, "credibility": {"labels": ["low", "high"]}},
+        label_sets=LABEL_SETS,
+        measures=["TOMA(of=nDCG,label_set=possible)", "P(cutoff=1,aspect=relevance)"],
+        profile="trec_eval-10",
+        depth=2,
+    )
+    files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY}
+    version = qrels_versions.upload(system, STRANGER, "closed.2029", collection=COLLECTION, files=files)
+    qrels_versions.publish(system, STRANGER, "closed.2029", version.number)
+    submit(system, BOB, track="closed.2029")
+    work_off(system, analysing=True)
+    clock.forward(HOUR)
+    tracks.change(system, STRANGER, "closed.2029", changes={"closed": True})
+
+    make_track(system, "waiting", measures=["nDCG@10", "CAM(of=nDCG@10)"])
+    upload_qrels(system, "waiting")
+    submit(system, ALICE, run_file(POOR), track="waiting", name="")
+
+
+def make_busy_track(system: System, clock: Clock) -> None:
+    """One with versions, submissions and jobs in every state."""
+    impatient = replace(system, settings=system.settings.model_copy(update={"attempts": 1}))
+
+    def claimed(submission: str) -> Claim:
+        """The next job, which is for this submission."""
+        clock.forward(1.000001)  # an instant keeps its microseconds
+        claim = jobs.claim(system, rescoring.QUEUE)
+        assert claim is not None
+        assert claim.payload["submission"] == submission
+        return claim
+
+    make_track(system, "busy", title="Geschäftig 🐝", measures=["nDCG@2", "AP", "TOMA(of=nDCG@2)", "P@1"])
+    publish_qrels(system, "busy")
+    first = submit(system, ALICE, track="busy", name="Läufe 🏃.txt", key="Schlüssel 🔑").id
+    gone = submit(system, BOB, run_file(POOR), track="busy", key="a key").id
+    work_off(system, analysing=True)
+    score_explanations.request(system, ALICE, first, measures=["nDCG@2", "TOMA(of=nDCG@2)"])
+    work_off(system, analysing=True)
+    make_audits(system, clock)
+    clock.forward(HOUR)
+    submissions.withdraw(system, BOB, gone)
+
+    publish_qrels(system, "busy", CORRECTED)  # overtaken before it is anybody's board
+    publish_qrels(system, "busy", RELEVANCE.replace(b"c 0", b"c 2"))
+    again = submit(system, ALICE, track="busy", name="again.txt").id  # the same run
+    odd = submit(system, CAROL, gzip.compress(ODD, mtime=0), track="busy", name="odd\x1b[31m 😀.gz").id
+    work_off(system, analysing=True)
+
+    longer = [*tracks.get(system, ORGANISER, "busy").measures, "RR(aspect=credibility)"]
+    tracks.change(system, ORGANISER, "busy", changes={"measures": longer})
+    evaluations.evaluate(system, claimed(first))
+    dead = submit(system, BOB, run_file([("t2", "ba"), ("t1", "c")]), track="busy", name="dead.txt").id
+    jobs.fail(impatient, claimed(dead), "ValueError: 💥 \x1b[31m‽ " + "…" * 3000)
+
+    publish_qrels(system, "busy", RELEVANCE.replace(b"t2 0 a 0", b"t2 0 a 1"))
+    evaluations.evaluate(system, claimed(again))
+    unlucky = claimed(odd)
+    jobs.fail(impatient, claimed(first), "dead under the version that is being published")
+    claimed(again)  # a worker is at it
+    jobs.fail(system, unlucky, "it will be tried again")
+    submit(system, ALICE, run_file([("t1", "bac"), ("t2", "bca")], tag="new"), track="busy", name="new.txt")
+    files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "überzählig\t😀.txt": b""}
+    qrels_versions.upload(
+        system, ORGANISER, "busy", collection=COLLECTION, files=files
+    )  # a draft with findings
+
+    with writing(system.engine) as connection:
+        # No measure of today leaves its aggregate undefined, but the tables let it.
+        undefined = (scores.c.submission_id == odd, scores.c.measure.startswith("P"))
+        connection.execute(update(scores).where(*undefined).values(value=None))
+        # No job of today is without a track, but the tables let it.
+        lonely = jobs.JobRequest("note/1", "note", "notify", tenant="", payload={})
+        jobs.enqueue(connection, [lonely], now=clock.now)
+
+
+def make_audits(system: System, clock: Clock) -> None:
+    """In every state, by people and by schedules of each sort, with alerts on what they find."""
+    small = {"kind": "downsampling", "parameters": {"repeats": 3, "ratios": [50, 10]}}
+    for number, bounds in {"tau(AP)@50": {"below": 2}, "τ": {"above": 0}, "tau(AP)@10": {"above": 9}}.items():
+        audit_alerts.add(system, ORGANISER, "busy", kind="downsampling", number=number, **bounds)
+    audit_alerts.remove(system, ORGANISER, audit_alerts.list_(system, ORGANISER, "busy").items[0].id)
+    audit_schedules.add(system, ORGANISER, "busy", request=small, cron="0 3 * * 1", zone="Europe/Berlin")
+    audit_schedules.add(system, ADMIN, "busy", request=small, runs=10)
+    paused = audit_schedules.add(system, ORGANISER, "busy", request=small)
+    audit_schedules.change(system, ORGANISER, paused.id, paused=True)
+    often = [
+        audit_schedules.add(system, ORGANISER, name, request=small, cron="* * * * *")
+        for name in ("busy", "waiting")
+    ]
+    clock.forward(60)
+    audit_schedules.make_due(system)  # there are no judgments of the second track: a problem
+    for one in often:
+        audit_schedules.remove(system, ORGANISER, one.id)
+    audit_requests.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
+    odd = {"kind": "downsampling", "parameters": {"aspect": "Schönheit"}}
+    audit_requests.request(system, ADMIN, "busy", **odd, seed=2**62)
+    work_off(system, analysing=True)
+    for gathered in (True, False):
+        cancelled = audit_requests.request(system, ORGANISER, "busy", kind="downsampling")
+        claim = jobs.claim(system, audit_requests.QUEUE) if gathered else None
+        if claim is not None:
+            audit_parts.gather(system, claim)
+        audit_requests.cancel(system, ORGANISER, cancelled.id)
+
+
+if __name__ == "__main__":
+    main()

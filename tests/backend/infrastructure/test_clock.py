@@ -1,0 +1,76 @@
+"""The clock: one time for all machines that share a database."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from cupel_backend import jobs
+from cupel_backend.infrastructure import clock
+from cupel_backend.infrastructure.clock import SharedClock, utc_now
+from cupel_backend.infrastructure.database import DATABASE_BUSY, time_of
+from cupel_backend.infrastructure.system import System
+from support.backend_cast import make_track, publish_qrels, submit
+
+on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
+
+HOUR = timedelta(hours=1)
+MOMENT = timedelta(minutes=1)
+"""Far more than a measurement takes, far less than an hour."""
+
+
+def hour_ahead() -> datetime:
+    return utc_now() + HOUR
+
+
+@on_postgresql
+def test_a_clock_that_is_wrong_is_put_right_by_the_databases(system: System) -> None:
+    wrong = SharedClock(lambda: time_of(system.engine), local=hour_ahead)
+    assert abs(wrong() - utc_now()) < MOMENT
+
+
+@on_postgresql
+def test_a_system_on_postgresql_goes_by_its_clock(
+    open_at: Callable[..., System], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler on a machine an hour ahead does not free what a worker is doing."""
+    worker = replace(open_at(), now=utc_now)
+    make_track(worker)
+    publish_qrels(worker)
+    submit(worker)
+    assert jobs.claim(worker, "score") is not None
+    ahead = replace(worker, now=SharedClock(lambda: time_of(worker.engine), local=hour_ahead))
+    assert jobs.sweep(ahead).expired == 0
+    assert jobs.sweep(replace(worker, now=hour_ahead)).expired == 1
+
+
+def test_the_last_difference_holds_while_the_other_clock_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clock, "MEASURED_EVERY", 0)
+    answers = [hour_ahead]
+
+    def ask() -> datetime:
+        if not answers:
+            raise DATABASE_BUSY("away")
+        return answers.pop()()
+
+    shared = SharedClock(ask)
+    for _ in range(3):
+        assert abs(shared() - hour_ahead()) < MOMENT
+
+
+def test_a_clock_that_never_met_the_other_one_is_its_own() -> None:
+    def ask() -> datetime:
+        raise DATABASE_BUSY("away")
+
+    assert abs(SharedClock(ask)() - utc_now()) < MOMENT
+
+
+def test_a_worker_whose_clock_is_a_little_behind_takes_a_new_job_at_once(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    behind = replace(system, now=lambda: system.now() - timedelta(milliseconds=20))
+    assert jobs.claim(behind, "score") is not None

@@ -1,0 +1,208 @@
+"""Metrics: summed over processes, those that have ended included; states read from the database."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cupel_backend import jobs
+from cupel_backend.infrastructure.clock import utc_now
+from cupel_backend.infrastructure.errors import Invalid, Unavailable
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import System, open_system
+from support.backend_cast import ALICE, Clock, make_track, publish_qrels, run_file, submit, work_off
+
+COUNT = """
+import sys
+from pathlib import Path
+from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.system import open_system
+system = open_system(Settings(data=Path(sys.argv[1])))
+for _ in range(int(sys.argv[2])):
+    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+print("counted", flush=True)
+sys.stdin.read()
+"""
+
+
+def values(text: str) -> dict[tuple[str, ...], float]:
+    """Sample values by name and label values, in the order of the labels' names."""
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
+
+
+def scraped(system: System) -> dict[tuple[str, ...], float]:
+    return values(system.metrics.exposition(system).decode())
+
+
+@pytest.fixture
+def count_elsewhere(tmp_path: Path) -> Callable[[int], subprocess.Popen[bytes]]:
+    def start(times: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", COUNT, str(tmp_path / "data"), str(times)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"counted\n"
+        return process
+
+    return start
+
+
+REQUESTS = ("cupel_requests_total", "GET", "/v1", "200")
+
+
+def test_requests_of_several_processes_are_summed(
+    system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
+) -> None:
+    others = [count_elsewhere(3), count_elsewhere(4)]
+    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    found = scraped(system)
+    assert found[REQUESTS] == 8
+    assert found["cupel_request_seconds_count", "GET", "/v1"] == 8
+    assert found["cupel_request_seconds_bucket", "0.01", "GET", "/v1"] == 0
+    assert found["cupel_request_seconds_bucket", "0.025", "GET", "/v1"] == 8
+    for other in others:
+        other.communicate()
+
+
+def test_counts_outlive_their_process_and_its_file_does_not(
+    system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
+) -> None:
+    for _ in range(3):
+        other = count_elsewhere(5)
+        other.kill()
+        other.communicate()
+    for _ in range(2):
+        found = scraped(system)
+        assert found[REQUESTS] == 15
+        assert found["cupel_request_seconds_count", "GET", "/v1"] == 15
+    owners = {path.stem.partition("_")[2] for path in system.settings.metrics.glob("*.db")}
+    assert owners <= {"ended", str(os.getpid())}
+
+
+def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Clock) -> None:
+    make_track(system)
+    publish_qrels(system)
+    for number in range(3):
+        submit(system, ALICE, run_file(tag=f"r{number}"))
+    clock.forward(7)
+    claim = jobs.claim(system, "score")
+    assert claim is not None
+    found = scraped(system)
+    assert found["cupel_queue_depth", "score"] == 2
+    assert found["cupel_queue_running", "score"] == 1
+    assert found["cupel_queue_oldest_seconds", "score"] == 7
+    assert found["cupel_queue_depth", "audit"] == 0
+    jobs.fail(system, claim, "no")
+    for _ in range(8):
+        while (claim := jobs.claim(system, "score")) is not None:
+            jobs.fail(system, claim, "no")
+        clock.forward(10)
+    found = scraped(system)
+    assert (found["cupel_queue_dead", "score"], found["cupel_queue_depth", "score"]) == (3, 0)
+    assert found["cupel_queue_oldest_seconds", "score"] == 0
+
+
+def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock: Clock) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    for _ in range(10):
+        claim = jobs.claim(system, "score")
+        assert claim is not None
+        jobs.fail(system, claim, "the store is away", charged=False)
+        clock.forward(60)
+    assert scraped(system)["cupel_queue_oldest_seconds", "score"] == 600
+
+
+def test_checks_are_counted_by_their_verdict(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    with pytest.raises(Invalid):
+        submit(system, content=b"nonsense\n")
+    work_off(system)
+    found = scraped(system)
+    assert found["cupel_checks_total", "run", "accepted"] == 1
+    assert found["cupel_checks_total", "run", "refused"] == 1
+    assert found["cupel_checks_total", "qrels", "accepted"] == 1
+
+
+def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
+    make_track(system)
+    publish_qrels(system)
+    submit(system)
+    with pytest.raises(Unavailable):
+        system.blobs.get("00/0000")
+    found = scraped(system)
+    assert found["cupel_storage_seconds_count", "put", "done"] == 3  # judgments, a run, its ranking
+    assert found["cupel_storage_seconds_count", "bring", "done"] == 1
+    assert found["cupel_storage_seconds_count", "get", "failed"] == 1
+
+
+def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:
+    system = open_system(Settings(data=tmp_path / "data"))
+    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    found = scraped(system)
+    assert found[("cupel_database_up",)] == 0
+    assert found[REQUESTS] == 1
+    system.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def fetched(port: int) -> dict[tuple[str, ...], float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        return values(answer.read().decode())
+
+
+def patiently(look: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            if look():
+                return
+        except OSError:
+            pass
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.05)
+
+
+def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..., System]) -> None:
+    port = free_port()
+    system = replace(open_at(metrics_port=port), now=utc_now)
+    make_track(system)
+    publish_qrels(system)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "cupel_worker", "worker"],
+        env=system.settings.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    done = ("cupel_jobs_total", "done", "score")
+    try:
+        for number in range(4):
+            submit(system, ALICE, run_file(tag=f"r{number}"))
+        patiently(lambda: fetched(port).get(done) == 4)
+        for process in psutil.Process(worker.pid).children():
+            if "metrics" not in process.cmdline():
+                process.kill()
+        submit(system, ALICE, run_file(tag="one more"))
+        patiently(lambda: fetched(port).get(done) == 5)
+    finally:
+        worker.terminate()
+        worker.wait()
+    with pytest.raises(OSError, match="refused"):
+        fetched(port)

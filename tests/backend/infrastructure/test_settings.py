@@ -1,0 +1,117 @@
+"""Settings: typed, from one place, and the same in every process of a service."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from cupel_backend.infrastructure.settings import QUEUES, Settings, WrongSetting, read_settings
+
+SHOW = "from cupel_backend.infrastructure.settings import Settings; print(Settings().model_dump_json())"
+
+
+def test_a_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUPEL_LEASE_SECONDS", "17.5")
+    monkeypatch.setenv("CUPEL_DATA", str(tmp_path))
+    settings = Settings()
+    assert (settings.lease_seconds, settings.data) == (17.5, tmp_path)
+    assert settings.database_url == f"sqlite:///{tmp_path}/cupel.sqlite"
+
+
+def test_a_child_process_has_the_same_settings(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, lease_seconds=11.5, workers=3, metrics_port=9100)
+    shown = subprocess.run(
+        [sys.executable, "-c", SHOW], env=settings.environment(), capture_output=True, text=True, check=True
+    )
+    assert Settings.model_validate_json(shown.stdout) == settings
+
+
+@pytest.mark.parametrize("value", ["many", "0"])
+def test_a_value_that_can_not_be_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("CUPEL_WORKERS", value)
+    with pytest.raises(ValidationError, match="workers"):
+        Settings()
+
+
+def test_every_setting_says_what_it_is() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_a_value_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("p/w@\n")
+    monkeypatch.setenv("CUPEL_DATABASE", "postgresql://cupel@db:5432/cupel")
+    monkeypatch.setenv("CUPEL_DATABASE_PASSWORD_FILE", str(tmp_path / "password"))
+    settings = read_settings()
+    assert settings.database_url == "postgresql://cupel:p%2Fw%40@db:5432/cupel"
+    assert "p/w" not in str(settings)
+    assert "CUPEL_DATABASE_PASSWORD_FILE" not in settings.environment()
+    assert settings.environment()["CUPEL_DATABASE_PASSWORD"] == "p/w@"
+
+
+def test_a_password_in_the_address_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUPEL_DATABASE", "postgresql://cupel:inside@db/cupel")
+    monkeypatch.setenv("CUPEL_DATABASE_PASSWORD", "beside")
+    assert read_settings().database_url == "postgresql://cupel:inside@db/cupel"
+
+
+def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(WrongSetting, match=r"CUPEL_S3_SECRET_FILE names .*nothing, which can't be read"):
+        read_settings()
+
+
+def test_a_value_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "workers").write_text("3")
+    monkeypatch.setenv("CUPEL_WORKERS_FILE", str(tmp_path / "workers"))
+    assert read_settings().workers == 3
+    monkeypatch.setenv("CUPEL_WORKERS", "2")
+    with pytest.raises(WrongSetting, match="CUPEL_WORKERS_FILE and CUPEL_WORKERS are both set"):
+        read_settings()
+
+
+def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_settings().queues == QUEUES
+    monkeypatch.setenv("CUPEL_QUEUES", "score, notify")
+    assert read_settings().queues == ("score", "notify")
+    assert read_settings().environment()["CUPEL_QUEUES"] == "score,notify"
+
+
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ({"DATABASE": "postgresql://u:hunter2@h:abc/db"}, "CUPEL_DATABASE: the port is no number"),
+        ({"BROKER": "redis://:hunter2@h:abc/0"}, "CUPEL_BROKER: the port is no number"),
+        (
+            {"BROKER": "redis://h:6379/abc"},
+            "CUPEL_BROKER: the path of a redis: URL is the number of a database",
+        ),
+        ({"S3_ENDPOINT": "localhost:8333"}, "CUPEL_S3_ENDPOINT is 'localhost:8333': give the whole address"),
+        ({"S3_KEY": "key"}, "CUPEL_S3_KEY and CUPEL_S3_SECRET belong together"),
+        ({"BROKER_PASSWORD": "hunter2"}, "CUPEL_BROKER_PASSWORD is set, but CUPEL_BROKER is not"),
+        ({"DATABASE_PASSWORD": "hunter2"}, "CUPEL_DATABASE_PASSWORD is set, but CUPEL_DATABASE is not"),
+        ({"METRICS_PORT": "99999"}, "less than or equal to 65535"),
+        ({"LEASE_SECONDS": "1", "RENEW_SECONDS": "60"}, "must be renewed at least twice"),
+        ({"LEASE_SECONDS": "nan"}, "CUPEL_LEASE_SECONDS is 'nan'"),
+        ({"TURN_SECONDS": "0"}, "CUPEL_TURN_SECONDS is '0': input should be greater than 0"),
+        ({"SWEEP_SECONDS": "-1"}, "CUPEL_SWEEP_SECONDS is '-1': input should be greater than 0"),
+        ({"CONNECTIONS": "1"}, "CUPEL_CONNECTIONS is '1': input should be greater than or equal to 4"),
+    ],
+)
+def test_settings_that_can_not_work_are_one_sentence_without_secrets(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], right: str
+) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(f"CUPEL_{name}", value)
+    with pytest.raises(WrongSetting) as refusal:
+        read_settings()
+    assert right in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_a_secret_of_several_lines_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"first\0second")
+    monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "secret"))
+    with pytest.raises(WrongSetting, match="more than one line of text"):
+        read_settings()

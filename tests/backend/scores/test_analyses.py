@@ -1,0 +1,520 @@
+"""Analyses: what a board's order is worth holds for exactly what it shows, and is worked out once."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend.infrastructure.database import reading
+from cupel_backend.infrastructure.errors import Forbidden, NotFound
+from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import analyses as rows
+from cupel_backend.job_handlers import HANDLERS
+from cupel_backend.scores import board_analyses, evaluations, leaderboards, rescoring
+from cupel_backend.scores.leaderboards import Leaderboard
+from cupel_measures.comparing import board_analysis
+from cupel_measures.comparing.corrections import letters
+from support.backend_cast import (
+    ADMIN,
+    ALICE,
+    BOB,
+    ORGANISER,
+    STRANGER,
+    Clock,
+    make_track,
+    publish_qrels,
+    run_file,
+    submit,
+    work_off,
+)
+
+TOPICS = 12
+QRELS = "".join(
+    f"t{topic} 0 {d} {'abcdef'.index(d) % 3}\n" for topic in range(TOPICS) for d in "abcdef"
+).encode()
+ORDERS = ("fcebda", "cfbead", "adbecf", "abcdef", "fedcba")
+
+
+def run(number: int) -> bytes:
+    """A run of its own for each number, good for the first and poor for the last."""
+    order = ORDERS[number]
+    turned = [order[topic % 2 :] + order[: topic % 2] for topic in range(TOPICS)]
+    return run_file([(f"t{topic}", one) for topic, one in enumerate(turned)], tag=f"r{number}")
+
+
+@pytest.fixture
+def system(open_at: Callable[..., System]) -> System:
+    """Of which no track ever rests."""
+    return open_at(analysis_seconds=0)
+
+
+@pytest.fixture(autouse=True)
+def track(system: System) -> None:
+    make_track(system)
+    publish_qrels(system, relevance=QRELS)
+
+
+def board(system: System, **asked: object) -> Leaderboard:
+    found = leaderboards.board(system, BOB, "track", **asked)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def score(system: System) -> None:
+    """Do what is urgent only."""
+    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+        pass
+
+
+def open_jobs(system: System) -> list[jobs.Job]:
+    return [
+        one
+        for one in jobs.list_(system, ADMIN).items
+        if one.kind == board_analyses.ANALYSE and one.state == "queued"
+    ]
+
+
+def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAnalysis, list[str]]:
+    """The library's analysis of the runs of a board, and their submissions in the order of its columns."""
+    digests = {
+        one.submission: submissions.get(system, ADMIN, one.submission).run.digest for one in shown.rows
+    }
+    ids = sorted(digests, key=digests.__getitem__)
+    by_topic = [
+        evaluations.topic_scores(system, ADMIN, id, measure=shown.measure, qrels=shown.qrels).values
+        for id in ids
+    ]
+    seed = shown.analysis.seed
+    assert seed is not None
+    [found] = board_analysis.analyse([np.array(by_topic).T], scales=[shown.scale.type], seed=seed)
+    return found, ids
+
+
+def test_a_board_says_what_the_library_says_of_the_same_runs_to_the_last_bit(system: System) -> None:
+    for number in range(5):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    for measure in ("nDCG@2", "AP", "P@1"):
+        shown = board(system, measure=measure)
+        found, ids = offline(system, shown)
+        assert shown.analysis.state == "done"
+        assert shown.analysis.separable == found.separable
+        assert (shown.analysis.neighbours, shown.analysis.submissions) == (4, 5)
+        assert shown.analysis.smallest_difference == found.smallest_difference
+        assert shown.analysis.warnings == found.warnings
+        assert shown.analysis.topics == TOPICS
+        assert shown.analysis.tied_for_first == sum(one.tied_for_first for one in found.standings)
+        for row in shown.rows:
+            one = found.standings[ids.index(row.submission)]
+            assert row.interval == (one.mean.low, one.mean.high)
+            assert one.rank.low is not None
+            assert one.rank.high is not None
+            best, worst = row.rank_interval or (0, 0)
+            assert best == min(row.rank, math.floor(one.rank.low))
+            assert worst == max(row.rank, math.ceil(one.rank.high))
+            assert row.groups == tuple(map(letters, one.groups))
+            assert row.tied_for_first == one.tied_for_first
+        assert shown.rows[0].tied_for_first
+
+
+def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_order(
+    system: System, clock: Clock
+) -> None:
+    make_track(system, "other")
+    publish_qrels(system, "other", relevance=QRELS)
+    for number in range(4):
+        clock.forward(1)
+        submit(system, ALICE, run(number))
+        submit(system, BOB, run(3 - number), track="other")
+    work_off(system, analysing=True)
+    worth = []
+    for name in ("track", "other"):
+        shown = leaderboards.board(system, BOB, name, measure="AP")
+        assert shown is not None
+        told = [(row.tag, row.interval, row.rank_interval, row.groups) for row in shown.rows]
+        worth.append((replace(shown.analysis, computed_at=None), sorted(told)))
+    assert worth[0] == worth[1]
+
+
+def test_a_board_that_has_changed_is_pending_until_its_own_analysis_is_there(system: System) -> None:
+    sent = [submit(system, ALICE, run(number)).id for number in range(2)]
+    work_off(system, analysing=True)
+    first = board(system)
+    assert first.analysis.state == "done"
+    submit(system, BOB, run(2))
+    score(system)
+    changed = board(system)
+    assert (changed.analysis.state, changed.analysis.submissions) == ("pending", 3)
+    assert all(row.groups == () and row.interval is None for row in changed.rows)
+    work_off(system, analysing=True)
+    second = board(system, known=changed.etag)
+    assert (second.analysis.state, second.analysis.neighbours) == ("done", 2)
+    submissions.withdraw(system, ALICE, sent[0])
+    assert board(system).analysis.state == "pending"
+    scheduler_steps.tick(system)
+    work_off(system, analysing=True)
+    last = board(system)
+    assert (last.analysis.state, last.analysis.submissions) == ("done", 2)
+    assert all(row.groups for row in last.rows)
+
+
+def test_a_run_that_comes_and_goes_leaves_the_analysis_that_there_was(system: System) -> None:
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    before = board(system)
+    gone = submit(system, BOB, run(2)).id
+    work_off(system, analysing=True)
+    submissions.withdraw(system, BOB, gone)
+    scheduler_steps.tick(system)
+    work_off(system, analysing=True)
+    after = board(system)
+    assert after.rows == before.rows
+    assert replace(after.analysis, computed_at=None) == replace(before.analysis, computed_at=None)
+
+
+def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
+    for number in range(5):
+        submit(system, ALICE, run(number))
+        scheduler_steps.tick(system)
+    while (claim := jobs.claim(system, rescoring.QUEUE)) is not None:
+        assert not open_jobs(system)
+        HANDLERS[claim.kind](system, claim)
+        scheduler_steps.tick(system)
+    assert len(open_jobs(system)) == 3
+    scheduler_steps.tick(system)
+    assert len(open_jobs(system)) == 3
+    work_off(system, analysing=True)
+    submit(system, BOB, run(0))
+    work_off(system, analysing=True)
+    assert len([one for one in jobs.list_(system, ADMIN).items if one.kind == board_analyses.ANALYSE]) == 3
+
+
+def analysed(system: System) -> int:
+    """How many submissions the board's last analysis was of; 0 while it is pending."""
+    shown = board(system, measure="AP").analysis
+    return 0 if shown.state == "pending" else shown.submissions
+
+
+def test_a_track_that_was_analysed_rests_and_is_then_found_by_the_scheduler(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    submit(system, ALICE, run(0))
+    work_off(system, analysing=True)
+    assert analysed(system) == 1  # at once, as there was none
+    for number in (1, 2, 3):
+        clock.forward(9)
+        submit(system, ALICE, run(number))
+        scheduler_steps.tick(system)
+        work_off(system, analysing=True)
+        assert analysed(system) == 0
+    clock.forward(3)
+    scheduler_steps.tick(system)
+    work_off(system, analysing=True)
+    assert analysed(system) == 4
+    clock.forward(3600)
+    submit(system, BOB, run(4))
+    work_off(system, analysing=True)
+    assert analysed(system) == 5
+
+
+def test_a_board_that_was_never_analysed_does_not_wait_while_its_track_rests(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    clock.forward(1)
+    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
+    work_off(system, analysing=True)
+    assert (board(system).qrels, analysed(system)) == (2, 2)
+
+
+def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_and_then(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    for _ in range(2):
+        submit(system, ALICE, run(0))
+    seen = []
+    for number in range(60):
+        submit(system, BOB, run(number % len(ORDERS)))  # so that two are always waiting
+        claim = jobs.claim(system, rescoring.QUEUE)
+        assert claim is not None
+        HANDLERS[claim.kind](system, claim)
+        scheduler_steps.tick(system)
+        while (claim := jobs.claim(system, board_analyses.QUEUE)) is not None:
+            HANDLERS[claim.kind](system, claim)
+        seen.append(analysed(system))
+        clock.forward(2)
+    # at 0, 2, ... s: once the first change had waited for 30 s, then 30 s after the one that came next
+    assert [(2 * place, count) for place, count in enumerate(seen) if count] == [
+        (32, 17),
+        (66, 34),
+        (100, 51),
+    ]
+
+
+def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
+    open_at: Callable[..., System], clock: Clock
+) -> None:
+    system = open_at(analysis_seconds=30)
+    for number in range(4):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
+    for _ in range(3):
+        clock.forward(60)
+        claim = jobs.claim(system, rescoring.QUEUE)
+        assert claim is not None
+        HANDLERS[claim.kind](system, claim)
+        scheduler_steps.tick(system)
+        assert not open_jobs(system)
+    work_off(system, analysing=True)
+    assert (board(system).qrels, analysed(system)) == (2, 4)
+
+
+def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system: System) -> None:
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    score(system)
+    begun = jobs.claim(system, board_analyses.QUEUE)
+    submit(system, BOB, run(2))
+    score(system)
+    assert begun is not None
+    HANDLERS[begun.kind](system, begun)  # reads what is there now
+    assert board(system, measure=begun.payload["measure"]).analysis.submissions == 3
+    work_off(system, analysing=True)
+    assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
+
+
+def test_an_analysis_that_comes_too_late_is_not_shown_and_made_anew(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    score(system)
+    analyse = board_analysis.analyse
+
+    def slowly(*arguments: object, **options: object) -> list[board_analysis.BoardAnalysis]:
+        monkeypatch.setattr(board_analysis, "analyse", analyse)
+        submit(system, BOB, run(2))
+        score(system)
+        return analyse(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(board_analysis, "analyse", slowly)
+    begun = jobs.claim(system, board_analyses.QUEUE)
+    assert begun is not None
+    HANDLERS[begun.kind](system, begun)
+    late = board(system, measure=begun.payload["measure"])
+    assert late.analysis.state == "pending"
+    assert all(not row.groups for row in late.rows)
+    work_off(system, analysing=True)
+    assert board(system, measure=begun.payload["measure"]).analysis.neighbours == 2
+
+
+def test_a_worker_that_is_lost_costs_nothing_but_time(system: System, clock: Clock) -> None:
+    for number in range(3):
+        submit(system, ALICE, run(number))
+    score(system)
+    lost = jobs.claim(system, board_analyses.QUEUE)
+    assert lost is not None
+    clock.forward(3600)
+    scheduler_steps.tick(system)
+    work_off(system, analysing=True)
+    shown = board(system, measure=lost.payload["measure"])
+    assert shown.analysis.state == "done"
+    with pytest.raises(jobs.Lost):
+        HANDLERS[lost.kind](system, lost)
+    assert board(system, measure=lost.payload["measure"]) == shown
+    with reading(system.engine) as connection:
+        assert connection.execute(select(func.count()).select_from(rows)).scalar_one() == 3
+
+
+def test_a_missed_request_is_found_by_the_scheduler(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(board_analyses, "request", lambda *_: 0)  # the worker dies right after its scores
+        submit(system, ALICE, run(0))
+        submit(system, ALICE, run(1))
+        work_off(system, analysing=True)
+        assert board(system).analysis.state == "pending"
+    scheduler_steps.tick(system)
+    work_off(system, analysing=True)
+    assert board(system).analysis.state == "done"
+
+
+def test_an_analysis_that_always_fails_is_given_up_and_said_so(
+    system: System, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(board_analysis, "analyse", lambda *_, **__: 1 / 0)
+        submit(system, ALICE, run(0))
+        submit(system, ALICE, run(1))
+        for _ in range(3 * system.settings.attempts):
+            work_off(system, analysing=True)
+            clock.forward(3600)
+            scheduler_steps.tick(system)
+    assert not open_jobs(system)
+    assert board(system).analysis.undefined == "its analysis failed; the organisers can see why"
+    dead = jobs.list_(system, ORGANISER, state="dead").items
+    assert {one.error for one in dead} == {"division by zero"}
+    jobs.revive(system, ORGANISER, dead[0].id)
+    submit(system, ALICE, run(2))
+    work_off(system, analysing=True)
+    assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
+
+
+def test_a_board_with_nothing_to_compare_says_why(system: System) -> None:
+    assert board(system).analysis.state == "undefined"
+    assert board(system).analysis.undefined == "nothing is ranked yet"
+    submit(system, ALICE, run(0))
+    work_off(system, analysing=True)
+    alone = board(system)
+    assert (alone.analysis.state, alone.analysis.undefined) == (
+        "undefined",
+        "one submission: nothing to compare with",
+    )
+    assert alone.analysis.tied_for_first is None
+    (row,) = alone.rows
+    assert row.interval is not None
+    assert (row.rank_interval, row.groups, row.tied_for_first) == (None, (), None)
+
+
+def test_the_range_of_ranks_is_in_whole_ranks_around_the_one_that_is_shown(system: System) -> None:
+    submit(system, ALICE, run(0))
+    same = [(f"t{topic}", ORDERS[3]) for topic in range(TOPICS)]
+    for number in range(3):
+        submit(system, ALICE, run_file(same, tag=f"same{number}"))
+    work_off(system, analysing=True)
+    rows = board(system, measure="nDCG@2").rows
+    assert [row.rank for row in rows] == [1, 2, 2, 2]
+    # three that never differ share the middle of the ranks 2, 3 and 4
+    assert [row.rank_interval for row in rows] == [(1, 1), (2, 3), (2, 3), (2, 3)]
+
+
+def test_a_single_topic_tells_nothing_apart(system: System) -> None:
+    make_track(system, "single", aspects={"relevance": {"labels": [0, 1]}})
+    collection = b"qrels: [{file: q, aspect: relevance}]"
+    qrels_versions.upload(system, ORGANISER, "single", collection=collection, files={"q": b"t1 0 a 1\n"})
+    qrels_versions.publish(system, ORGANISER, "single", 1)
+    for number in range(2):
+        submit(system, ALICE, run(number), track="single")
+    work_off(system, analysing=True)
+    shown = leaderboards.board(system, BOB, "single")
+    assert shown is not None
+    assert (shown.analysis.state, shown.analysis.undefined) == ("undefined", "one topic has no spread")
+    assert {(row.interval, row.rank_interval, row.tied_for_first) for row in shown.rows} == {(None,) * 3}
+
+
+def test_a_board_of_too_many_is_not_compared(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_analyses, "MOST", 2)
+    for number in range(3):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    assert board(system).analysis.undefined == "more than 2 submissions are not compared with each other"
+    assert not open_jobs(system)
+
+
+def test_old_versions_keep_theirs_and_a_new_one_gets_its_own(system: System) -> None:
+    for number in range(3):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    old = board(system, measure="AP")
+    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
+    score(system)
+    assert board(system, measure="AP").analysis.state == "pending"
+    work_off(system, analysing=True)
+    new = board(system, measure="AP")
+    assert (new.qrels, new.analysis.state) == (2, "done")
+    assert new.analysis.seed != old.analysis.seed
+    submit(system, BOB, run(3))
+    work_off(system, analysing=True)
+    kept = board(system, measure="AP", qrels=1)
+    assert (kept.rows, kept.analysis) == (old.rows, old.analysis)
+    assert board(system, measure="AP").analysis.submissions == 4
+
+
+def test_boards_of_other_measures_than_the_plan_have_theirs(system: System) -> None:
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "num_rel_ret", "GMAP"]})
+    work_off(system, analysing=True)
+    submissions.withdraw(system, ALICE, submit(system, ALICE, run(2)).id)
+    work_off(system, analysing=True)
+    assert board(system, measure="P@1").analysis.state == "done"
+    assert board(system, measure="P@7").analysis.undefined == "nothing is ranked yet"
+
+
+@pytest.mark.parametrize("measure", ["NumRelRet", "GMAP", "AP"])
+def test_intervals_are_around_the_score_that_the_board_shows(system: System, measure: str) -> None:
+    tracks.change(system, ORGANISER, "track", changes={"measures": [measure]})
+    for number in range(3):
+        submit(system, ALICE, run(number))
+    cut = run_file([(f"t{topic}", "fc" if topic % 3 else "fcb") for topic in range(TOPICS)], tag="cut")
+    submit(system, ALICE, cut)
+    work_off(system, analysing=True)
+    shown = board(system)
+    assert shown.analysis.state == "done"
+    for row in shown.rows:
+        assert row.interval is not None
+        low, high = row.interval
+        assert low <= row.score * (1 + 1e-12)
+        assert row.score <= high * (1 + 1e-12)
+        assert math.isfinite(low)
+    assert (shown.analysis.smallest_difference is None) == (measure == "GMAP")
+
+
+def test_pages_show_the_standings_of_the_whole_board(system: System) -> None:
+    for number in range(4):
+        submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    whole = board(system)
+    pages = [board(system, limit=1, cursor=str(place)) for place in range(4)]
+    assert tuple(row for page in pages for row in page.rows) == whole.rows
+    assert {page.analysis for page in pages} == {whole.analysis}
+
+
+def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_is_done(
+    system: System,
+) -> None:
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    score(system)
+    etag = board(system).etag
+    assert leaderboards.board(system, BOB, "track", known=etag) is None
+    work_off(system, analysing=True)
+    etag = board(system, known=etag).etag
+    for _ in range(3):
+        scheduler_steps.tick(system)
+        assert work_off(system, analysing=True) == 0
+    assert leaderboards.board(system, BOB, "track", known=etag) is None
+
+
+def test_scores_go_before_analyses(system: System) -> None:
+    for number in range(2):
+        submit(system, ALICE, run(number))
+    score(system)
+    waiting = len(open_jobs(system))
+    submit(system, BOB, run(2))
+    assert jobs.work(system, board_analyses.QUEUE, HANDLERS)  # there is more, and it has given way
+    assert len(open_jobs(system)) == waiting - 1
+
+
+def test_what_is_not_public_yet_is_not_shown_by_its_analysis(system: System) -> None:
+    submit(system, ALICE, run(0))
+    work_off(system, analysing=True)
+    publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
+    with pytest.raises(NotFound):
+        board(system, qrels=2)
+    work_off(system, analysing=True)
+    ids = [one.id for one in jobs.list_(system, ADMIN).items if one.kind == board_analyses.ANALYSE]
+    for who in (BOB, STRANGER):
+        with pytest.raises((NotFound, Forbidden)):
+            jobs.get(system, who, ids[0])

@@ -1,0 +1,300 @@
+"""Laws that hold for every declared measure: a new measure is covered by being declared (spec 11)."""
+
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cupel_measures.catalogue.parser import Measure, all_declarations, parse
+from cupel_measures.grammar.registry import EMPTY, LAWS, NOTHING_RELEVANT, SWAP, Declaration
+from cupel_measures.model import Aspect, Content, Joined, Qrels
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.scoring import evaluator
+from cupel_measures.scoring.evaluator import evaluate
+from support.data.random_collections import (
+    ALL,
+    ASPECTS,
+    SAID,
+    TEXTS,
+    TOPICS,
+    collections,
+    documents,
+    exempt,
+    grades,
+    labels,
+    possible,
+    rankings,
+    runs,
+    values,
+    varied,
+)
+from support.data.small_collections import (
+    Scored,
+    content_of,
+    joined_of,
+    qrels_of,
+    ranked,
+    scores_of,
+    texts_of,
+)
+
+
+@given(collections(), runs(), st.sampled_from(sorted(PROFILES)))
+@settings(max_examples=60, deadline=None)
+def test_every_score_is_a_number_within_the_declared_bounds(qrels: Qrels, run: Scored, profile: str) -> None:
+    for measure, of in values(qrels, run, profile=profile).items():
+        low, high = measure.bounds
+        assert all(low <= value <= high for value in of), (measure, of)
+
+
+@given(runs())
+@settings(max_examples=30, deadline=None)
+def test_a_topic_without_relevant_documents_scores_0(run: Scored) -> None:
+    judged = {a: {t: {"d1": 0, "d2": 0} for t in TOPICS} for a in ASPECTS}
+    qrels = qrels_of(judged, subtopics={t: {"d1": {"a": 0, "b": -1}, "d2": {"a": 0}} for t in TOPICS})
+    for measure, of in values(qrels, run).items():
+        if not exempt(measure, NOTHING_RELEVANT):
+            assert of == [0, 0, 0], measure
+
+
+@given(collections())
+@settings(max_examples=30, deadline=None)
+def test_an_empty_run_scores_0(qrels: Qrels) -> None:
+    for measure, of in values(qrels, {}).items():
+        if not exempt(measure, EMPTY):
+            assert of == [0, 0, 0], measure
+
+
+@given(collections(), st.lists(documents, unique=True, min_size=2, max_size=9), st.data())
+@settings(max_examples=80, deadline=None)
+def test_a_better_swap_never_lowers_the_score(qrels: Qrels, order: list[str], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(order) - 2))
+    pair = order[place : place + 2]
+    better = {
+        seen: _better(*(of(qrels, d) for d in pair))
+        for seen, of in {False: _labels, True: _subtopics}.items()
+    }
+    assume(any(better.values()))
+    swapped = [*order[:place], order[place + 1], order[place], *order[place + 2 :]]
+    before, after = (values(qrels, {"1": ranked(*one)}) for one in (order, swapped))
+    for measure in before:
+        if better[measure.declaration.subtopics] and not exempt(measure, SWAP):
+            assert after[measure][0] >= before[measure][0] - 1e-12, measure
+
+
+def _better(above: list[int], below: list[int]) -> bool:
+    """Whether the document below is at least as good in everything."""
+    return all(a <= b for a, b in zip(above, below, strict=True))
+
+
+def _labels(qrels: Qrels, document: str) -> list[int]:
+    places = _places(qrels, document)
+    return qrels.labels[:, places[0]].tolist() if places else [-3, -3]
+
+
+def _subtopics(qrels: Qrels, document: str) -> list[int]:
+    """The judgment of a document of the first topic for each subtopic, -3 where it has none."""
+    assert qrels.subtopics is not None
+    places, found = _places(qrels, document), dict.fromkeys(qrels.subtopics.names, -3)
+    columns = (qrels.subtopics.document, qrels.subtopics.subtopic, qrels.subtopics.judgment)
+    for at, subtopic, judgment in zip(*(column.tolist() for column in columns), strict=True):
+        if at in places:
+            found[qrels.subtopics.names[subtopic]] = judgment
+    return list(found.values())
+
+
+def _places(qrels: Qrels, document: str) -> list[int]:
+    return [i for i in range(qrels.offsets[0], qrels.offsets[1]) if qrels.documents[i] == document]
+
+
+@given(collections(), st.lists(runs(), min_size=2, max_size=4), st.sampled_from([1, 7, evaluator.PART]))
+@settings(max_examples=20, deadline=None)
+def test_scores_are_the_same_bits_alone_and_in_any_batch(
+    qrels: Qrels, several: list[Scored], part: int
+) -> None:
+    measures = possible(qrels)
+    joined = [joined_of(run, qrels) for run in several]
+    content = [content_of(run, qrels, TEXTS) for run in several]
+    with mock.patch.object(evaluator, "PART", part):  # a few hits at once, so that the stack is cut
+        together = evaluate(qrels, Joined.stack(joined), measures, content=Content.stack(content))
+    back = {"content": Content.stack(content[::-1])}
+    turned = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1], **back)
+    for place, one in enumerate(joined):
+        alone = evaluate(qrels, one, measures, content=content[place])
+        for measure in measures:
+            bits = alone.values[measure].tobytes()
+            assert together.of_run(place).values[measure].tobytes() == bits
+            assert turned.of_run(len(joined) - 1 - place).values[measure].tobytes() == bits
+
+
+@given(collections(), runs(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_measures_in_one_call_never_influence_each_other(
+    qrels: Qrels, run: Scored, draw: random.Random
+) -> None:
+    together = values(qrels, run)
+    for measure in draw.sample(list(together), 12):
+        fresh = replace(qrels, cache={})
+        content = content_of(run, fresh, texts_of(SAID))
+        alone = evaluate(fresh, joined_of(run, fresh), [measure], content=content).values[measure]
+        assert alone.tolist() == together[measure]
+
+
+@given(collections(), runs())
+@settings(max_examples=30, deadline=None)
+def test_renaming_documents_in_the_same_order_changes_nothing(qrels: Qrels, run: Scored) -> None:
+    renamed = {topic: {f"x/{d}é": score for d, score in of.items()} for topic, of in run.items()}
+    ids = [b"x/" + one + "é".encode() for one in qrels.documents.to_list()]
+    other = replace(qrels, documents=type(qrels.documents).of(ids), cache={})
+    texts = texts_of({f"x/{d}é": text for d, text in SAID.items()})
+    assert values(qrels, run) == values(other, renamed, texts=texts)
+
+
+@pytest.mark.parametrize("measure", ALL, ids=str)
+def test_every_measure_round_trips_through_its_text(measure: Measure) -> None:
+    assert parse(measure.text) == measure
+    assert parse(measure.text).text == measure.text
+
+
+@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
+def test_every_measure_is_documented_and_its_exemptions_are_of_known_laws(declaration: Declaration) -> None:
+    assert len(declaration.summary.split()) > 4
+    assert declaration.source
+    assert set(declaration.exempt) <= set(LAWS)
+    assert all(declaration.exempt.values())
+
+
+COMBINED: dict[str, Callable[[int, int], int]] = {
+    "euclidean": lambda a, b: a * a + b * b,
+    "manhattan": lambda a, b: a + b,
+    "chebyshev": max,
+}
+
+
+class TestTOMA:
+    """Laws of total order multi-aspect measures (spec 11.3 to 11.7)."""
+
+    @given(collections(), st.sampled_from(sorted(COMBINED)))
+    @settings(max_examples=60, deadline=None)
+    def test_the_ranking_by_distance_scores_1_if_anything_has_weight(
+        self, qrels: Qrels, distance: str
+    ) -> None:
+        text = "TOMA(of=nDCG)" if distance == "euclidean" else f"TOMA(of=nDCG,distance={distance})"
+        away = _distances(qrels, distance)
+        [value, *_] = scores_of(text, {"1": ranked(*sorted(away, key=away.__getitem__))}, qrels)[text]
+        credited = any(place < COMBINED[distance](3, 2) for place in away.values())
+        assert value == (1.0 if credited else 0.0)
+
+    @given(grades, rankings)
+    @settings(max_examples=40, deadline=None)
+    def test_with_one_aspect_it_is_the_measure_itself(self, judged: dict[str, int], order: list[str]) -> None:
+        qrels = qrels_of({ASPECTS[0]: {"1": judged}})
+        texts = [f"TOMA(of=nDCG,distance={name})" for name in ("euclidean", "manhattan", "chebyshev")]
+        found = scores_of(["nDCG", *texts], {"1": ranked(*order)}, qrels)
+        assert len({tuple(of) for of in found.values()}) == 1
+
+    @given(labels, labels, rankings)
+    @settings(max_examples=40, deadline=None)
+    def test_binary_aspects_make_euclidean_and_manhattan_equal(
+        self, one: dict[str, int], two: dict[str, int], order: list[str]
+    ) -> None:
+        binary = [{d: min(label, 1) for d, label in judged.items()} for judged in (one, two)]
+        qrels = qrels_of({Aspect(name, range(2)): {"1": of} for name, of in zip("ab", binary, strict=True)})
+        texts = ["TOMA(of=nDCG)", "TOMA(of=nDCG,distance=manhattan)"]
+        a, b = scores_of(texts, {"1": ranked(*order)}, qrels).values()
+        assert a == b
+
+    @given(collections(), runs())
+    @settings(max_examples=40, deadline=None)
+    def test_mm_lies_between_the_least_score_and_cam(self, qrels: Qrels, run: Scored) -> None:
+        parts = ["nDCG(aspect=relevance)", "nDCG(aspect=credibility)"]
+        found = scores_of([*parts, "MM(of=nDCG)", "CAM(of=nDCG)"], run, qrels)
+        for one, two, mm, cam in zip(*found.values(), strict=True):
+            assert min(one, two) - 1e-12 <= mm <= cam + 1e-12
+            assert cam <= max(one, two) + 1e-12
+
+
+def _distances(qrels: Qrels, distance: str) -> dict[str, int]:
+    """Distance of each document of the first topic to the best labels, (3, 2)."""
+    labels = np.maximum(qrels.labels, 0).T.tolist()
+    return {
+        qrels.documents[place]: COMBINED[distance](3 - labels[place][0], 2 - labels[place][1])
+        for place in range(qrels.offsets[1])
+    }
+
+
+class TestScales:
+    """A measure that a longer scale may change says so: readers are told where the scale was inferred."""
+
+    @given(collections(), runs())
+    @settings(max_examples=60, deadline=None)
+    def test_a_better_label_that_nobody_was_given_changes_no_other_measure(
+        self, qrels: Qrels, run: Scored
+    ) -> None:
+        measures = [one for one in possible(qrels) if not (one.by_scale or one.declaration.texts)]
+        longer = replace(qrels, aspects=LONGER, cache={})
+        before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
+        for measure in measures:
+            assert after[measure].tolist() == before[measure].tolist(), measure
+
+    @pytest.mark.parametrize("name", sorted({one.declaration.name for one in ALL if one.by_scale}))
+    def test_a_measure_that_says_so_is_changed_by_one(self, name: str) -> None:
+        judged = {aspect: {t: dict(zip("abc", (1, 2, 0), strict=True)) for t in TOPICS} for aspect in ASPECTS}
+        qrels = qrels_of(judged)
+        longer = replace(qrels, aspects=LONGER, cache={})
+        measures = [
+            one for one in ALL if one.declaration.name == name and one.by_scale and not fixed_to_labels(one)
+        ]
+        run = {t: ranked(*order) for t, order in zip(TOPICS, ("abc", "cba", "acb"), strict=True)}
+        before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
+        changed = any(after[measure].tolist() != before[measure].tolist() for measure in measures)
+        assert (
+            changed or name == "SBTO"
+        )  # of it only the greatest value changes; compatibility.md 1.2 names it
+
+
+LONGER = (Aspect("relevance", range(5)), Aspect("credibility", ("nc", "pc", "c", "cc")))
+"""ASPECTS with a better label each."""
+
+
+def fixed_to_labels(measure: Measure) -> bool:
+    """Whether the measure has a number for each label, so that another scale can't have it."""
+    return any(measure.arguments.get(name) is not None for name in ("embedding", "gains"))
+
+
+@given(st.sampled_from(all_declarations()), st.randoms(use_true_random=False))
+@settings(max_examples=300, deadline=None)
+def test_any_parameters_round_trip_through_the_text(declaration: Declaration, draw: random.Random) -> None:
+    measure = varied(draw, declaration)
+    again = parse(str(measure))
+    assert again == measure
+    assert str(again) == str(measure)
+    assert again.arguments == measure.arguments
+    assert pickle.loads(pickle.dumps(measure)).arguments == measure.arguments
+
+
+@given(collections(), runs(), st.randoms(use_true_random=False))
+@settings(max_examples=30, deadline=None)
+def test_two_variants_in_one_call_are_the_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
+    """Every instance of a declaration with another one of it, in both orders, on qrels without memory."""
+    measures = possible(qrels)
+    for declaration in draw.sample(all_declarations(), 6):
+        variants = [one for one in measures if one.declaration is declaration]
+        pair = draw.sample(variants, min(2, len(variants)))
+        alone = [_fresh(qrels, run, [one])[0] for one in pair]
+        assert _fresh(qrels, run, pair) == alone
+        assert _fresh(qrels, run, pair[::-1]) == alone[::-1]
+
+
+def _fresh(qrels: Qrels, run: Scored, measures: list[Measure]) -> list[list[float]]:
+    """Values by measure, where nothing was computed before."""
+    unused = replace(qrels, cache={})
+    content = content_of(run, unused, TEXTS)
+    found = evaluate(unused, joined_of(run, unused), measures, content=content).values
+    return [found[measure].tolist() for measure in measures]

@@ -1,0 +1,383 @@
+"""The measures of the interval-scale family and the types of all scales (spec 4; Ferrante et al. 2019)."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cupel_measures.catalogue.parser import all_declarations, parse
+from cupel_measures.grammar.scale_types import OPERATIONS, scale_type
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.scoring.evaluator import check, evaluate, exact_values, has_exact_values
+from cupel_measures.scoring.exact import Exact
+from support.data.small_collections import joined_of, qrels_of, ranked, scale, score_of
+
+CLOSE = 6e-7  # values are printed to 6 decimals
+
+Degrees = Sequence[int]
+
+
+def collection(judged: Degrees, aspect: Aspect) -> Qrels:
+    """One topic whose documents d0, d1, ... have these degrees."""
+    return qrels_of({aspect: {"1": {f"d{place:02}": degree for place, degree in enumerate(judged)}}})
+
+
+def run_of(degrees: Degrees, judged: Degrees) -> dict[str, float]:
+    """A ranking of different documents with these degrees; where `judged` has no 0 left, of unjudged ones."""
+    left = list(enumerate(judged))
+    chosen = []
+    for rank, degree in enumerate(degrees):
+        place = next((one for one in left if one[1] == degree), None)
+        assert place or degree == 0
+        if place:
+            left.remove(place)
+        chosen.append(f"d{place[0]:02}" if place else f"unjudged{rank}")
+    return ranked(*chosen)
+
+
+JUDGED = (2, 2, 1, 1, 1, 0, 0, 0, 0, 0)
+PLAIN, TENS = scale(2), Aspect("relevance", range(3), declared_gains=(0, 5, 10))
+
+
+def of(text: str, degrees: Degrees, judged: Degrees = JUDGED, aspect: Aspect = PLAIN) -> float:
+    return score_of(text, {"1": run_of(degrees, judged)}, collection(judged, aspect))
+
+
+class TestSection41:
+    """Spec 4.1: r = (2,0,1,1,0), judged degrees 2,2,1,1,1,0,0,0,0,0."""
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("gP@5", 0.400000),
+            ("gR@5", 0.285714),
+            ("gR(normalised=True)@5", 0.571429),
+            ("P@5", 0.600000),
+            ("R@5", 0.600000),
+            ("F@5", 0.600000),
+            ("AP@5", 0.483333),
+            ("AP(rel=2)@5", 0.500000),
+            ("gRBP@5", 0.716049),
+            ("gRBP(p=0.8)@5", 0.315200),
+            ("gRBP(p=.5,gains={0:0,1:1,2:3})@5", 0.562500),
+            ("DCG(base=2)@5", 3.130930),
+            ("DCG(base=10)@5", 4.000000),
+            ("DCG(base=10,gains={1:5,2:10})@5", 20.000000),
+            ("ERR(max_gain=scale)@5", 0.782552),
+            ("SBTO@5", 8),
+            ("RBTO@5", 174),
+            ("RBTO(gains={1:1,2:3})@5", 255),
+            ("P@7", 0.428571),
+            ("F@7", 0.500000),
+            ("SBTO@7", 10),
+            ("RBTO@7", 1566),
+        ],
+    )
+    def test_every_value_of_the_example_is_as_printed(self, text: str, expected: float) -> None:
+        assert of(text, (2, 0, 1, 1, 0)) == pytest.approx(expected, abs=CLOSE)
+
+    def test_declared_gains_count_too(self) -> None:
+        assert of("ERR(max_gain=scale)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(0.999040, abs=CLOSE)
+        assert of("DCG(base=10)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(20.0, abs=CLOSE)
+        # degrees stay what they are
+        assert of("RBTO@5", (2, 0, 1, 1, 0), aspect=TENS) == 174
+
+    def test_ranks_beyond_the_base_are_discounted(self) -> None:
+        long = (1, *[0] * 10, 2)
+        assert of("DCG(base=10)@12", long) == pytest.approx(2.853257, abs=CLOSE)
+        assert of("DCG(base=2)@12", long) == pytest.approx(1.557886, abs=CLOSE)
+
+    def test_sbto_of_two_documents_is_the_place_in_its_order(self) -> None:
+        sets = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)]
+        assert [of("SBTO@2", one) for one in sets] == [0, 1, 2, 3, 4, 5]
+
+    def test_the_papers_own_example(self) -> None:
+        r, s = (1, 0, 2, 0, 1), (1, 1, 0, 0, 0)
+        assert (of("RBTO@5", r), of("RBTO@5", s)) == (100, 108)
+        both = [(of(text, r), of(text, s)) for text in ("DCG(base=2)@5", "ERR(max_gain=scale)@5", "AP@5")]
+        times = (1, 1, 5)  # AP is printed times RB
+        flat = [value * factor for pair, factor in zip(both, times, strict=True) for value in pair]
+        assert flat == pytest.approx([2.692536, 2, 0.446875, 0.343750, 2.266667, 2], abs=CLOSE)
+        for p, prefers in (("0.453397", False), ("0.453399", True)):
+            assert (of(f"gRBP(p={p})@5", r) > of(f"gRBP(p={p})@5", s)) is prefers
+
+    def test_dcg_without_a_base_is_the_numerator_of_ndcg(self) -> None:
+        assert of("DCG@5", (2, 0, 1, 1, 0)) == pytest.approx(2 + 1 / 2 + 1 / math.log2(5), abs=1e-15)
+        assert of("DCG", (2, 0, 1, 1, 0)) == of("DCG@5", (2, 0, 1, 1, 0))
+
+
+class TestEdges:
+    def test_a_shorter_run_is_padded_and_a_longer_one_is_cut(self) -> None:
+        for text in ("gP@5", "gR@5", "F@5", "gRBP@5", "SBTO@5", "RBTO@5"):
+            assert of(text, (2, 0, 1)) == of(text, (2, 0, 1, 0, 0)) == of(text, (2, 0, 1, 0, 0, 1, 2)), text
+
+    def test_a_topic_where_nothing_can_gain_scores_0(self) -> None:
+        flat = Aspect("relevance", range(3), declared_gains=(0, 0, 0))
+        for text in ("gP@3", "gR@3", "gR(normalised=True)@3", "gRBP", "DCG(base=10)"):
+            assert of(text, (2, 1), aspect=flat) == 0.0
+            assert of(text, (0, 0), (0, 0)) == 0.0
+
+    def test_gains_that_fall_along_the_scale_are_refused_before_any_run(self) -> None:
+        for text in ("gRBP(gains={1:3})", "RBTO(gains={1:3})@5"):
+            with pytest.raises(MeasureError, match="label 2 would be worth less than 1; gains must not fall"):
+                check(collection(JUDGED, PLAIN), [parse(text)])
+            assert of(text.replace("3", "2"), (1, 2)) == of(text.replace("3", "2"), (2, 1))
+
+    def test_the_lowest_label_may_gain_and_an_unjudged_document_never_does(self) -> None:
+        aspect = Aspect("relevance", (1, 2, 3))  # gains 1, 2, 3
+        qrels = qrels_of({aspect: {"1": {"a": 0, "b": -1, "c": 2}}})
+        run = {"1": ranked("a", "u", "b", "c")}
+        assert score_of("gP@4", run, qrels) == pytest.approx((1 + 1 + 3) / 12)
+        assert score_of("RBTO@4", run, qrels) == 2
+        exact = exact_values(qrels, joined_of(run, qrels), [parse("gP@4")]).values[parse("gP@4")]
+        assert exact == [Fraction(5, 12)]
+        assert scale_type(parse("gP@4"), [aspect]) == "neither"
+
+    def test_words_are_weighed_by_index(self) -> None:
+        words = Aspect("trust", ("no", "some", "full"))
+        assert of("RBTO@3", (2, 1, 0), aspect=words) == 21
+        assert of("RBTO(gains={2:3})@3", (2, 1, 0), aspect=words) == 30
+
+    @pytest.mark.parametrize("text", ["RBTO@629", "RBTO(gains={2:1e90})@500", "RBTO@999999999999999999"])
+    def test_a_float_never_overflows_silently(self, text: str) -> None:
+        with pytest.raises(MeasureError, match=r"floats here go up to 10\^300; exact_values"):
+            check(collection(JUDGED, PLAIN), [parse(text)])
+        assert of("RBTO@628", (2,)) == float(2 * 3**627)
+
+    @pytest.mark.parametrize("text", ["RBTO@999999999999999999", "SBTO@999999999999999999"])
+    def test_an_exact_value_has_an_end_too(self, text: str) -> None:
+        long = scale(1_000_000)
+        qrels = collection((1,), long)
+        with pytest.raises(MeasureError, match=r"exact values here go up to 10\^4000"):
+            exact_values(qrels, Joined.empty(1), [parse(text)])
+        with pytest.raises(MeasureError, match="take a smaller cutoff"):
+            check(qrels, [parse(text)])
+
+    def test_long_scales_and_deep_cutoffs_are_no_trouble(self) -> None:
+        assert of("SBTO@999999999999999999", (2, 1)) == float(
+            math.comb(10**18 + 1, 2) - math.comb(10**18, 2) + 1
+        )
+        assert of("SBTO@3", (100, 1), (100, 1), scale(100)) == math.comb(102, 3) + math.comb(2, 2)
+
+
+TINY = st.integers(1, 3), st.integers(1, 4)
+
+
+def sequences(top: int, length: int) -> Iterator[tuple[int, ...]]:
+    return itertools.product(range(top + 1), repeat=length)
+
+
+def enumerated(text: str, top: int, length: int, aspect: Aspect | None = None) -> dict[Degrees, Exact]:
+    """The exact value of every run of `length` degrees 0..top, all judged documents being enough of each."""
+    judged = [degree for degree in range(top + 1) for _ in range(length)]
+    qrels = collection(judged, aspect or scale(top))
+    runs = list(sequences(top, length))
+    joined = Joined.stack([joined_of({"1": run_of(run, judged)}, qrels) for run in runs])
+    measure = parse(text)
+    if has_exact_values(measure):
+        return dict(zip(runs, exact_values(qrels, joined, [measure]).values[measure], strict=True))
+    floats = evaluate(qrels, joined, [measure]).values[measure].tolist()
+    # those that differ by rounding only are one value
+    return dict(
+        zip(runs, [Fraction(round(value, 12)).limit_denominator(10**12) for value in floats], strict=True)
+    )
+
+
+SMALL = [(1, 1), (1, 4), (2, 3), (3, 2), (3, 3)]
+
+
+class TestProperties:
+    """Spec 11.8 and 11.9."""
+
+    @pytest.mark.parametrize(("top", "length"), SMALL)
+    def test_rbto_numbers_the_rankings_in_their_order(self, top: int, length: int) -> None:
+        found = enumerated(f"RBTO@{length}", top, length)
+        assert [found[run] for run in sorted(found)] == list(range((top + 1) ** length))
+
+    @pytest.mark.parametrize(("top", "length"), SMALL)
+    def test_sbto_numbers_the_sets_in_their_order(self, top: int, length: int) -> None:
+        found = enumerated(f"SBTO@{length}", top, length)
+        sets = {tuple(sorted(run, reverse=True)): value for run, value in found.items()}
+        assert all(sets[tuple(sorted(run, reverse=True))] == value for run, value in found.items())
+        assert [sets[one] for one in sorted(sets)] == list(range(math.comb(length + top, length)))
+
+    @given(st.integers(1, 4), st.integers(1, 60), st.data())
+    def test_sbto_is_the_papers_sum(self, top: int, length: int, data: st.DataObject) -> None:
+        degrees = data.draw(st.lists(st.integers(0, top), min_size=length, max_size=length))
+        qrels = collection(degrees, scale(top))
+        measure = parse(f"SBTO@{length}")
+        [value] = exact_values(qrels, joined_of({"1": run_of(degrees, degrees)}, qrels), [measure]).values[
+            measure
+        ]
+        falling = enumerate(sorted(degrees, reverse=True), 1)
+        assert value == sum(math.comb(d + length - j, length - j + 1) for j, d in falling)
+
+    @given(st.integers(1, 4), st.integers(1, 30), st.data())
+    def test_grbp_is_rbto_over_the_number_of_rankings(
+        self, top: int, length: int, data: st.DataObject
+    ) -> None:
+        degrees = data.draw(st.lists(st.integers(0, top), min_size=length, max_size=length))
+        qrels = collection(degrees, scale(top))
+        measures = [parse(f"gRBP(p=1/{top + 1})@{length}"), parse(f"RBTO@{length}")]
+        values = exact_values(qrels, joined_of({"1": run_of(degrees, degrees)}, qrels), measures).values
+        [biased], [place] = (values[measure] for measure in measures)
+        assert biased == Fraction(place) / (top + 1) ** length
+
+
+def type_by_enumeration(values: dict[Degrees, Exact], *, by_set: bool) -> str:
+    """What the values of all runs say, held against the order by counts or by the first rank that differs."""
+    key: Any = (lambda run: tuple(sorted(run, reverse=True))) if by_set else tuple
+    classes: dict[Degrees, set[Exact]] = {}
+    for run, value in values.items():
+        classes.setdefault(key(run), set()).add(value)
+    if any(len(found) > 1 for found in classes.values()):
+        return "neither"
+    in_order = [min(classes[one]) for one in sorted(classes)]
+    steps = {after - before for before, after in itertools.pairwise(in_order)}
+    if min(steps) <= 0:
+        return "neither"
+    return "interval" if len(steps) == 1 else "ordinal"
+
+
+def gained(*gains: float) -> Aspect:
+    return Aspect("relevance", range(len(gains)), declared_gains=gains)
+
+
+SETS = ("P", "R", "F", "gP", "gR", "SBTO", "SetP", "SetR")
+
+BY_RULE = {
+    # text, gains: type, and a length at which enumeration shows it
+    ("P@5", (0, 1)): ("interval", 5),
+    ("R@5", (0, 1)): ("interval", 5),
+    ("F@5", (0, 1)): ("interval", 5),
+    ("gP@5", (0, 1)): ("interval", 5),
+    ("gP@4", (0, 1, 2)): ("neither", 4),
+    ("gP@4", (0, 1, 3)): ("neither", 4),
+    ("gR@5", (0, 1)): ("interval", 5),
+    ("gR@4", (0, 1, 2)): ("neither", 4),
+    ("gR(normalised=True)@4", (0, 1, 2)): ("neither", 4),
+    ("SBTO@4", (0, 1, 2)): ("interval", 4),
+    ("RBTO@5", (0, 1)): ("interval", 5),
+    ("RBTO@4", (0, 1, 2)): ("interval", 4),
+    ("RBTO(gains={1:2,2:4})@4", (0, 1, 2)): ("interval", 4),
+    ("RBTO(gains={1:1,2:3})@4", (0, 1, 2)): ("neither", 4),
+    ("RBP(p=1/2)@5", (0, 1)): ("interval", 5),
+    ("RBP(p=1/5)@5", (0, 1)): ("ordinal", 5),
+    ("RBP(p=4/5)@5", (0, 1)): ("neither", 5),
+    ("RBP@5", (0, 1)): ("neither", 5),
+    ("gRBP@5", (0, 1)): ("ordinal", 5),
+    ("gRBP@4", (0, 1, 2)): ("interval", 4),
+    ("gRBP@4", (0, 5, 10)): ("interval", 4),
+    ("gRBP(gains={1:5,2:10})@4", (0, 1, 2)): ("interval", 4),
+    ("gRBP(p=0.2)@4", (0, 1, 2)): ("ordinal", 4),
+    ("gRBP(p=0.8)@4", (0, 1, 2)): ("neither", 4),
+    ("gRBP(p=333/1000)@4", (0, 1, 2)): ("ordinal", 4),
+    ("gRBP(p=0.34)@5", (0, 1, 2)): ("neither", 5),
+    ("gRBP(p=1/4)@4", (0, 1, 3)): ("ordinal", 4),
+    ("gRBP(p=1/4,gains={2:3})@4", (0, 1, 2)): ("ordinal", 4),
+    ("gRBP@4", (0, 1, 3)): ("neither", 4),
+    ("gRBP(p=1/4)@3", (0, 1, 2, 3)): ("interval", 3),
+    ("AP@4", (0, 1)): ("neither", 4),
+    ("nDCG@4", (0, 1)): ("neither", 4),
+    ("DCG(base=2)@4", (0, 1)): ("neither", 4),
+    ("DCG(base=10)@4", (0, 1, 2)): ("neither", 4),
+    ("ERR(max_gain=scale)@5", (0, 1)): ("neither", 5),
+    ("ERR(max_gain=scale)@4", (0, 1, 2)): ("neither", 4),
+    ("RR", (0, 1)): ("neither", 4),
+    ("Success@3", (0, 1)): ("neither", 3),
+    ("Rprec", (0, 1)): ("neither", 4),
+    ("SetR", (0, 1)): ("interval", 4),
+}
+
+
+class TestScaleTypes:
+    """Spec 4.2 and 11.10."""
+
+    @pytest.mark.parametrize(("text", "gains"), BY_RULE)
+    def test_the_type_by_rule_is_that_by_enumeration(self, text: str, gains: tuple[float, ...]) -> None:
+        expected, length = BY_RULE[text, gains]
+        aspect = gained(*gains)
+        assert scale_type(parse(text), [aspect]) == expected
+        values = enumerated(text, len(gains) - 1, length, aspect)
+        assert type_by_enumeration(values, by_set=parse(text).declaration.name in SETS) == expected
+
+    @given(
+        st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
+        st.lists(st.integers(1, 5), min_size=1, max_size=2),
+    )
+    @settings(max_examples=60)
+    def test_the_type_of_any_grbp_is_that_by_enumeration(self, p: Fraction, steps: list[int]) -> None:
+        gains = list(itertools.accumulate(steps, initial=0))
+        ruled = scale_type(parse("gRBP").having(p=p), [gained(*gains)])
+        found = type_by_enumeration(biased(p, gains, 6), by_set=False)
+        # at p above the bound a finite run may be too short for the tail to outweigh a step
+        tail = sum(p**place for place in range(1, 6))
+        outweighs = tail * gains[-1] >= min(steps)
+        assert found == ruled or (ruled == "neither" and found == "ordinal" and not outweighs)
+
+    def test_a_rational_is_compared_exactly_and_a_decimal_within_a_billionth(self) -> None:
+        types = {
+            "gRBP(p=1/3)": "interval",
+            "gRBP(p=3333333333/10000000001)": "ordinal",
+            "gRBP(p=3333333334/10000000001)": "neither",
+            "gRBP(p=0.3333333333)": "interval",
+            "gRBP(p=0.33333)": "ordinal",
+        }
+        assert {text: scale_type(parse(text), [PLAIN]) for text in types} == types
+
+    def test_weights_decide_and_not_the_paper(self) -> None:
+        assert scale_type(parse("RBTO(gains={2:3})@250"), [PLAIN]) == "neither"
+
+    def test_labels_of_one_gain_are_one_degree(self) -> None:
+        junk = Aspect("relevance", (-2, 0, 1, 2))
+        assert scale_type(parse("gRBP"), [junk]) == "interval"
+        assert scale_type(parse("gP@5"), [Aspect("relevance", (-2, 0, 1))]) == "interval"
+        assert scale_type(parse("gP@5"), [gained(0, 0)]) == "neither"
+
+    def test_it_is_the_type_under_the_aspect_that_is_named(self) -> None:
+        aspects = [PLAIN, scale(1, "trust")]
+        assert scale_type(parse("gP@5"), aspects) == "neither"
+        assert scale_type(parse("gP(aspect=trust)@5"), aspects) == "interval"
+        with pytest.raises(MeasureError, match="there is no aspect 'x'"):
+            scale_type(parse("gP(aspect=x)@5"), aspects)
+
+    def test_a_combination_of_labels_has_the_type_of_its_measure_on_the_classes(self) -> None:
+        aspects = [scale(1, "a"), scale(1, "b")]
+        types = {
+            "TOMA(of=P@5)": "interval",
+            "TOMA(of=AP)": "neither",
+            "TOMA(of=gRBP)": "interval",  # three classes
+            "TOMA(of=gRBP,distance=chebyshev)": "ordinal",  # two
+            "TOMA(of=gRBP,weighting=[5,1,0])": "neither",
+            "TOMA(of=gRBP,label_set=observed)": "neither",
+            "TOMA(of=SBTO@5,label_set=observed)": "interval",
+            "CAM(of=P@5)": "neither",
+            "MM(of=P@5)": "neither",
+        }
+        assert {text: scale_type(parse(text), aspects) for text in types} == types
+
+    def test_every_declared_measure_has_a_type_with_operations(self) -> None:
+        aspects = [PLAIN, Aspect("other", range(3))]
+        for declaration in all_declarations():
+            of = "(of=gRBP)" if "of" in declaration.parameters else ""
+            other = "(understandability=other)" if "understandability" in declaration.parameters else ""
+            at = declaration.at
+            needs = at is not None and declaration.parameters[at].default is not None
+            text = f"{declaration.name}{of or other}" + ("@1" if needs else "")
+            assert scale_type(parse(text), aspects) in OPERATIONS, text
+        assert "mean" in OPERATIONS["interval"]
+        assert "mean" not in OPERATIONS["ordinal"]
+
+
+def biased(p: Fraction, gains: Sequence[int], length: int) -> dict[Degrees, Exact]:
+    """gRBP of every run, straight from the formula."""
+    return {
+        run: (1 - p) * sum(p**place * gains[degree] for place, degree in enumerate(run)) / gains[-1]
+        for run in sequences(len(gains) - 1, length)
+    }

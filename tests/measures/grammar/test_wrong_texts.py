@@ -1,0 +1,195 @@
+"""Texts that are no measure, and measures that a collection can't have: one sentence each, or the value.
+
+A sentence says what is wrong, where, and what would be right.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cupel_client.main import cli
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.families import label_classes
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Aspect, LabelSet, Qrels
+from cupel_measures.scoring.evaluator import check
+from support.data.error_sentences import NO_MEASURE, NOT_HERE
+from support.data.small_collections import diverse, qrels_of, ranked, score_of
+
+
+@pytest.mark.parametrize("text", NO_MEASURE)
+def test_a_text_that_is_no_measure_is_told_in_one_sentence(text: str) -> None:
+    with pytest.raises(MeasureError) as problem:
+        parse(text)
+    assert str(problem.value) == NO_MEASURE[text]
+
+
+LONG_WORD = "x" * 3900
+SHOWN = "x" * 100 + "..."
+HUGE = {
+    f"AP@{'9' * 30}": f"'AP@{'9' * 30}', column 4: expected a whole number of at most 18 digits",
+    f"AP(rel={'1' * 5000})": (
+        f"'AP(rel={'1' * 93}...', column 4001: expected a measure of at most 4,000 characters"
+    ),
+    "AP" * 1_000_000: f"'{'AP' * 50}...', column 4001: expected a measure of at most 4,000 characters",
+    "CAM(of=" * 40 + "AP" + ")" * 40: (
+        f"'{('CAM(of=' * 15)[:100]}...', column 148: expected fewer nested values, found 'CAM'"
+    ),
+    f"AP(aspect={'[' * 25}{']' * 25})": (
+        f"'AP(aspect={'[' * 25}{']' * 25})', column 31: expected fewer nested values, found '['"
+    ),
+    LONG_WORD: f"there is no measure '{SHOWN}'; `cupel measures` lists those there are",
+    f"AP({LONG_WORD}=1)": f"AP has no parameter '{SHOWN}'; it takes cutoff, rel, judged_only, aspect",
+    f"TOMA(of=AP,distance={LONG_WORD})": (
+        f"TOMA: distance: expected euclidean, manhattan or chebyshev, got {SHOWN}"
+    ),
+    f"AP@{LONG_WORD}": f"AP: cutoff: expected a rank cutoff: a whole number from 1, got {SHOWN}",
+}
+
+
+@pytest.mark.parametrize("text", HUGE, ids=range(len(HUGE)))
+def test_a_huge_text_is_told_shortly(text: str) -> None:
+    with pytest.raises(MeasureError) as problem:
+        parse(text)
+    assert str(problem.value) == HUGE[text]
+
+
+RELEVANCE, CREDIBILITY = Aspect("relevance", range(4)), Aspect("credibility", ("nc", "pc", "c"))
+POSSIBLE = LabelSet(("relevance", "credibility"), frozenset([(0, 0), (1, 1)]))
+SCALES = {"a": range(2001), "b": range(2001), "c": range(0, 2001, 2)}
+COLLECTIONS: dict[str, Qrels] = {
+    "two": qrels_of({RELEVANCE: {"1": {"a": 1}}, CREDIBILITY: {"1": {"a": 1}}}, {"possible": POSSIBLE}),
+    "one": qrels_of({Aspect("relevance", range(3)): {"1": {"a": 1}}}),
+    "sub": diverse({"1": {"a": {"s": 1}}}),
+    "flat": qrels_of({Aspect("flat", range(2), declared_embedding=(1, 1)): {"1": {"a": 1}}}),
+    "long": qrels_of({aspect: {"1": {"x": 1}} for aspect in itertools.starmap(Aspect, SCALES.items())}),
+}
+"""Two aspects; one; judgments by subtopic alone; one aspect with one class; three long scales."""
+
+
+@pytest.mark.parametrize(("name", "text"), NOT_HERE)
+def test_a_measure_that_a_collection_can_not_have_is_told_in_one_sentence(name: str, text: str) -> None:
+    with pytest.raises(MeasureError) as problem:
+        check(COLLECTIONS[name], [parse(text)])
+    assert str(problem.value) == NOT_HERE[name, text]
+
+
+def test_there_are_many_of_them_and_each_is_one_sentence() -> None:
+    sentences = [*NO_MEASURE.values(), *HUGE.values(), *NOT_HERE.values()]
+    assert len(sentences) > 150
+    for sentence in sentences:
+        assert "\n" not in sentence
+        assert sentence.endswith("...") or not sentence.endswith(".")
+        assert len(sentence) < 400
+        assert not re.search(r"Traceback|Error\b|None|<|object at", sentence), sentence
+
+
+def test_a_long_name_of_an_aspect_is_told_shortly() -> None:
+    with pytest.raises(MeasureError) as problem:
+        check(COLLECTIONS["two"], [parse(f"AP(aspect={LONG_WORD})")])
+    assert str(problem.value) == (
+        f"AP(aspect={'x' * 90}...: there is no aspect '{SHOWN}' here; there are relevance, credibility"
+    )
+
+
+class TestTheRightValue:
+    """What looks impossible and is not."""
+
+    @pytest.mark.parametrize("distance", ["euclidean", "manhattan", "chebyshev"])
+    def test_labels_of_long_scales_are_combined_without_listing_their_tuples(self, distance: str) -> None:
+        """101 x 101 x 3 labels: 30,603 tuples; the value is that of weights found by listing them."""
+        best = (100, 100, 2)
+        documents = {"best": best, "good": (97, 96, 1), "fair": (95, 100, 2), "bad": (0, 0, 0)}
+        scales = [Aspect(name, range(top + 1)) for name, top in zip("abc", best, strict=True)]
+        judged = {s: {"1": {d: of[i] for d, of in documents.items()}} for i, s in enumerate(scales)}
+        order = ("fair", "u", "bad", "best", "good")
+
+        def away(labels: Sequence[int]) -> int:
+            return AWAY[distance]([top - label for top, label in zip(best, labels, strict=True)])
+
+        known = sorted({away(labels) for labels in itertools.product(*(range(top + 1) for top in best))})
+        weight = {d: len(known) - 1 - known.index(away(labels)) for d, labels in documents.items()}
+        found = sum(weight.get(d, 0) / math.log2(rank + 1) for rank, d in enumerate(order, 1))
+        ideal = sum(w / math.log2(r + 1) for r, w in enumerate(sorted(weight.values(), reverse=True), 1))
+        value = score_of(f"TOMA(of=nDCG,distance={distance})", {"1": ranked(*order)}, qrels_of(judged))
+        assert value == pytest.approx(found / ideal, abs=1e-12)
+
+    def test_sums_of_distances_are_far_fewer_than_tuples(self) -> None:
+        scales = [Aspect(name, range(n)) for name, n in (("a", 101), ("b", 101), ("c", 3))]
+        for distance, most in (("euclidean", 12_000), ("manhattan", 612), ("chebyshev", 404)):
+            table = label_classes.deviations(scales[:2], {}, distance)
+            steps = len(set(label_classes.deviations(scales[2:], {}, distance)[0]))
+            # what is summed for the last aspect: the distances so far times its own
+            assert len(label_classes.all_distances(table, distance)) * steps < most < 101 * 101 * 3
+
+    def test_a_document_of_long_scales_scores_as_one_of_short_ones(self) -> None:
+        for top in (1, 100):
+            scales = [Aspect(name, range(top + 1)) for name in "ab"]
+            qrels = qrels_of({scale: {"1": {"x": top, "y": 0}} for scale in scales})
+            assert score_of("TOMA(of=AP)", {"1": ranked("x", "y")}, qrels) == 1.0
+
+    @pytest.mark.parametrize(
+        "text", ["P@999999999999999999", "R@999999999999999999", "nDCG@999999999999999999"]
+    )
+    def test_a_cutoff_beyond_every_run_is_fine(self, text: str) -> None:
+        qrels = qrels_of({"1": {"a": 1}})
+        value = score_of(text, {"1": ranked("a")}, qrels)
+        assert value == {"P": 1e-18, "R": 1.0, "n": 1.0}[text[0]]
+
+    def test_weights_that_sum_to_one_in_any_writing_are_fine(self) -> None:
+        qrels = COLLECTIONS["two"]
+        for weights in (
+            "{relevance:1/3,credibility:2/3}",
+            "{relevance:.1,credibility:9e-1}",
+            "{relevance:1}",
+        ):
+            check(qrels, [parse(f"CAM(of=AP,weights={weights})")])
+        assert Fraction(1, 3) in dict(parse("CAM(of=AP,weights={a:1/3,b:2/3})").arguments["weights"]).values()
+
+
+def _squares(steps: Sequence[int]) -> int:
+    return sum(step * step for step in steps)
+
+
+AWAY = {"euclidean": _squares, "manhattan": sum, "chebyshev": max}
+"""Distance from the best labels, by the words of spec 3.1."""
+
+
+class TestCommandLine:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
+        (tmp_path / "by_subtopic").write_text("1 s a 1\n")
+        (tmp_path / "run").write_text("1 Q0 a 1 2 r\n1 Q0 b 2 1 r\n")
+        (tmp_path / "sub.yaml").write_text(
+            "aspects: {rel: {labels: [0, 1]}}\nqrels: [{file: by_subtopic, layout: subtopics}]\n"
+        )
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.mark.usefixtures("folder")
+    @pytest.mark.parametrize(
+        ("qrels", "measures", "sentence"),
+        [
+            ("qrels", "nDCG@0", NO_MEASURE["nDCG@0"]),
+            ("qrels", "AP ndgc@10", NO_MEASURE["ndgc@10"]),
+            ("qrels", "AP@", NO_MEASURE["AP@"]),
+            ("qrels", "RBP(p=1)", NO_MEASURE["RBP(p=1)"]),
+            ("qrels", "TOMA(of=AP,distance=cosine)", NO_MEASURE["TOMA(of=AP,distance=cosine)"]),
+            ("qrels", "prefs_simp", NO_MEASURE["prefs_simp"]),
+            ("qrels", "NLRE", NOT_HERE["one", "NLRE"]),
+            ("qrels", "alpha_nDCG@10", NOT_HERE["two", "alpha_nDCG@10"]),
+            ("qrels", "AP(aspect=x)", "AP(aspect=x): there is no aspect 'x' here; there are relevance"),
+            ("sub.yaml", "Compat", NOT_HERE["sub", "Compat"]),
+        ],
+    )
+    def test_it_says_the_same_and_ends_with_2(self, qrels: str, measures: str, sentence: str) -> None:
+        done = CliRunner().invoke(cli, ["evaluate", qrels, "run", "-m", measures])
+        assert done.exit_code == 2
+        assert sentence in done.stderr
+        assert done.stdout == ""

@@ -1,0 +1,268 @@
+"""Exact scores: numbers of any size, their order, and what holds of measures only exactly (spec 4, 10.4)."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cupel_measures.catalogue.parser import Measure, all_declarations, parse, parse_many
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.model.profiles import PROFILES
+from cupel_measures.reading.qrels_files import read_qrels
+from cupel_measures.reading.run_files import join_run
+from cupel_measures.scoring.evaluator import ExactScores, aggregate, evaluate, exact_values, has_exact_values
+from cupel_measures.scoring.exact import Exact, floats, from_text, sort_key, to_text
+from support.data.small_collections import Scored, joined_of, qrels_of, ranked, scale
+
+numbers = st.fractions() | st.integers() | st.integers(0, 3**250) | st.fractions(0, 1, max_denominator=10**40)
+
+
+class TestNumbers:
+    @given(numbers, numbers)
+    @settings(max_examples=500)
+    def test_keys_sort_as_the_numbers_do(self, one: Exact, two: Exact) -> None:
+        assert (sort_key(one) < sort_key(two)) == (one < two)
+        assert (sort_key(one) == sort_key(two)) == (one == two)
+
+    @given(numbers, st.integers(1, 10**30))
+    def test_keys_tell_the_closest_numbers_apart(self, one: Exact, inverse: int) -> None:
+        keys = [sort_key(one + step) for step in (Fraction(-1, inverse), 0, Fraction(1, inverse**3))]
+        assert keys == sorted(set(keys))
+
+    def test_keys_of_very_long_numbers_sort_too(self) -> None:
+        long = [3**200_000 - 1, 3**200_000, 3**200_000 + 1]
+        assert [sort_key(one) for one in long] == sorted(sort_key(one) for one in reversed(long))
+
+    @given(numbers)
+    def test_text_keeps_the_number(self, one: Exact) -> None:
+        assert to_text(one) == str(one)
+        assert from_text(to_text(one)) == one
+
+    @pytest.mark.parametrize(
+        "one", [3**20_000, -(3**20_000), Fraction(10**8000 + 1, 3**20_000), 10**4000], ids=lambda _: "long"
+    )
+    def test_text_has_no_greatest_length(self, one: Exact) -> None:
+        assert from_text(to_text(one)) == one
+
+    def test_a_float_is_the_nearest_one_and_never_an_infinity(self) -> None:
+        assert floats([2**53 + 1, 2**53 + 3, Fraction(1, 3)]).tolist() == [2.0**53, 2.0**53 + 4, 1 / 3]
+        with pytest.raises(OverflowError):
+            floats([3**1000])
+
+
+TOPICS = ("1", "2", "3")
+GAINS = Aspect("relevance", range(4), declared_gains=(0, 0.1, 0.25, 0.7))
+PLAIN = scale(3)
+documents = st.sampled_from([f"d{i}" for i in range(9)])
+judgments = st.fixed_dictionaries(
+    {topic: st.dictionaries(documents, st.integers(-1, 3), max_size=9) for topic in TOPICS}
+)
+rankings = st.lists(documents, unique=True, max_size=9).map(lambda order: ranked(*order))
+runs = st.dictionaries(st.sampled_from(TOPICS), rankings)
+EXACT = parse_many(
+    "AP AP(rel=2)@3 P@4 R@4 F@4 RBP(p=1/3) RBP@3 gRBP@5 gRBP(p=0.8,gains={3:9}) gP@4 gR@4"
+    " gR(normalised=True)@4 gP(judged_only=True)@4 SBTO@4 SBTO@60 RBTO@4 RBTO@60 RBTO(gains={2:5/2,3:3})@4"
+)
+
+
+def exactly(measures: Sequence[Measure], run: Scored, qrels: Qrels) -> ExactScores:
+    return exact_values(qrels, joined_of(run, qrels), measures)
+
+
+class TestDoor:
+    @given(judgments, runs, st.sampled_from([PLAIN, GAINS]), st.sampled_from(sorted(PROFILES)))
+    @settings(max_examples=80)
+    def test_floats_are_the_exact_values_but_for_rounding(
+        self, judged: Mapping[str, Mapping[str, int]], run: Scored, aspect: Aspect, profile: str
+    ) -> None:
+        qrels = qrels_of({aspect: judged})
+        joined = joined_of(run, qrels, profile=PROFILES[profile])
+        rounded, values = evaluate(qrels, joined, EXACT).values, exact_values(qrels, joined, EXACT).values
+        for measure in EXACT:
+            wanted = floats(values[measure])
+            assert rounded[measure] == pytest.approx(wanted, rel=1e-14, abs=0), measure
+            if measure.declaration.name in ("P", "R", "F", "SBTO", "RBTO"):
+                assert rounded[measure].tobytes() == wanted.tobytes(), measure
+
+    @given(judgments, st.lists(runs, min_size=2, max_size=4))
+    @settings(max_examples=30)
+    def test_they_are_the_same_in_any_batch(
+        self, judged: Mapping[str, Mapping[str, int]], several: list[Scored]
+    ) -> None:
+        qrels = qrels_of({GAINS: judged})
+        joined = [joined_of(run, qrels) for run in several]
+        together = exact_values(qrels, Joined.stack(joined), EXACT)
+        bits = evaluate(qrels, Joined.stack(joined), EXACT)
+        for place, one in enumerate(joined):
+            alone = exact_values(qrels, one, EXACT).values
+            floating = evaluate(qrels, one, EXACT).values
+            for measure in EXACT:
+                assert list(together.of_run(place).values[measure]) == list(alone[measure])
+                assert bits.of_run(place).values[measure].tobytes() == floating[measure].tobytes()
+
+    @given(judgments, rankings, st.randoms(use_true_random=False))
+    @settings(max_examples=40)
+    def test_measures_of_sets_never_look_at_the_order(
+        self, judged: Mapping[str, Mapping[str, int]], run: dict[str, float], draw: object
+    ) -> None:
+        qrels = qrels_of({GAINS: judged})
+        texts = ("P@9", "R@9", "F@9", "gP@9", "gR@9", "gR(normalised=True)@9", "SBTO@9")
+        measures = [parse(text) for text in texts]
+        shuffled = dict(zip(draw.sample(list(run), len(run)), run.values(), strict=True))  # type: ignore[attr-defined]
+        one, two = (evaluate(qrels, joined_of({"1": r}, qrels), measures).values for r in (run, shuffled))
+        assert all(one[m].tobytes() == two[m].tobytes() for m in measures)
+
+    def test_values_below_a_floats_precision_are_told_apart(self) -> None:
+        qrels = qrels_of({scale(2): {"1": {"a": 2, "b": 1}, "2": {"a": 1}}})
+        far = {"1": ranked("a", *(f"u{i}" for i in range(200)), "b")}
+        near = {"1": ranked("a", *(f"u{i}" for i in range(100)), "b")}
+        for text in ("RBTO@250", "gRBP@250"):
+            measure = parse(text)
+            assert evaluate(qrels, joined_of(far, qrels), [measure]).values[measure].tolist() == (
+                evaluate(qrels, joined_of(near, qrels), [measure]).values[measure].tolist()
+            )
+            one, two = (exactly([measure], run, qrels).aggregates()[measure] for run in (far, near))
+            assert one < two
+            assert sort_key(one) < sort_key(two)
+        assert exactly([parse("RBTO@250")], far, qrels).aggregates()[parse("RBTO@250")] == Fraction(
+            2 * 3**249 + 3**48, 2
+        )
+
+    def test_a_value_beyond_the_floats_is_exact(self) -> None:
+        qrels = qrels_of({scale(2): {"1": {"a": 2}}})
+        [value] = exactly([parse("RBTO@5000")], {"1": ranked("a")}, qrels).values[parse("RBTO@5000")]
+        assert value == 2 * 3**4999
+        with pytest.raises(MeasureError, match="exact_values of the library goes further"):
+            evaluate(qrels, Joined.empty(1), [parse("RBTO@5000")])
+
+    def test_decimals_are_what_was_typed(self) -> None:
+        qrels = qrels_of({GAINS: {"1": {"a": 1, "b": 3}}})
+        found = exactly([parse("gP@2"), parse("gRBP(p=0.1)")], {"1": ranked("a", "b")}, qrels).values
+        expected = [Fraction(8, 14), Fraction(9, 10) * Fraction(17, 70)]
+        assert [one for of in found.values() for one in of] == expected
+
+    def test_combined_labels_have_the_exact_values_of_their_measure(self) -> None:
+        qrels = qrels_of({scale(1, "a"): {"1": {"x": 1, "y": 1}}, scale(1, "b"): {"1": {"x": 1}}})
+        [value] = exactly([parse("TOMA(of=RBTO@9)")], {"1": ranked("y", "x")}, qrels).values.values()
+        assert list(value) == [3**8 + 2 * 3**7]
+
+    def test_a_measure_without_exact_values_says_so(self) -> None:
+        qrels = qrels_of({"1": {"a": 1}})
+        for text in ("nDCG", "CAM(of=P@5)", "TOMA(of=nDCG)"):
+            assert not has_exact_values(parse(text))
+            with pytest.raises(MeasureError, match="has no exact values, only floats"):
+                exactly([parse(text)], {}, qrels)
+        assert {one.name for one in all_declarations() if one.exact is not None} == {
+            *("P", "R", "F", "AP", "RBP", "gP", "gR", "gRBP", "SBTO", "RBTO", "TOMA")
+        }
+
+    def test_the_scores_of_several_runs_are_not_averaged_into_one(self) -> None:
+        qrels = qrels_of({"1": {"a": 1}})
+        with pytest.raises(ValueError, match="several runs"):
+            exact_values(qrels, Joined.stack([Joined.empty(1)] * 2), [parse("P@1")]).aggregates()
+
+
+Values = Sequence[Exact]
+
+
+def order(values: Values) -> list[int]:
+    """Dense ranks: two measures with equal ones have a tau of 1, or are both constant."""
+    place = {value: rank for rank, value in enumerate(sorted(set(values)))}
+    return [place[value] for value in values]
+
+
+BINARY_SETS = ("P@{}", "R@{}", "F@{}", "SBTO@{}")
+
+
+def assert_same_order(texts: Sequence[str], qrels: Qrels, joined: Sequence[Joined], *, overall: bool) -> None:
+    """Systems are in one order under all measures: per topic, and by exact means where `overall`."""
+    measures = [parse(text) for text in texts]
+    scores = [exact_values(qrels, one, measures) for one in joined]
+    for topic in range(len(qrels.topics)):
+        per_measure = [order([one.values[m][topic] for one in scores]) for m in measures]
+        assert all(found == per_measure[0] for found in per_measure), (texts, qrels.topics[topic])
+    if overall:
+        means = [order([one.aggregates()[m] for one in scores]) for m in measures]
+        assert all(found == means[0] for found in means), texts
+
+
+def assert_identities(qrels: Qrels, joined: Sequence[Joined], depth: int) -> None:
+    """Spec 10.4, on binary judgments or graded ones."""
+    [aspect] = qrels.aspects
+    degrees = len(aspect.labels)
+    multiple = ",".join(f"{label}:{2 * label}" for label in range(1, degrees))
+    same = [
+        ([f"gP@{depth}", f"gR@{depth}", f"gR(normalised=True)@{depth}"], False),
+        ([f"gR@{depth}", f"gR(normalised=True)@{depth}"], True),
+        ([f"gRBP(p=1/{degrees})@{depth}", f"RBTO@{depth}"], True),
+        ([f"gRBP(p=0.2)@{depth}", f"RBTO@{depth}"], False),
+        ([f"RBTO@{depth}", f"RBTO(gains={{{multiple}}})@{depth}"], True),
+    ]
+    if degrees == 2:
+        same += [
+            ([text.format(depth) for text in BINARY_SETS], False),
+            ([f"P@{depth}", f"SBTO@{depth}"], True),
+            ([f"RBP(p=1/2)@{depth}", f"RBTO@{depth}"], True),
+            ([f"RBP(p=0.2)@{depth}", f"RBTO@{depth}"], False),
+        ]
+    for texts, overall in same:
+        assert_same_order(texts, qrels, joined, overall=overall)
+
+
+class TestIdentities:
+    """Spec 10.4: what holds on any data with exact arithmetic."""
+
+    @given(judgments, st.lists(runs, min_size=2, max_size=6), st.integers(1, 12), st.sampled_from([1, 2, 3]))
+    @settings(max_examples=80)
+    def test_on_any_judgments_and_runs(
+        self, judged: Mapping[str, Mapping[str, int]], several: list[Scored], depth: int, top: int
+    ) -> None:
+        kept = {topic: {d: min(grade, top) for d, grade in of.items()} for topic, of in judged.items()}
+        qrels = qrels_of({scale(top): kept})
+        assert_identities(qrels, [joined_of(run, qrels) for run in several], depth)
+
+    @pytest.mark.parametrize(
+        ("folder", "qrels_name", "degrees"),
+        [
+            ("clef-ehealth-2014-task3", "qrels.clef2014.test.bin.txt.gz", 2),
+            ("clef-ehealth-2015-task2", "qrels.eng.clef2015.qtest.bin.txt.gz", 2),
+            ("clef-ehealth-2014-task3", "qrels.clef2014.test.graded.txt.gz", 4),
+            ("clef-ehealth-2015-task2", "qrels.eng.clef2015.qtest.graded.txt.gz", 3),
+            ("touche22-task2", "touche-task2-2022-relevance.qrels", 3),
+        ],
+    )
+    def test_on_real_runs(self, shared: Path, folder: str, qrels_name: str, degrees: int) -> None:
+        qrels = read_qrels(shared / "data" / folder / "qrels" / qrels_name)
+        assert len(qrels.aspects[0].labels) == degrees
+        paths = sorted((shared / "data" / folder / "runs").rglob("*.gz"))
+        assert len(paths) > 20
+        joined = [join_run(path, qrels) for path in paths]
+        assert_identities(qrels, joined, 250)
+
+    def test_floats_would_not_do_on_real_runs(self, shared: Path) -> None:
+        """The reason for all this: the printed 0.9985 and 0.9996 of p = 0.2 against RBTO (spec 10.4)."""
+        folder = shared / "data/clef-ehealth-2015-task2"
+        qrels = read_qrels(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
+        measure, place = parse("gRBP(p=0.2)@250"), parse("RBTO@250")
+        joined = [join_run(path, qrels) for path in sorted((folder / "runs").rglob("*.gz"))]
+        rounded = np.array([evaluate(qrels, one, [measure]).values[measure] for one in joined])
+        exact = [exact_values(qrels, one, [place]).values[place] for one in joined]
+        differing = sum(
+            order(rounded[:, topic].tolist()) != order([one[topic] for one in exact])
+            for topic in range(len(qrels.topics))
+        )
+        assert differing > 0
+
+
+def test_float_aggregates_of_exact_measures_are_close_to_the_exact_ones() -> None:
+    qrels = qrels_of({scale(2): {"1": {"a": 2}, "2": {"b": 1}}})
+    run = {"1": ranked("a"), "2": ranked("x", "b")}
+    measure = parse("RBTO@250")
+    mean = exactly([measure], run, qrels).aggregates()[measure]
+    values = evaluate(qrels, joined_of(run, qrels), [measure]).values[measure]
+    assert aggregate(measure, values) == pytest.approx(float(mean), rel=1e-15)

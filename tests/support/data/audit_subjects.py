@@ -1,0 +1,104 @@
+"""Subjects of audits made of small collections, and audits of them done in any order and grouping."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cupel_audits import read
+from cupel_audits.declarations import require
+from cupel_audits.execution import result, work
+from cupel_audits.report import AuditReport
+from cupel_audits.subject import AuditSubject
+from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_measures.catalogue.parser import parse_many
+from cupel_measures.model import Qrels, Texts
+from support.data.small_collections import Scored, content_of, qrels_of, ranked, ranking_of
+
+SEED = 7
+
+
+def subject_of(
+    qrels: Qrels,
+    runs: Mapping[str, Scored],
+    measures: str,
+    *,
+    teams: Sequence[str] | None = None,
+    top: int = 0,
+    other: Qrels | None = None,
+    texts: Texts | None = None,
+) -> AuditSubject:
+    """Named runs under `qrels`, and under `other`."""
+    content = {name: None if texts is None else content_of(run, qrels, texts) for name, run in runs.items()}
+    seen = [
+        (name, see(ranking_of(run), qrels, top=top, content=content[name], other=other))
+        for name, run in runs.items()
+    ]
+    again = None if other is None else GatheredJudgments("other", other)
+    return gather(
+        GatheredJudgments("qrels", qrels), seen, parse_many(measures), teams=teams, top=top, other=again
+    )
+
+
+def board(
+    runs: int = 6, topics: int = 5, documents: int = 80, judged: int = 60, seed: int = 1
+) -> tuple[Qrels, dict[str, Scored]]:
+    """Random judgments of grades 0..2, and runs that are the better the earlier they are named."""
+    chance = np.random.default_rng(seed)
+    names = [f"d{number:03}" for number in range(documents)]
+    grades = {f"{topic}": _grades(chance, names[:judged]) for topic in range(topics)}
+    noise = np.linspace(0.4, 3, runs)
+    return qrels_of(grades), {
+        f"run{run}": {
+            topic: {name: of.get(name, 0) + noise[run] * chance.standard_normal() for name in names}
+            for topic, of in grades.items()
+        }
+        for run in range(runs)
+    }
+
+
+def _grades(chance: np.random.Generator, names: Sequence[str]) -> dict[str, int]:
+    return dict(zip(names, chance.choice(3, len(names), p=[0.75, 0.15, 0.1]).tolist(), strict=True))
+
+
+def lists(of: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, Scored]:
+    """Runs from their documents by run and topic, best first."""
+    return {run: {topic: ranked(*ids) for topic, ids in by.items()} for run, by in of.items()}
+
+
+def trials_of(
+    kind: str,
+    subject: AuditSubject,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    seed: int = SEED,
+    only: Iterable[int] | None = None,
+) -> dict[int, Any]:
+    """The results of `only` these trials (default: all), as JSON gives them back."""
+    audit = read(kind, parameters)
+    require(audit, subject)
+    chosen = list(range(audit.trials(subject)) if only is None else only)
+    return {number: json.loads(json.dumps(one)) for number, one in work(audit, subject, seed, chosen)}
+
+
+def audited(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None = None) -> AuditReport:
+    """The report on all trials."""
+    report = reported(kind, subject, parameters, trials_of(kind, subject, parameters))
+    assert AuditReport.of(json.loads(json.dumps(report.as_data()))) == report
+    return report
+
+
+def reported(
+    kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None, found: Mapping[int, Any]
+) -> AuditReport:
+    """The report on `found`."""
+    audit = read(kind, parameters)
+    report = result(audit, subject.about, SEED, audit.trials(subject), found).report
+    assert report is not None
+    return report
+
+
+def problems(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None = None) -> list[str]:
+    """Why the audit can't be done."""
+    return list(read(kind, parameters).problems(subject))

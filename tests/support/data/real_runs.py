@@ -1,0 +1,130 @@
+"""Collections with their runs, as the tests of the whole hand them in and score them offline."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cupel_client.api.client import Client
+from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.reading.collection_files import Collection, parse_collection
+from cupel_measures.reading.run_files import join, read_run
+from cupel_measures.scoring.evaluator import Scores, evaluate
+from cupel_standalone.serve_commands import EXAMPLE
+
+DEPTH = 1000
+"""Documents per topic that a track looks at unless it says otherwise."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A track and what is handed in to it.
+
+    files: name -> path of the qrels files. measures: the plan. runs: files, in the order of submission.
+    """
+
+    track: str
+    aspects: Mapping[str, Any]
+    files: Mapping[str, Path]
+    runs: Sequence[Path]
+    measures: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The collection file, as JSON: one qrels file per aspect, in the order of the aspects."""
+        listed = [
+            {"file": name, "aspect": aspect} for name, aspect in zip(self.files, self.aspects, strict=True)
+        ]
+        return json.dumps({"aspects": self.aspects, "qrels": listed})
+
+    @cached_property
+    def content(self) -> dict[str, bytes]:
+        return {name: path.read_bytes() for name, path in self.files.items()}
+
+    @cached_property
+    def collection(self) -> Collection:
+        return parse_collection(self.text, self.content)
+
+    @cached_property
+    def bound(self) -> list[Measure]:
+        return [parse(text).bound(self.collection.aspects) for text in self.measures]
+
+    def upload(self, client: Client) -> int:
+        """Create the track and upload its judgments as a draft; the number of that version."""
+        client.create_track(
+            self.track, title=self.track, aspects=self.aspects, measures=self.measures, depth=DEPTH
+        )
+        return client.upload_qrels(self.track, self.text.encode(), self.content).number
+
+    def offline(self, run: Path) -> Scores:
+        """The scores of a run by the library alone."""
+        ranking = read_run(run).ranking
+        return evaluate(self.collection.qrels, join(ranking, self.collection.qrels, depth=DEPTH), self.bound)
+
+
+PLAN = ("AP", "GMAP", "Bpref", "nDCG@10", "P@10", "R@1000", "SetF", "RBP(p=0.8)")
+"""One of each way to be worked out. Few, for each board is analysed too."""
+ALL_ASPECTS = ("CAM(of=nDCG@10)", "TOMA(of=nDCG@10)")
+
+
+def example() -> Load:
+    """The example collection."""
+    declared = yaml.safe_load((EXAMPLE / "collection.yaml").read_text())
+    names = [entry["file"] for entry in declared["qrels"]]
+    files = {name: EXAMPLE / name for name in names}
+    runs = sorted((EXAMPLE / "runs").glob("*.gz"))
+    return Load("example", declared["aspects"], files, runs, (*PLAN, *ALL_ASPECTS))
+
+
+def clef(shared: Path) -> list[Load]:
+    """CLEF eHealth 2014 and 2015: 30 and 24 real runs."""
+    first, second = shared / "data/clef-ehealth-2014-task3", shared / "data/clef-ehealth-2015-task2"
+    relevance = {"labels": [0, 1, 2]}
+    return [
+        Load(
+            "clef-2014",
+            {"relevance": {"labels": [0, 1, 2, 3]}},
+            {"relevance.gz": first / "qrels/qrels.clef2014.test.graded.txt.gz"},
+            sorted((first / "runs").iterdir()),
+            PLAN,
+        ),
+        Load(
+            "clef-2015",
+            {"relevance": relevance, "readability": {"labels": [0, 1, 2, 3]}},
+            {
+                "relevance.gz": second / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz",
+                "readability.gz": second / "qrels/qread.eng.clef2015.qtest.graded.txt.gz",
+            },
+            sorted((second / "runs").iterdir()),
+            (*PLAN, *ALL_ASPECTS),
+        ),
+    ]
+
+
+def clef_or_example(request: pytest.FixtureRequest) -> list[Load]:
+    """The 54 CLEF runs where they are to be had, else the 30 of the example."""
+    try:
+        return clef(request.getfixturevalue("shared"))
+    except pytest.skip.Exception:
+        return [example()]
+
+
+def touche(shared: Path, measures: Sequence[str]) -> Load:
+    """Touche 2022 task 2: relevance and rhetorical quality, 21 real runs of 8 teams."""
+    folder = shared / "data/touche22-task2"
+    scale = {"labels": [0, 1, 2]}
+    return Load(
+        "touche",
+        {"relevance": scale, "quality": scale},
+        {
+            f"{aspect}.txt": folder / f"qrels/touche-task2-2022-{aspect}.qrels"
+            for aspect in ("relevance", "quality")
+        },
+        sorted((folder / "runs").rglob("*.gz")),
+        measures,
+    )

@@ -1,0 +1,133 @@
+"""A real browser: Debian's Chromium by way of its driver, which speaks WebDriver (W3C) over HTTP."""
+
+import base64
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from support.service import components
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--force-color-profile=srgb",
+)
+"""Without a screen, as any user, and asking nobody else anything."""
+
+DESKTOP, PHONE = (1280, 900), (360, 740)
+
+
+class Browser:
+    """One window, which has forgotten everything."""
+
+    def __init__(self, driver: httpx.Client, folder: Path, *, javascript: bool) -> None:
+        self._driver = driver
+        options = {
+            "binary": components.require("chromium"),
+            "args": [*FLAGS, f"--user-data-dir={folder}"],
+            "prefs": {"profile.managed_default_content_settings.javascript": 1 if javascript else 2},
+        }
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        made = self._ask("/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._session = f"/session/{made['sessionId']}"
+
+    def open(self, address: str, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:
+        """Show the page at this address in a window of this size, in pixels."""
+        width, height = size
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
+        self._tell("Emulation.setDeviceMetricsOverride", metrics)
+        self.media("", dark=dark)
+        self._ask(f"{self._session}/url", {"url": address})
+
+    def media(self, kind: str, *, dark: bool = False) -> None:
+        """Show the page for `print` or `screen`, as it is where the reader prefers the dark."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._tell("Emulation.setEmulatedMedia", {"media": kind, "features": [scheme]})
+
+    def ask(self, script: str) -> Any:
+        """What a JavaScript expression gives, in the page."""
+        return self._ask(f"{self._session}/execute/sync", {"script": f"return ({script})", "args": []})
+
+    def until(self, script: str, seconds: float = 20) -> None:
+        """Wait until an expression holds."""
+        end = time.monotonic() + seconds
+        while not self.ask(script):
+            assert time.monotonic() < end, f"in vain: {script}"
+            time.sleep(0.05)
+
+    def point(self, x: float, y: float) -> None:
+        """Move the mouse there, in pixels of the window."""
+        self._tell("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
+
+    def press(self, key: str) -> None:
+        """Press a key and let it go: Enter, Escape, ..."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self._tell("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
+
+    def picture(self, path: Path) -> None:
+        """The whole page, as PNG."""
+        shot = self._tell("Page.captureScreenshot", {"captureBeyondViewport": True, "format": "png"})
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def printed(self, path: Path) -> None:
+        """The page as it is printed, as PDF on A4."""
+        sheet = {"width": 21.0, "height": 29.7}
+        data = self._ask(f"{self._session}/print", {"page": sheet, "background": True})
+        path.write_bytes(base64.b64decode(data))
+
+    def complaints(self) -> list[str]:
+        """What the console has said since it was last asked."""
+        said = self._ask(f"{self._session}/se/log", {"type": "browser"})
+        return [one["message"] for one in said]
+
+    def close(self) -> None:
+        self._driver.delete(self._session)
+
+    def _tell(self, command: str, parameters: dict[str, Any]) -> Any:
+        return self._ask(f"{self._session}/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def _ask(self, path: str, body: dict[str, Any]) -> Any:
+        answer = self._driver.post(path, json=body).json()["value"]
+        if isinstance(answer, dict) and "error" in answer:
+            raise RuntimeError(answer["message"])
+        return answer
+
+
+@contextmanager
+def browsing(folder: Path, *, javascript: bool = True) -> Iterator[Browser]:
+    """A browser that keeps what it must in `folder`; without one, the test is skipped or fails."""
+    with driving() as driver:
+        browser = Browser(driver, folder / "profile", javascript=javascript)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def driving() -> Iterator[httpx.Client]:
+    port = components.free_port()
+    command: Sequence[str] = [components.require("chromedriver"), f"--port={port}", "--log-level=OFF"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            while not components.reachable(port):
+                assert process.poll() is None, "chromedriver ended"
+                time.sleep(0.05)
+            yield client
+    finally:
+        process.terminate()
+        process.wait()

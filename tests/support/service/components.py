@@ -1,0 +1,477 @@
+"""The real servers that tests need: private ones on free ports, or those that the environment names.
+
+CUPEL_TEST_POSTGRES, CUPEL_TEST_REDIS, CUPEL_TEST_RABBITMQ and CUPEL_TEST_S3 may hold addresses (that of S3
+with its key and secret: http://key:secret@host:port). Otherwise a server is started when it is first needed,
+once for all processes of a test run, by a keeper that ends it with that run:
+
+    python tests/support/service/components.py postgres FOLDER OWNER
+
+runs one in FOLDER until the process OWNER is gone. A program that is not installed skips the test; where
+CUPEL_REQUIRE_COMPONENTS is set, it fails it.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import psutil
+import pytest
+
+ELSEWHERE = (
+    "/usr/sbin",
+    "/usr/lib/rabbitmq/bin",
+    *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin"))),
+)
+"""Folders of server programs that are on few people's PATH."""
+
+PATIENCE = 60.0
+
+
+class Missing(Exception):
+    """A program is not installed here; the message says which."""
+
+
+def find(program: str) -> str:
+    """The path of a program; raises Missing."""
+    path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), *ELSEWHERE]))
+    if path is None:
+        raise Missing(f"{program} is not installed here")
+    return path
+
+
+def require(program: str) -> str:
+    """The path of a program; without it, the test is skipped, or fails where components are required."""
+    try:
+        return find(program)
+    except Missing as missing:
+        unavailable(str(missing))
+        raise
+
+
+def unavailable(reason: str) -> None:
+    """End the test: as skipped, or as failed where components are required."""
+    if os.environ.get("CUPEL_REQUIRE_COMPONENTS"):
+        pytest.fail(f"{reason}, and CUPEL_REQUIRE_COMPONENTS says that it must be")
+    pytest.skip(f"{reason} (deploy/README.md says what the tests use)")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def reachable(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Server:
+    """One private server in a folder of its own, on a port that it keeps when it is started again."""
+
+    programs: Sequence[str] = ()
+    user: str | None = None
+    """Who has to run it, where root may not."""
+    dying: Callable[[], None] | None = None
+    """What its processes run first: see cupel_standalone.supervisor.dying_with_us."""
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self.folder = folder
+        self.port = port or free_port()
+        self.processes: list[subprocess.Popen[bytes]] = []
+        for program in self.programs:
+            find(program)
+
+    @property
+    def url(self) -> str:
+        """Where it is, with what it takes to get in."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Make what it needs in its folder, once."""
+
+    def commands(self) -> list[list[str]]:
+        """Its processes, in the order of their start."""
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        return reachable(self.port)
+
+    def start(self) -> "Server":
+        """Start it and wait until it answers."""
+        self.launch()
+        self.wait()
+        return self
+
+    def launch(self) -> None:
+        """Start its processes."""
+        if not self.folder.exists():
+            self.folder.mkdir(parents=True)
+            self._give_away()
+            self.prepare()
+        self.processes = [self._spawn(command) for command in self.commands()]
+
+    def wait(self) -> None:
+        """Wait until it answers."""
+        until = time.monotonic() + PATIENCE
+        while not self.answers():
+            if time.monotonic() > until or any(one.poll() is not None for one in self.processes):
+                raise RuntimeError(f"{type(self).__name__} did not start:\n{self.log_end()}")
+            time.sleep(0.05)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End it in good order, or with SIGKILL as a crash would."""
+        for process in reversed(self.processes):
+            end(process, number)
+        self.processes = []
+
+    def log_end(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")[-3000:]
+
+    def run(self, command: Sequence[str]) -> None:
+        """Run a program to its end, as the user who has to."""
+        with self._log() as log:
+            subprocess.run(
+                command,
+                check=True,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                user=self._user(),
+                env=self.environment(),
+            )
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+
+    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with self._log() as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                user=self._user(),
+                env=self.environment(),
+                start_new_session=True,
+                preexec_fn=self.dying,
+            )
+
+    def _log(self) -> IO[bytes]:
+        return (self.folder / "log").open("ab")
+
+    def _user(self) -> str | None:
+        return self.user if os.geteuid() == 0 else None
+
+    def _give_away(self) -> None:
+        if self._user() is not None:
+            shutil.chown(self.folder, self._user())
+
+
+def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Send a signal to a process, and end its whole group once it is gone or took too long."""
+    process.send_signal(number)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+class Postgres(Server):
+    """A PostgreSQL cluster of the user cupel."""
+
+    programs = ("initdb", "postgres")
+    user = "postgres"
+    password = "pw"
+    database = "postgres"
+    """Made at the first start, if PostgreSQL does not make it itself."""
+
+    @property
+    def url(self) -> str:
+        return self._url(self.database)
+
+    def _url(self, database: str) -> str:
+        return f"postgresql://cupel:{self.password}@127.0.0.1:{self.port}/{database}"
+
+    def wait(self) -> None:
+        super().wait()
+        self._make_database()
+
+    def prepare(self) -> None:
+        secret = self.folder / "password"
+        secret.write_text(self.password)
+        secret.chmod(0o644)
+        options = [
+            "--username=cupel",
+            f"--pwfile={secret}",
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C",
+        ]
+        self.run([find("initdb"), "--no-sync", *options, "--pgdata", str(self.folder / "data")])
+
+    def commands(self) -> list[list[str]]:
+        settings = {
+            "port": self.port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": self.folder,
+            "fsync": "off",  # no test cuts the power
+            "max_connections": 300,
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        return [[find("postgres"), "-D", str(self.folder / "data"), *options]]
+
+    def answers(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self._url("postgres"), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _make_database(self) -> None:
+        import psycopg
+
+        with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
+            there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [self.database])
+            if there.fetchone() is None:
+                connection.execute(f"CREATE DATABASE {self.database}")
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT is PostgreSQL's fast shutdown: SIGTERM would wait for its clients."""
+        alive = [psutil.Process(one.pid) for one in self.processes if one.poll() is None]
+        own = [child for one in alive for child in one.children(recursive=True)]
+        super().stop(number)
+        for child in own:  # each leads a group of its own, and holds the memory that a new start needs
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(own, timeout=10)
+
+
+class Redis(Server):
+    """Redis as docker-compose.yml sets it up: an append-only file, no eviction."""
+
+    programs = ("redis-server",)
+    password = ""
+
+    @property
+    def url(self) -> str:
+        login = f":{self.password}@" if self.password else ""
+        return f"redis://{login}127.0.0.1:{self.port}/0"
+
+    def commands(self) -> list[list[str]]:
+        settings = [
+            "--save",
+            "",
+            "--appendonly",
+            "yes",
+            "--maxmemory-policy",
+            "noeviction",
+            "--databases",
+            "10000",
+        ]
+        if self.password:
+            settings += ["--requirepass", self.password]
+        return [[find("redis-server"), "--bind", "127.0.0.1", "--port", str(self.port), *settings]]
+
+    def empty(self) -> None:
+        """Forget everything that it had on disk; call it while it is stopped."""
+        shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
+
+
+class RabbitMQ(Server):
+    """RabbitMQ with an Erlang name server of its own."""
+
+    programs = ("rabbitmq-server",)
+
+    @property
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}//"
+
+    def prepare(self) -> None:
+        self._names, self._distribution = free_port(), free_port()
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **super().environment(),
+            "RABBITMQ_NODENAME": f"cupel{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(self._distribution),
+            "ERL_EPMD_PORT": str(self._names),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "data"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "logs"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq"),
+            "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+        }
+
+    def commands(self) -> list[list[str]]:
+        # Not the script of the same name on the PATH, which insists on a user and a folder of its own.
+        epmd = [find("epmd"), "-port", str(self._names), "-address", "127.0.0.1"]
+        return [epmd, ["/usr/lib/rabbitmq/bin/rabbitmq-server"]]
+
+    def answers(self) -> bool:
+        from kombu import Connection
+
+        try:
+            with Connection(self.url, connect_timeout=2) as connection:
+                connection.connect()
+        except (OSError, *Connection(self.url).connection_errors):
+            return False
+        return True
+
+
+class Swift(Server):
+    """OpenStack Swift, which speaks S3: a real object store that Debian packages."""
+
+    programs = ("swift-proxy-server", "swift-account-server", "swift-container-server", "swift-object-server")
+    key, secret = "cupel:cupel", "secret"
+    BACKENDS = ("account", "container", "object")
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.key.replace(':', '%3A')}:{self.secret}@127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        self._ports = {kind: free_port() for kind in self.BACKENDS}
+        (self.folder / "devices" / "disk").mkdir(parents=True)
+        (self.folder / "swift.conf").write_text("[swift-hash]\nswift_hash_path_suffix = cupel\n")
+        self._make_rings()
+        for kind, port in self._ports.items():
+            self._configure(kind, port, f"pipeline = {kind}-server", BACKEND.format(kind=kind))
+        pipeline = "pipeline = catch_errors cache s3api tempauth proxy-server"
+        self._configure("proxy", self.port, pipeline, PROXY.format(self=self))
+
+    def _make_rings(self) -> None:
+        """Where the one copy of everything is: by Swift's own Python, as its tool takes a second for each."""
+        python = Path(find("swift-ring-builder")).read_text().splitlines()[0].removeprefix("#!").split()
+        self.run([*python, "-c", RINGS, *(f"{kind}:{port}" for kind, port in self._ports.items())])
+
+    def _configure(self, kind: str, port: int, pipeline: str, rest: str) -> None:
+        (self.folder / f"{kind}.conf").write_text(
+            f"[DEFAULT]\nbind_ip = 127.0.0.1\nbind_port = {port}\nworkers = 0\nswift_dir = {self.folder}\n"
+            f"devices = {self.folder}/devices\nmount_check = false\nlog_address = {self.folder}/none\n"
+            f"disable_fallocate = true\nlog_level = ERROR\nuser = root\n"
+            f"[pipeline:main]\n{pipeline}\n{rest}"
+        )
+
+    def commands(self) -> list[list[str]]:
+        kinds = (*self.BACKENDS, "proxy")
+        return [[find(f"swift-{kind}-server"), str(self.folder / f"{kind}.conf")] for kind in kinds]
+
+    def answers(self) -> bool:
+        return reachable(self.port) and all(map(reachable, self._ports.values()))
+
+
+RINGS = """
+import sys
+from swift.common.ring import RingBuilder
+for given in sys.argv[1:]:
+    kind, port = given.split(":")
+    builder = RingBuilder(4, 1, 1)
+    where = {"ip": "127.0.0.1", "port": int(port), "device": "disk", "region": 1, "zone": 1}
+    copy = {"replication_ip": "127.0.0.1", "replication_port": int(port)}
+    builder.add_dev({"id": 0, "weight": 1.0, "meta": "", **where, **copy})
+    builder.rebalance()
+    builder.get_ring().save(kind + ".ring.gz")
+"""
+
+BACKEND = "[app:{kind}-server]\nuse = egg:swift#{kind}\n"
+
+PROXY = """[app:proxy-server]
+use = egg:swift#proxy
+account_autocreate = true
+[filter:catch_errors]
+use = egg:swift#catch_errors
+[filter:cache]
+use = egg:swift#memcache
+memcache_servers = 127.0.0.1:1
+[filter:s3api]
+use = egg:swift#s3api
+s3_acl = false
+[filter:tempauth]
+use = egg:swift#tempauth
+user_cupel_cupel = {self.secret} .admin
+"""
+
+
+SERVERS: dict[str, Callable[[Path], Server]] = {
+    "postgres": Postgres,
+    "redis": Redis,
+    "rabbitmq": RabbitMQ,
+    "s3": Swift,
+}
+
+
+def share_servers() -> None:
+    """Have all processes that are started from here on use the same servers, which end with this one."""
+    if "CUPEL_TEST_SERVERS" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="cupel-servers-")
+        os.chmod(folder, 0o755)  # PostgreSQL has to run as another user
+        os.environ |= {"CUPEL_TEST_SERVERS": folder, "CUPEL_TEST_OWNER": str(os.getpid())}
+
+
+def address(kind: str) -> str:
+    """Where the server of this kind is: postgres, redis, rabbitmq or s3. Started if nobody has yet."""
+    if given := os.environ.get(f"CUPEL_TEST_{kind.upper()}"):
+        return given
+    share_servers()
+    folder = Path(os.environ["CUPEL_TEST_SERVERS"])
+    noted = folder / f"{kind}.url"
+    with (folder / f"{kind}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process starts it, the others wait
+        if not noted.exists():
+            keeper = [sys.executable, __file__, kind, str(folder), os.environ["CUPEL_TEST_OWNER"]]
+            process = subprocess.Popen(keeper, stdout=subprocess.PIPE, text=True, start_new_session=True)
+            with process.stdout or sys.stdin as output:
+                noted.write_text(output.readline().strip())
+            process.returncode = 0  # it goes on: nobody is to wait for its end
+    found = noted.read_text()
+    if found.startswith("missing: "):
+        unavailable(found.removeprefix("missing: "))
+    assert "://" in found, f"{kind} did not start: {found}"
+    return found
+
+
+def keep(kind: str, folder: Path, owner: int) -> None:
+    """Run a server until the process `owner` is gone, then remove what it left."""
+    try:
+        server = SERVERS[kind](folder / kind)
+        server.start()
+    except Missing as missing:
+        print(f"missing: {missing}", flush=True)
+        return
+    print(server.url, flush=True)
+    sys.stdout.close()
+    while alive(owner):
+        time.sleep(0.3)
+    server.stop(signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    keep(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,124 @@
+"""A door before an object store: it passes requests on, answers 503 for a while, or is gone."""
+
+import http.client
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+from support.service.components import free_port
+
+Mode = Literal["open", "busy", "gone"]
+
+SLOW_DOWN = (
+    b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
+)
+"""What S3 says when it is asked too much."""
+
+ONE_HOP = {"connection", "expect", "keep-alive", "transfer-encoding"}
+"""Headers that are for the next one only."""
+
+
+class Proxy:
+    """An HTTP proxy on a port of its own before the server at port `target` of this machine."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.port = free_port()
+        self.mode: Mode = "open"
+        self.turned_away = 0
+        self._listen()
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Within it, every request is answered 503 SlowDown."""
+        self.mode = "busy"
+        try:
+            yield
+        finally:
+            self.mode = "open"
+
+    @contextmanager
+    def gone(self) -> Iterator[None]:
+        """Within it, nobody can connect, and open connections end without an answer."""
+        self.mode = "gone"
+        self.close()
+        try:
+            yield
+        finally:
+            self.mode = "open"
+            self._listen()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _listen(self) -> None:
+        self._server = _Server(self)
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="proxy", daemon=True).start()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 100
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+        super().__init__(("127.0.0.1", proxy.port), _Handler)
+
+    def handle_error(self, *_: Any) -> None:
+        """Whoever asks may be killed at any moment: that is no failure of ours."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection: each request is read whole, and passed on or turned away."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        proxy = self.server.proxy
+        if proxy.mode != "open":
+            proxy.turned_away += 1
+        if proxy.mode == "gone":
+            self.close_connection = True
+        elif proxy.mode == "busy":
+            self._answer(503, [("Content-Type", "application/xml")], SLOW_DOWN)
+        else:
+            self._pass_on(body)
+
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815  (http.server's names)
+
+    def _pass_on(self, body: bytes) -> None:
+        """The request as it came, its Host included: that is part of what S3's signatures cover."""
+        server = http.client.HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=60)
+        try:
+            server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                if name.lower() not in ONE_HOP:
+                    server.putheader(name, value)
+            server.endheaders(body or None)
+            answer = server.getresponse()
+            content = answer.read()
+        except OSError:  # the store itself is away
+            self.close_connection = True
+            return
+        finally:
+            server.close()
+        self._answer(answer.status, answer.getheaders(), content)
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+        kept = [(name, value) for name, value in headers if name.lower() not in ONE_HOP]
+        if "content-length" not in {name.lower() for name, _ in kept}:
+            kept.append(("Content-Length", str(len(content))))
+        self.send_response_only(status)
+        for name, value in kept:
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Nobody reads it."""
