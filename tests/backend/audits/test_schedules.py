@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from backend.audits.test_audits import QRELS, SMALL, run
 
+from backend.audits.test_audits import QRELS, SMALL, run
 from cupel_backend import scheduler_steps
 from cupel_backend.audits import audit_alerts, audit_parts, audit_requests, audit_schedules
 from cupel_backend.infrastructure.errors import Forbidden, Invalid, NotFound
