@@ -35,7 +35,7 @@ WRITER = """
 import hashlib
 import sys
 from pathlib import Path
-from cupel_backend.blobs import DirectoryBlobs
+from cupel_backend.infrastructure.object_store import DirectoryBlobs
 blobs = DirectoryBlobs(Path(sys.argv[1]))
 print("writing", flush=True)
 source = Path(sys.argv[1]) / "source"

@@ -24,7 +24,7 @@ from support.patience import until
 
 MIGRATE = """
 import sys
-from cupel_backend.database import connect, migrate
+from cupel_backend.infrastructure.database import connect, migrate
 migrate(connect(sys.argv[1]))
 """
 
