@@ -22,11 +22,11 @@ def tick(system: "System") -> None:
     system.metrics.swept(expired=swept.expired, died=swept.died)
     for queue in set(QUEUES).difference(swept.rung):  # so that workers hear something: see pulse.py
         system.bell.ring(queue)
-    rescoring.settle_all(system)
+    rescoring.switch_all_versions(system)
     board_analyses.request_all(system)
     audit_parts.conclude_all(system)
-    audit_alerts.judge_all(system)
-    audit_schedules.make_due(system)
+    audit_alerts.check_all(system)
+    audit_schedules.request_due_audits(system)
     idempotency_keys.forget(system)
     tidy(system)
 
