@@ -212,7 +212,7 @@ NO_MEASURE = {
     ),
     "utility_1,-1": "trec_eval's utility takes four values, for example utility_1,-1,0,0",
     "prefs_simp": (
-        "trec_eval's prefs_simp is computed from preferences between documents, no labels; use Bpref"
+        "trec_eval's prefs_simp is computed from preferences between documents, not from labels; use Bpref"
     ),
     "ndcg_p": (
         "trec_eval's ndcg_p was renamed: ndcg takes gains, for example ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})"
