@@ -50,8 +50,10 @@ PACKAGES_OF = {
 """The packages that may use an outside library at all."""
 
 TOP_LEVEL = {
-    ".ci", ".dockerignore", ".gitignore", "LICENSE", "Makefile", "README.md", "deploy", "docker-compose.yml",
-    "libs", "pyproject.toml", "requirements.in", "requirements.lock", "services", "tests",
+    ".ci", ".dockerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md",
+    "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "deploy", "docker-compose.yml",
+    "libs", "pyproject.toml", "requirements-test.in", "requirements-test.lock", "requirements.in",
+    "requirements.lock", "services", "tests",
 }  # fmt: skip
 
 
