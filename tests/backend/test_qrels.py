@@ -37,7 +37,7 @@ def track(system: System) -> None:
 
 
 def work_one(system: System) -> None:
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     evaluations.evaluate(system, claim)
 
@@ -45,7 +45,7 @@ def work_one(system: System) -> None:
 def kill_one(system: System, clock: Clock) -> None:
     """Make the next job dead."""
     for _ in range(3):
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
         assert claim is not None
         jobs.fail(system, claim, "no")
         clock.forward(10)
@@ -275,7 +275,7 @@ def test_a_switch_that_a_dying_worker_missed_is_made_up_for(system: System) -> N
     submit(system, ALICE)
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     with system.engine.execution_options(writes=True).begin() as connection:
         jobs.finish(connection, claim, now=system.now())  # and no word to anybody

@@ -20,12 +20,12 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from cupel_backend import tracks
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import ListPage, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, declare
-from cupel_backend.infrastructure.object_store import storage
+from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.tables import qrels
 from cupel_backend.infrastructure.tables import tracks as track_rows
-from cupel_backend.infrastructure.upload_checker import lacking, unpacked
+from cupel_backend.infrastructure.upload_checker import findings_from_json, measure_findings
 from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
 from cupel_measures.model.findings import Findings
@@ -118,7 +118,7 @@ def upload(
     measure of the track's plan can't be had from them.
     """
     row = require_organiser(system, principal, track)
-    with storage(), _incoming(system, collection, files) as folder:
+    with storage_errors(), _incoming(system, collection, files) as folder:
         verdict = _check(system, row, folder, list(files))
         blob = folder / "packed"
         with blob.open("rb") as file:
@@ -153,7 +153,9 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
         queued = 0
         if version.published_at is None:
             if sentences := tracks.not_to_be_had(system.blobs, version.blob, tuple(row.measures)):
-                raise QRELS_INVALID("the plan can't be had from these judgments", findings=lacking(sentences))
+                raise QRELS_INVALID(
+                    "the plan can't be had from these judgments", findings=measure_findings(sentences)
+                )
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
             queued = rescoring.request(
                 connection,
@@ -165,7 +167,7 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
                 measures=row.measures,
             )
     if queued:
-        system.bell.ring(rescoring.QUEUE, times=queued)
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
     rescoring.settle(system, row.id)
     return get(system, principal, track, number)
 
@@ -185,7 +187,7 @@ def list_(
         query = select(qrels).where(qrels.c.track_id == row.id)
         if not tracks.organises(principal, row):
             query = query.where(qrels.c.published_at.is_not(None))
-        found = page(connection, query, qrels.c.number, lambda one: one, limit=limit, cursor=cursor)
+        found = fetch_page(connection, query, qrels.c.number, lambda one: one, limit=limit, cursor=cursor)
         return ListPage(tuple(_views(connection, principal, row, list(found.items))), found.next)
 
 
@@ -245,9 +247,9 @@ def _check(system: "System", track: Row[Any], folder: Path, names: list[str]) ->
         )
         verdict_name = "refused" if "refused" in verdict else "accepted"
     finally:
-        system.metrics.check(kind="qrels", verdict=verdict_name, seconds=monotonic() - began)
+        system.metrics.count_check(kind="qrels", verdict=verdict_name, seconds=monotonic() - began)
     if "refused" in verdict:
-        raise QRELS_INVALID("the judgments can't be used", findings=unpacked(verdict["findings"]))
+        raise QRELS_INVALID("the judgments can't be used", findings=findings_from_json(verdict["findings"]))
     return verdict
 
 
@@ -281,7 +283,7 @@ def _views(
             _state(row, current, newest),
             row.counts,
             progress[row.id],
-            unpacked(row.findings) if tracks.organises(principal, track) else Findings(),
+            findings_from_json(row.findings) if tracks.organises(principal, track) else Findings(),
             row.created_at,
             row.published_at,
             row.current_since,

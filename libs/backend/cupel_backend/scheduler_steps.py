@@ -19,23 +19,23 @@ def tick(system: "System") -> None:
     Each step is safe to repeat, to skip, and to do in two processes at once.
     """
     swept = jobs.sweep(system)
-    system.metrics.swept(expired=swept.expired, died=swept.died)
-    for queue in set(QUEUES).difference(swept.rung):  # so that workers hear something: see pulse.py
-        system.bell.ring(queue)
+    system.metrics.count_sweep(expired=swept.expired, died=swept.died)
+    for queue in set(QUEUES).difference(swept.waiting_queues):  # so that workers hear something: see pulse.py
+        system.wake_ups.send(queue)
     rescoring.settle_all(system)
     board_analyses.request_all(system)
     audit_parts.conclude_all(system)
     audit_alerts.judge_all(system)
     audit_schedules.make_due(system)
-    idempotency_keys.forget(system)
-    tidy(system)
+    idempotency_keys.remove_expired(system)
+    remove_stale_uploads(system)
 
 
-def tidy(system: "System") -> None:
+def remove_stale_uploads(system: "System") -> None:
     """Remove what uploads left behind that died on the way.
 
     Whoever takes uploads does it as well, for its data folder may not be the scheduler's.
     """
     before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()
     remove_older(system.settings.incoming, before)
-    system.blobs.tidy(before)
+    system.blobs.remove_partial_writes(before)

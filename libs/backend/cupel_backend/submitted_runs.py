@@ -55,7 +55,7 @@ def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     if principal.scope != "admin":
         own_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
         handed_in = select(submissions.c.run_id).where(submissions.c.track_id.in_(own_tracks))
-        organised = runs.c.id.in_(handed_in) if principal.at_least("organiser") else runs.c.id.in_([])
+        organised = runs.c.id.in_(handed_in) if principal.has_scope("organiser") else runs.c.id.in_([])
         query = query.where(or_(runs.c.team == principal.team, organised))
     row = connection.execute(query).first()
     if row is None:

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend.access import CONTROL, NAME, Principal
-from cupel_backend.infrastructure.database import ListPage, insert_new, page, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, reading, writing
+from cupel_backend.infrastructure.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Stale,
+    collect_findings,
+    declare,
+)
 from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.tables import bump_revision, tracks
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
-from cupel_backend.infrastructure.tables import touch, tracks
 from cupel_backend.scores import rescoring
 from cupel_measures.catalogue.parser import Measure, parse, parse_many
 from cupel_measures.grammar.syntax import MeasureError
@@ -105,7 +113,7 @@ def create(
     aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may hold
     several). Raises Invalid with everything that is wrong, Conflict if the name is taken.
     """
-    if not principal.at_least("organiser"):
+    if not principal.has_scope("organiser"):
         raise TRACK_FORBIDDEN("making a track needs the scope organiser")
     _check_basics(name, title, profile, depth)
     declared = _declared(aspects, label_sets or {})
@@ -138,7 +146,9 @@ def list_(
 ) -> ListPage[Track]:
     """All tracks, newest first."""
     with reading(system.engine) as connection:
-        rows = page(connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor)
+        rows = fetch_page(
+            connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor
+        )
         return ListPage(_views(connection, rows.items), rows.next)
 
 
@@ -167,7 +177,7 @@ def change(
         if values:
             connection.execute(update(tracks).where(tracks.c.id == row.id).values(values))
         if values.get("measures", row.measures) != row.measures:  # nothing else of it shows on a board
-            touch(connection, [row.id])
+            bump_revision(connection, [row.id])
         added = _added(row, values)
         queued = 0
         if added:
@@ -184,7 +194,7 @@ def change(
             )
         track = _view(connection, find(connection, name))
     if queued:
-        system.bell.ring(rescoring.QUEUE, times=queued)
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
     return track
 
 
@@ -210,7 +220,7 @@ def owned(connection: Connection, principal: Principal, name: str, *, lock: bool
 
 def organises(principal: Principal, track: Row[Any]) -> bool:
     """Whether the caller may see and change everything of the track."""
-    return principal.scope == "admin" or (principal.at_least("organiser") and principal.team == track.team)
+    return principal.scope == "admin" or (principal.has_scope("organiser") and principal.team == track.team)
 
 
 def aspects(track: Row[Any]) -> tuple[Aspect, ...]:
@@ -316,12 +326,12 @@ def _check_title(title: object) -> str:
 
 
 def _declared(declaration: Mapping[str, Any], label_sets: Mapping[str, Any]) -> tuple[Aspect, ...]:
-    findings = found(_no_labels(declaration, label_sets))
+    findings = collect_findings(_no_labels(declaration, label_sets))
     if not findings.refused:
         try:
             aspects = aspects_from(declaration)
             label_sets_from(label_sets, aspects)
-            findings = found(_long_scales(aspects))
+            findings = collect_findings(_long_scales(aspects))
         except Refused as problem:
             findings = problem.findings
     if findings.refused:
