@@ -131,7 +131,7 @@ def assert_settled(system: System, ids: set[str]) -> None:
     of_newest = Counter((row.submission_id, row.measure) for row in found if row.qrels_id == newest.id)
     assert of_newest == {(id, measure): 1 for id in ids for measure in track.measures}
     assert all(row.finished_at and row.attempts == 1 for row in attempts)
-    board = leaderboards.board(system, ADMIN, "track")
+    board = leaderboards.read_board(system, ADMIN, "track")
     assert board is not None
     assert {row.submission for row in board.rows} == ids
     assert not board.unscored
@@ -236,13 +236,13 @@ def test_a_board_does_not_switch_while_a_submission_for_the_new_version_is_on_it
     publish_qrels(system)
     submit(system)
     publish_qrels(system)
-    assert rescoring.settle(system, track_id(system)) is False
+    assert rescoring.switch_version(system, track_id(system)) is False
     work_off(system)
     publish_qrels_without_switching(system)
     with ThreadPoolExecutor(1) as pool:
         with writing(system.engine) as arriving:
             tracks.find(arriving, "track", lock=True)
-            switching = pool.submit(rescoring.settle, system, track_id(system))
+            switching = pool.submit(rescoring.switch_version, system, track_id(system))
             until(lambda: waits_for_a_lock(system))
             arriving.execute(
                 job_rows.update().where(job_rows.c.qrels_id == newest_id(arriving)).values(finished_at=None)

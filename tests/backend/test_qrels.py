@@ -56,7 +56,7 @@ def state(system: System, number: int) -> str:
 
 
 def board_scores(system: System, number: int | None = None) -> dict[str, float]:
-    board = leaderboards.board(system, ALICE, "track", measure="nDCG@2", qrels=number)
+    board = leaderboards.read_board(system, ALICE, "track", measure="nDCG@2", qrels=number)
     assert board is not None
     return {row.submission: row.score for row in board.rows}
 
@@ -71,7 +71,7 @@ def test_an_upload_is_a_draft_that_only_organisers_see(system: System) -> None:
         with pytest.raises(NotFound):
             qrels_versions.get(system, other, "track", 1)
         with pytest.raises(NotFound):
-            leaderboards.board(system, other, "track", qrels=1)
+            leaderboards.read_board(system, other, "track", qrels=1)
 
 
 def test_only_organisers_of_the_track_upload_and_publish(system: System) -> None:
@@ -113,7 +113,7 @@ def test_the_first_version_is_current_at_once_when_nobody_submitted(system: Syst
 def test_submissions_before_any_judgments_are_scored_when_they_come(system: System) -> None:
     received = submit(system, ALICE)
     assert (received.state, received.jobs) == ("waiting", ())
-    board = leaderboards.board(system, ALICE, "track")
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert (board.qrels, board.rows, [one.submission for one in board.unscored]) == (None, (), [received.id])
     assert publish_qrels(system).state == "publishing"
@@ -163,7 +163,7 @@ def test_a_dead_job_does_not_hold_the_switch_and_is_listed_as_not_scored(
     kill_one(system, clock)
     scheduler_steps.tick(system)
     assert state(system, 2) == "current"
-    board = leaderboards.board(system, ALICE, "track")
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert board.rows == ()
     assert [(one.submission, "failed" in one.reason) for one in board.unscored] == [(received.id, True)]
@@ -191,7 +191,7 @@ def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
     work_off(system)
     assert [state(system, number) for number in (1, 2, 3)] == ["superseded", "superseded", "current"]
     assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(1, 0, 0)
-    unfinished = leaderboards.board(system, ORGANISER, "track", qrels=2)
+    unfinished = leaderboards.read_board(system, ORGANISER, "track", qrels=2)
     assert unfinished is not None
     assert unfinished.rows == ()
     with pytest.raises(NotFound):
@@ -209,18 +209,18 @@ def test_what_a_version_would_change_is_for_organisers_until_it_is_current(
     submit(system, BOB, run_file(POOR))  # holds the switch
     work_one(system)
     for forbidden in (
-        lambda: leaderboards.board(system, principal, "track", qrels=2),
+        lambda: leaderboards.read_board(system, principal, "track", qrels=2),
         lambda: qrels_versions.diff(system, principal, "track", 2, base=1, measure="AP"),
         lambda: qrels_versions.diff(system, principal, "track", 1, base=2, measure="AP"),
-        lambda: evaluations.scores(system, ALICE, received.id, qrels=2),
+        lambda: evaluations.read_scores(system, ALICE, received.id, qrels=2),
     ):
         with pytest.raises(NotFound):
             forbidden()
     for organiser in (ORGANISER, ADMIN):
-        assert leaderboards.board(system, organiser, "track", qrels=2) is not None
+        assert leaderboards.read_board(system, organiser, "track", qrels=2) is not None
         assert qrels_versions.diff(system, organiser, "track", 2, base=1, measure="AP").rows
     work_off(system)
-    assert leaderboards.board(system, principal, "track", qrels=2) is not None
+    assert leaderboards.read_board(system, principal, "track", qrels=2) is not None
 
 
 def test_a_submission_stays_scored_whatever_becomes_of_other_versions(system: System, clock: Clock) -> None:

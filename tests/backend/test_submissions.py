@@ -71,7 +71,7 @@ def test_a_submission_is_answered_with_its_verdict_then_scored(system: System) -
     )
     assert work_off(system) == 1
     assert submissions.get(system, ALICE, received.id).state == "scored"
-    [ndcg, ap, p] = evaluations.scores(system, ALICE, received.id)
+    [ndcg, ap, p] = evaluations.read_scores(system, ALICE, received.id)
     assert (ndcg.measure, ndcg.value) == ("nDCG@2", 1.0)
     assert (ap.measure, p.measure, ap.qrels, ap.topics, ap.missing_topics) == ("AP", "P@1", 1, 2, 0)
     assert ap.run_digest == received.run.digest
@@ -103,7 +103,7 @@ def test_missing_topics_are_warned_of_and_counted(system: System) -> None:
     received = submit(system, ALICE, run_file([("t1", "abc"), ("t9", "abc")]))
     assert {"run-topics-missing", "run-topics-extra"} <= codes(received)
     work_off(system)
-    assert evaluations.scores(system, ALICE, received.id)[0].missing_topics == 1
+    assert evaluations.read_scores(system, ALICE, received.id)[0].missing_topics == 1
 
 
 def test_a_run_of_unjudged_documents_is_warned_of(system: System) -> None:
@@ -332,8 +332,8 @@ def test_a_submission_is_closed_to_other_teams(system: System, principal: Princi
     for forbidden in (
         lambda: submissions.get(system, principal, received.id),
         lambda: submissions.withdraw(system, principal, received.id),
-        lambda: evaluations.scores(system, principal, received.id),
-        lambda: evaluations.topic_scores(system, principal, received.id, measure="AP"),
+        lambda: evaluations.read_scores(system, principal, received.id),
+        lambda: evaluations.read_topic_scores(system, principal, received.id, measure="AP"),
     ):
         with pytest.raises(Forbidden):
             forbidden()
@@ -352,8 +352,8 @@ def test_a_withdrawn_submission_is_kept_but_not_listed_nor_scored(system: System
     for _ in range(2):
         assert submissions.withdraw(system, ALICE, received.id).state == "withdrawn"
     work_off(system)
-    assert evaluations.scores(system, ALICE, received.id) == ()
-    board = leaderboards.board(system, ALICE, "track")
+    assert evaluations.read_scores(system, ALICE, received.id) == ()
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert (board.rows, board.unscored) == ((), ())
     assert submitted_runs.get(system, ALICE, received.run.id).id == received.run.id
@@ -362,16 +362,16 @@ def test_a_withdrawn_submission_is_kept_but_not_listed_nor_scored(system: System
 def test_scores_by_topic_are_in_the_order_of_the_topics(system: System) -> None:
     received = submit(system, ALICE, run_file([("t1", "cab"), ("t2", "ba")]))
     work_off(system)
-    found = evaluations.topic_scores(system, ALICE, received.id, measure="P_1")
+    found = evaluations.read_topic_scores(system, ALICE, received.id, measure="P_1")
     assert (found.topics, found.values) == (("t1", "t2"), [0.0, 1.0])
     assert (found.score.measure, found.score.value) == ("P@1", 0.5)
 
 
 def test_a_score_that_is_not_there_yet_says_so(system: System) -> None:
     received = submit(system, ALICE)
-    assert evaluations.scores(system, ALICE, received.id) == ()
+    assert evaluations.read_scores(system, ALICE, received.id) == ()
     with pytest.raises(NotFound, match="yet"):
-        evaluations.topic_scores(system, ALICE, received.id, measure="AP")
+        evaluations.read_topic_scores(system, ALICE, received.id, measure="AP")
 
 
 def test_a_job_done_twice_writes_each_score_once(system: System, clock: Clock) -> None:

@@ -45,7 +45,7 @@ def test_a_measure_of_texts_is_refused_as_the_service_keeps_none(system: System)
         make_track(system, measures=["AP", "LMD(stop=50)"])
     make_track(system, measures=["AP"])
     with pytest.raises(Invalid, match="soft_alpha_nDCG@20: it needs the texts"):
-        leaderboards.board(system, ALICE, "track", measure="soft_alpha_nDCG@20")
+        leaderboards.read_board(system, ALICE, "track", measure="soft_alpha_nDCG@20")
 
 
 def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
@@ -148,11 +148,11 @@ def test_a_longer_plan_scores_what_is_missing_and_only_that(system: System) -> N
     publish_qrels(system)
     received = submit(system)
     work_off(system)
-    before = evaluations.scores(system, ALICE, received.id)
+    before = evaluations.read_scores(system, ALICE, received.id)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["P@1", "AP"]})
     assert submissions.get(system, ALICE, received.id).state == "partly"
     assert work_off(system) == 1
-    after = evaluations.scores(system, ALICE, received.id)
+    after = evaluations.read_scores(system, ALICE, received.id)
     assert [score.measure for score in after] == ["P@1", "AP"]
     assert after[1:] == before
 
@@ -162,14 +162,14 @@ def test_a_measure_taken_out_of_the_plan_keeps_its_scores(system: System) -> Non
     publish_qrels(system)
     received = submit(system)
     work_off(system)
-    before = evaluations.scores(system, ALICE, received.id)
+    before = evaluations.read_scores(system, ALICE, received.id)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
-    board = leaderboards.board(system, ALICE, "track", measure="P@1")
+    board = leaderboards.read_board(system, ALICE, "track", measure="P@1")
     assert board is not None
     assert len(board.rows) == 1
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "P@1"]})
     work_off(system)
-    assert evaluations.scores(system, ALICE, received.id) == before
+    assert evaluations.read_scores(system, ALICE, received.id) == before
 
 
 def test_an_unknown_track_is_not_found(system: System) -> None:

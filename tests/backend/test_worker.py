@@ -173,7 +173,7 @@ def test_a_submission_is_scored_by_a_worker_that_hears_the_bell(system: System, 
     for number in range(10):
         submit(system, ALICE, run_file(tag=f"r{number}"))
     wait_until(lambda: all_done(system))
-    board = leaderboards.board(system, ALICE, "track")
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert len(board.rows) == 10
 

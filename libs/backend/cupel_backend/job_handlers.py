@@ -10,6 +10,6 @@ HANDLERS: Mapping[str, Handler] = {
     rescoring.EVALUATE: evaluations.evaluate,
     score_explanations.EXPLAIN: score_explanations.compute,
     board_analyses.ANALYSE: board_analyses.compute,
-    audit_requests.GATHER: audit_parts.gather,
-    audit_requests.PART: audit_parts.do_part,
+    audit_requests.PREPARE: audit_parts.prepare_audit,
+    audit_requests.PART: audit_parts.run_part,
 }

@@ -103,7 +103,7 @@ def require_organiser(system: "System", principal: Principal, track: str) -> Row
     """The row of the track; raises NotFound, or Forbidden where the caller may not upload judgments."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-    if not tracks.organises(principal, row):
+    if not tracks.is_organiser(principal, row):
         raise QRELS_FORBIDDEN(f"the track {track!r} belongs to the team {row.team}")
     return row
 
@@ -124,7 +124,9 @@ def upload(
         with blob.open("rb") as file:
             key = system.blobs.put_file(blob, file_digest(file, "sha256").hexdigest())
     with writing(system.engine) as connection:
-        tracks.owned(connection, principal, track)  # locked, so that numbers are given out one by one
+        tracks.find_for_organiser(
+            connection, principal, track
+        )  # locked, so that numbers are given out one by one
         numbers = select(func.coalesce(func.max(qrels.c.number), 0)).where(qrels.c.track_id == row.id)
         number = connection.execute(numbers).scalar_one() + 1
         values = {name: verdict[name] for name in ("digest", "topics", "counts", "findings")}
@@ -141,18 +143,18 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
     """
     now = system.now()
     with reading(system.engine) as connection:
-        row = tracks.owned(connection, principal, track, lock=False)
+        row = tracks.find_for_organiser(connection, principal, track, lock=False)
         key = _find(connection, row.id, number).blob
-    tracks.not_to_be_had(system.blobs, key, tuple(row.measures))  # read while no transaction waits for it
+    tracks.find_uncomputable(system.blobs, key, tuple(row.measures))  # read while no transaction waits for it
     with writing(system.engine) as connection:
-        row = tracks.owned(connection, principal, track)
+        row = tracks.find_for_organiser(connection, principal, track)
         version = _find(connection, row.id, number)
-        newest = connection.execute(rescoring.newest_published(row.id)).scalar() or 0
+        newest = connection.execute(rescoring.select_newest_published(row.id)).scalar() or 0
         if number < newest:
             raise QRELS_OLDER(f"version {newest} was published already")
         queued = 0
         if version.published_at is None:
-            if sentences := tracks.not_to_be_had(system.blobs, version.blob, tuple(row.measures)):
+            if sentences := tracks.find_uncomputable(system.blobs, version.blob, tuple(row.measures)):
                 raise QRELS_INVALID(
                     "the plan can't be had from these judgments", findings=measure_findings(sentences)
                 )
@@ -163,12 +165,12 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
                 track_id=row.id,
                 tenant=f"track {row.name}",
                 qrels_ids=[version.id],
-                submission_ids=rescoring.eligible(connection, row.id),
+                submission_ids=rescoring.read_eligible_submissions(connection, row.id),
                 measures=row.measures,
             )
     if queued:
         system.wake_ups.send(rescoring.QUEUE, times=queued)
-    rescoring.settle(system, row.id)
+    rescoring.switch_version(system, row.id)
     return get(system, principal, track, number)
 
 
@@ -185,7 +187,7 @@ def list_(
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = select(qrels).where(qrels.c.track_id == row.id)
-        if not tracks.organises(principal, row):
+        if not tracks.is_organiser(principal, row):
             query = query.where(qrels.c.published_at.is_not(None))
         found = fetch_page(connection, query, qrels.c.number, lambda one: one, limit=limit, cursor=cursor)
         return ListPage(tuple(_views(connection, principal, row, list(found.items))), found.next)
@@ -195,8 +197,8 @@ def diff(
     system: "System", principal: Principal, track: str, number: int, *, base: int, measure: str
 ) -> QrelsDiff:
     """What moved from version `base` to version `number` by `measure`."""
-    text, old = leaderboards.rows(system, principal, track, measure=measure, qrels=base)
-    _, new = leaderboards.rows(system, principal, track, measure=measure, qrels=number)
+    text, old = leaderboards.read_rows(system, principal, track, measure=measure, qrels=base)
+    _, new = leaderboards.read_rows(system, principal, track, measure=measure, qrels=number)
     moved = [_moved(old.get(id), new.get(id)) for id in dict.fromkeys([*new, *old])]
     return QrelsDiff(track, text, base, number, tuple(moved))
 
@@ -264,7 +266,7 @@ def _find(connection: Connection, track_id: int, number: int) -> Row[Any]:
 
 def _version(connection: Connection, principal: Principal, track: Row[Any], number: int) -> QrelsVersion:
     row = _find(connection, track.id, number)
-    if row.published_at is None and not tracks.organises(principal, track):
+    if row.published_at is None and not tracks.is_organiser(principal, track):
         raise VERSION_UNKNOWN(f"the track has no qrels version {number}")
     return next(_views(connection, principal, track, [row]))
 
@@ -273,8 +275,8 @@ def _views(
     connection: Connection, principal: Principal, track: Row[Any], rows: list[Row[Any]]
 ) -> Iterator[QrelsVersion]:
     current = connection.execute(select(track_rows.c.current).where(track_rows.c.id == track.id)).scalar()
-    newest = connection.execute(rescoring.newest_published(track.id)).scalar()
-    progress = rescoring.progress(connection, [row.id for row in rows])
+    newest = connection.execute(rescoring.select_newest_published(track.id)).scalar()
+    progress = rescoring.read_progress(connection, [row.id for row in rows])
     for row in rows:
         yield QrelsVersion(
             track.name,
@@ -283,7 +285,7 @@ def _views(
             _state(row, current, newest),
             row.counts,
             progress[row.id],
-            findings_from_json(row.findings) if tracks.organises(principal, track) else Findings(),
+            findings_from_json(row.findings) if tracks.is_organiser(principal, track) else Findings(),
             row.created_at,
             row.published_at,
             row.current_since,

@@ -8,19 +8,19 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, func, or_, select
 
 from cupel_backend.infrastructure.tables import JOB_STATES, jobs, qrels, scores
-from cupel_backend.scores.rescoring import newest_published
+from cupel_backend.scores.rescoring import select_newest_published
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 State = Literal["waiting", "queued", "partly", "scored", "dead", "withdrawn"]
 
 
-def states(connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]) -> dict[str, State]:
+def read_states(connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]) -> dict[str, State]:
     """The state of each of these rows of `submissions` to the track, by id.
 
     waiting: for judgments, of which none are published. scored: by the whole plan; partly: by some of it.
     dead: by nothing, and nothing more is tried.
     """
-    number = track.current or newest_published(track.id).scalar_subquery()
+    number = track.current or select_newest_published(track.id).scalar_subquery()
     counting = select(qrels.c.id).where(qrels.c.track_id == track.id, qrels.c.number == number)
     version = connection.execute(counting).scalar()
     ids = [row.id for row in submissions]

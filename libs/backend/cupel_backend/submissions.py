@@ -39,7 +39,7 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.infrastructure.upload_checker import findings_from_json, findings_to_json
 from cupel_backend.jobs import Job
 from cupel_backend.scores import rescoring
-from cupel_backend.submission_states import State, states
+from cupel_backend.submission_states import State, read_states
 from cupel_backend.submitted_runs import SubmittedRun
 from cupel_measures.model.findings import Finding, Findings
 from cupel_measures.model.findings import declare as declare_finding
@@ -196,7 +196,7 @@ def receive(
 def get(system: "System", principal: Principal, id: str) -> Submission:
     """The submission `id`, to its team, organisers of its track, and admins."""
     with reading(system.engine) as connection:
-        row = visible(connection, principal, id)
+        row = find_visible(connection, principal, id)
         track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
         return _views(connection, track, [row])[0]
 
@@ -208,7 +208,7 @@ def list_(
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = select(submissions).where(submissions.c.track_id == row.id)
-        if not tracks.organises(principal, row):
+        if not tracks.is_organiser(principal, row):
             query = query.where(submissions.c.team == principal.team)
         found = fetch_page(connection, query, submissions.c.id, lambda one: one, limit=limit, cursor=cursor)
         return ListPage(tuple(_views(connection, row, list(found.items))), found.next)
@@ -217,21 +217,21 @@ def list_(
 def withdraw(system: "System", principal: Principal, id: str) -> Submission:
     """Take a submission off the boards; it is kept. Withdrawing it again changes nothing."""
     with writing(system.engine) as connection:
-        row = visible(connection, principal, id)
+        row = find_visible(connection, principal, id)
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
         if connection.execute(active.values(withdrawn_at=system.now())).rowcount == 1:
             bump_revision(connection, [row.track_id])
-    rescoring.settle(system, row.track_id)
+    rescoring.switch_version(system, row.track_id)
     return get(system, principal, id)
 
 
-def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     """The row of a submission that the caller may see whole; else NotFound or Forbidden."""
     row = connection.execute(select(submissions).where(submissions.c.id == id)).first()
     if row is None:
         raise SUBMISSION_UNKNOWN(f"there is no submission {id!r}")
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
-    if row.team != principal.team and not tracks.organises(principal, track):
+    if row.team != principal.team and not tracks.is_organiser(principal, track):
         raise SUBMISSION_FORBIDDEN(f"{id} was handed in by another team")
     return row
 
@@ -301,7 +301,7 @@ def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
     """What the checker has to know: the file, the limits, and the track's newest judgments, if any."""
     with reading(system.engine) as connection:
         track = tracks.find(connection, asked.upload.track)
-        newest = rescoring.newest_published(track.id).scalar_subquery()
+        newest = rescoring.select_newest_published(track.id).scalar_subquery()
         judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
         blob = connection.execute(judged).scalar()
     if blob is not None:
@@ -367,7 +367,7 @@ def _keep(
             now=now,
             track_id=track.id,
             tenant=team,
-            qrels_ids=rescoring.versions_to_score(connection, track),
+            qrels_ids=rescoring.read_versions_to_score(connection, track),
             submission_ids=[id],
             measures=track.measures,
         )
@@ -433,11 +433,11 @@ def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapp
 def _views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
     """Submissions to the track, as people see them."""
     of_jobs = jobs.find_by_submission(connection, [row.id for row in rows], rescoring.EVALUATE)
-    of_states = states(connection, track, rows)
+    of_states = read_states(connection, track, rows)
     found_runs = connection.execute(
         select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))
     ).all()
-    by_id = {row.id: submitted_runs.view(row) for row in found_runs}
+    by_id = {row.id: submitted_runs.build_view(row) for row in found_runs}
     return [
         Submission(
             row.id,

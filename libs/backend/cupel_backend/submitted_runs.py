@@ -35,7 +35,7 @@ class SubmittedRun:
 def get(system: "System", principal: Principal, id: str) -> SubmittedRun:
     """The run `id`, to its team, to organisers of tracks it was submitted to, and to admins."""
     with reading(system.engine) as connection:
-        return view(_visible(connection, principal, id))
+        return build_view(_visible(connection, principal, id))
 
 
 def open_file(system: "System", principal: Principal, id: str) -> BinaryIO:
@@ -45,7 +45,7 @@ def open_file(system: "System", principal: Principal, id: str) -> BinaryIO:
     return system.blobs.open(row.raw_blob)
 
 
-def view(row: Row[Any]) -> SubmittedRun:
+def build_view(row: Row[Any]) -> SubmittedRun:
     """The run in a row of `runs`."""
     return SubmittedRun(**{name: getattr(row, name) for name in SubmittedRun.__dataclass_fields__})
 

@@ -124,7 +124,7 @@ def create(
         "aspects": dict(aspects),
         "label_sets": None if label_sets is None else dict(label_sets),
         "profile": profile,
-        "measures": list(plan(measures, declared, label_sets or {})),
+        "measures": list(parse_plan(measures, declared, label_sets or {})),
         "depth": depth,
         "revision": 0,
         "created_at": system.now(),
@@ -170,7 +170,7 @@ def change(
     if "measures" in changes:
         _look_ahead(system, principal, name, changes, now)
     with writing(system.engine) as connection:
-        row = owned(connection, principal, name)
+        row = find_for_organiser(connection, principal, name)
         if expected is not None and _view(connection, row).etag not in expected:
             raise TRACK_CHANGED(f"the track {name!r} is not as it was when you read it")
         values = _changed(row, changes, now)
@@ -181,7 +181,7 @@ def change(
         added = _added(row, values)
         queued = 0
         if added:
-            versions = rescoring.versions_to_score(connection, row)
+            versions = rescoring.read_versions_to_score(connection, row)
             _require_judged(system, connection, versions, added)
             queued = rescoring.request(
                 connection,
@@ -189,7 +189,7 @@ def change(
                 track_id=row.id,
                 tenant=f"track {row.name}",
                 qrels_ids=versions,
-                submission_ids=rescoring.eligible(connection, row.id),
+                submission_ids=rescoring.read_eligible_submissions(connection, row.id),
                 measures=added,
             )
         track = _view(connection, find(connection, name))
@@ -210,25 +210,29 @@ def find(connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
     return row
 
 
-def owned(connection: Connection, principal: Principal, name: str, *, lock: bool = True) -> Row[Any]:
+def find_for_organiser(
+    connection: Connection, principal: Principal, name: str, *, lock: bool = True
+) -> Row[Any]:
     """The row of a track that the caller may organise, locked or not; else NotFound or Forbidden."""
     row = find(connection, name, lock=lock)
-    if not organises(principal, row):
+    if not is_organiser(principal, row):
         raise TRACK_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
     return row
 
 
-def organises(principal: Principal, track: Row[Any]) -> bool:
+def is_organiser(principal: Principal, track: Row[Any]) -> bool:
     """Whether the caller may see and change everything of the track."""
     return principal.scope == "admin" or (principal.has_scope("organiser") and principal.team == track.team)
 
 
-def aspects(track: Row[Any]) -> tuple[Aspect, ...]:
+def parse_aspects(track: Row[Any]) -> tuple[Aspect, ...]:
     """The track's aspects, as declared when it was made."""
     return _parsed(json.dumps(track.aspects))
 
 
-def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]) -> tuple[str, ...]:
+def parse_plan(
+    texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]
+) -> tuple[str, ...]:
     """The canonical texts of measures bound to a track, each once, in order; raises Invalid.
 
     Each is tried without judgments, so that what the track's scales can't have is refused here.
@@ -249,7 +253,7 @@ def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[st
 
 
 @lru_cache(maxsize=256)
-def not_to_be_had(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Why the qrels of that key can't have one or other of the measures `texts`: a sentence for each.
 
     What is known already needs no file: who asks before a transaction does not wait for one within it.
@@ -262,7 +266,7 @@ def _require_judged(
 ) -> None:
     """Raise Invalid where a version can't have a measure that is added: its jobs could only die."""
     for key in _blobs(connection, versions):
-        if sentences := not_to_be_had(system.blobs, key, tuple(added)):
+        if sentences := find_uncomputable(system.blobs, key, tuple(added)):
             raise MEASURE_INVALID(sentences[0])
 
 
@@ -275,21 +279,21 @@ def _look_ahead(
 ) -> None:
     """Read, while no transaction waits for it, whether a longer plan can be had."""
     with reading(system.engine) as connection:
-        row = owned(connection, principal, name, lock=False)
+        row = find_for_organiser(connection, principal, name, lock=False)
         added = _added(row, _changed(row, changes, now))
-        keys = _blobs(connection, rescoring.versions_to_score(connection, row)) if added else ()
+        keys = _blobs(connection, rescoring.read_versions_to_score(connection, row)) if added else ()
     for key in keys:
-        not_to_be_had(system.blobs, key, tuple(added))
+        find_uncomputable(system.blobs, key, tuple(added))
 
 
 def _added(row: Row[Any], values: Mapping[str, Any]) -> list[str]:
     return [text for text in values.get("measures", ()) if text not in row.measures]
 
 
-def measure(text: str, track: Row[Any]) -> str:
+def parse_measure(text: str, track: Row[Any]) -> str:
     """The canonical text of one measure bound to the track's aspects; raises Invalid."""
     try:
-        return str(_scored_here(parse(text)).bound(aspects(track)))
+        return str(_scored_here(parse(text)).bound(parse_aspects(track)))
     except MeasureError as problem:
         raise MEASURE_INVALID(str(problem)) from None
 
@@ -395,7 +399,7 @@ def _changed(row: Row[Any], changes: Mapping[str, object], now: datetime) -> dic
         if name == "title":
             values["title"] = _check_title(value)
         elif name == "measures" and isinstance(value, list) and all(isinstance(one, str) for one in value):
-            values["measures"] = list(plan(value, aspects(row), row.label_sets or {}))
+            values["measures"] = list(parse_plan(value, parse_aspects(row), row.label_sets or {}))
         elif name == "closed" and isinstance(value, bool):
             values["closed_at"] = (row.closed_at or now) if value else None
         else:
@@ -410,7 +414,7 @@ def _view(connection: Connection, row: Row[Any]) -> Track:
 
 
 def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Track, ...]:
-    newest = rescoring.newest_of(connection, [row.id for row in rows])
+    newest = rescoring.read_newest_published(connection, [row.id for row in rows])
     return tuple(
         Track(
             name=row.name,

@@ -24,7 +24,7 @@ from support.backend_cast import ADMIN
 
 MIGRATE = """
 import sys
-from cupel_backend.database import connect, migrate
+from cupel_backend.infrastructure.database import connect, migrate
 migrate(connect(sys.argv[1]))
 """
 

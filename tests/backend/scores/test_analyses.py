@@ -59,7 +59,7 @@ def track(system: System) -> None:
 
 
 def board(system: System, **asked: object) -> Leaderboard:
-    found = leaderboards.board(system, BOB, "track", **asked)  # type: ignore[arg-type]
+    found = leaderboards.read_board(system, BOB, "track", **asked)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -85,7 +85,7 @@ def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAna
     }
     ids = sorted(digests, key=digests.__getitem__)
     by_topic = [
-        evaluations.topic_scores(system, ADMIN, id, measure=shown.measure, qrels=shown.qrels).values
+        evaluations.read_topic_scores(system, ADMIN, id, measure=shown.measure, qrels=shown.qrels).values
         for id in ids
     ]
     seed = shown.analysis.seed
@@ -133,7 +133,7 @@ def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_
     work_off(system, analysing=True)
     worth = []
     for name in ("track", "other"):
-        shown = leaderboards.board(system, BOB, name, measure="AP")
+        shown = leaderboards.read_board(system, BOB, name, measure="AP")
         assert shown is not None
         told = [(row.tag, row.interval, row.rank_interval, row.groups) for row in shown.rows]
         worth.append((replace(shown.analysis, computed_at=None), sorted(told)))
@@ -406,7 +406,7 @@ def test_a_single_topic_tells_nothing_apart(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number), track="single")
     work_off(system, analysing=True)
-    shown = leaderboards.board(system, BOB, "single")
+    shown = leaderboards.read_board(system, BOB, "single")
     assert shown is not None
     assert (shown.analysis.state, shown.analysis.undefined) == ("undefined", "one topic has no spread")
     assert {(row.interval, row.rank_interval, row.tied_for_first) for row in shown.rows} == {(None,) * 3}
@@ -488,13 +488,13 @@ def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_i
         submit(system, ALICE, run(number))
     score(system)
     etag = board(system).etag
-    assert leaderboards.board(system, BOB, "track", known=etag) is None
+    assert leaderboards.read_board(system, BOB, "track", known=etag) is None
     work_off(system, analysing=True)
     etag = board(system, known=etag).etag
     for _ in range(3):
         scheduler_steps.tick(system)
         assert work_off(system, analysing=True) == 0
-    assert leaderboards.board(system, BOB, "track", known=etag) is None
+    assert leaderboards.read_board(system, BOB, "track", known=etag) is None
 
 
 def test_scores_go_before_analyses(system: System) -> None:
@@ -503,9 +503,7 @@ def test_scores_go_before_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert job_execution.run_jobs(
-        system, board_analyses.QUEUE, HANDLERS
-    )  # the rest is postponed
+    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)  # the rest is postponed
     assert len(open_jobs(system)) == waiting - 1
 
 

@@ -57,7 +57,7 @@ def test_a_submission_is_not_taken_for_scored_because_it_was_explained(system: S
     while job_execution.run_jobs(system, score_explanations.QUEUE, HANDLERS):
         pass
     assert submissions.get(system, ALICE, waiting).state == "queued"
-    assert score_explanations.explanations(system, ALICE, waiting).explanations
+    assert score_explanations.read_explanations(system, ALICE, waiting).explanations
 
 
 def test_a_job_that_two_workers_had_writes_once(system: System, sent: str, clock: Clock) -> None:
@@ -90,7 +90,7 @@ def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) 
     with pytest.raises(Forbidden):
         score_explanations.request(system, BOB, sent)
     with pytest.raises(Forbidden):
-        score_explanations.explanations(system, BOB, sent)
+        score_explanations.read_explanations(system, BOB, sent)
     with pytest.raises(NotFound):
         score_explanations.request(system, ALICE, "sub_none")
 
@@ -98,7 +98,7 @@ def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) 
 def test_a_measure_that_the_judgments_can_not_have_is_refused(system: System, sent: str) -> None:
     with pytest.raises(Invalid, match="judgments by subtopic, and this collection has none"):
         score_explanations.request(system, ALICE, sent, measures=["alpha_nDCG@2", "AP"], about=["judgments"])
-    assert not score_explanations.explanations(system, ALICE, sent).explanations
+    assert not score_explanations.read_explanations(system, ALICE, sent).explanations
 
 
 def test_a_team_can_ask_for_so_many_at_a_time(system: System, sent: str) -> None:

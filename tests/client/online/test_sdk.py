@@ -141,9 +141,7 @@ def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, t
     states = alice.watch_submission(submission.id)
     assert next(states).state == "queued"
     server.stop(signal.SIGKILL)
-    while job_execution.run_jobs(
-        server.system, rescoring.QUEUE, HANDLERS
-    ):  # a turn may end before the job
+    while job_execution.run_jobs(server.system, rescoring.QUEUE, HANDLERS):  # a turn may end before the job
         pass
     server.start()
     assert [state.state for state in states] == ["scored"]

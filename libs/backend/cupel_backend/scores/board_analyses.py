@@ -115,7 +115,7 @@ class StoredAnalysis:
 # Reading
 
 
-def of_board(
+def read_analysis(
     connection: Connection, track: Row[Any], version: Row[Any] | None, measure: str
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
     """The analysis of a board as it is now, and the standing of each submission that it ranks, by id."""
@@ -247,11 +247,11 @@ def _look(connection: Connection, track: Row[Any], before: datetime) -> _Look | 
     newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
     last = connection.execute(newest).scalar()
     rests = last is not None and last > before
-    if not rescoring.unsettled(connection, track.id):
+    if not rescoring.is_scoring(connection, track.id):
         of_track = scores.c.qrels_id.in_(versions)
         return _Look(and_(of_track, ~_analysed_once(track)), False) if rests else _Look(of_track, True)
     shown = versions.where(qrels.c.number == track.current)
-    changed = None if rests else rescoring.first_done(connection, shown, after=last)
+    changed = None if rests else rescoring.read_first_finished(connection, shown, after=last)
     return None if changed is None or changed >= before else _Look(scores.c.qrels_id.in_(shown), False)
 
 
@@ -356,7 +356,7 @@ def _keep(
     )
 
 
-def seed(digest: str) -> int:
+def derive_seed(digest: str) -> int:
     """What the analyses under a qrels version draw from: its digest, so that all of them draw the same."""
     return int(sha256(digest.encode()).hexdigest()[:8], 16)
 
@@ -369,8 +369,8 @@ def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], te
     measure = parse(text)
     aggregate = measure.declaration.aggregate
     values = _by_topic([row.vector for row in ranked], aggregate)
-    scale = scale_of(measure, tracks.aspects(track)).type
-    [found] = board_analysis.analyse([values], scales=[scale], seed=seed(version.digest))
+    scale = scale_of(measure, tracks.parse_aspects(track)).type
+    [found] = board_analysis.analyse([values], scales=[scale], seed=derive_seed(version.digest))
     unit = _unit(aggregate, len(values))
     smallest = None if aggregate == "geometric mean" else found.smallest_difference
     tested = found.undefined is None

@@ -207,7 +207,7 @@ def make_audits(system: System, clock: Clock) -> None:
         for name in ("busy", "waiting")
     ]
     clock.forward(60)
-    audit_schedules.make_due(system)  # there are no judgments of the second track: a problem
+    audit_schedules.request_due_audits(system)  # there are no judgments of the second track: a problem
     for one in often:
         audit_schedules.remove(system, ORGANISER, one.id)
     audit_requests.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
@@ -218,7 +218,7 @@ def make_audits(system: System, clock: Clock) -> None:
         cancelled = audit_requests.request(system, ORGANISER, "busy", kind="downsampling")
         claim = jobs.claim_next(system, audit_requests.QUEUE) if gathered else None
         if claim is not None:
-            audit_parts.gather(system, claim)
+            audit_parts.prepare_audit(system, claim)
         audit_requests.cancel(system, ORGANISER, cancelled.id)
 
 
