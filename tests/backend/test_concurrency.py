@@ -37,7 +37,7 @@ from support.backend_cast import (
     upload_qrels,
     work_off,
 )
-from support.service.service_processes import until
+from support.patience import until
 
 SUBMITTERS, EACH, WORKERS, VERSIONS = 16, 3, 4, 3
 

@@ -26,6 +26,7 @@ from cupel_backend.infrastructure.s3_store import S3Blobs
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
 from support.backend_cast import ALICE, make_track, publish_qrels, submit
+from support.patience import until
 from support.service.service_sizes import Places
 
 on_s3 = pytest.mark.parametrize("size", ["production"], indirect=True)
@@ -34,7 +35,7 @@ WRITER = """
 import hashlib
 import sys
 from pathlib import Path
-from cupel_backend.blobs import DirectoryBlobs
+from cupel_backend.infrastructure.object_store import DirectoryBlobs
 blobs = DirectoryBlobs(Path(sys.argv[1]))
 print("writing", flush=True)
 source = Path(sys.argv[1]) / "source"
@@ -187,8 +188,7 @@ def test_a_writer_killed_at_any_moment_leaves_only_whole_blobs(tmp_path: Path) -
         assert writer.stdout is not None
         writer.stdout.readline()
         seen = len(files(tmp_path))
-        while len(files(tmp_path)) < seen + 3:
-            time.sleep(0.001)
+        until(lambda seen=seen: len(files(tmp_path)) >= seen + 3)
         writer.kill()
         writer.communicate()
     for path in files(tmp_path):

@@ -4,7 +4,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.infrastructure.tables import turns
 from support.backend_cast import ADMIN
+from support.patience import until
 
 MIGRATE = """
 import sys
@@ -190,12 +190,17 @@ def test_a_connection_that_ends_in_a_transaction_is_unavailable_for_now(engine: 
     assert (refused.value.code, refused.value.retry_after) == ("database-busy", 2)
 
 
+BACKENDS = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
+
+
 @on_postgresql
 def test_who_slept_in_a_transaction_until_it_was_ended_is_refused_for_now(engine: Engine) -> None:
     def sleep() -> None:
         with writing(engine) as connection:
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
-            time.sleep(0.5)  # as a stopped process does, which may wake up much later
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with engine.connect() as observer:  # as a stopped process, which wakes up much later
+                until(lambda: not observer.execute(BACKENDS, {"pid": pid}).scalar_one())
             connection.execute(text("SELECT 1"))
 
     with pytest.raises(Unavailable):

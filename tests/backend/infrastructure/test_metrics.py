@@ -4,9 +4,9 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_system
 from support.backend_cast import ALICE, Clock, make_track, publish_qrels, run_file, submit, work_off
+from support.patience import seconds, until
+from support.service.service_processes import command_line
 
 COUNT = """
 import sys
@@ -164,20 +166,15 @@ def free_port() -> int:
 
 
 def fetched(port: int) -> dict[tuple[str, ...], float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=seconds(60)) as answer:
         return values(answer.read().decode())
 
 
-def patiently(look: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while True:
-        try:
-            if look():
-                return
-        except OSError:
-            pass
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)
+def jobs_done(port: int) -> float | None:
+    """Return the number of scoring jobs that the worker reports; None while it does not answer."""
+    with suppress(OSError):
+        return fetched(port).get(("cupel_jobs_total", "done", "score"))
+    return None
 
 
 def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..., System]) -> None:
@@ -191,16 +188,15 @@ def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    done = ("cupel_jobs_total", "done", "score")
     try:
         for number in range(4):
             submit(system, ALICE, run_file(tag=f"r{number}"))
-        patiently(lambda: fetched(port).get(done) == 4)
+        until(lambda: jobs_done(port) == 4)
         for process in psutil.Process(worker.pid).children():
-            if "metrics" not in process.cmdline():
+            if "metrics" not in command_line(process):
                 process.kill()
         submit(system, ALICE, run_file(tag="one more"))
-        patiently(lambda: fetched(port).get(done) == 5)
+        until(lambda: jobs_done(port) == 5)
     finally:
         worker.terminate()
         worker.wait()

@@ -18,9 +18,9 @@ from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.infrastructure.wake_ups import WakeUps
 from support.backend_cast import ALICE, make_track, publish_qrels, submit
+from support.patience import until
 from support.service import components
 from support.service.components import Redis, Server
-from support.service.service_processes import until
 from support.service.service_sizes import emptied_rabbitmq
 
 

@@ -22,6 +22,7 @@ from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.job_handlers import HANDLERS
 from cupel_client.api.client import Client
 from cupel_client.main import cli
+from support.patience import seconds
 from support.service.service_sizes import SizeName, place
 
 RELEVANCE = "".join(f"t{t} 0 d{d} {(d * t) % 3}\n" for t in range(1, 6) for d in range(20))
@@ -72,7 +73,7 @@ class Server:
         """End the process; its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=seconds(60))
 
     def logged(self) -> str:
         """All that the processes have written."""
