@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend import job_execution, jobs, qrels_versions, scheduler_steps, submissions, tracks
 from cupel_backend.infrastructure.database import reading
 from cupel_backend.infrastructure.errors import Forbidden, NotFound
 from cupel_backend.infrastructure.system import System
@@ -66,7 +66,7 @@ def board(system: System, **asked: object) -> Leaderboard:
 
 def score(system: System) -> None:
     """Do what is urgent only."""
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
 
 
@@ -181,7 +181,7 @@ def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
     for number in range(5):
         submit(system, ALICE, run(number))
         scheduler_steps.tick(system)
-    while (claim := jobs.claim(system, rescoring.QUEUE)) is not None:
+    while (claim := jobs.claim_next(system, rescoring.QUEUE)) is not None:
         assert not open_jobs(system)
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
@@ -245,11 +245,11 @@ def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_an
     seen = []
     for number in range(60):
         submit(system, BOB, run(number % len(ORDERS)))  # so that two are always waiting
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
-        while (claim := jobs.claim(system, board_analyses.QUEUE)) is not None:
+        while (claim := jobs.claim_next(system, board_analyses.QUEUE)) is not None:
             HANDLERS[claim.kind](system, claim)
         seen.append(analysed(system))
         clock.forward(2)
@@ -271,7 +271,7 @@ def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     for _ in range(3):
         clock.forward(60)
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
@@ -284,7 +284,7 @@ def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system:
     for number in range(2):
         submit(system, ALICE, run(number))
     score(system)
-    begun = jobs.claim(system, board_analyses.QUEUE)
+    begun = jobs.claim_next(system, board_analyses.QUEUE)
     submit(system, BOB, run(2))
     score(system)
     assert begun is not None
@@ -309,7 +309,7 @@ def test_an_analysis_that_comes_too_late_is_not_shown_and_made_anew(
         return analyse(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(board_analysis, "analyse", slowly)
-    begun = jobs.claim(system, board_analyses.QUEUE)
+    begun = jobs.claim_next(system, board_analyses.QUEUE)
     assert begun is not None
     HANDLERS[begun.kind](system, begun)
     late = board(system, measure=begun.payload["measure"])
@@ -323,14 +323,14 @@ def test_a_worker_that_is_lost_costs_nothing_but_time(system: System, clock: Clo
     for number in range(3):
         submit(system, ALICE, run(number))
     score(system)
-    lost = jobs.claim(system, board_analyses.QUEUE)
+    lost = jobs.claim_next(system, board_analyses.QUEUE)
     assert lost is not None
     clock.forward(3600)
     scheduler_steps.tick(system)
     work_off(system, analysing=True)
     shown = board(system, measure=lost.payload["measure"])
     assert shown.analysis.state == "done"
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         HANDLERS[lost.kind](system, lost)
     assert board(system, measure=lost.payload["measure"]) == shown
     with reading(system.engine) as connection:
@@ -503,7 +503,7 @@ def test_scores_go_before_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert jobs.work(system, board_analyses.QUEUE, HANDLERS)  # there is more, and it has given way
+    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)  # the rest is postponed
     assert len(open_jobs(system)) == waiting - 1
 
 

@@ -212,12 +212,12 @@ def request(system: "System", track_id: int) -> int:
         connection.execute(select(track_rows.c.id).where(here).with_for_update())
         there = {row.key: row for row in connection.execute(_jobs_of([_key(board) for board in due]))}
         wanted = [_wanted(track, *one) for one in due.items() if _is_new(there.get(_key(one[0])), one[1])]
-        queued = jobs.enqueue_again(connection, wanted, now=system.now())
+        queued = jobs.requeue(connection, wanted, now=system.now())
         # Who is at work may have read what was ranked before: looked at again when that is done.
         if look.at_all and not any(jobs.state_of(row) == "running" for row in there.values()):
             connection.execute(update(track_rows).where(here).values(analysed=track.revision))
     if queued:
-        system.bell.ring(QUEUE)  # once: one worker for all of them leaves the others to scores
+        system.wake_ups.send(QUEUE)  # once: one worker for all of them leaves the others to scores
     return queued
 
 
@@ -317,7 +317,8 @@ def _wanted(track: Row[Any], board: Board, basis: str) -> JobRequest:
 def compute(system: "System", claim: Claim) -> None:
     """Do a claimed job: analyse its board as it is now, unless that is done already.
 
-    The analysis and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    The analysis and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:
@@ -334,7 +335,7 @@ def compute(system: "System", claim: Claim) -> None:
         jobs.finish(connection, claim, now=now)
         if not is_there:
             _keep(connection, track, version, text, {"basis": basis, "data": data, "analysed_at": now})
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
     request(system, track.id)
 
 

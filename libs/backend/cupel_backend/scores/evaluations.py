@@ -19,7 +19,7 @@ from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
 from cupel_backend.infrastructure.errors import NotFound, declare
 from cupel_backend.infrastructure.object_store import Blobs
-from cupel_backend.infrastructure.tables import VECTOR, runs, touch
+from cupel_backend.infrastructure.tables import VECTOR, bump_revision, runs
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import scores as score_rows
 from cupel_backend.infrastructure.tables import submissions as submission_rows
@@ -207,7 +207,7 @@ class _Work:
 def evaluate(system: "System", claim: Claim) -> None:
     """Do a claimed job: score its submission by those of its measures that have no score yet.
 
-    Scores and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    Scores and the end of the job are one transaction; raises `jobs.LeaseLost` if the job is no longer ours.
     """
     with reading(system.engine) as connection:
         work = _work(connection, claim.payload)
@@ -217,8 +217,8 @@ def evaluate(system: "System", claim: Claim) -> None:
         insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
         if work.submission.withdrawn_at is None:
-            touch(connection, [work.track.id])
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+            bump_revision(connection, [work.track.id])
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
     rescoring.switch_version(system, work.track.id)
     board_analyses.request(system, work.track.id)
 

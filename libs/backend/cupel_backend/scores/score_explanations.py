@@ -114,9 +114,9 @@ def request(
     with writing(system.engine) as connection:
         _require_room(connection, principal.team)
         queued = jobs.enqueue(connection, wanted, now=system.now())
-        found = jobs.by_key(connection, [one.key for one in wanted])
+        found = jobs.find_by_key(connection, [one.key for one in wanted])
     if queued:
-        system.bell.ring(QUEUE, times=queued)
+        system.wake_ups.send(QUEUE, times=queued)
     return RequestedExplanations(submission, version.number, tuple(texts), found)
 
 
@@ -150,14 +150,15 @@ def read_explanations(
 def compute(system: "System", claim: Claim) -> None:
     """Do a claimed job: explain its measure, as far as that is not done yet.
 
-    What is found and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    What is found and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     rows = _computed(system, claim.payload)
     now = system.now()
     with writing(system.engine) as connection:
         insert_new(connection, explanation_rows, [row | {"explained_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
 
 
 def _parts(about: Sequence[str]) -> list[str]:
