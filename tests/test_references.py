@@ -1,4 +1,4 @@
-"""References to files, headings, modules and sources in committed text lead to something that a reader can open."""
+"""References in committed text: files, headings, modules and sources exist."""
 
 import ast
 import importlib
@@ -24,7 +24,7 @@ PROSE = {".md", ".yml", ".yaml", ".toml", ".in", ".sh", ".c", ".h", ".cfg"}
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 FILE = re.compile(
-    r"(?<![\w./*<>{}~$-])(?:[\w.*-]+/)*[\w*-][\w.*-]*\.(?:md|py|sh|toml|lock|c|h|pyi)(?![\w/(])"
+    r"(?<![\w./*<>{}~$-])(?:[\w.*-]+/)*[\w*-](?:[\w.*-]*[\w*-])?\.(?:md|pyi?|sh|toml|lock|c|h)(?![\w/(]|\.\w)"
 )
 """A name that looks like a source file or a document of this repository."""
 
@@ -37,20 +37,15 @@ MODULE = re.compile(
 )
 
 UNAVAILABLE_SOURCES = re.compile(
-    r"\bspec(?:ification)?s? (?:\d+(?:\.\d+)*|section)"
-    r"|\bthe spec\b"
+    r"(?i:\bspec(?:ification)?s? (?:\d+(?:\.\d+)*|section)|\bthe spec\b|\bregister of readings\b)"
     r"|\b(?:design|compatibility|service|speed|english)\.md\b"
     r"|(?<![/\w])measures\.md\b"
-    r"|\bregister of readings\b"
-    r"|\.\./shared\b",
-    re.IGNORECASE,
+    r"|\.\./shared/"
 )
 """Documents that are not in the repository."""
 
-NOT_OURS = {
-    "conf.py", "report.md", "setup.py", "sitecustomize.py",
-}  # fmt: skip
-"""Names of files that a reader has, or that a command writes."""
+NOT_COMMITTED = ("*/build", "*.egg-info", "deploy/secrets", "deploy/secrets/*", "setup.py")
+"""Patterns of files that commands write, or that readers have."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +155,9 @@ def test_named_files_exist(pattern: re.Pattern[str]) -> None:
         f"{place}: {name}"
         for text in texts()
         for place, name in text.matches(pattern)
-        if Path(name).name not in NOT_OURS and not exists(name.rstrip("."), text.path.parent)
+        if not any(fnmatch(name, other) for other in NOT_COMMITTED)
+        and not UNAVAILABLE_SOURCES.fullmatch(name)
+        and not exists(name.rstrip("."), text.path.parent)
     )
 
 
