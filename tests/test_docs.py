@@ -27,8 +27,8 @@ DOCUMENTS = sorted(
 )
 
 TESTED_ELSEWHERE = {
-    "make demo": "tests/whole/test_demo.py",
-    "make demo ONCE=1": "tests/whole/test_demo.py",
+    "make demo": "tests/end_to_end/test_demo.py",
+    "make demo ONCE=1": "tests/end_to_end/test_demo.py",
     "make setup": ".ci/run",
     "make check": ".ci/run",
     "make test": ".ci/run",

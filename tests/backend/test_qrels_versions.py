@@ -37,7 +37,7 @@ def track(system: System) -> None:
 
 
 def evaluate_next(system: System) -> None:
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     evaluations.evaluate(system, claim)
 
@@ -45,7 +45,7 @@ def evaluate_next(system: System) -> None:
 def fail_next(system: System, clock: Clock) -> None:
     """Let the next evaluation fail until it is dead."""
     for _ in range(3):
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
         assert claim is not None
         jobs.fail(system, claim, "no")
         clock.forward(10)
@@ -269,7 +269,7 @@ def test_tick_makes_a_switch_that_a_worker_missed(system: System) -> None:
     submit(system, ALICE)
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     with system.engine.execution_options(writes=True).begin() as connection:
         jobs.finish(connection, claim, now=system.now())  # the worker dies before it switches the version

@@ -218,7 +218,7 @@ def test_control_characters_are_removed_from_names_and_tags(system: System) -> N
 def test_keys_expire_after_two_days(system: System, clock: Clock) -> None:
     first = submit(system, ALICE, key="k")
     clock.forward(49 * 3600)
-    assert idempotency_keys.forget(system) == 1
+    assert idempotency_keys.remove_expired(system) == 1
     assert submit(system, ALICE, key="k").id != first.id
 
 
@@ -376,12 +376,12 @@ def test_missing_score_raises_not_found(system: System) -> None:
 
 def test_evaluation_that_runs_twice_stores_each_score_once(system: System, clock: Clock) -> None:
     submit(system, ALICE)
-    slow = jobs.claim(system, "score")
+    slow = jobs.claim_next(system, "score")
     assert slow is not None
     clock.forward(21)
     jobs.sweep(system)
     assert work_off(system) == 1
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         evaluations.evaluate(system, slow)
     with system.engine.connect() as connection:
         assert connection.execute(select(func.count()).select_from(scores)).scalar() == 3

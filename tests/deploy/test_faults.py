@@ -95,7 +95,7 @@ def test_workers_hear_again_when_redis_was_killed_and_emptied(traffic: Traffic) 
 
 def pulse(worker: Container) -> float:
     """When a ring was last heard."""
-    return (worker.folder / "data" / "pulse-worker").stat().st_mtime
+    return (worker.folder / "data" / "liveness-worker").stat().st_mtime
 
 
 def test_postgresql_may_be_started_anew(traffic: Traffic) -> None:

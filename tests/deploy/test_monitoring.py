@@ -15,7 +15,7 @@ import yaml
 
 from cupel_backend.infrastructure.metrics import METRICS
 from cupel_client.api.client import Client, ServiceError
-from cupel_standalone.supervisor import dying_with_us
+from cupel_standalone.supervisor import die_with_parent
 from support.data.real_runs import Load, example
 from support.patience import seconds, until
 from support.service import components
@@ -106,7 +106,7 @@ def new_track() -> str:
 def watched(quick_stack: Stack) -> Iterator[Watched]:
     components.require("prometheus")
     prometheus = Prometheus(quick_stack.folder / f"prometheus-{uuid4().hex[:8]}")
-    prometheus.files, prometheus.dying = configuration(quick_stack), dying_with_us()
+    prometheus.files, prometheus.dying = configuration(quick_stack), die_with_parent()
     load = replace(example(), track=new_track(), measures=PLAN)
     with quick_stack.client() as organiser:
         organiser.publish_qrels(load.track, load.upload(organiser))

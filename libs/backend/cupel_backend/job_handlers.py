@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cupel_backend.audits import audit_parts, audit_requests
-from cupel_backend.jobs import Handler
+from cupel_backend.job_execution import Handler
 from cupel_backend.scores import board_analyses, evaluations, rescoring, score_explanations
 
 HANDLERS: Mapping[str, Handler] = {

@@ -20,12 +20,12 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from cupel_backend import tracks
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import ListPage, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, declare
-from cupel_backend.infrastructure.object_store import storage
+from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.tables import qrels
 from cupel_backend.infrastructure.tables import tracks as track_rows
-from cupel_backend.infrastructure.upload_checker import lacking, unpacked
+from cupel_backend.infrastructure.upload_checker import findings_from_json, measure_findings
 from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
 from cupel_measures.model.findings import Findings
@@ -121,7 +121,7 @@ def upload(
     every file, or if a measure of the track's plan cannot be computed from the judgments.
     """
     row = require_organiser(system, principal, track)
-    with storage(), _temporary_folder(system, collection, files) as folder:
+    with storage_errors(), _temporary_folder(system, collection, files) as folder:
         verdict = _run_check(system, row, folder, list(files))
         blob = folder / "packed"
         with blob.open("rb") as file:
@@ -159,7 +159,7 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
         if version.published_at is None:
             if sentences := tracks.find_uncomputable(system.blobs, version.blob, tuple(row.measures)):
                 raise QRELS_INVALID(
-                    "the plan cannot be computed from these judgments", findings=lacking(sentences)
+                    "the plan cannot be computed from these judgments", findings=measure_findings(sentences)
                 )
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
             queued = rescoring.request(
@@ -172,7 +172,7 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
                 measures=row.measures,
             )
     if queued:
-        system.bell.ring(rescoring.QUEUE, times=queued)
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
     rescoring.switch_version(system, row.id)
     return get(system, principal, track, number)
 
@@ -192,7 +192,7 @@ def list_(
         query = select(qrels).where(qrels.c.track_id == row.id)
         if not tracks.is_organiser(principal, row):
             query = query.where(qrels.c.published_at.is_not(None))
-        rows = page(connection, query, qrels.c.number, lambda row: row, limit=limit, cursor=cursor)
+        rows = fetch_page(connection, query, qrels.c.number, lambda row: row, limit=limit, cursor=cursor)
         return ListPage(tuple(_build_views(connection, principal, row, list(rows.items))), rows.next)
 
 
@@ -255,9 +255,11 @@ def _run_check(system: "System", track: Row[Any], folder: Path, names: list[str]
         )
         outcome = "refused" if "refused" in verdict else "accepted"
     finally:
-        system.metrics.check(kind="qrels", verdict=outcome, seconds=monotonic() - began)
+        system.metrics.count_check(kind="qrels", verdict=outcome, seconds=monotonic() - began)
     if "refused" in verdict:
-        raise QRELS_INVALID("invalid judgments; see `errors`", findings=unpacked(verdict["findings"]))
+        raise QRELS_INVALID(
+            "invalid judgments; see `errors`", findings=findings_from_json(verdict["findings"])
+        )
     return verdict
 
 
@@ -291,7 +293,9 @@ def _build_views(
             state=_derive_state(row, current, newest),
             counts=row.counts,
             progress=progress[row.id],
-            findings=unpacked(row.findings) if tracks.is_organiser(principal, track) else Findings(),
+            findings=findings_from_json(row.findings)
+            if tracks.is_organiser(principal, track)
+            else Findings(),
             created_at=row.created_at,
             published_at=row.published_at,
             current_since=row.current_since,

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
 
 from cupel_backend import idempotency_keys, jobs, submitted_runs, tracks
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
 from cupel_backend.infrastructure.errors import (
     Conflict,
     Forbidden,
@@ -30,13 +30,13 @@ from cupel_backend.infrastructure.errors import (
     TooMany,
     declare,
 )
-from cupel_backend.infrastructure.object_store import storage
+from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.settings import MEGABYTE
-from cupel_backend.infrastructure.tables import JOB_STATES, qrels, submissions, touch
+from cupel_backend.infrastructure.tables import JOB_STATES, bump_revision, qrels, submissions
 from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import runs as run_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
-from cupel_backend.infrastructure.upload_checker import packed, unpacked
+from cupel_backend.infrastructure.upload_checker import findings_from_json, findings_to_json
 from cupel_backend.jobs import Job
 from cupel_backend.scores import rescoring
 from cupel_backend.submission_states import State, read_states
@@ -114,7 +114,7 @@ class Submission:
 class Upload:
     """A file that is being received: written to disk and digested as its bytes arrive."""
 
-    @storage()
+    @storage_errors()
     def __init__(self, system: "System", track: str, team: str) -> None:
         handle, name = tempfile.mkstemp(dir=system.settings.incoming)
         self.track = track
@@ -126,7 +126,7 @@ class Upload:
         self._digest = sha256()
         self._file = open(handle, "wb")  # noqa: SIM115  (closed by `discard` or `complete`)
 
-    @storage()
+    @storage_errors()
     def write(self, chunk: bytes) -> None:
         """Append the next bytes; raises TooLarge beyond the limit."""
         self.size += len(chunk)
@@ -135,7 +135,7 @@ class Upload:
         self._digest.update(chunk)
         self._file.write(chunk)
 
-    @storage()
+    @storage_errors()
     def complete(self) -> str:
         """Close the file and return the SHA-256 (hex) of its content."""
         self._file.close()
@@ -163,7 +163,7 @@ def begin(
         row = tracks.find(connection, track)
         if key is not None:
             idempotency_keys.require_valid(key)
-        if key is None or not idempotency_keys.answered(connection, principal.team, key):
+        if key is None or not idempotency_keys.is_used(connection, principal.team, key):
             _require_open(row, system.now())
             _require_quota(system, connection, row, principal.team)
     return Upload(system, track, principal.team)
@@ -183,13 +183,13 @@ def receive(
     if key is not None:
         idempotency_keys.require_valid(key)
         with reading(system.engine) as connection:
-            earlier = idempotency_keys.earlier(connection, principal.team, key, received.fingerprint)
+            earlier = idempotency_keys.find_submission(connection, principal.team, key, received.fingerprint)
         if earlier is not None:
             return get(system, principal, earlier)
-    with storage():
+    with storage_errors():
         verdict, blobs = _check_and_store(system, received)
     id = _insert_submission(system, principal, received, verdict=verdict, blobs=blobs)
-    system.bell.ring(rescoring.QUEUE)
+    system.wake_ups.send(rescoring.QUEUE)
     return get(system, principal, id)
 
 
@@ -210,7 +210,7 @@ def list_(
         query = select(submissions).where(submissions.c.track_id == row.id)
         if not tracks.is_organiser(principal, row):
             query = query.where(submissions.c.team == principal.team)
-        rows = page(connection, query, submissions.c.id, lambda row: row, limit=limit, cursor=cursor)
+        rows = fetch_page(connection, query, submissions.c.id, lambda row: row, limit=limit, cursor=cursor)
         return ListPage(tuple(_build_views(connection, row, list(rows.items))), rows.next)
 
 
@@ -220,7 +220,7 @@ def withdraw(system: "System", principal: Principal, id: str) -> Submission:
         row = find_visible(connection, principal, id)
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
         if connection.execute(active.values(withdrawn_at=system.now())).rowcount == 1:
-            touch(connection, [row.track_id])
+            bump_revision(connection, [row.track_id])
     rescoring.switch_version(system, row.track_id)
     return get(system, principal, id)
 
@@ -308,7 +308,7 @@ def _build_check_request(system: "System", received: _ReceivedFile, folder: Path
         judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
         blob = connection.execute(judged).scalar()
     if blob is not None:
-        system.blobs.bring(blob, folder / "qrels")
+        system.blobs.copy_to(blob, folder / "qrels")
     return {
         "kind": "run",
         "file": str(received.upload.path),
@@ -327,9 +327,9 @@ def _run_check(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
         verdict = system.checkers.check(request)
         outcome = "refused" if "refused" in verdict else "accepted"
     finally:
-        system.metrics.check(kind="run", verdict=outcome, seconds=monotonic() - began)
+        system.metrics.count_check(kind="run", verdict=outcome, seconds=monotonic() - began)
     if "refused" in verdict:
-        raise RUN_INVALID("invalid run; see `errors`", findings=unpacked(verdict["findings"]))
+        raise RUN_INVALID("invalid run; see `errors`", findings=findings_from_json(verdict["findings"]))
     return verdict
 
 
@@ -354,12 +354,12 @@ def _insert_submission(
             connection, upload.track, lock=True
         )  # publishing must see all or none of these rows
         if received.key is not None:
-            earlier = idempotency_keys.earlier(connection, team, received.key, received.fingerprint)
+            earlier = idempotency_keys.find_submission(connection, team, received.key, received.fingerprint)
             if earlier is not None:
                 return earlier
         _require_open(track, upload.received_at)
         _require_quota(system, connection, track, team)
-        findings = unpacked(verdict["findings"])
+        findings = findings_from_json(verdict["findings"])
         findings.extend(_find_repetitions(connection, track.id, team, verdict))
         row = {
             "id": id,
@@ -369,7 +369,7 @@ def _insert_submission(
             "name": received.name,
             "received_at": upload.received_at,
             "completed_at": now,
-            "findings": packed(findings),
+            "findings": findings_to_json(findings),
             "profile_effects": verdict["profile_effects"],
         }
         connection.execute(submissions.insert().values(row))
@@ -383,10 +383,10 @@ def _insert_submission(
             measures=track.measures,
         )
         if received.key is not None:
-            idempotency_keys.keep(
+            idempotency_keys.record_use(
                 connection, team, received.key, request=received.fingerprint, submission_id=id, now=now
             )
-        touch(connection, [track.id])
+        bump_revision(connection, [track.id])
     return id
 
 
@@ -445,7 +445,7 @@ def _find_repetitions(
 
 def _build_views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
     """Return submissions to the track as shown to users."""
-    jobs_by_id = jobs.of_submissions(connection, [row.id for row in rows], rescoring.EVALUATE)
+    jobs_by_id = jobs.find_by_submission(connection, [row.id for row in rows], rescoring.EVALUATE)
     states_by_id = read_states(connection, track, rows)
     run_list = connection.execute(
         select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))
@@ -461,7 +461,7 @@ def _build_views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) 
             received_at=row.received_at,
             completed_at=row.completed_at,
             withdrawn_at=row.withdrawn_at,
-            findings=unpacked(row.findings),
+            findings=findings_from_json(row.findings),
             profile_effects=row.profile_effects,
             jobs=jobs_by_id[row.id],
             state=states_by_id[row.id],

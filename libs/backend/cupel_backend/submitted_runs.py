@@ -58,7 +58,9 @@ def _find_visible(connection: Connection, principal: Principal, id: str) -> Row[
     if principal.scope != "admin":
         team_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
         submitted_to_team = select(submissions.c.run_id).where(submissions.c.track_id.in_(team_tracks))
-        submitted = runs.c.id.in_(submitted_to_team) if principal.at_least("organiser") else runs.c.id.in_([])
+        submitted = (
+            runs.c.id.in_(submitted_to_team) if principal.has_scope("organiser") else runs.c.id.in_([])
+        )
         query = query.where(or_(runs.c.team == principal.team, submitted))
     row = connection.execute(query).first()
     if row is None:

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend.access import CONTROL, NAME, Principal
-from cupel_backend.infrastructure.database import ListPage, insert_new, page, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, reading, writing
+from cupel_backend.infrastructure.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Stale,
+    collect_findings,
+    declare,
+)
 from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.tables import bump_revision, tracks
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
-from cupel_backend.infrastructure.tables import touch, tracks
 from cupel_backend.scores import rescoring
 from cupel_measures.catalogue.parser import Measure, parse, parse_many
 from cupel_measures.grammar.syntax import MeasureError
@@ -106,7 +114,7 @@ def create(
     aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may name
     several measures). Raises Invalid with every problem, Conflict if the name is taken.
     """
-    if not principal.at_least("organiser"):
+    if not principal.has_scope("organiser"):
         raise TRACK_FORBIDDEN("creating a track requires the scope organiser")
     _require_valid_settings(name, title, profile, depth)
     parsed_aspects = _parse_declarations(aspects, label_sets or {})
@@ -139,7 +147,9 @@ def list_(
 ) -> ListPage[Track]:
     """List all tracks, newest first."""
     with reading(system.engine) as connection:
-        rows = page(connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor)
+        rows = fetch_page(
+            connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor
+        )
         return ListPage(_build_views(connection, rows.items), rows.next)
 
 
@@ -168,7 +178,7 @@ def change(
         if values:
             connection.execute(update(tracks).where(tracks.c.id == row.id).values(values))
         if values.get("measures", row.measures) != row.measures:  # boards show no other field of a change
-            touch(connection, [row.id])
+            bump_revision(connection, [row.id])
         added = _added_measures(row, values)
         queued = 0
         if added:
@@ -185,7 +195,7 @@ def change(
             )
         track = _build_view(connection, find(connection, name))
     if queued:
-        system.bell.ring(rescoring.QUEUE, times=queued)
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
     return track
 
 
@@ -216,7 +226,7 @@ def find_for_organiser(
 
 def is_organiser(principal: Principal, track: Row[Any]) -> bool:
     """Return whether the caller may see and change everything in the track."""
-    return principal.scope == "admin" or (principal.at_least("organiser") and principal.team == track.team)
+    return principal.scope == "admin" or (principal.has_scope("organiser") and principal.team == track.team)
 
 
 def parse_aspects(track: Row[Any]) -> tuple[Aspect, ...]:
@@ -327,12 +337,12 @@ def _require_valid_title(title: object) -> str:
 
 
 def _parse_declarations(declaration: Mapping[str, Any], label_sets: Mapping[str, Any]) -> tuple[Aspect, ...]:
-    findings = found(_find_invalid_labels(declaration, label_sets))
+    findings = collect_findings(_find_invalid_labels(declaration, label_sets))
     if not findings.refused:
         try:
             aspects = aspects_from(declaration)
             label_sets_from(label_sets, aspects)
-            findings = found(_find_long_scales(aspects))
+            findings = collect_findings(_find_long_scales(aspects))
         except Refused as problem:
             findings = problem.findings
     if findings.refused:

@@ -11,7 +11,7 @@ import yaml
 from cupel_audits import execution, read, report
 from cupel_audits.kinds.downsampling import Downsampling
 from cupel_audits.subject_files import GatheredJudgments, gather, see
-from cupel_backend import jobs, scheduler_steps, submissions
+from cupel_backend import job_execution, jobs, scheduler_steps, submissions
 from cupel_backend.audits import audit_parts, audit_requests
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
 from cupel_backend.infrastructure.system import System
@@ -73,7 +73,7 @@ def ask(system: System, **changes: Any) -> audit_requests.AuditView:
 def gathered(system: System, **changes: Any) -> audit_requests.AuditView:
     """An audit whose parts wait."""
     audit = ask(system, **changes)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     HANDLERS[claim.kind](system, claim)
     return audit_requests.get(system, BOB, audit.id)
@@ -133,7 +133,7 @@ def test_parts_of_any_size_in_any_order_and_a_partial_report_on_the_way(
     whole = gathered(system, part_trials=None, seed=5)
     work_off(system)
     audit = gathered(system, seed=5)
-    claims = [jobs.claim(system, audit_requests.QUEUE) for _ in range(6)]
+    claims = [jobs.claim_next(system, audit_requests.QUEUE) for _ in range(6)]
     with pytest.raises(NotFound) as none_yet:
         audit_parts.read_report(system, BOB, audit.id)[0]
     assert none_yet.value.code == "audit-not-begun"
@@ -148,14 +148,14 @@ def test_parts_of_any_size_in_any_order_and_a_partial_report_on_the_way(
 
 def test_a_part_that_two_workers_do_counts_once(system: System, sent: list[str], clock: Clock) -> None:
     audit = gathered(system)
-    first = jobs.claim(system, audit_requests.QUEUE)
+    first = jobs.claim_next(system, audit_requests.QUEUE)
     assert first is not None
     clock.forward(60)
     jobs.sweep(system)
     work_off(system)
     done = audit_requests.get(system, BOB, audit.id)
     assert (done.state, done.progress.trials_done) == ("done", 6)
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         audit_parts.run_part(system, first)
     assert audit_requests.get(system, BOB, audit.id) == done
 
@@ -168,7 +168,7 @@ def test_a_part_gives_way_to_scores_and_goes_on_where_it_stopped(
     monkeypatch.setattr(audit_parts, "LOOK_SECONDS", 0.0)
     audit = gathered(system, seed=5, part_trials=3)
     submit(system, ALICE, run(0), name="late.txt")
-    assert jobs.work(system, audit_requests.QUEUE, HANDLERS)  # there is more
+    assert job_execution.run_jobs(system, audit_requests.QUEUE, HANDLERS)  # there is more
     given_way = audit_requests.get(system, BOB, audit.id)
     assert given_way.progress.trials_done == 1
     waiting = [one for one in jobs.list_(system, ADMIN).items if one.state == "queued"]
@@ -191,12 +191,12 @@ def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
             yield trial, result
 
     monkeypatch.setattr(execution, "work", cancelled_meanwhile)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     audit_parts.run_part(system, claim)
     stopped = audit_requests.get(system, BOB, audit.id)
     assert (stopped.state, stopped.progress.trials_done) == ("cancelled", 2)
-    assert jobs.claim(system, audit_requests.QUEUE) is None
+    assert jobs.claim_next(system, audit_requests.QUEUE) is None
     assert audit_parts.read_report(system, BOB, audit.id)[0].done == 2
     assert audit_requests.cancel(system, ORGANISER, audit.id) == stopped
     scheduler_steps.tick(system)
@@ -209,7 +209,7 @@ def test_an_audit_can_be_cancelled_before_it_is_gathered_but_not_when_it_is_done
     system: System, sent: list[str]
 ) -> None:
     audit = ask(system)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     audit_requests.cancel(system, ORGANISER, audit.id)
     audit_parts.prepare_audit(system, claim)
@@ -228,7 +228,7 @@ def test_a_part_that_failed_says_why_and_can_be_done_again(open_at: Callable[...
         submit(system, ALICE, run(number))
     work_off(system)
     audit = gathered(system)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     jobs.fail(system, claim, "ZeroDivisionError: division by zero")
     work_off(system)
@@ -296,11 +296,11 @@ def test_a_board_is_analysed_before_a_large_audit_of_its_track_is_done(
 ) -> None:
     gathered(system, parameters=SMALL | {"repeats": 20})
     publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
-    while (scoring := jobs.claim(system, rescoring.QUEUE)) is not None:
+    while (scoring := jobs.claim_next(system, rescoring.QUEUE)) is not None:
         HANDLERS[scoring.kind](system, scoring)
     scheduler_steps.tick(system)
     taken = []
-    while (claim := jobs.claim(system, audit_requests.QUEUE)) is not None:
+    while (claim := jobs.claim_next(system, audit_requests.QUEUE)) is not None:
         taken.append((claim.kind, claim.payload.get("qrels")))
         end(system, claim)
         clock.forward(0.1)
@@ -399,7 +399,7 @@ def test_an_audit_of_judgments_that_are_not_public_is_for_organisers(system: Sys
         audit_requests.get(system, BOB, audit.id)
     assert audit_requests.list_(system, BOB, "track").items == ()
     assert audit_requests.list_(system, ORGANISER, "track").items == (audit,)
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
     assert audit_requests.get(system, BOB, audit.id).qrels == 2
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event, func, insert, select, text, update
 from sqlalchemy.exc import InternalError, OperationalError
 
 from cupel_backend import access, tracks
-from cupel_backend.infrastructure.database import connect, migrate, migrated, reading, writing
+from cupel_backend.infrastructure.database import connect, is_migrated, migrate, reading, writing
 from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_system
@@ -46,7 +46,7 @@ def test_processes_that_migrate_at_the_same_time_do_no_harm(engine: Engine) -> N
     url = engine.url.render_as_string(hide_password=False)
     started = [subprocess.Popen([sys.executable, "-c", MIGRATE, url]) for _ in range(4)]
     assert [process.wait() for process in started] == [0, 0, 0, 0]
-    assert migrated(engine)
+    assert is_migrated(engine)
 
 
 def test_a_system_without_tables_is_not_ready_and_says_what_to_do(at: dict[str, Any]) -> None:

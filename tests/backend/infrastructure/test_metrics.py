@@ -30,7 +30,7 @@ from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import open_system
 system = open_system(Settings(data=Path(sys.argv[1])))
 for _ in range(int(sys.argv[2])):
-    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
 print("counted", flush=True)
 sys.stdin.read()
 """
@@ -65,7 +65,7 @@ def test_requests_of_several_processes_are_summed(
     system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
     others = [count_elsewhere(3), count_elsewhere(4)]
-    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
     found = scraped(system)
     assert found[REQUESTS] == 8
     assert found["cupel_request_seconds_count", "GET", "/v1"] == 8
@@ -96,7 +96,7 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     for number in range(3):
         submit(system, ALICE, run_file(tag=f"r{number}"))
     clock.forward(7)
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     found = scraped(system)
     assert found["cupel_queue_depth", "score"] == 2
@@ -105,7 +105,7 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     assert found["cupel_queue_depth", "audit"] == 0
     jobs.fail(system, claim, "no")
     for _ in range(8):
-        while (claim := jobs.claim(system, "score")) is not None:
+        while (claim := jobs.claim_next(system, "score")) is not None:
             jobs.fail(system, claim, "no")
         clock.forward(10)
     found = scraped(system)
@@ -118,7 +118,7 @@ def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock
     publish_qrels(system)
     submit(system)
     for _ in range(10):
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
         assert claim is not None
         jobs.fail(system, claim, "the store is away", charged=False)
         clock.forward(60)
@@ -152,7 +152,7 @@ def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
 
 def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:
     system = open_system(Settings(data=tmp_path / "data"))
-    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
     found = scraped(system)
     assert found[("cupel_database_up",)] == 0
     assert found[REQUESTS] == 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend import job_execution, jobs, qrels_versions, scheduler_steps, submissions, tracks
 from cupel_backend.infrastructure.database import reading
 from cupel_backend.infrastructure.errors import Forbidden, NotFound
 from cupel_backend.infrastructure.system import System
@@ -66,7 +66,7 @@ def board(system: System, **query: object) -> Leaderboard:
 
 def score(system: System) -> None:
     """Run evaluations only."""
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
 
 
@@ -179,7 +179,7 @@ def test_burst_of_submissions_costs_one_analysis_per_board(system: System) -> No
     for number in range(5):
         submit(system, ALICE, run(number))
         scheduler_steps.tick(system)
-    while (claim := jobs.claim(system, rescoring.QUEUE)) is not None:
+    while (claim := jobs.claim_next(system, rescoring.QUEUE)) is not None:
         assert not open_jobs(system)
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
@@ -241,11 +241,11 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
     seen = []
     for number in range(60):
         submit(system, BOB, run(number % len(ORDERS)))  # so that two evaluations are always open
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
-        while (claim := jobs.claim(system, board_analyses.QUEUE)) is not None:
+        while (claim := jobs.claim_next(system, board_analyses.QUEUE)) is not None:
             HANDLERS[claim.kind](system, claim)
         seen.append(analysed(system))
         clock.forward(2)
@@ -267,7 +267,7 @@ def test_version_in_publishing_is_analysed_after_all_is_scored(
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     for _ in range(3):
         clock.forward(60)
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
@@ -280,7 +280,7 @@ def test_overtaken_job_analyses_the_newest_state(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
     score(system)
-    begun = jobs.claim(system, board_analyses.QUEUE)
+    begun = jobs.claim_next(system, board_analyses.QUEUE)
     submit(system, BOB, run(2))
     score(system)
     assert begun is not None
@@ -305,7 +305,7 @@ def test_outdated_analysis_is_not_shown_and_is_repeated(
         return analyse(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(board_analysis, "analyse", slowly)
-    begun = jobs.claim(system, board_analyses.QUEUE)
+    begun = jobs.claim_next(system, board_analyses.QUEUE)
     assert begun is not None
     HANDLERS[begun.kind](system, begun)
     late = board(system, measure=begun.payload["measure"])
@@ -319,14 +319,14 @@ def test_lost_worker_does_not_change_the_result(system: System, clock: Clock) ->
     for number in range(3):
         submit(system, ALICE, run(number))
     score(system)
-    lost = jobs.claim(system, board_analyses.QUEUE)
+    lost = jobs.claim_next(system, board_analyses.QUEUE)
     assert lost is not None
     clock.forward(3600)
     scheduler_steps.tick(system)
     work_off(system, analysing=True)
     shown = board(system, measure=lost.payload["measure"])
     assert shown.analysis.state == "done"
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         HANDLERS[lost.kind](system, lost)
     assert board(system, measure=lost.payload["measure"]) == shown
     with reading(system.engine) as connection:
@@ -501,7 +501,7 @@ def test_scoring_has_priority_over_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert jobs.work(
+    assert job_execution.run_jobs(
         system, board_analyses.QUEUE, HANDLERS
     )  # more analyses wait, and the turn ended for scoring
     assert len(open_jobs(system)) == waiting - 1

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import func, select
 
-from cupel_backend import jobs, submissions, tracks
+from cupel_backend import job_execution, jobs, submissions, tracks
 from cupel_backend.infrastructure.database import reading
 from cupel_backend.infrastructure.errors import Forbidden, Invalid, NotFound, TooMany
 from cupel_backend.infrastructure.system import System
@@ -45,7 +45,7 @@ def test_version_switch_does_not_wait_for_explanations(system: System, sent: str
     assert {job.kind for job in before.jobs} == {rescoring.EVALUATE}
     assert before.state == "scored"
     publish_qrels(system, relevance=CORRECTED)
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
     assert tracks.get(system, ADMIN, "track").current == 2
     assert {job.state for job in jobs.list_(system, ADMIN).items if job.kind == "explain"} == {"queued"}
@@ -54,7 +54,7 @@ def test_version_switch_does_not_wait_for_explanations(system: System, sent: str
 def test_explained_submission_without_scores_is_not_scored(system: System, sent: str) -> None:
     waiting = submit(system, ALICE).id
     score_explanations.request(system, ALICE, waiting, measures=["AP"], about=["scale"])
-    while jobs.work(system, score_explanations.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, score_explanations.QUEUE, HANDLERS):
         pass
     assert submissions.get(system, ALICE, waiting).state == "queued"
     assert score_explanations.read_explanations(system, ALICE, waiting).explanations
@@ -62,13 +62,13 @@ def test_explained_submission_without_scores_is_not_scored(system: System, sent:
 
 def test_explanation_that_runs_twice_is_stored_once(system: System, sent: str, clock: Clock) -> None:
     score_explanations.request(system, ALICE, sent, measures=["AP"], about=["scale", "judgments"])
-    slow = jobs.claim(system, score_explanations.QUEUE)
+    slow = jobs.claim_next(system, score_explanations.QUEUE)
     assert slow is not None
     clock.forward(3600)
     jobs.sweep(system)
     work_off(system)
     assert count(system) == 2
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         score_explanations.compute(system, slow)
     assert count(system) == 2
 

@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_backend import access, jobs
+from cupel_backend import access, job_execution
 from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.job_handlers import HANDLERS
@@ -117,7 +117,7 @@ def worker(server: Server) -> Iterator[None]:
     def work() -> None:
         while not stop.wait(0.02):
             for queue in QUEUES:
-                jobs.work(server.system, queue, HANDLERS)
+                job_execution.run_jobs(server.system, queue, HANDLERS)
 
     thread = threading.Thread(target=work)
     thread.start()

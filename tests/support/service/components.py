@@ -87,7 +87,7 @@ class Server:
     user: str | None = None
     """Who has to run it, where root may not."""
     dying: Callable[[], None] | None = None
-    """What its processes run first: see cupel_standalone.supervisor.dying_with_us."""
+    """What its processes run first: see cupel_standalone.supervisor.die_with_parent."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         self.folder = folder

@@ -27,7 +27,7 @@ import psycopg
 import yaml
 
 from cupel_client.api.client import Client
-from cupel_standalone.supervisor import dying_with_us
+from cupel_standalone.supervisor import die_with_parent
 from support.patience import seconds, until
 from support.service import components
 from support.service.components import free_port
@@ -159,7 +159,7 @@ class Container:
                 stdout=log,
                 stderr=log,
                 process_group=0,
-                preexec_fn=dying_with_us(),
+                preexec_fn=die_with_parent(),
             )
 
     def run(self, *command: str) -> str:
@@ -361,7 +361,7 @@ class Stack:
         self.redis.password = self._secret("broker_password")
         self.s3.secret = self._secret("s3_secret")
         for server in (self.postgres, self.redis, self.s3):
-            server.dying = dying_with_us()
+            server.dying = die_with_parent()
             server.launch()
         for server in (self.postgres, self.redis, self.s3):
             server.wait()

@@ -13,7 +13,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from cupel_backend import access, jobs
+from cupel_backend import access, job_execution
 from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System
 from cupel_backend.job_handlers import HANDLERS
@@ -137,7 +137,7 @@ class Service:
         """Do all queued jobs (of some queues), as a worker would; analyses only end, unless asked."""
         handlers = HANDLERS if analysing else {**HANDLERS, ANALYSE: end}
         for queue in queues or QUEUES:
-            while jobs.work(self.system, queue, handlers):
+            while job_execution.run_jobs(self.system, queue, handlers):
                 pass
 
     def operation(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:

@@ -10,7 +10,7 @@ from cupel_audits import KINDS
 from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
-from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
 from cupel_backend.infrastructure.errors import Invalid, NotFound, declare
 from cupel_backend.infrastructure.tables import alarms, alerts
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -80,7 +80,7 @@ def list_(
     with reading(system.engine) as connection:
         row = audit_requests.find_track(connection, principal, track)
         query = _rows().where(alerts.c.track_id == row.id, alerts.c.removed_at.is_(None))
-        return page(connection, query, alerts.c.id, _view, limit=limit, cursor=cursor)
+        return fetch_page(connection, query, alerts.c.id, _view, limit=limit, cursor=cursor)
 
 
 def remove(system: "System", principal: Principal, id: str) -> None:

@@ -87,7 +87,8 @@ class _Work:
 def prepare_audit(system: "System", claim: Claim) -> None:
     """Do a claimed job: gather the subject of an audit, and queue its parts.
 
-    The parts and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    The parts and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     with reading(system.engine) as connection:
         work = _work(connection, claim.payload["audit"])
@@ -100,7 +101,7 @@ def prepare_audit(system: "System", claim: Claim) -> None:
             _begin(system, claim, work, *found)
     else:
         _end(system, claim)
-    system.metrics.finished(queue=claim.queue, waited=system.now() - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
 
 
 def _work(connection: Connection, id: str) -> _Work:
@@ -193,7 +194,7 @@ def _begin(
             for number, (part, job) in enumerate(zip(parts, ids, strict=True), 1)
         ]
         connection.execute(audit_parts.insert(), rows)
-    system.bell.ring(audit_requests.QUEUE, times=len(parts))
+    system.wake_ups.send(audit_requests.QUEUE, times=len(parts))
 
 
 def _refuse(system: "System", claim: Claim, work: _Work, error: AuditError) -> None:
@@ -215,8 +216,8 @@ def _end(system: "System", claim: Claim) -> None:
 def run_part(system: "System", claim: Claim) -> None:
     """Do a claimed job: the trials of a part that are not done yet, until something else matters more.
 
-    What is done is written when the part ends, and when it gives way to something urgent (`jobs.GaveWay`).
-    Raises `jobs.Lost` if the job is no longer ours.
+    What is done is written when the part ends, and when it is postponed for an urgent job.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     id, number = claim.payload["audit"], claim.payload["part"]
     here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
@@ -231,12 +232,12 @@ def run_part(system: "System", claim: Claim) -> None:
         if ended:
             jobs.finish(connection, claim, now=system.now())
         else:
-            jobs.put_off(connection, claim)
+            jobs.postpone(connection, claim)
         kept = {"results": pack_results(found), "done": len(found)}
         connection.execute(update(audit_parts).where(here).values(kept))
     if not ended:
-        raise jobs.GaveWay(claim.id)
-    system.metrics.finished(queue=claim.queue, waited=system.now() - claim.created_at)
+        raise jobs.JobPostponed(claim.id)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
     conclude(system, id)
 
 
@@ -251,7 +252,7 @@ def _until_disturbed(
     for trial, result in execution.work(audit, subject, work.audit.seed, trials):
         yield trial, result
         if monotonic() - looked > LOOK_SECONDS:
-            if jobs.disturbed(system, claim) or _is_cancelled(system, work.audit.id):
+            if jobs.should_postpone(system, claim) or _is_cancelled(system, work.audit.id):
                 return
             looked = monotonic()
 

@@ -19,15 +19,15 @@ from cupel_backend.audits.audit_subjects import select_submissions
 from cupel_backend.audits.audit_views import OTHER, build_view, build_views, select_audits
 from cupel_backend.audits.audit_views import AuditView as AuditView
 from cupel_backend.audits.audit_views import State as State
-from cupel_backend.infrastructure.database import ListPage, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
 from cupel_backend.infrastructure.errors import (
     Conflict,
     Forbidden,
     Invalid,
     NotFound,
     TooMany,
+    collect_findings,
     declare,
-    found,
 )
 from cupel_backend.infrastructure.tables import Instant, audit_parts
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -163,7 +163,7 @@ def request(
         _require_room(connection, row)
         id = _insert(connection, row, values)
         audit = build_view(connection, _found(connection, id))
-    system.bell.ring(QUEUE)
+    system.wake_ups.send(QUEUE)
     return audit
 
 
@@ -231,7 +231,7 @@ def require_valid(kind: str, parameters: Mapping[str, Any]) -> None:
 
 def _require_none(sentences: Sequence[str]) -> None:
     if sentences:
-        listed = found(Finding(WRONG, sentence) for sentence in sentences)
+        listed = collect_findings(Finding(WRONG, sentence) for sentence in sentences)
         raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
 
 
@@ -294,7 +294,7 @@ def cancel(system: "System", principal: Principal, id: str) -> AuditView:
         )
         if changed.rowcount != 1:
             raise AUDIT_OVER(f"{id} is over")
-        jobs.take_off(connection, _job_ids(row), now=system.now())
+        jobs.cancel_waiting(connection, _job_ids(row), now=system.now())
         return build_view(connection, _found(connection, id))
 
 
@@ -350,7 +350,7 @@ def list_(
         query = _readable(select_audits(), principal, row)
         if kind is not None:
             query = query.where(audit_rows.c.kind == kind)
-        rows = page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
+        rows = fetch_page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
         return ListPage(build_views(connection, rows.items), rows.next)
 
 

@@ -20,7 +20,7 @@ from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.audits.audit_requests import Slot
-from cupel_backend.infrastructure.database import ListPage, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
 from cupel_backend.infrastructure.errors import Invalid, NotFound, Problem, TooMany, Unavailable, declare
 from cupel_backend.infrastructure.tables import schedules, submissions
 from cupel_backend.infrastructure.tables import tracks as track_rows
@@ -109,7 +109,7 @@ def list_(
     with reading(system.engine) as connection:
         row = audit_requests.find_track(connection, principal, track)
         query = _rows().where(schedules.c.track_id == row.id, schedules.c.removed_at.is_(None))
-        return page(connection, query, schedules.c.id, _view, limit=limit, cursor=cursor)
+        return fetch_page(connection, query, schedules.c.id, _view, limit=limit, cursor=cursor)
 
 
 def change(system: "System", principal: Principal, id: str, *, paused: bool) -> Schedule:

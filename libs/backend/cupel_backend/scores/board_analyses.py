@@ -224,12 +224,12 @@ def request(system: "System", track_id: int) -> int:
             for board, basis in due.items()
             if _needs_job(existing.get(_job_key(board)), basis)
         ]
-        queued = jobs.enqueue_again(connection, job_requests, now=system.now())
+        queued = jobs.requeue(connection, job_requests, now=system.now())
         # A running job may have read the board before it changed, so the track is checked again afterwards.
         if scope.is_complete and not any(jobs.state_of(row) == "running" for row in existing.values()):
             connection.execute(update(track_rows).where(is_track).values(analysed=track.revision))
     if queued:
-        system.bell.ring(QUEUE)  # wakes one worker only, so that the others stay free for scoring
+        system.wake_ups.send(QUEUE)  # wakes one worker only, so that the others stay free for scoring
     return queued
 
 
@@ -332,7 +332,7 @@ def _build_job_request(track: Row[Any], board: Board, basis: str) -> JobRequest:
 def compute(system: "System", claim: Claim) -> None:
     """Handle a claimed job: analyse its board in its current state, unless that is done already.
 
-    The analysis is written and the job finished in one transaction. Raises `jobs.Lost` if the lease is lost.
+    The analysis is written and the job finished in one transaction. Raises `jobs.LeaseLost`.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:
@@ -349,7 +349,7 @@ def compute(system: "System", claim: Claim) -> None:
         jobs.finish(connection, claim, now=now)
         if not is_done:
             _store(connection, track, version, text, {"basis": basis, "data": data, "analysed_at": now})
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
     request(system, track.id)
 
 

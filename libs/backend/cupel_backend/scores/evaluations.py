@@ -19,7 +19,7 @@ from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
 from cupel_backend.infrastructure.errors import NotFound, declare
 from cupel_backend.infrastructure.object_store import Blobs
-from cupel_backend.infrastructure.tables import VECTOR, runs, touch
+from cupel_backend.infrastructure.tables import VECTOR, bump_revision, runs
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import scores as score_rows
 from cupel_backend.infrastructure.tables import submissions as submission_rows
@@ -213,7 +213,7 @@ class _EvaluationInput:
 def evaluate(system: "System", claim: Claim) -> None:
     """Handle a claimed job: score its submission by those of its measures that have no score yet.
 
-    Scores are written and the job is finished in one transaction. Raises `jobs.Lost` if the lease is lost.
+    Scores are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
     with reading(system.engine) as connection:
         inputs = _read_input(connection, claim.payload)
@@ -223,8 +223,8 @@ def evaluate(system: "System", claim: Claim) -> None:
         insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
         if inputs.submission.withdrawn_at is None:
-            touch(connection, [inputs.track.id])
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+            bump_revision(connection, [inputs.track.id])
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
     rescoring.switch_version(system, inputs.track.id)
     board_analyses.request(system, inputs.track.id)
 

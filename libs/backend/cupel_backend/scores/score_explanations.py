@@ -116,9 +116,9 @@ def request(
     with writing(system.engine) as connection:
         _require_quota(connection, principal.team)
         queued = jobs.enqueue(connection, job_requests, now=system.now())
-        found = jobs.by_key(connection, [job.key for job in job_requests])
+        found = jobs.find_by_key(connection, [job.key for job in job_requests])
     if queued:
-        system.bell.ring(QUEUE, times=queued)
+        system.wake_ups.send(QUEUE, times=queued)
     return RequestedExplanations(submission, version.number, tuple(texts), found)
 
 
@@ -156,14 +156,14 @@ def read_explanations(
 def compute(system: "System", claim: Claim) -> None:
     """Handle a claimed job: compute the parts of its measure's explanation that are not stored yet.
 
-    Parts are written and the job is finished in one transaction. Raises `jobs.Lost` if the lease is lost.
+    Parts are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
     rows = _compute_rows(system, claim.payload)
     now = system.now()
     with writing(system.engine) as connection:
         insert_new(connection, explanation_rows, [row | {"explained_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
 
 
 def _validate_parts(about: Sequence[str]) -> list[str]:

@@ -143,7 +143,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     def claimed(submission: str) -> Claim:
         """The next job, which is for this submission."""
         clock.forward(1.000001)  # an instant keeps its microseconds
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         assert claim.payload["submission"] == submission
         return claim
@@ -216,7 +216,7 @@ def make_audits(system: System, clock: Clock) -> None:
     work_off(system, analysing=True)
     for gathered in (True, False):
         cancelled = audit_requests.request(system, ORGANISER, "busy", kind="downsampling")
-        claim = jobs.claim(system, audit_requests.QUEUE) if gathered else None
+        claim = jobs.claim_next(system, audit_requests.QUEUE) if gathered else None
         if claim is not None:
             audit_parts.prepare_audit(system, claim)
         audit_requests.cancel(system, ORGANISER, cancelled.id)
