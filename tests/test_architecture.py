@@ -36,7 +36,7 @@ MAY_IMPORT = {
 """Packages that each package may import. Only cupel_standalone combines services."""
 
 MEASURES_LAYERS = (
-    {"native"},
+    {"native", "findings"},
     {"model"},
     {"grammar"},
     {"scoring"},

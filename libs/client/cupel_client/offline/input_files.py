@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.reading.compression import Limits, again, open_plain
 
 UNREADABLE = declare(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
+from cupel_measures.findings import Finding, Findings, Refused, declare
 
 Source = Path | bytes | BinaryIO
 

@@ -12,8 +12,8 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Joined, Qrels, Ranking, Run
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.compression import Limits, Source, again, name_of, open_plain
 from cupel_measures.reading.joins import join, join_text
