@@ -17,8 +17,8 @@ The following rules hold for every measure, unless its own page says otherwise:
 """
 """The beginning of the document."""
 
-READING = """Many measures have these parameters. `@k` is the cutoff: only the first k documents count. `rel` is
-the smallest label that counts as relevant. `aspect` is the aspect whose labels are used. `judged_only=True`
+READING = """Many measures have these parameters. `@k` is the cutoff: only the first k documents count. `rel`
+is the smallest label that counts as relevant. `aspect` is the aspect whose labels count. `judged_only=True`
 removes unjudged documents from the run first. Measures that combine aspects have `aspects` and `weights`.
 
 In a worked example, `judged` lists the judged documents. Each has a grade, or one label per aspect in
