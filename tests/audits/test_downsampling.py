@@ -97,14 +97,14 @@ def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["a"]}})
     report = audited("downsampling", subject_of(qrels, runs, "AP"), FEW)
     assert report.numbers["tau(AP)@50"] is None
-    assert report.verdict == ("AP: undefined, for the runs can't be told apart.",)
-    assert any("all runs score the same" in sentence for sentence in report.undefined)
+    assert report.verdict == ("AP: tau is undefined because all runs have the same score.",)
+    assert any("all runs have the same score" in sentence for sentence in report.undefined)
 
 
 def test_an_order_that_any_loss_upsets_is_said_to_hold_only_with_all_judgments() -> None:
     report = audited("incomplete", subject_of(*board(runs=12), "P@5"), {"percents": [100, 30], "repeats": 3})
     assert report.numbers["tau(P@5)@30"] < 0.9  # type: ignore[operator]
-    assert "the order holds (tau at least 0.9) only with all judgments; with 30" in report.verdict[0]
+    assert "tau is at least 0.9 only with all judgments; with 30" in report.verdict[0]
 
 
 def test_measures_that_do_not_see_the_aspect_are_told() -> None:
@@ -113,6 +113,6 @@ def test_measures_that_do_not_see_the_aspect_are_told() -> None:
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["b", "a"]}})
     measures = "AP AP(aspect=quality) CAM(of=AP)"
     report = audited("downsampling", subject_of(qrels, runs, measures), {**FEW, "aspect": "quality"})
-    blind = "AP: not by quality, which alone loses judgments, so that nothing changes"
+    blind = "AP: does not score by quality, the only aspect whose judgments are removed, so the order cannot change"
     assert blind in report.warnings
     assert blind not in audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings

@@ -259,7 +259,7 @@ class TestNonsense:
         Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
         Path("twin.txt").write_text(Path("ant-a.txt").read_text())
         told = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
-        assert told["report"]["verdict"] == ["AP: undefined, for the runs can't be told apart."]
+        assert told["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
         assert told["report"]["numbers"]["tau(AP)@50"] is None
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
         assert "undefined: tau of AP with 50 per cent" in shown

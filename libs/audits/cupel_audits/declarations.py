@@ -106,7 +106,7 @@ class Setting:
 
 KINDS: dict[str, type[Audit]] = {}
 SETTINGS: dict[str, dict[str, Setting]] = {}
-"""Of each kind, by name, in the order of declaration."""
+"""The parameters of each kind. Both registries are sorted by the name of the kind."""
 
 
 def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type[Audited]], type[Audited]]:
@@ -116,16 +116,25 @@ def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type
         made = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
         made.name, made.title, made.answers, made.source = name, title, answers, source
         hints = get_type_hints(made, include_extras=True)
-        KINDS[name] = made
-        SETTINGS[name] = {
+        settings = {
             field.name: Setting(
                 Parameter(field.name, kind_of(hints[field.name]), field.default), field.metadata["about"]
             )
             for field in dataclasses.fields(made)
         }
+        KINDS[name], SETTINGS[name] = made, settings
+        _sort_by_name(KINDS)
+        _sort_by_name(SETTINGS)
         return made
 
     return declared
+
+
+def _sort_by_name(registry: dict[str, Any]) -> None:
+    """Sort the entries, so that kinds are listed alphabetically whatever the order of imports."""
+    entries = sorted(registry.items())
+    registry.clear()
+    registry.update(entries)
 
 
 def setting(default: Any, about: str) -> Any:

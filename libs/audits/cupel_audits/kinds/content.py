@@ -8,7 +8,7 @@ from cupel_audits.analysis import content_measures, judgment_samples, sample_cur
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import SPREAD, against, spread
+from cupel_audits.analysis.run_orders import SPREAD, compare_orders, spread
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
 from cupel_audits.kinds.downsampling import KEPT, Percents, Repeats
@@ -113,17 +113,23 @@ class ContentRobustness(Audit):
         return replace(merged([report, _own(axis, self._steps, measures, trials)]), verdict=tuple(verdict))
 
 
+class ContentStep(sample_curves.SampleStep):
+    """One step of a repeat. own: by measure, tau-b with the measure's own order under all judgments."""
+
+    own: dict[str, float | None]
+
+
 def _step(
     subject: AuditSubject,
     kept: Mask,
     measures: Sequence[Measure],
     full: Mapping[str, Floats],
     reference: str,
-) -> dict[str, Any]:
+) -> ContentStep:
     found = content_measures.means_of(subject.evaluator.keeping(kept), measures)
     return {
         "kept": int(kept.sum()),
-        "orders": against(dict.fromkeys(found, full[reference]), found),
+        "orders": compare_orders(dict.fromkeys(found, full[reference]), found),
         "own": {text: tau_b(full[text], scores).value for text, scores in found.items()},
     }
 
@@ -132,7 +138,7 @@ def _own(
     axis: sample_curves.Axis,
     steps: Sequence[float],
     measures: Sequence[str],
-    trials: Sequence[sample_curves.Trial],
+    trials: Sequence[Sequence[ContentStep]],
 ) -> AuditReport:
     """How far each measure keeps its own order."""
     rows = tuple(

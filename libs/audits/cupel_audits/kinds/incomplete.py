@@ -9,7 +9,7 @@ import numpy as np
 from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import relevant
-from cupel_audits.analysis.run_orders import against
+from cupel_audits.analysis.run_orders import compare_orders
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import KEPT, READING, Percents, Repeats
 from cupel_audits.report import AuditReport
@@ -56,7 +56,7 @@ class Incomplete(Audit):
             found = []
             for kept, evaluator in zip(samples, subject.evaluator.along(samples), strict=True):
                 means = subject.means_under(evaluator)
-                found.append({"kept": int(kept.sum()), "orders": against(subject.means, means)})
+                found.append({"kept": int(kept.sum()), "orders": compare_orders(subject.means, means)})
             yield found
 
     def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.pools import Depth, Pools, held, tops_of
-from cupel_audits.analysis.run_orders import STRONG, against
+from cupel_audits.analysis.run_orders import STRONG, compare_orders
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
 from cupel_audits.subject import About, AuditSubject
@@ -69,7 +69,7 @@ class PoolDepth(Audit):
             "documents": int(pool.sum()),
             "share": _share(pools.by_topic(pool), pools.by_topic(whole)),
             "relevant": _share(*(pools.by_topic(one & pools.relevant) for one in (pool, whole))),
-            "orders": against(subject.means, means),
+            "orders": compare_orders(subject.means, means),
         }
 
     def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:

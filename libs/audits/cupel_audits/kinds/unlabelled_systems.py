@@ -10,7 +10,7 @@ import numpy as np
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.judgment_samples import shares
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import against
+from cupel_audits.analysis.run_orders import compare_orders
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import Repeats
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
@@ -88,7 +88,7 @@ class UnlabelledSystems(Audit):
         evaluators = subject.evaluator.along(samples)
         for gone, kept, evaluator in zip(number, samples, evaluators, strict=True):
             means = subject.means_under(evaluator)
-            orders, out = against(full, means), np.sort(order[:gone])
+            orders, out = compare_orders(full, means), np.sort(order[:gone])
             if self.systems == "removed":
                 for text, one in orders.items():
                     one["tau"] = tau_b(full[text][out], means[text][out]).value
