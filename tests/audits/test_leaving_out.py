@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cupel_audits.analysis.run_orders import ranks
-from cupel_audits.declarations import AuditError, read
+from cupel_audits.declarations import AuditError, read_audit
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.audit_subjects import audited, board, lists, problems, reported, subject_of, trials_of
@@ -107,7 +107,9 @@ def test_the_verdict_has_its_numbers() -> None:
     assert points.column("rank") == ranks_of(full)
     assert report.numbers["worst_rank_loss(AP)"] == max(int(one or 0) for one in places)
     assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
-    assert report.verdict[0].startswith("Pool depth 2 (as given). Leaving out one of 3 removes a median of 2 judgments")
+    assert report.verdict[0].startswith(
+        "Pool depth 2 (as given). Leaving out one of 3 removes a median of 2 judgments"
+    )
     assert "Of the first 1 documents of a run that is left out," in report.verdict[-1]
 
 
@@ -155,7 +157,7 @@ def test_nonsense_is_told_in_sentences() -> None:
         "all runs are of one team, A: it takes runs of two teams or more"
     ]
     with pytest.raises(AuditError, match="rising depths"):
-        read("leave_one_run_out", {"depths": [20, 10]})
+        read_audit("leave_one_run_out", {"depths": [20, 10]})
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
     assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
 

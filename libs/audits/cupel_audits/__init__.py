@@ -5,5 +5,5 @@ from cupel_audits.declarations import KINDS as KINDS
 from cupel_audits.declarations import SETTINGS as SETTINGS
 from cupel_audits.declarations import Audit as Audit
 from cupel_audits.declarations import AuditError as AuditError
-from cupel_audits.declarations import from_text as from_text
-from cupel_audits.declarations import read as read
+from cupel_audits.declarations import parse_audit as parse_audit
+from cupel_audits.declarations import read_audit as read_audit

@@ -14,7 +14,7 @@ from cupel_audits.analysis.pools import Depth, Depths, mean_of
 from cupel_audits.analysis.run_orders import STRONG, TAU, ranks
 from cupel_audits.declarations import Audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.scoring.pool import Mask
 
@@ -67,7 +67,7 @@ class LeaveOut(Audit):
         """Return the number of groups."""
         return len(set(self.groups(subject)))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[LeftOutTrial]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[LeftOutTrial]:
         groups = self.groups(subject)
         contributions, most = Contributions.of(subject, groups), max(*self.depths, self.depth or 1)
         depth = self.depth or pool_depth(subject, most)
@@ -201,7 +201,7 @@ RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of 
 
 
 def report(
-    about: About, names: Sequence[str], results: Mapping[int, LeftOutTrial], depth: int | None
+    about: SubjectSummary, names: Sequence[str], results: Mapping[int, LeftOutTrial], depth: int | None
 ) -> AuditReport:
     """Return the report on the groups left out so far.
 
@@ -235,7 +235,7 @@ def report(
     )
 
 
-def _points(about: About, left_out: LeftOut) -> Iterator[LeftOutRun]:
+def _points(about: SubjectSummary, left_out: LeftOut) -> Iterator[LeftOutRun]:
     for measure in about.measures:
         for name, trial in left_out:
             (scores, scores_left), (ranks_in, ranks_out) = trial["scores"][measure], trial["ranks"][measure]
@@ -276,7 +276,7 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _orders(about: About, left_out: LeftOut) -> Iterator[LeftOutOrder]:
+def _orders(about: SubjectSummary, left_out: LeftOut) -> Iterator[LeftOutOrder]:
     for name, trial in left_out:
         for measure in about.measures:
             yield LeftOutOrder(left=name, measure=measure, tau=trial["tau"][measure], lost=trial["lost"])
@@ -288,7 +288,7 @@ def _contributions(left_out: LeftOut) -> Iterator[ContributionRow]:
             yield ContributionRow(name, depth, judged, relevant)
 
 
-def _unjudged_rows(about: About, left_out: LeftOut) -> Iterator[UnjudgedShare]:
+def _unjudged_rows(about: SubjectSummary, left_out: LeftOut) -> Iterator[UnjudgedShare]:
     for _, trial in left_out:
         for depth, before, after in trial["unjudged"]:
             for run, *shares in zip(trial["runs"], before, after, strict=True):
@@ -335,7 +335,7 @@ def _loss_sentence(left_out: LeftOut, depth: int | None) -> str:
     )
 
 
-def _fairness_sentence(about: About, row: FairnessRow) -> str:
+def _fairness_sentence(about: SubjectSummary, row: FairnessRow) -> str:
     """Return a sentence on the effect on runs from outside the pool, by one measure."""
     if row.tau is None:
         return f"{row.measure}: undefined because all runs have the same score."

@@ -11,7 +11,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, Spread, spread
 from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 
 MEASURE = Column("measure", "measure")
 
@@ -73,7 +73,7 @@ RANKS = TableSchema.of("ranks", "Ranks of the runs", RanksOfRun)
 
 
 def report(
-    about: About,
+    about: SubjectSummary,
     axis: Axis,
     steps: Sequence[float],
     trials: Sequence[SampleTrial],
@@ -112,7 +112,7 @@ def points_schema(axis: Axis, trials: Sequence[SampleTrial]) -> TableSchema[Curv
 
 
 def points_of(
-    about: About, axis: Axis, steps: Sequence[float], trials: Sequence[SampleTrial]
+    about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[SampleTrial]
 ) -> list[CurvePoint]:
     """Return the points of each measure, in the direction of the axis."""
     return [
@@ -127,7 +127,7 @@ def _places(axis: Axis, steps: Sequence[float]) -> list[int]:
     return sorted(range(len(steps)), key=lambda place: steps[place], reverse=axis.falling)
 
 
-def _point(about: About, measure: str, step: float, repeats: Sequence[SampleStep]) -> CurvePoint:
+def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[SampleStep]) -> CurvePoint:
     orders = [repeat["orders"][measure] for repeat in repeats]
     weighted = [repeat["tau_ap"][measure] for repeat in repeats if "tau_ap" in repeat]
     return CurvePoint(
@@ -170,7 +170,7 @@ def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
 
 
 def _ranks(
-    about: About, axis: Axis, steps: Sequence[float], trials: Sequence[SampleTrial]
+    about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[SampleTrial]
 ) -> list[RanksOfRun]:
     rows = []
     for measure in about.measures:

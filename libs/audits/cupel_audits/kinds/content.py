@@ -14,7 +14,7 @@ from cupel_audits.kinds import pool_depth
 from cupel_audits.kinds.downsampling import KEPT, Percents, Repeats
 from cupel_audits.kinds.incomplete import halves
 from cupel_audits.report import AuditReport, Plot, ReportTable, merged
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.grammar.measure import Measure
@@ -51,7 +51,7 @@ class ContentRobustness(Audit):
     LMD joins the measures where none of them looks at texts, and so does the reference.
     """
 
-    texts: ClassVar[bool] = True
+    needs_texts: ClassVar[bool] = True
 
     curve: Curve = setting("incomplete", "how judgments become fewer")
     reference: MeasureText = setting(CLASSIC, "the classic measure that all are held against")
@@ -65,7 +65,7 @@ class ContentRobustness(Audit):
         yield from super().problems(subject)
         yield from content_measures.problems(subject, self.reference)
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return self.deepest if self.curve == "pool_depth" else 0
 
     def trials(self, subject: AuditSubject) -> int:
@@ -83,7 +83,7 @@ class ContentRobustness(Audit):
         own = [] if any(parse(text).declaration.texts for text in measures) else ["LMD"]
         return [*measures, *own, self.reference]
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         measures = content_measures.bound(subject, self._asked(subject.about.measures))
         full = content_measures.means_of(subject.evaluator, measures)
         [reference] = content_measures.bound(subject, [self.reference])
@@ -99,7 +99,7 @@ class ContentRobustness(Audit):
         judged = halves(subject) if self.curve == "incomplete" else Judged.of(subject, None)
         return judgment_samples.stratified(self.generator(seed, trial), judged, self.percents)
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         axis = pool_depth.AXIS if self.curve == "pool_depth" else KEPT
         trials = [one["steps"] for one in found.values()]
         reference = next(iter(found.values()))["reference"]

@@ -10,9 +10,9 @@ from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.run_orders import compare_orders, tau_ap_by_measure
 from cupel_audits.analysis.sample_curves import SampleStep
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Column
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.grammar.parameters import AspectName, Number, Numbers, OneFlag, Word
 from cupel_measures.scoring.evaluator import Evaluator
@@ -37,7 +37,7 @@ READING = (
     "All judgments together are taken as the truth, but they are a sample themselves. So tau tells how "
     "stable the order is, not how correct it is.",
 )
-Repeats = Annotated[int, whole()]
+Repeats = Annotated[int, whole_number()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
 
 
@@ -80,7 +80,9 @@ class Downsampling(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.ratios)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[list[SampleStep]]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[list[SampleStep]]:
         judged = Judged.of(subject, self.aspect)
         for trial in trials:
             samples = self._samples(judged, self.generator(seed, trial))
@@ -99,7 +101,7 @@ class Downsampling(Audit):
     def _evaluators(self, evaluator: Evaluator, samples: Sequence[Mask]) -> Iterator[Evaluator]:
         """Yield the evaluator under each sample; nested samples are scored faster together."""
         if self.nested or self.method == "stratified":
-            yield from evaluator.along(samples, self.aspect)
+            yield from evaluator.nested_samples(samples, self.aspect)
         else:
             for kept in samples:
                 yield evaluator.keeping(kept, self.aspect)
@@ -111,7 +113,7 @@ class Downsampling(Audit):
             step["tau_ap"] = tau_ap_by_measure(subject.means, means)
         return step
 
-    def report(self, about: About, results: Mapping[int, Sequence[SampleStep]]) -> AuditReport:
+    def report(self, about: SubjectSummary, results: Mapping[int, Sequence[SampleStep]]) -> AuditReport:
         report = sample_curves.report(about, KEPT, self.ratios, list(results.values()), READING)
         if self.aspect is None:
             return report

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from cupel_audits.analysis.left_out_runs import LeaveOut, LeftOutTrial, report
 from cupel_audits.declarations import audit
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 
 
 @audit(
@@ -30,5 +30,5 @@ class LeaveOneRunOut(LeaveOut):
     def groups(self, subject: AuditSubject) -> list[int]:
         return list(range(len(subject.about.runs)))
 
-    def report(self, about: About, results: Mapping[int, LeftOutTrial]) -> AuditReport:
+    def report(self, about: SubjectSummary, results: Mapping[int, LeftOutTrial]) -> AuditReport:
         return report(about, about.runs, results, self.depth)
