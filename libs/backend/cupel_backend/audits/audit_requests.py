@@ -36,8 +36,8 @@ from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.jobs import JobRequest
 from cupel_backend.scores import board_analyses, evaluations
-from cupel_measures.model import findings
-from cupel_measures.model.findings import Finding
+from cupel_measures import findings
+from cupel_measures.findings import Finding
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
