@@ -174,12 +174,12 @@ REFUSED = {
     "SDCG(dcg=exp-log2)@5": "expected log2, got exp-log2",
     "NERR11(T=0)": "a number above 0, got 0",
     "AP11(levels=[0.5,0.2])": "levels of recall from 0 to 1",
-    "utility_1,-1": "trec_eval's utility takes four values, as in utility_1,-1,0,0",
-    "ndcg_-1=2": "a document without judgment always gains 0",
-    "rbp.0.8": "rbp takes p, as in rbp_p=0.8",
-    "relstring.20": "trec_eval's relstring.20 is a string, no number",
-    "TOMA(of=G)": "trec_eval's G is an experiment",
-    "G.1=3": "nDCG is nearest to it",
+    "utility_1,-1": "trec_eval's utility takes four values, for example utility_1,-1,0,0",
+    "ndcg_-1=2": "an unjudged document always has gain 0",
+    "rbp.0.8": "rbp takes p, for example rbp_p=0.8",
+    "relstring.20": "trec_eval's relstring.20 is a string, not a number",
+    "TOMA(of=G)": "trec_eval's G is experimental",
+    "G.1=3": "use nDCG",
     "P_avgjg_10": "several groups of judgments",
     "prefs_simp_ret": "preferences between documents",
 }
@@ -219,7 +219,7 @@ TREC_EVAL = (
 
 @pytest.mark.parametrize("name", TREC_EVAL.split())
 def test_every_name_of_trec_eval_works_or_says_why_not(name: str) -> None:
-    why = trec_names.refused(name)
+    why = trec_names.refusal(name)
     if why is None:
         assert parse_many(name)
         return

@@ -74,7 +74,7 @@ def test_a_name_alone_is_a_measure_or_says_what_it_needs(name: str) -> None:
     "name", sorted(pytrec_eval.supported_measures | set(pytrec_eval.supported_nicknames))
 )
 def test_every_name_of_trec_eval_is_a_measure_or_says_why_not(name: str) -> None:
-    why = trec_names.refused(name)
+    why = trec_names.refusal(name)
     if name in trec_names.OURS:
         return  # our own grammar has the name, too
     if why is None:

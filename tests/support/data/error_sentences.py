@@ -210,13 +210,12 @@ NO_MEASURE = {
         "uRBPgr: gains: expected numbers from 0 to 1 by aspect and label, such as "
         "{understandability:{1:0.4,2:0.8,3:1}}, got {credibility:0.5}"
     ),
-    "utility_1,-1": "trec_eval's utility takes four values, as in utility_1,-1,0,0",
+    "utility_1,-1": "trec_eval's utility takes four values, for example utility_1,-1,0,0",
     "prefs_simp": (
-        "trec_eval's prefs_simp is computed from preferences between documents, which are no "
-        "labels; Bpref comes nearest"
+        "trec_eval's prefs_simp is computed from preferences between documents, not from labels; use Bpref"
     ),
     "ndcg_p": (
-        "trec_eval's ndcg_p was renamed: ndcg takes gains here, as in ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})"
+        "trec_eval's ndcg_p was renamed: ndcg takes gains, for example ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})"
     ),
 }
 """text -> the whole sentence."""

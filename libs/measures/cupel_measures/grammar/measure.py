@@ -148,10 +148,10 @@ def _of_text(text: str) -> Measure:
 def measure_of(call: Call) -> Measure:
     """Return the measure of a call. Raise MeasureError if it is unknown or a parameter is invalid."""
     if call.name not in NAMES:
-        if (meant := trec_names.meant_by(str(call))) is not None and len(meant) == 1:
-            return measure_of(read(meant[0]))
-        if (why := trec_names.refused(str(call))) is not None:
-            raise MeasureError(why)
+        if (translated := trec_names.translate(str(call))) is not None and len(translated) == 1:
+            return measure_of(read(translated[0]))
+        if (reason := trec_names.refusal(str(call))) is not None:
+            raise MeasureError(reason)
         raise MeasureError(_unknown(call.name))
     declaration, preset = NAMES[call.name]
     given = dict(call.arguments)
