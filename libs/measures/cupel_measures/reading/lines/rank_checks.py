@@ -87,7 +87,7 @@ class _Tally:
         self.topics += len(which)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _RankChecker:
     """Orders a run, one block of complete topics at a time, and counts its warnings."""
 
@@ -187,7 +187,10 @@ def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranki
     """
     names, offsets, order = _by_topic(rows)
     starts = np.concatenate([[0], np.cumsum(rows.length, dtype=np.int64)])
-    seed, checker = int.from_bytes(os.urandom(8), "little"), _RankChecker(depth, file, rows.findings)
+    seed, checker = (
+        int.from_bytes(os.urandom(8), "little"),
+        _RankChecker(depth=depth, file=file, findings=rows.findings),
+    )
     for a, b in topic_blocks(offsets, DOCUMENTS):
         low, high = int(offsets[a]), int(offsets[b])
         chosen = np.arange(low, high) if order is None else order[low:high]

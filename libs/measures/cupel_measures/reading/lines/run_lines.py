@@ -51,7 +51,7 @@ SECOND_COLUMN = declare(
 )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RunRows:
     """Rows of a run in file order, as columns, with the findings so far.
 
@@ -82,7 +82,7 @@ def shown(text: bytes) -> str:
 
 def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
     """Read all rows of the run in `stream`, with its errors as findings. Stop early at a limit."""
-    parser = _LineParser(limits, file)
+    parser = _LineParser(limits=limits, file=file)
     try:
         for data in _blocks(stream, limits):
             if not parser.read_block(data):
@@ -129,7 +129,11 @@ def _chunk(stream: BinaryIO) -> tuple[bytes, Refused | None]:
     return b"".join(pieces), None
 
 
-@dataclass
+_COLUMNS = ("topic", "length", "score", "rank", "line", "column", "good")
+"""Columns of `RunRows`, in the order in which the parser stores them."""
+
+
+@dataclass(kw_only=True)
 class _LineParser:
     """State of the parser: the rows and findings so far."""
 
@@ -163,14 +167,18 @@ class _LineParser:
 
     def rows(self) -> RunRows:
         none = np.zeros(0, np.int64)
-        parts = [np.concatenate(part) for part in zip(*self._parts, strict=True)] or [none] * 7
+        parts = [np.concatenate(part) for part in zip(*self._parts, strict=True)] or [none] * len(_COLUMNS)
         self._parts.clear()
         ids = b"".join(self._ids)
         self._ids.clear()
-        topic, length, score, rank, line, column, good = parts
-        names, tag = list(self.names), self.tag.decode()
+        columns = dict(zip(_COLUMNS, parts, strict=True))
         return RunRows(
-            names, topic, ids, length, score, rank, line, column, good, tag, self.comments, self.findings
+            names=list(self.names),
+            ids=ids,
+            tag=self.tag.decode(),
+            comments=self.comments,
+            findings=self.findings,
+            **columns,
         )
 
     def _add(self, code: str, message: str, line: int, column: int, **more: str) -> None:
