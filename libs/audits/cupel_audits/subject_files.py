@@ -15,7 +15,7 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Content, Ids, Joined, Qrels, Ranking, profiles
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.joins import join, order_of
-from cupel_measures.scoring.evaluator import impossible
+from cupel_measures.scoring.evaluator import list_unsupported
 
 ARRAYS = ("retrieved", "offsets", "document", "rank", "first", "last")
 
@@ -95,7 +95,7 @@ def _other(
 ) -> AuditSubject | None:
     if judgments is None:
         return None
-    had = [one for one in measures if not impossible(judgments.qrels, [one])]
+    had = [one for one in measures if not list_unsupported(judgments.qrels, [one])]
     there = _about(judgments, names, had, about.profile, about.teams, about.depth, None)
     return AuditSubject(there, judgments.qrels, Joined.stack(joined))
 

@@ -10,7 +10,7 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import ParameterError, ParameterKind
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Content, Floats
-from cupel_measures.scoring.evaluator import Evaluator, impossible
+from cupel_measures.scoring.evaluator import Evaluator, list_unsupported
 
 CLASSIC = "alpha_nDCG@20"
 """What measures of texts are held against, unless an audit is told otherwise (spec 7.5)."""
@@ -47,7 +47,7 @@ def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
         yield "no document is judged relevant to a subtopic: there is nothing that a text could be like"
     elif parse(reference).declaration.texts:
         yield f"{reference} looks at texts itself: hold it against one that looks at judgments alone"
-    elif why := impossible(subject.qrels, [parse(reference)]):
+    elif why := list_unsupported(subject.qrels, [parse(reference)]):
         yield f"reference: {why[0]}"
 
 

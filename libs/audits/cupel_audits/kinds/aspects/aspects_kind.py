@@ -11,7 +11,7 @@ from cupel_audits.report import AuditReport, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import OneFlag, Word
-from cupel_measures.scoring.evaluator import impossible
+from cupel_measures.scoring.evaluator import list_unsupported
 
 Depth = Annotated[int, whole_number(description="a whole number of ranks")]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
@@ -95,7 +95,7 @@ class Aspects(Audit):
 
         def possible(family: AspectFamily) -> Iterator[Measure]:
             for one in family.aggregates:
-                if why := impossible(subject.qrels, [one]):
+                if why := list_unsupported(subject.qrels, [one]):
                     missing.extend(why)
                 else:
                     yield one
