@@ -191,12 +191,12 @@ def test_nonsense_is_refused_in_a_sentence(kind: str) -> None:
         return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
 
     assert why() == ""
-    assert "it needs the texts of the documents, and there are none" in why(texts=None)
+    assert "the audit needs the texts of the documents, but there are none" in why(texts=None)
     plain = qrels_of({"t0": {"t0d00": 1}})
-    assert "it needs judgments by subtopic, and there are none" in why(qrels=plain)
+    assert "the audit needs judgments by subtopic, but there are none" in why(qrels=plain)
     assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
     assert "the audit compares runs, but there is only one" in why(runs={"one": RUNS["run0"]})
-    assert "LMD looks at texts itself" in why("LMD")
+    assert "LMD uses texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read_audit(kind, {"reference": "alpha_NDGC@20"})

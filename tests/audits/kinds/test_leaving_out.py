@@ -165,7 +165,7 @@ def test_nonsense_is_told_in_sentences() -> None:
 def test_one_topic_is_a_warning() -> None:
     single = qrels_of({"1": JUDGED["1"]})
     report = audited("leave_one_run_out", subject_of(single, RUNS, "AP"), TWO)
-    assert report.warnings[0].startswith("There is one topic only")
+    assert report.warnings[0].startswith("There is only one topic")
 
 
 def test_who_falls_far_is_told_in_words() -> None:

@@ -175,7 +175,7 @@ def test_judgments_that_are_gone_whoever_is_left_out_are_told() -> None:
 def test_one_topic_is_warned_of(kind: str) -> None:
     one = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
     report = audited(kind, subject_of(one, RUNS, "AP", top=5))
-    assert report.warnings[0].startswith("There is one topic only")
+    assert report.warnings[0].startswith("There is only one topic")
 
 
 def test_a_part_of_the_depths_makes_a_partial_report() -> None:
