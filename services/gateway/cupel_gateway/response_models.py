@@ -308,7 +308,7 @@ class ExplanationsWanted(View):
     links: dict[str, str]
 
     @classmethod
-    def of(cls, view: score_explanations.Requested) -> Self:
+    def of(cls, view: score_explanations.RequestedExplanations) -> Self:
         here = f"/v1/submissions/{view.submission}/explanations?qrels={view.qrels}"
         return cls.model_validate(attributes(cls, view) | {"links": {"explanations": here}})
 

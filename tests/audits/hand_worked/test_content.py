@@ -1,7 +1,7 @@
 """The report of `content` on four runs, derived with an independent sampler and scorer in a few lines.
 
-Grades: 1a 2; 1b, 1c, 2e, 2f 1; 1d, 2g 0. Subtopics: 1a and 1b are relevant to x and 1c to y of topic 1, 2e to x and
-2f to y of topic 2. Document 1u is unjudged and has no text. The reference is P@2.
+Grades: 1a 2; 1b, 1c, 2e, 2f 1; 1d, 2g 0. Subtopics: 1a and 1b are relevant to x and 1c to y of topic 1, 2e
+to x and 2f to y of topic 2. Document 1u is unjudged and has no text. The reference is P@2.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -61,7 +61,8 @@ def incomplete(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def downsampling(rng: np.random.Generator) -> Iterator[Sample]:
-    """Of n documents of grade 1 max(1, floor(p n)), and always the one of grade 2; all of grade 0 are kept."""
+    """Of n documents of grade 1 max(1, floor(p n)), and always the one of grade 2; all of grade 0 are "
+    "kept."""
     strata = {"1:2": ["1a"], "1:1": ["1b", "1c"], "1:0": ["1d"], "2:1": ["2e", "2f"], "2:0": ["2g"]}
     order = shuffle_groups(rng, strata)
     for size in 2, 1:
@@ -82,8 +83,20 @@ POINTS = "measure {} kept mean low high least greatest n score"
 @pytest.mark.parametrize(
     ("sampler", "parameters", "steps", "axis", "words"),
     [
-        (incomplete, {"percents": [100, 50], "repeats": 3}, [100, 50], "percent", "{} per cent of the judgments"),
-        (downsampling, {"percents": [100, 50], "repeats": 3}, [100, 50], "percent", "{} per cent of the judgments"),
+        (
+            incomplete,
+            {"percents": [100, 50], "repeats": 3},
+            [100, 50],
+            "percent",
+            "{} per cent of the judgments",
+        ),
+        (
+            downsampling,
+            {"percents": [100, 50], "repeats": 3},
+            [100, 50],
+            "percent",
+            "{} per cent of the judgments",
+        ),
         (pool_depth, {"deepest": 2}, [2, 1], "depth", "a pool of depth {}"),
     ],
 )
@@ -128,9 +141,9 @@ def test_report_equals_that_of_an_independent_computation(
     higher = [step for step in steps if tau["LMD", step] > tau["P@2", step] + 1e-12]
     since = f", first with {words.format(higher[0])}" if higher else ""
     assert report.verdict == (
-        f"LMD: with {words.format(first)} tau with the order of P@2 under all judgments is {tau['LMD', first]:.2f}. "
-        f"With {words.format(last)} it is {tau['LMD', last]:.2f}, and that of P@2 itself {tau['P@2', last]:.2f}. "
-        f"LMD has the higher tau at {len(higher)} of 2 steps{since}.",
+        f"LMD: with {words.format(first)} tau with the order of P@2 under all judgments is "
+        f"{tau['LMD', first]:.2f}. With {words.format(last)} it is {tau['LMD', last]:.2f}, and that of P@2 "
+        f"itself {tau['P@2', last]:.2f}. LMD has the higher tau at {len(higher)} of 2 steps{since}.",
     )
     assert tau["P@2", first] == 1 > tau["LMD", first]
     assert report.undefined == report.warnings == ()

@@ -1,7 +1,8 @@
 """The report of `downsampling` on four runs, derived with an independent sampler in a few lines.
 
 Topic 1 has two documents of grade 2 (1a, 1b), two of grade 1 (1c, 1d) and thirteen of grade 0 (1n01 to 1n13).
-Topic 2 has two of grade 1 (2e, 2f) and one of grade 0 (2g). P@2 counts the relevant documents among the first two.
+Topic 2 has two of grade 1 (2e, 2f) and one of grade 0 (2g). P@2 counts the relevant documents among the
+first two.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +46,8 @@ def precision_at_2(kept: Sample) -> list[float]:
 
 
 def stratified(rng: np.random.Generator) -> Iterator[Sample]:
-    """One shuffle; of n documents keep max(10, floor(p n)) of grade 0, and max(1, floor(p n)) of other grades."""
+    """One shuffle; of n documents keep max(10, floor(p n)) of grade 0, and max(1, floor(p n)) of other "
+    "grades."""
     strata = {"1-2": ["1a", "1b"], "1-1": ["1c", "1d"], "1-0": ZEROS, "2-1": ["2e", "2f"], "2-0": ["2g"]}
     order = shuffle_groups(rng, strata)
     for percent in PERCENTS:

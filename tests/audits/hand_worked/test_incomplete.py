@@ -1,7 +1,7 @@
 """The report of `incomplete` on four runs, derived with an independent sampler in a few lines.
 
-1a, 1b and 1c are relevant to a subtopic of topic 1, and 2e and 2f to one of topic 2. 1d has grade 1 but is relevant
-to no subtopic, so it is in the stratum of the twelve non-relevant documents 1n01 to 1n12 and of 2g.
+1a, 1b and 1c are relevant to a subtopic of topic 1, and 2e and 2f to one of topic 2. 1d has grade 1 but is
+relevant to no subtopic, so it is in the stratum of the twelve non-relevant documents 1n01 to 1n12 and of 2g.
 """
 
 from support.data.audit_subjects import audited, lists, subject_of
@@ -32,7 +32,8 @@ RANKINGS = {
 }
 SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+": 1, "2-": 1},
          20: {"1+": 1, "1-": 10, "2+": 1, "2-": 1}}  # fmt: skip
-"""By hand: max(1, floor(p n / 100)) relevant and max(10, floor(p n / 100)) non-relevant documents, at most n."""
+"""By hand: max(1, floor(p n / 100)) relevant and max(10, floor(p n / 100)) non-relevant documents, at most "
+"n."""
 
 
 def precision_at_2(kept: set[str]) -> list[float]:
@@ -67,7 +68,7 @@ def test_report_equals_that_of_an_independent_sampler() -> None:
     assert tau[100] == 1
     assert tau[90] > 0.9 > tau[20]
     assert report.verdict == (
-        "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments tau is "
-        f"{tau[20]:.2f}.",
+        "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
+        f"tau is {tau[20]:.2f}.",
     )
     assert report.undefined == report.warnings == ()

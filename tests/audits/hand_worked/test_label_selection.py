@@ -1,10 +1,11 @@
 """The report of `label_selection` on four runs, with the selection derived by hand.
 
-Topic t, subtopic 1: a, b; subtopic 2: c; d is not relevant. Labelling starts with the pool of depth 1 (a and b, equally
-central, so in alphabetical order). It goes on with depth 2 (d and e have no word in common with any other document)
-and depth 3, where c at last is relevant to subtopic 2: a, b, d, e, c.
-Topic u, subtopic 1: q. All documents are in the pool of depth 1; p and q share a word and come before r: p, q.
-With a batch of one document a topic, 2, 4, 5, 6 and 7 of the 8 documents are labelled.
+Topic t: a and b are relevant to subtopic 1, c to subtopic 2. Labelling starts with the pool of depth 1: a
+and b are equally central, so they come in alphabetical order. In the pool of depth 2, d and e share no word
+with any other document. At depth 3, c is relevant to subtopic 2. So the order is a, b, d, e, c.
+Topic u: q is relevant to subtopic 1. All documents are in the pool of depth 1. p and q share a word, so they
+come before r, and labelling ends after p, q.
+With a batch of one document per topic, 2, 4, 5, 6 and 7 of the 8 documents are labelled.
 """
 
 import pytest
@@ -49,7 +50,11 @@ def taus_of(order: dict[str, list[str]]) -> list[float | None]:
         labelled = {document for documents in order.values() for document in documents[:size]}
         lmd = [
             sum(
-                score_lmd(run[topic], TEXTS, {name: [one for one in of if one in labelled] for name, of in by.items()})
+                score_lmd(
+                    run[topic],
+                    TEXTS,
+                    {name: [one for one in of if one in labelled] for name, of in by.items()},
+                )
                 for topic, by in SUBTOPICS.items()
             )
             / 2
@@ -68,7 +73,8 @@ def test_report_equals_that_of_the_selection_derived_by_hand() -> None:
     labels = [2, 4, 5, 6, 7]
     points = [("selected", n, n / 8, *spread_cells([tau])) for n, tau in zip(labels, selected, strict=True)]
     points += [
-        ("at random", n, n / 8, *spread_cells(taus)) for n, taus in zip(labels, zip(*drawn, strict=True), strict=True)
+        ("at random", n, n / 8, *spread_cells(taus))
+        for n, taus in zip(labels, zip(*drawn, strict=True), strict=True)
     ]
 
     grades = {"t": {"a": 1, "b": 1, "c": 1, "d": 0}, "u": {"p": 0, "q": 1}}
@@ -93,15 +99,16 @@ def test_report_equals_that_of_the_selection_derived_by_hand() -> None:
     strong = next((n / 8 for n, value in zip(labels, selected, strict=True) if value and value >= 0.8), None)
     assert_numbers(
         report,
-        {"labels": 7, "labelled": 7 / 8, "labelled_whole": 7 / 8, "labelled@0.8": strong, "subtopics": 3, "missed": 0,
+        {"labels": 7, "labelled": 7 / 8, "labelled_whole": 7 / 8, "labelled@0.8": strong,
+         "subtopics": 3, "missed": 0,
          "tau": tau, "tau_random": tau_random, "tau_all": everything},
     )  # fmt: skip
     assert report.verdict[0] == (
         "The selection labels 7 of the 8 documents in the pools of depth 20 (87.5%), over 2 topics."
     )
     assert report.verdict[1] == (
-        f"LMD: tau between its order of runs and that of RR under all judgments is {tau:.2f} with the selected "
-        f"labels, {tau_random:.2f} with as many random labels, {everything:.2f} with all judgments."
+        f"LMD: tau between its order of runs and that of RR under all judgments is {tau:.2f} with the "
+        f"selected labels, {tau_random:.2f} with as many random labels, {everything:.2f} with all judgments."
     )
     assert report.verdict[2:] == (
         () if strong is None else (f"tau first reaches 0.8 when {strong:.1%} of the pools are labelled.",)
@@ -111,7 +118,8 @@ def test_report_equals_that_of_the_selection_derived_by_hand() -> None:
 
 
 def test_a_missed_subtopic_labels_its_whole_pool() -> None:
-    """No run has the document of subtopic 2 of topic t, so all five documents are labelled down to depth 20."""
+    """No run has the document of subtopic 2 of topic t, so all five documents are labelled down to depth "
+    "20."""
     grades = {"t": {"a": 1, "b": 1, "elsewhere": 1}, "u": {"q": 1}}
     subtopics = {"t": {"a": {"1": 1}, "b": {"1": 1}, "elsewhere": {"2": 1}}, "u": {"q": {"1": 1}}}
     qrels = qrels_of({scale(1): grades}, subtopics=subtopics)
@@ -126,7 +134,7 @@ def test_a_missed_subtopic_labels_its_whole_pool() -> None:
     assert report.numbers["labelled"] == 7 / 8
     assert report.numbers["labelled_whole"] == pytest.approx(2 / 3)
     assert report.verdict[1] == (
-        "1 of 3 subtopics have no relevant document in the pools, so the pools of their topics are labelled without "
-        "finding one. Of the pools of the other topics, 66.7% of the documents are labelled."
+        "1 of 3 subtopics have no relevant document in the pools, so the pools of their topics are labelled "
+        "without finding one. Of the pools of the other topics, 66.7% of the documents are labelled."
     )
     assert "tau_random: no random labels were drawn" in report.undefined

@@ -23,7 +23,8 @@ PARAMETERS = {"depth": 2, "depths": [1, 2]}
 TAU_ONE = 5 / math.sqrt(6 * 5)
 """Without 2e: one 0.25, two 1, three 0.25, four 0. Five of six pairs keep their order, one is tied."""
 TAU_TWO = 3 / math.sqrt(6 * 5)
-"""Without 1c, 2f and 2h: one 0.5, two 0.25, three 0.25, four 0. Four pairs agree, one is reversed, one tied."""
+"""Without 1c, 2f and 2h: one 0.5, two 0.25, three 0.25, four 0. Four pairs agree, one is reversed, one "
+"tied."""
 POINTS = "measure left run before after change rank outside places"
 SUMMARY = "measure tau least places worst run change greatest"
 
@@ -44,20 +45,27 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
         report,
         "taus",
         "left measure tau lost",
-        [("one", "P@2", TAU_ONE, 1), ("two", "P@2", TAU_TWO, 3), ("three", "P@2", 1, 0), ("four", "P@2", 1, 0)],
+        [
+            ("one", "P@2", TAU_ONE, 1),
+            ("two", "P@2", TAU_TWO, 3),
+            ("three", "P@2", 1, 0),
+            ("four", "P@2", 1, 0),
+        ],
     )
     assert_table(
         report,
         "contributions",
         "left depth judged relevant",
-        [("one", 1, 1, 1), ("one", 2, 1, 1), ("two", 1, 1, 1), ("two", 2, 3, 3), ("three", 1, 1, 0), ("three", 2, 0, 0),
+        [("one", 1, 1, 1), ("one", 2, 1, 1), ("two", 1, 1, 1), ("two", 2, 3, 3), ("three", 1, 1, 0),
+         ("three", 2, 0, 0),
          ("four", 1, 0, 0), ("four", 2, 0, 0)],
     )  # fmt: skip
     assert_table(
         report,
         "unjudged",
         "run depth before after",
-        [("one", 1, 0, 0.5), ("one", 2, 0.25, 0.5), ("two", 1, 0, 0.5), ("two", 2, 0, 0.75), ("three", 1, 0, 0),
+        [("one", 1, 0, 0.5), ("one", 2, 0.25, 0.5), ("two", 1, 0, 0.5), ("two", 2, 0, 0.75),
+         ("three", 1, 0, 0),
          ("three", 2, 0.25, 0.25), ("four", 1, 0.5, 0.5), ("four", 2, 0.25, 0.25)],
     )  # fmt: skip
     assert_table(
@@ -73,18 +81,19 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
         report,
         {
             "pool_depth": 2, "tau(P@2)": tau, "least_tau(P@2)": TAU_TWO, "rank_loss(P@2)": 0.25,
-            "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75, "unique@1": 3 / 4,
+            "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75,
+            "unique@1": 3 / 4,
             "unique_relevant@1": 2 / 4, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
             "unique@2": 4 / 4, "unique_relevant@2": 4 / 4, "unjudged_outside@2": 1.75 / 4,
             "worst(unjudged_outside@2)": 0.75,
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 4 removes a median of 0.5 judgments and at most 3; it removes "
-        "none for 2 of 4.",
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on average and at "
-        "most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.865 on average "
-        "and at least 0.548.",
+        "Pool depth 2 (as given). Leaving out one of 4 removes a median of 0.5 judgments and at most 3; it "
+        "removes none for 2 of 4.",
+        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on average "
+        "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.865 "
+        "on average and at least 0.548.",
         "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
         "(one); with the run in the pool it is 12.5% on average.",
     )
@@ -107,7 +116,9 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
     tau = (TAU_ONE + TAU_TWO) / 2
     assert_table(report, "points", POINTS, points)
     assert_table(report, "summary", SUMMARY, [("P@2", tau, TAU_TWO, 0.0, 1, "two", -0.25, 0.75)])
-    assert_table(report, "taus", "left measure tau lost", [("X", "P@2", TAU_ONE, 1), ("Y", "P@2", TAU_TWO, 3)])
+    assert_table(
+        report, "taus", "left measure tau lost", [("X", "P@2", TAU_ONE, 1), ("Y", "P@2", TAU_TWO, 3)]
+    )
     assert_table(
         report,
         "contributions",
@@ -118,7 +129,8 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
         report,
         "unjudged",
         "run depth before after",
-        [("one", 1, 0, 0.5), ("three", 1, 0, 0), ("one", 2, 0.25, 0.5), ("three", 2, 0.25, 0.25), ("two", 1, 0, 0.5),
+        [("one", 1, 0, 0.5), ("three", 1, 0, 0), ("one", 2, 0.25, 0.5), ("three", 2, 0.25, 0.25),
+         ("two", 1, 0, 0.5),
          ("four", 1, 0.5, 0.5), ("two", 2, 0, 0.75), ("four", 2, 0.25, 0.25)],
     )  # fmt: skip
     assert_table(
@@ -134,18 +146,19 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
         report,
         {
             "pool_depth": 2, "tau(P@2)": tau, "least_tau(P@2)": TAU_TWO, "rank_loss(P@2)": 0,
-            "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75, "unique@1": 3 / 2,
+            "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75,
+            "unique@1": 3 / 2,
             "unique_relevant@1": 2 / 2, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
             "unique@2": 4 / 2, "unique_relevant@2": 4 / 2, "unjudged_outside@2": 1.75 / 4,
             "worst(unjudged_outside@2)": 0.75,
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 2 removes a median of 2 judgments and at most 3; it removes "
-        "none for 0 of 2.",
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.00 of 4 ranks on average and at "
-        "most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.730 on average "
-        "and at least 0.548.",
+        "Pool depth 2 (as given). Leaving out one of 2 removes a median of 2 judgments and at most 3; it "
+        "removes none for 0 of 2.",
+        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.00 of 4 ranks on average "
+        "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.730 "
+        "on average and at least 0.548.",
         "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
         "(one); with the run in the pool it is 12.5% on average.",
     )

@@ -3,8 +3,9 @@
 Relevant: 1a, 1c and 1z in topic 1 (no run has 1z), 2e and 2g in topic 2. Judged, not relevant: 1b, 2f.
 
 Pools of depth 1: {1a, 1b, 1x}, {2e, 2f}; depth 2 adds 1c, 2g and 2h; depth 3 adds 1y.
-P@2 under all judgments: best (1 + 1)/2, fair (1/2 + 1/2)/2, good (1/2 + 1)/2, poor 0. Pool 2 has all judgments
-that these depend on. Under pool 1 only 1a and 2e are relevant: best, fair and good have (1/2 + 1/2)/2.
+P@2 under all judgments: best (1 + 1)/2, fair (1/2 + 1/2)/2, good (1/2 + 1)/2, poor 0. Pool 2 has all
+judgments that these depend on. Under pool 1 only 1a and 2e are relevant: best, fair and good have (1/2 +
+1/2)/2.
 """
 
 import math
@@ -62,15 +63,16 @@ def test_report_is_that_derived_by_hand() -> None:
     assert_numbers(
         report,
         {
-            "tau(P@2)@3": 1, "kept@3": 6 / 7, "tau(P@2)@2": 1, "kept@2": 6 / 7, "tau(P@2)@1": TAU_1, "kept@1": 4 / 7,
+            "tau(P@2)@3": 1, "kept@3": 6 / 7, "tau(P@2)@2": 1, "kept@2": 6 / 7, "tau(P@2)@1": TAU_1,
+            "kept@1": 4 / 7,
             "pool@1": share_1, "relevant@1": relevant_1, "pool@2": share_2, "relevant@2": 1, "pool@3": 1,
             "relevant@3": 1,
         },
     )  # fmt: skip
     assert report.verdict == (
         "P@2: tau is at least 0.9 down to a pool of depth 2; with a pool of depth 1 tau is 0.71.",
-        "Down to depth 2, tau of every measure is at least 0.9. The pool of this depth has on average 90% of the "
-        "documents of a topic's pool of depth 3, and 100% of its relevant documents.",
+        "Down to depth 2, tau of every measure is at least 0.9. The pool of this depth has on average 90% of "
+        "the documents of a topic's pool of depth 3, and 100% of its relevant documents.",
     )
     assert report.warnings == (
         "1 of 7 judged documents are not among the first 3 of any audited run. They have no judgment at any "

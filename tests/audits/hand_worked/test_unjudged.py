@@ -10,8 +10,8 @@ Relevant: 1a and 2c. Judged, not relevant: 1b and 2n (a negative grade). Unjudge
 | four  | 1y 1a   | 2z 2n   | 0.25 | 0.25 |
 
 If 1x is relevant: P@2 of one is 0.75, which breaks its tie with two (influence 1). RR does not change (0).
-If 1y is: P@2 of three and four is 0.5, so two loses its lead of 0.25 (1). RR of three is 0.75 and of four 0.5, so two
-loses half of its lead of 0.5 (0.5).
+If 1y is: P@2 of three and four is 0.5, so two loses its lead of 0.25 (1). RR of three is 0.75 and of four
+0.5, so two loses half of its lead of 0.5 (0.5).
 If 2z is: P@2 of three and four is 0.5 (1). RR of four is 0.75, which reverses three and four (1).
 """
 
@@ -80,17 +80,19 @@ def test_report_is_that_derived_by_hand() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "On average 31.2% of the first 2 documents of a run are unjudged; the largest share is 50.0% (three).",
-        "3 documents among the first 2 of some run are unjudged. Of 3 examined documents, 1 could alone reverse "
-        "the order of two runs.",
-        "The listed documents (3) have 100% of the influence of all examined documents. Judge 2z of topic 2 first: "
-        f"if it is highly relevant, {CLOSES_LEAD}.",
+        "On average 31.2% of the first 2 documents of a run are unjudged; the largest share is 50.0% "
+        "(three).",
+        "3 documents among the first 2 of some run are unjudged. Of 3 examined documents, 1 could alone "
+        "reverse the order of two runs.",
+        "The listed documents (3) have 100% of the influence of all examined documents. Judge 2z of topic 2 "
+        f"first: if it is highly relevant, {CLOSES_LEAD}.",
     )
     assert report.undefined == report.warnings == ()
 
 
 def test_limits_keep_the_documents_derived_by_hand() -> None:
-    """1y has the sum of reciprocal ranks 1 + 1/2 and 1x 1/2, so 1y alone is examined in topic 1; 2z is listed."""
+    """1y has the sum of reciprocal ranks 1 + 1/2 and 1x 1/2, so 1y alone is examined in topic 1; 2z is "
+    "listed."""
     subject = subject_of(QRELS, RUNS, "P@2 RR", top=3)
     report = audited("unjudged", subject, {**PARAMETERS, "tried": 1, "most": 1})
     assert_table(
@@ -103,6 +105,6 @@ def test_limits_keep_the_documents_derived_by_hand() -> None:
         report, "topics", "topic missing tried turning influence", [("1", 2, 1, 0, 0.75), ("2", 1, 1, 1, 1.0)]
     )
     assert report.warnings == (
-        "1 unjudged documents that runs rank lowest were not examined: increase `tried` to examine more documents "
-        "per topic.",
+        "1 unjudged documents that runs rank lowest were not examined: increase `tried` to examine more "
+        "documents per topic.",
     )

@@ -61,14 +61,19 @@ def test_report_equals_that_of_an_independent_sampler(systems: str) -> None:
             scores = precision_at_3(kept)
             steps.append((len(kept) / 8, scores))
             loss = [before - after for before, after in zip(FULL, scores, strict=True)]
-            losses[percent].append((mean_of([loss[run] for run in removed]), mean_of([loss[run] for run in others])))
+            losses[percent].append(
+                (mean_of([loss[run] for run in removed]), mean_of([loss[run] for run in others]))
+            )
             compared = range(4) if systems == "all" else removed
-            taus[percent].append(kendall_tau_b([FULL[run] for run in compared], [scores[run] for run in compared]))
+            taus[percent].append(
+                kendall_tau_b([FULL[run] for run in compared], [scores[run] for run in compared])
+            )
         repeats.append(steps)
     assert precision_at_3(judgments_of([0, 1, 2, 3])) == pytest.approx(FULL)
     points, ranks = curve_rows("P@3", list(RANKINGS), FULL, repeats, list(REMOVED))
     points = [
-        (*point[:3], *spread_cells(taus[percent]), point[-1]) for point, percent in zip(points, REMOVED, strict=True)
+        (*point[:3], *spread_cells(taus[percent]), point[-1])
+        for point, percent in zip(points, REMOVED, strict=True)
     ]
     bias = []
     for percent in REMOVED:
@@ -92,14 +97,14 @@ def test_report_equals_that_of_an_independent_sampler(systems: str) -> None:
     [half] = [row for row in bias if row[1] == 50]
     assert report.verdict[1:] == (
         f"P@3: with 50 per cent of the runs unlabelled, the mean score of the unlabelled runs changes by "
-        f"{0 - half[2]:+.4f} and that of the labelled runs by {0 - half[3]:+.4f}. The bias against unlabelled runs is "
-        f"{half[4]:.4f}.",
+        f"{0 - half[2]:+.4f} and that of the labelled runs by {0 - half[3]:+.4f}. The bias against "
+        f"unlabelled runs is {half[4]:.4f}.",
     )
     assert half[4] > 0
     assert half[3] > 0
     assert report.warnings == (
-        "1 of 8 judged documents are not among the first 2 of any audited run: they lose their judgments at every "
-        "percentage; set a larger depth to keep them.",
+        "1 of 8 judged documents are not among the first 2 of any audited run: they lose their judgments at "
+        "every percentage; set a larger depth to keep them.",
     )
     reason = "the removed runs are too few, or all of them have the same score"
     assert report.undefined == tuple(

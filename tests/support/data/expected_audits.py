@@ -70,7 +70,8 @@ def curve_rows(
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of the tables `points` and `ranks`.
 
-    full: scores to correlate with. repeats: for each repeat and step the share of judgments kept and the scores.
+    full: scores to correlate with. repeats: for each repeat and step the share of judgments kept and the
+    scores.
     """
     points: list[Row] = []
     ranks: list[Row] = []
@@ -91,7 +92,9 @@ Model = Mapping[str, float]
 """The probability of each word; the word of documents without text is the empty string."""
 
 
-def score_lmd(ranking: Sequence[str], texts: Mapping[str, str], subtopics: Mapping[str, Sequence[str]]) -> float:
+def score_lmd(
+    ranking: Sequence[str], texts: Mapping[str, str], subtopics: Mapping[str, Sequence[str]]
+) -> float:
     """Return LMD of a ranking on one topic, with its default settings.
 
     texts: words by document. subtopics: the judged documents relevant to each.

@@ -74,7 +74,8 @@ class ContentRobustness(Audit):
     curve: Curve = setting("incomplete", "method of removing judgments")
     reference: MeasureText = setting(CLASSIC, "classic measure that all measures are compared with")
     percents: Percents = setting(
-        (100.0, 70.0, 50.0, 40.0, 30.0, 20.0, 10.0, 5.0), "percentages of the judgments to keep (ignored by pool_depth)"
+        (100.0, 70.0, 50.0, 40.0, 30.0, 20.0, 10.0, 5.0),
+        "percentages of the judgments to keep (ignored by pool_depth)",
     )
     deepest: Depth = setting(20, "deepest pool (used by pool_depth only)")
     repeats: Repeats = setting(30, "number of random samples at each percentage (ignored by pool_depth)")
@@ -153,7 +154,9 @@ class OwnOrderRow:
     tau: Spread
 
 
-OWN_ORDERS = TableSchema.of("own", "Correlation with the measure's own order under all judgments", OwnOrderRow)
+OWN_ORDERS = TableSchema.of(
+    "own", "Correlation with the measure's own order under all judgments", OwnOrderRow
+)
 
 
 def _report_own_orders(
@@ -170,7 +173,7 @@ def _report_own_orders(
         schema,
         "own",
         title="Stability of each measure's own order",
-        caption="tau-b between the runs' scores by the measure under these judgments and under all judgments.",
+        caption="tau-b between the runs' scores by the measure under these judgments and under all of them.",
         x=axis.column.name,
         y="mean",
         series="measure",
@@ -183,8 +186,8 @@ def _report_own_orders(
         tables=(schema.table(rows),),
         plots=(plot,),
         undefined=tuple(
-            f"own tau of {row.measure} with {axis.words.format(row.step)}: all runs have the same score, there or "
-            "under all judgments"
+            f"own tau of {row.measure} with {axis.words.format(row.step)}: all runs have the same score, "
+            "there or under all judgments"
             for row in rows
             if row.tau.mean is None
         ),
@@ -215,12 +218,13 @@ def _verdict(
     }
     if not both:
         return f"{text}: undefined because tau of {text} or of {reference} is undefined at every step."
-    first, last = list(both)[0], list(both)[-1]
+    steps = list(both)
+    first, last = steps[0], steps[-1]
     higher = [step for step, (tau, other) in both.items() if tau > other]
     since = f", first with {axis.words.format(higher[0])}" if higher else ""
     return (
         f"{text}: with {axis.words.format(first)} tau with the order of {reference} under all judgments is "
         f"{both[first][0]:.2f}. With {axis.words.format(last)} it is {both[last][0]:.2f}, and that of "
-        f"{reference} itself {both[last][1]:.2f}. {text} has the higher tau at {len(higher)} of {len(both)} "
+        f"{reference} itself {both[last][1]:.2f}. {text} has the higher tau at {len(higher)} of {len(steps)} "
         f"steps{since}."
     )

@@ -50,7 +50,9 @@ class Incomplete(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.percents)
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[list[SampleStep]]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[list[SampleStep]]:
         judged = two_strata(subject)
         for trial in trials:
             rng = self.generator(seed, trial)

@@ -119,7 +119,9 @@ class PoolRow:
     share: Annotated[float | None, Heading("share of the deepest pool", "mean over topics")]
     relevant: Annotated[
         float | None,
-        Heading("share of its relevant documents", "mean over topics with a relevant document in the deepest pool"),
+        Heading(
+            "share of its relevant documents", "mean over topics with a relevant document in the deepest pool"
+        ),
     ]
 
 
@@ -128,7 +130,7 @@ PLOT = Plot.points(
     POOLS,
     "relevant",
     title="Relevant documents against judging effort",
-    caption="Share of the deepest pool to judge (x) and share of its relevant documents (y), a point per depth.",
+    caption="Share of the deepest pool to judge (x) and share of its relevant documents (y), by depth.",
     x="share",
     y="relevant",
     label="depth",
@@ -164,18 +166,20 @@ def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepe
     for row in pools:
         if row.depth == shallowest and row.share is not None and row.relevant is not None:
             yield (
-                f"Down to depth {row.depth}, tau of every measure is at least {STRONG}. The pool of this depth "
-                f"has on average {row.share:.0%} of the documents of a topic's pool of depth {deepest}, and "
-                f"{row.relevant:.0%} of its relevant documents."
+                f"Down to depth {row.depth}, tau of every measure is at least {STRONG}. The pool of this "
+                f"depth has on average {row.share:.0%} of the documents of a topic's pool of depth "
+                f"{deepest}, and {row.relevant:.0%} of its relevant documents."
             )
 
 
-def _judged_outside(about: SubjectSummary, results: Mapping[int, PoolDepthTrial], deepest: int) -> Iterator[str]:
+def _judged_outside(
+    about: SubjectSummary, results: Mapping[int, PoolDepthTrial], deepest: int
+) -> Iterator[str]:
     """Yield a warning if some judged documents are not in the deepest pool, once that was evaluated."""
     last = results.get(deepest - 1)
     outside = 0 if last is None else about.judged - last["kept"]
     if outside:
         yield (
-            f"{outside} of {about.judged} judged documents are not among the first {deepest} of any audited run. "
-            f"They have no judgment at any depth, so tau can be below 1 at depth {deepest} too."
+            f"{outside} of {about.judged} judged documents are not among the first {deepest} of any audited "
+            f"run. They have no judgment at any depth, so tau can be below 1 at depth {deepest} too."
         )

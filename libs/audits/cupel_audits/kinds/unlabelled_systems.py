@@ -81,7 +81,7 @@ class UnlabelledSystems(Audit):
         if not subject.about.relevant:
             yield "no document is judged relevant, so removing judgments would change nothing"
         if self.systems == "removed" and len(subject.about.runs) == 2:
-            yield "systems=removed needs two removed runs, but only one of two can be removed: give three or more runs"
+            yield "systems=removed needs two removed runs, and one run has to remain: give three or more runs"
 
     def ranking_depth(self) -> int:
         return self.depth
@@ -92,7 +92,9 @@ class UnlabelledSystems(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.percents)
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[list[UnlabelledStep]]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[list[UnlabelledStep]]:
         pools = Pools.of(subject)
         for trial in trials:
             order = self.generator(seed, trial).permutation(len(subject.about.runs))
@@ -144,8 +146,8 @@ def _judged_outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[st
     """
     if pool < about.judged:
         yield (
-            f"{about.judged - pool} of {about.judged} judged documents are not among the first {depth} of any "
-            "audited run: they lose their judgments at every percentage; set a larger depth to keep them."
+            f"{about.judged - pool} of {about.judged} judged documents are not among the first {depth} of "
+            "any audited run: they lose their judgments at every percentage; set a larger depth to keep them."
         )
 
 
@@ -203,7 +205,7 @@ def _describe_bias(bias: Sequence[BiasRow]) -> Iterator[str]:
     for row in bias:
         if row.percent == middle:
             yield (
-                f"{row.measure}: with {row.percent:g} per cent of the runs unlabelled, the mean score of the unlabelled "
-                f"runs changes by {0 - row.out:+.4f} and that of the labelled runs by {0 - row.left:+.4f}. The "
-                f"bias against unlabelled runs is {row.bias:.4f}."
+                f"{row.measure}: with {row.percent:g} per cent of the runs unlabelled, the mean score of the "
+                f"unlabelled runs changes by {0 - row.out:+.4f} and that of the labelled runs by "
+                f"{0 - row.left:+.4f}. The bias against unlabelled runs is {row.bias:.4f}."
             )

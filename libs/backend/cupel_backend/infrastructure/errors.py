@@ -92,7 +92,7 @@ def declare(code: str, kind: type[Problem], meaning: str, remedy: str) -> Code:
     return CODES[code]
 
 
-def found(findings: Iterable[Finding]) -> Findings:
+def collect_findings(findings: Iterable[Finding]) -> Findings:
     """`findings` as one report."""
     report = Findings()
     for finding in findings:

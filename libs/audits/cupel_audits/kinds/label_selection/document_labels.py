@@ -1,6 +1,6 @@
 """The documents of the runs that are selected for labelling, by topic (Hui, PIKM 2014, section 5.2)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -57,7 +57,7 @@ class LabelSelection(Audit):
         if not parse(self.measure).declaration.texts:
             yield f"{self.measure} does not read texts: give a text-based measure such as LMD"
         if self.depth > DEEPEST:
-            yield f"depth is {self.depth}, but labelling ends at depth {DEEPEST}: give a depth from 1 to {DEEPEST}"
+            yield f"depth is {self.depth}, but labelling ends at {DEEPEST}: give a depth from 1 to {DEEPEST}"
 
     def ranking_depth(self) -> int:
         return DEEPEST

@@ -14,8 +14,8 @@ STRONG_TAU = 0.8
 """The tau that the paper aims for (Hui, PIKM 2014, section 5)."""
 SELECTED, RANDOM = "selected", "at random"
 TAU = (
-    "tau-b between the runs' scores by the measure under these labels and their scores by the reference under "
-    "all judgments"
+    "tau-b between the runs' scores by the measure under these labels and their scores by the reference "
+    "under all judgments"
 )
 
 
@@ -81,7 +81,9 @@ class LabellingSummary:
     tau_all: float | None
 
 
-def report(about: SubjectSummary, measure: str, reference: str, results: Mapping[int, LabellingTrial]) -> AuditReport:
+def report(
+    about: SubjectSummary, measure: str, reference: str, results: Mapping[int, LabellingTrial]
+) -> AuditReport:
     """Return the report on the selection and the random baselines, by number of the trial."""
     first = next(iter(results.values()))
     topics = [_topic_row(about, TopicLabels(*labels)) for labels in first["topics"]]
@@ -188,13 +190,13 @@ def _verdict(measure: str, reference: str, summary: LabellingSummary) -> Iterato
         yield "No run retrieves a document for a topic with subtopics, so there is nothing to label."
         return
     yield (
-        f"The selection labels {summary.labels} of the {summary.pool} documents in the pools of depth {DEEPEST} "
-        f"({summary.share:.1%}), over {summary.topics} topics."
+        f"The selection labels {summary.labels} of the {summary.pool} documents in the pools of depth "
+        f"{DEEPEST} ({summary.share:.1%}), over {summary.topics} topics."
     )
     if summary.missed and summary.share_complete is not None:
         yield (
-            f"{summary.missed} of {summary.subtopics} subtopics have no relevant document in the pools, so the "
-            "pools of their topics are labelled without finding one. Of the pools of the other topics, "
+            f"{summary.missed} of {summary.subtopics} subtopics have no relevant document in the pools, so "
+            "the pools of their topics are labelled without finding one. Of the pools of the other topics, "
             f"{summary.share_complete:.1%} of the documents are labelled."
         )
     taus = (

@@ -89,7 +89,8 @@ def shift_scores(measure: Measure, means: Floats, old: Floats, new: Floats, topi
 class _RunOrder:
     """Runs sorted by score.
 
-    scores: float64[runs]. upper, lower: int64[runs - 1], the neighbours in this order. lead: float64[runs - 1].
+    scores: float64[runs]. upper, lower: int64[runs - 1], the neighbours in this order. lead: float64[runs -
+    1].
     """
 
     scores: Floats

@@ -79,7 +79,9 @@ class Candidate:
         if pair is None:
             return None
         upper, lower = about.runs[pair.upper], about.runs[pair.lower]
-        return f"the lead of {upper} over {lower} by {measure} changes from {pair.lead:.5f} to {pair.left:.5f}"
+        return (
+            f"the lead of {upper} over {lower} by {measure} changes from {pair.lead:.5f} to {pair.left:.5f}"
+        )
 
 
 def _pair(influence: MeasureInfluence) -> LeadChange | None:
@@ -94,10 +96,12 @@ class ListRow:
     topic: TopicCell
     document: DocumentCell
     influence: Annotated[
-        float, Heading("influence", "removed shares of leads, summed over neighbouring runs, mean over measures")
+        float,
+        Heading("influence", "removed shares of leads, summed over neighbouring runs, mean over measures"),
     ]
     share: Annotated[
-        float | None, Heading("cumulative share", "of the influence of all examined documents, down to this row")
+        float | None,
+        Heading("cumulative share", "of the influence of all examined documents, down to this row"),
     ]
     turned: Annotated[int, Heading("reversed pairs", "of runs, by the measure that has most of them")]
     runs: Annotated[int, Heading("runs", "number of runs that have the document")]
@@ -127,7 +131,9 @@ class ShareRow:
 
     run: RunCell
     depth: Annotated[int, Heading("depth")]
-    share: Annotated[float | None, Heading("unjudged", "share of the run's first documents, mean over topics")]
+    share: Annotated[
+        float | None, Heading("unjudged", "share of the run's first documents, mean over topics")
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,8 +286,8 @@ def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
             worst = max(by_run, key=by_run.__getitem__)
             mean = math.fsum(by_run.values()) / len(by_run)
             yield (
-                f"On average {mean:.1%} of the first {k} documents of a run are unjudged; the largest share is "
-                f"{by_run[worst]:.1%} ({worst})."
+                f"On average {mean:.1%} of the first {k} documents of a run are unjudged; the largest share "
+                f"is {by_run[worst]:.1%} ({worst})."
             )
 
 
@@ -355,8 +361,8 @@ PLOTS = (
     ),
 )
 READING = (
-    "A document has influence if judging it could reduce the lead of a run over the next one, or break a tie. "
-    "Each document is assumed to be highly relevant, alone. Most documents will turn out not relevant, so the "
-    "list shows what could happen and not what will happen.",
+    "A document has influence if judging it could reduce the lead of a run over the next one, or break a "
+    "tie. Each document is assumed to be highly relevant, alone. Most documents will turn out not relevant, "
+    "so the list shows what could happen and not what will happen.",
     "The score of a run with a much larger unjudged share than the others is probably too low.",
 )

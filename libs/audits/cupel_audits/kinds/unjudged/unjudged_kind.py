@@ -83,7 +83,9 @@ class Unjudged(Audit):
             "tried": len(examined),
             "turning": sum(influence.reverses_pairs for influence in influences),
             "influence": math.fsum(influence.mean for influence in influences),
-            "documents": sorted(documents, key=lambda one: (-one["influence"], one["document"]))[: self.budget],
+            "documents": sorted(documents, key=lambda one: (-one["influence"], one["document"]))[
+                : self.budget
+            ],
         }
 
     def report(self, about: SubjectSummary, results: Mapping[int, TopicTrial]) -> AuditReport:
@@ -101,7 +103,9 @@ def _unjudged_shares(tops: Tops, topic: int, is_judged: Mask, depth: int) -> Unj
     return UnjudgedShares(depth, [None if math.isnan(share) else share for share in shares])
 
 
-def _describe_document(name: str, ranks: Sequence[RankInRun], influence: DocumentInfluence) -> ExaminedDocument:
+def _describe_document(
+    name: str, ranks: Sequence[RankInRun], influence: DocumentInfluence
+) -> ExaminedDocument:
     return {
         "document": name,
         "runs": len(ranks),
