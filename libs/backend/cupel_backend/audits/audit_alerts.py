@@ -60,7 +60,7 @@ def add(
     """Add a rule that raises an alert when a number of a report is out of bounds. Organisers only."""
     if kind not in KINDS:
         raise ALERT_INVALID(f"kind: unknown audit kind {kind!r}; use one of {', '.join(KINDS)}")
-    if KINDS[kind].texts:
+    if KINDS[kind].needs_texts:
         raise ALERT_INVALID(f"kind: {kind} requires the document texts, which the service does not keep")
     if below is None and above is None:
         raise ALERT_INVALID("below, above: give at least one bound")

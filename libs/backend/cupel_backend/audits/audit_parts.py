@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Row, and_, exists, select, update
 
-from cupel_audits import Audit, AuditError, execution, read, subject_files
-from cupel_audits.declarations import require
+from cupel_audits import Audit, AuditError, execution, read_audit, subject_files
+from cupel_audits.declarations import check_audit
 from cupel_audits.execution import Result
-from cupel_audits.subject import About, AuditSubject
-from cupel_audits.subject_files import GatheredJudgments
+from cupel_audits.subject import AuditSubject, SubjectSummary
+from cupel_audits.subject_files import NamedQrels
 from cupel_backend import jobs
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_alerts, audit_requests
@@ -123,23 +123,23 @@ def _read_input(connection: Connection, id: str) -> _AuditInput:
     )
 
 
-def _prepare(system: "System", inputs: _AuditInput) -> tuple[About, str, int, tuple[range, ...]]:
+def _prepare(system: "System", inputs: _AuditInput) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
     """Return facts about the subject, its blob key, the number of trials and the parts.
 
     Raises AuditError if the subject cannot be audited.
     """
-    audit, track = read(inputs.audit.kind, inputs.audit.parameters), inputs.track
+    audit, track = read_audit(inputs.audit.kind, inputs.audit.parameters), inputs.track
     judged = _load_judgments(system.blobs, inputs.version)
     other = None if inputs.other is None else _load_judgments(system.blobs, inputs.other)
     run_views = [
         (
             name,
-            subject_files.see(
+            subject_files.view_of(
                 unpack(system.blobs.get(inputs.rankings[submission])),
                 judged.qrels,
                 profile=profiles.find(track.profile),
                 depth=track.depth,
-                top=audit.top(),
+                top=audit.ranking_depth(),
                 other=None if other is None else other.qrels,
             ),
         )
@@ -147,10 +147,10 @@ def _prepare(system: "System", inputs: _AuditInput) -> tuple[About, str, int, tu
     ]
     measures = [parse(text) for text in inputs.audit.measures]
     teams = [team for _, _, team in inputs.audit.runs]
-    subject = subject_files.gather(
-        judged, run_views, measures, teams=teams, depth=track.depth, top=audit.top(), other=other
+    subject = subject_files.assemble_subject(
+        judged, run_views, measures, teams=teams, depth=track.depth, top=audit.ranking_depth(), other=other
     )
-    require(audit, subject)
+    check_audit(audit, subject)
     if (trials := audit.trials(subject)) > MAX_TRIALS:
         raise AuditError([f"the audit has {trials:,} trials; the limit is {MAX_TRIALS:,}"])
     key = _store(system, subject_files.pack(subject))
@@ -158,8 +158,8 @@ def _prepare(system: "System", inputs: _AuditInput) -> tuple[About, str, int, tu
     return subject.about, key, trials, parts
 
 
-def _load_judgments(blobs: Blobs, version: Row[Any]) -> GatheredJudgments:
-    return GatheredJudgments(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
+def _load_judgments(blobs: Blobs, version: Row[Any]) -> NamedQrels:
+    return NamedQrels(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
 
 
 def _store(system: "System", content: bytes) -> str:
@@ -173,7 +173,7 @@ def _queue_parts(
     system: "System",
     claim: Claim,
     inputs: _AuditInput,
-    about: About,
+    about: SubjectSummary,
     key: str,
     trials: int,
     parts: tuple[range, ...],
@@ -259,9 +259,12 @@ def _run_until_interrupted(
     """Yield the results of trials, at least one, until urgent work waits or the audit is cancelled."""
     if inputs.audit.cancelled_at is not None or not trials:
         return
-    audit, subject = read(inputs.audit.kind, inputs.audit.parameters), _load_subject(system.blobs, inputs)
+    audit, subject = (
+        read_audit(inputs.audit.kind, inputs.audit.parameters),
+        _load_subject(system.blobs, inputs),
+    )
     polled_at = monotonic()
-    for trial, result in execution.work(audit, subject, inputs.audit.seed, trials):
+    for trial, result in execution.run_trials(audit, subject, inputs.audit.seed, trials):
         yield trial, result
         if monotonic() - polled_at > POLL_SECONDS:
             if jobs.should_postpone(system, claim) or _is_cancelled(system, inputs.audit.id):
@@ -353,8 +356,8 @@ def _read_results(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
 
 
 def _compute_result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
-    kind: Audit = read(audit.kind, audit.parameters)
-    return execution.result(kind, About.of(audit.about), audit.seed, audit.trials, found)
+    kind: Audit = read_audit(audit.kind, audit.parameters)
+    return execution.result(kind, SubjectSummary.of(audit.about), audit.seed, audit.trials, found)
 
 
 FIRST_TABLE = "points"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, Select, and_, false, func, literal, or_, select, update
 
-from cupel_audits import KINDS, AuditError, read
+from cupel_audits import KINDS, AuditError, read_audit
 from cupel_backend import jobs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits.audit_subjects import select_submissions
@@ -155,7 +155,7 @@ def request(
         "schedule_id": slot and slot.schedule,
         "slot": slot and slot.name,
         "kind": kind,
-        "parameters": read(kind, parameters).values,
+        "parameters": read_audit(kind, parameters).values,
         "measures": list(texts),
         "seed": board_analyses.derive_seed(version.digest) if seed is None else seed,
         "runs": [[entry.submission, entry.name, entry.team] for entry in audited],
@@ -181,7 +181,7 @@ def _find_other_version(
     """Return the version to compare with: `other`, else the previous current one if the kind compares any."""
     if other is not None:
         return evaluations.find_version(connection, principal, track, other)
-    if kind not in KINDS or not KINDS[kind].compares:
+    if kind not in KINDS or not KINDS[kind].needs_other_qrels:
         return None
     earlier = select(qrels_rows).where(
         qrels_rows.c.track_id == version.track_id,
@@ -195,7 +195,7 @@ def _check_other_version(kind: str, version: Row[Any], other: Row[Any] | None) -
     """Yield a sentence for each problem with the version to compare with."""
     if other is not None and other.id == version.id:
         yield f"other: version {version.number} cannot be compared with itself; give another version"
-    if other is None and kind in KINDS and KINDS[kind].compares:
+    if other is None and kind in KINDS and KINDS[kind].needs_other_qrels:
         yield (
             f"other: {kind} compares two versions, and none was current before version {version.number}; "
             "publish another version, or give one"
@@ -241,10 +241,10 @@ def _raise_problems(sentences: Sequence[str]) -> None:
 def _check_kind(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each problem of kind and parameters."""
     try:
-        read(kind, parameters)
+        read_audit(kind, parameters)
     except AuditError as error:
         yield from error.sentences
-    if kind in KINDS and KINDS[kind].texts:
+    if kind in KINDS and KINDS[kind].needs_texts:
         yield (
             f"kind: {kind} requires the document texts, which the service does not keep; "
             "use `cupel audit` and a collection file that declares `texts`"

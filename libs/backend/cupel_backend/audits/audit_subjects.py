@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, select
 
 from cupel_backend.infrastructure.tables import runs, scores, submissions
+from cupel_measures.reading.compression import plain_name
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 MAX_RUNS = 1000
-COMPRESSION_SUFFIXES = (".gz", ".bz2", ".zst", ".zip")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _is_scored(track: Row[Any], version: Row[Any]) -> Any:
 
 def _assign_names(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
     """Name submissions by their files, as offline; add the team, or also the id, where names are equal."""
-    short = {row.id: _strip_compression(row.name) or row.tag for row in rows}
+    short = {row.id: plain_name(row.name) or row.tag for row in rows}
     counts = Counter(short.values())
     full = {
         row.id: f"{row.team}/{short[row.id]}" if counts[short[row.id]] > 1 else short[row.id] for row in rows
@@ -72,8 +72,3 @@ def _assign_names(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
     return sorted(
         (AuditedSubmission(row.id, names[row.id], row.team) for row in rows), key=lambda audited: audited.name
     )
-
-
-def _strip_compression(name: str) -> str:
-    ending = next((suffix for suffix in COMPRESSION_SUFFIXES if name.endswith(suffix)), "")
-    return name.removesuffix(ending)
