@@ -28,7 +28,7 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.infrastructure.upload_checker import findings_from_json, measure_findings
 from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
-from cupel_measures.model.findings import Findings
+from cupel_measures.findings import Findings
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System

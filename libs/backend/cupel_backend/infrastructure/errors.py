@@ -15,7 +15,7 @@ Problem
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cupel_measures.model.findings import Finding, Findings
+from cupel_measures.findings import Finding, Findings
 
 
 class Problem(Exception):

@@ -22,8 +22,8 @@ from cupel_client import __version__
 from cupel_client.offline.input_files import unreadable
 from cupel_client.offline.parallel import each
 from cupel_client.offline.run_scoring import Scored, ScoringTask, strangers
+from cupel_measures.findings import Refused
 from cupel_measures.model import Qrels, Texts, profiles
-from cupel_measures.model.findings import Refused
 from cupel_measures.reading.qrels_blobs import qrels_digest
 from cupel_measures.reading.run_files import check_against, join_run, read_run
 from cupel_measures.reading.text_files import join_texts
