@@ -57,7 +57,7 @@ class TopicTrial(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class JudgingCandidate:
     """A document on the list, the runs that rank it highest, and its influence by each measure."""
 
     topic: str
@@ -185,10 +185,12 @@ def report(about: SubjectSummary, depth: int, most: int, results: Mapping[int, T
     )
 
 
-def _rank_candidates(about: SubjectSummary, results: Mapping[int, TopicTrial], most: int) -> list[Candidate]:
+def _rank_candidates(
+    about: SubjectSummary, results: Mapping[int, TopicTrial], most: int
+) -> list[JudgingCandidate]:
     """Return the `most` most influential documents of all topics, the most influential first."""
     candidates = [
-        Candidate(
+        JudgingCandidate(
             topic=about.topics[topic],
             document=document["document"],
             runs=document["runs"],
@@ -202,7 +204,9 @@ def _rank_candidates(about: SubjectSummary, results: Mapping[int, TopicTrial], m
     return sorted(candidates, key=lambda one: (-one.influence, one.topic, one.document))[:most]
 
 
-def _list_rows(about: SubjectSummary, candidates: Sequence[Candidate], total: float) -> Iterator[ListRow]:
+def _list_rows(
+    about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float
+) -> Iterator[ListRow]:
     cumulative = 0.0
     for place, one in enumerate(candidates, 1):
         cumulative += one.influence
@@ -220,7 +224,7 @@ def _list_rows(about: SubjectSummary, candidates: Sequence[Candidate], total: fl
         )
 
 
-def _change_rows(about: SubjectSummary, candidates: Sequence[Candidate]) -> Iterator[ChangeRow]:
+def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) -> Iterator[ChangeRow]:
     for one in candidates:
         for measure, by_measure in one.measures.items():
             pair = _pair(by_measure)
@@ -305,7 +309,9 @@ def _describe_missing(depth: int, shares: Sequence[ShareRow], results: Mapping[i
     )
 
 
-def _describe_list(about: SubjectSummary, candidates: Sequence[Candidate], total: float) -> Iterator[str]:
+def _describe_list(
+    about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float
+) -> Iterator[str]:
     if candidates and total:
         share, first = math.fsum(one.influence for one in candidates) / total, candidates[0]
         yield (
@@ -315,7 +321,7 @@ def _describe_list(about: SubjectSummary, candidates: Sequence[Candidate], total
         )
 
 
-def _skipped_measures(about: SubjectSummary, candidates: Sequence[Candidate]) -> Iterator[str]:
+def _skipped_measures(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) -> Iterator[str]:
     for measure in about.measures:
         if candidates and all(measure not in one.measures for one in candidates):
             yield (
