@@ -71,7 +71,8 @@ PACKAGES_OF = {
 TOP_LEVEL = {
     ".ci", ".dockerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md",
     "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "deploy", "docker-compose.yml",
-    "libs", "pyproject.toml", "requirements-test.in", "requirements-test.lock", "requirements.in",
+    "libs", "pyproject.toml", "requirements-check.in", "requirements-check.lock", "requirements-full.in",
+    "requirements-full.lock", "requirements-test.in", "requirements-test.lock", "requirements.in",
     "requirements.lock", "services", "tests",
 }  # fmt: skip
 
@@ -379,7 +380,7 @@ def test_locked_dependencies_have_hashes_and_no_address(lock: Path) -> None:
     pins = re.findall(
         r"^[a-zA-Z0-9._-]+==\S+(?:.*\\\n(?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)?", text, re.M
     )
-    assert len(pins) > 30
+    assert len(pins) > 10
     assert not [pin for pin in pins if "--hash=sha256:" not in pin]
     assert "://" not in text
 
