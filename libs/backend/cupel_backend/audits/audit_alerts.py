@@ -60,7 +60,7 @@ def add(
     """Be alerted when a number of a report, by its name, is out of bounds. Organisers of the track only."""
     if kind not in KINDS:
         raise ALERT_INVALID(f"there is no audit {kind!r}; there are {', '.join(KINDS)}")
-    if KINDS[kind].texts:
+    if KINDS[kind].needs_texts:
         raise ALERT_INVALID(f"{kind} needs the texts of the documents: the service has no audit of it")
     if below is None and above is None:
         raise ALERT_INVALID("give a bound: below, above, or both")

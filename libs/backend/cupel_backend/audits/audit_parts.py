@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Row, and_, exists, select, update
 
-from cupel_audits import Audit, AuditError, execution, read, subject_files
-from cupel_audits.declarations import require
+from cupel_audits import Audit, AuditError, execution, read_audit, subject_files
+from cupel_audits.declarations import check_audit
 from cupel_audits.execution import Result
-from cupel_audits.subject import About, AuditSubject
-from cupel_audits.subject_files import GatheredJudgments
+from cupel_audits.subject import AuditSubject, SubjectSummary
+from cupel_audits.subject_files import NamedQrels
 from cupel_backend import jobs
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_alerts, audit_requests
@@ -118,20 +118,20 @@ def _work(connection: Connection, id: str) -> _Work:
     return _Work(audit, track, known[audit.qrels_id], known.get(audit.other_id), rankings)
 
 
-def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[range, ...]]:
+def _gathered(system: "System", work: _Work) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
     """What is known of the subject, the key of its blob, the number of trials, and the parts; AuditError."""
-    audit, track = read(work.audit.kind, work.audit.parameters), work.track
+    audit, track = read_audit(work.audit.kind, work.audit.parameters), work.track
     judged = _judgments(system.blobs, work.version)
     other = None if work.other is None else _judgments(system.blobs, work.other)
     seen = [
         (
             name,
-            subject_files.see(
+            subject_files.view_of(
                 unpack(system.blobs.get(work.rankings[submission])),
                 judged.qrels,
                 profile=profiles.find(track.profile),
                 depth=track.depth,
-                top=audit.top(),
+                top=audit.ranking_depth(),
                 other=None if other is None else other.qrels,
             ),
         )
@@ -139,10 +139,10 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
     ]
     measures = [parse(text) for text in work.audit.measures]
     teams = [team for _, _, team in work.audit.runs]
-    subject = subject_files.gather(
-        judged, seen, measures, teams=teams, depth=track.depth, top=audit.top(), other=other
+    subject = subject_files.assemble_subject(
+        judged, seen, measures, teams=teams, depth=track.depth, top=audit.ranking_depth(), other=other
     )
-    require(audit, subject)
+    check_audit(audit, subject)
     if (trials := audit.trials(subject)) > MOST_TRIALS:
         raise AuditError(
             [f"it has {trials:,} trials, and at most {MOST_TRIALS:,} are done here: ask for fewer"]
@@ -152,8 +152,8 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
     return subject.about, key, trials, parts
 
 
-def _judgments(blobs: Blobs, version: Row[Any]) -> GatheredJudgments:
-    return GatheredJudgments(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
+def _judgments(blobs: Blobs, version: Row[Any]) -> NamedQrels:
+    return NamedQrels(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
 
 
 def _store(system: "System", content: bytes) -> str:
@@ -164,7 +164,13 @@ def _store(system: "System", content: bytes) -> str:
 
 
 def _begin(
-    system: "System", claim: Claim, work: _Work, about: About, key: str, trials: int, parts: tuple[range, ...]
+    system: "System",
+    claim: Claim,
+    work: _Work,
+    about: SubjectSummary,
+    key: str,
+    trials: int,
+    parts: tuple[range, ...],
 ) -> None:
     """Write what was gathered, and the parts; only the end of the job if it was cancelled meanwhile."""
     id, now = work.audit.id, system.now()
@@ -247,9 +253,9 @@ def _until_disturbed(
     """The results of trials, one after another, at least one, until there is a reason to stop."""
     if work.audit.cancelled_at is not None or not trials:
         return
-    audit, subject = read(work.audit.kind, work.audit.parameters), _subject(system.blobs, work)
+    audit, subject = read_audit(work.audit.kind, work.audit.parameters), _subject(system.blobs, work)
     looked = monotonic()
-    for trial, result in execution.work(audit, subject, work.audit.seed, trials):
+    for trial, result in execution.run_trials(audit, subject, work.audit.seed, trials):
         yield trial, result
         if monotonic() - looked > LOOK_SECONDS:
             if jobs.should_postpone(system, claim) or _is_cancelled(system, work.audit.id):
@@ -341,8 +347,8 @@ def _found(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
 
 
 def _result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
-    kind: Audit = read(audit.kind, audit.parameters)
-    return execution.result(kind, About.of(audit.about), audit.seed, audit.trials, found)
+    kind: Audit = read_audit(audit.kind, audit.parameters)
+    return execution.result(kind, SubjectSummary.of(audit.about), audit.seed, audit.trials, found)
 
 
 FIRST = "points"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, Select, and_, false, func, literal, or_, select, update
 
-from cupel_audits import KINDS, AuditError, read
+from cupel_audits import KINDS, AuditError, read_audit
 from cupel_backend import jobs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits.audit_subjects import select_submissions
@@ -152,7 +152,7 @@ def request(
         "schedule_id": slot and slot.schedule,
         "slot": slot and slot.name,
         "kind": kind,
-        "parameters": read(kind, parameters).values,
+        "parameters": read_audit(kind, parameters).values,
         "measures": list(texts),
         "seed": board_analyses.derive_seed(version.digest) if seed is None else seed,
         "runs": [[one.submission, one.name, one.team] for one in entrants],
@@ -178,7 +178,7 @@ def _compared(
     """The version to compare with: `other`; else, where the kind compares any, the one current before."""
     if other is not None:
         return evaluations.find_version(connection, principal, track, other)
-    if kind not in KINDS or not KINDS[kind].compares:
+    if kind not in KINDS or not KINDS[kind].needs_other_qrels:
         return None
     earlier = select(qrels_rows).where(
         qrels_rows.c.track_id == version.track_id,
@@ -192,7 +192,7 @@ def _wrong_other(kind: str, version: Row[Any], other: Row[Any] | None) -> Iterat
     """What is wrong with what the version is to be compared with, in sentences."""
     if other is not None and other.id == version.id:
         yield f"qrels {version.number} are compared with themselves: give another version as `other`"
-    if other is None and kind in KINDS and KINDS[kind].compares:
+    if other is None and kind in KINDS and KINDS[kind].needs_other_qrels:
         yield (
             f"it compares two versions of the judgments, and none was current before qrels {version.number}: "
             "publish a second one, or give one as `other`"
@@ -238,10 +238,10 @@ def _require_none(sentences: Sequence[str]) -> None:
 def _wrong(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with kind and parameters, in sentences."""
     try:
-        read(kind, parameters)
+        read_audit(kind, parameters)
     except AuditError as error:
         yield from error.sentences
-    if kind in KINDS and KINDS[kind].texts:
+    if kind in KINDS and KINDS[kind].needs_texts:
         yield (
             f"{kind} needs the texts of the documents, which the service does not keep: "
             "do it with `cupel audit` and a collection file that names them as `texts`"
