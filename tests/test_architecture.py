@@ -364,12 +364,12 @@ def test_the_top_folder_holds_only_known_files() -> None:
 
 def test_no_committed_file_names_a_machine_path_or_a_package_index() -> None:
     home = re.compile(rb"(?<![\w.~-])/(home|Users|root|work)/\w")
-    index = re.compile(rb"pypi\.(org|python)|pythonhosted\.org|index-url|extra-index")
+    index = re.compile(rb"pypi\.(org|python)|pythonhosted\.org|(?<!no-emit-)index-url|extra-index")
     assert_none(
         f"{place_of(path)}: {match.group().decode()}"
         for path in committed()
         if path != Path(__file__)
-        for pattern in ((home,) if path.suffix == ".in" else (home, index))
+        for pattern in (home, index)
         if (match := pattern.search(path.read_bytes()))
     )
 
