@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -18,16 +17,17 @@ from click.testing import CliRunner, Result
 
 from cupel_audits import KINDS, SETTINGS, Audit
 from cupel_audits.declarations import audit, setting
-from cupel_audits.execution import parts, result, work
+from cupel_audits.execution import parts, result, run_trials
 from cupel_audits.report import AuditReport, Column, ReportTable
-from cupel_audits.subject import About, AuditSubject
-from cupel_audits.subject_files import GatheredJudgments, Seen, gather
+from cupel_audits.subject import AuditSubject, SubjectSummary
+from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import cli
 from cupel_client.offline.audit_work import Shelf
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.grammar.parameters import OneFlag, Whole, Word
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
+from support.patience import seconds, until
 
 TOPICS = [f"q{number:02}" for number in range(1, 9)]
 DOCUMENTS = 60
@@ -104,10 +104,12 @@ def wrong(*arguments: str) -> str:
 class TestResult:
     def test_it_is_that_of_the_library_on_the_same_files(self) -> None:
         qrels = read_qrels(Path("qrels.txt"))
-        runs = [(name, Seen(join_run(Path(name), qrels))) for name in RUNS]
-        subject = gather(GatheredJudgments("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
+        runs = [(name, RunView(join_run(Path(name), qrels))) for name in RUNS]
+        subject = assemble_subject(NamedQrels("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
         asked = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
-        found = {trial: one for part in parts(asked, subject) for trial, one in work(asked, subject, 3, part)}
+        found = {
+            trial: one for part in parts(asked, subject) for trial, one in run_trials(asked, subject, 3, part)
+        }
         expected = result(asked, subject.about, 3, 4, found).as_data()
         told = data_of(*DOWNSAMPLING, "--seed", "3")
         provenance = told.pop("provenance")
@@ -259,7 +261,7 @@ class TestNonsense:
         Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
         Path("twin.txt").write_text(Path("ant-a.txt").read_text())
         told = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
-        assert told["report"]["verdict"] == ["AP: undefined, for the runs can't be told apart."]
+        assert told["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
         assert told["report"]["numbers"]["tau(AP)@50"] is None
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
         assert "undefined: tau of AP with 50 per cent" in shown
@@ -272,7 +274,7 @@ class TestNonsense:
         assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
         left = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
         assert (left.exit_code, left.stdout) == (1, "")
-        assert "nothing is audited: it compares runs, and there is only one" in left.stderr
+        assert "nothing is audited: the audit compares runs, but there is only one" in left.stderr
 
 
 class TestTeams:
@@ -330,12 +332,12 @@ class Probe(Audit):
     fine: OneFlag = setting(True, "be fine")
     words: Annotated[str, Word("a name")] | None = setting(None, "some name")
 
-    texts = True
+    needs_texts = True
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return self.depth
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         assert subject.tops is not None
         assert subject.content is not None
         for _ in trials:
@@ -343,10 +345,12 @@ class Probe(Audit):
                 "depth": subject.tops.depth,
                 "unjudged": int((subject.tops.pooled < 0).sum()),
                 "texts": len(subject.content.document),
-                "other": None if subject.other is None else float(subject.other.means["AP"][0]),
+                "other": None
+                if subject.other_subject is None
+                else float(subject.other_subject.means["AP"][0]),
             }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         rows = tuple((name, value) for name, value in found[0].items())
         columns = (Column("what", "what"), Column("value", "value"))
         return AuditReport(
@@ -446,7 +450,7 @@ def command(*arguments: str) -> list[str]:
 def finished(environment: Mapping[str, str], *arguments: str) -> tuple[str, str]:
     """The digest of a command that is left in peace, and what it said."""
     done = subprocess.run(
-        command(*arguments), env=environment, capture_output=True, text=True, timeout=120, check=True
+        command(*arguments), env=environment, capture_output=True, text=True, timeout=seconds(120), check=True
     )
     folder = Path(arguments[arguments.index("--out") + 1])
     return json.loads((folder / "report.json").read_text())["digest"], done.stderr
@@ -463,15 +467,6 @@ def lives(process: int) -> bool:
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def until(condition: Any) -> None:
-    """Wait for what has to come; a minute without it is a failure."""
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("it did not come")
-
-
 def test_any_number_of_processes_and_any_interruption_give_the_same(environment: dict[str, str]) -> None:
     expected, _ = finished(environment, *LONG, "--jobs", "1", "--out", "calm")
     told = {}
@@ -484,7 +479,7 @@ def test_any_number_of_processes_and_any_interruption_give_the_same(environment:
             until(lambda out=out: [*out.glob("parts/0*.json")])
             workers = workers_of(process.pid)
             process.send_signal(ending)
-            _, told[out.name] = process.communicate(timeout=60)
+            _, told[out.name] = process.communicate(timeout=seconds(60))
         assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[ending]
         until(lambda workers=workers: not any(map(lives, workers)))
         assert not (out / "report.json").exists()
@@ -502,7 +497,7 @@ def test_a_killed_worker_is_told_and_its_parts_are_done_by_the_next_command(
     with subprocess.Popen(command(*arguments), env=environment, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: [*Path("out").glob("parts/0*.json")])
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=seconds(60))
     assert process.returncode == 3
     assert "not finished, as a process was killed (short of memory?): the same command goes on" in said
     assert finished(environment, *arguments)[0] == finished(environment, *LONG, "--out", "calm")[0]

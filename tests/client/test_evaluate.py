@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from cupel_client.main import cli
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.model.findings import KINDS
+from cupel_measures.findings import KINDS
 from cupel_measures.reading.qrels_files import qrels_digest, read_qrels
 from cupel_measures.reading.run_files import digest, join_run, read_run
 from cupel_measures.scoring.evaluator import evaluate
@@ -163,7 +163,7 @@ def test_json_tells_the_whole_story() -> None:
         "scale": "count",
         "warnings": [],
     }
-    assert "asks for more than its scale gives" in story["measures"][0]["warnings"][0]
+    assert "requires an interval scale" in story["measures"][0]["warnings"][0]
     (run,) = story["runs"]
     assert run["digest"] == digest(read_run(Path("good.txt")).ranking)
     assert (run["run"], run["tag"], run["topics"]) == ("good.txt", "good", {"scored": 2, "missing": 1})

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from cupel_backend.infrastructure import errors
 from cupel_backend.infrastructure.errors import Code, declare
-from cupel_measures.model.findings import Finding, Findings
+from cupel_measures.findings import Finding, Findings
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from cupel_backend.scores import evaluations, leaderboards, score_explanations
 from cupel_gateway.problem_responses import ErrorItem, described, status_of_kind
 from cupel_measures.catalogue.parser import Measure as ParsedMeasure
 from cupel_measures.explaining import ABOUT
+from cupel_measures.findings import FindingKind, Findings
 from cupel_measures.grammar.registry import REQUIRED, Declaration
 from cupel_measures.grammar.syntax import shown
-from cupel_measures.model.findings import FindingKind, Findings
 
 T = TypeVar("T")
 
@@ -308,7 +308,7 @@ class ExplanationsWanted(View):
     links: dict[str, str]
 
     @classmethod
-    def of(cls, view: score_explanations.Requested) -> Self:
+    def of(cls, view: score_explanations.RequestedExplanations) -> Self:
         here = f"/v1/submissions/{view.submission}/explanations?qrels={view.qrels}"
         return cls.model_validate(attributes(cls, view) | {"links": {"explanations": here}})
 

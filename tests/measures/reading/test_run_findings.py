@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
 from cupel_measures.model import Aspect, Run
-from cupel_measures.model.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.qrels_files import SUBTOPICS, QrelsFile, build_qrels, read_qrels, unscaled
 from cupel_measures.reading.run_files import (

@@ -9,7 +9,7 @@ from cupel_audits.analysis.run_orders import STRONG
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportTable, RunCell, TableSchema
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.compared_measures import Under, asked_for
 from cupel_measures.comparing.correlation import levels, tau_ap, tau_b, tau_b_by_topic
@@ -175,7 +175,9 @@ class CorrelationAudit(OverTopics):
     def trials(self, subject: AuditSubject) -> int:
         return len(_pairs(subject, self.aspects))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[CorrelationResult]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[CorrelationResult]:
         pairs, scores = _pairs(subject, self.aspects), dict[str, Compared]()
         for trial in trials:
             pair = pairs[trial]
@@ -203,7 +205,7 @@ class CorrelationAudit(OverTopics):
             result["tau_ap"] = tau_ap(first.means, second.means).value
         return result
 
-    def report(self, about: About, found: Mapping[int, CorrelationResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, CorrelationResult]) -> AuditReport:
         results = list(found.values())
         measures = [result for result in results if result["base"] is None]
         aspects = [result for result in results if result["base"] is not None]
@@ -283,7 +285,7 @@ def _pair_row(result: CorrelationResult) -> PairRow:
     )
 
 
-def _matrix_rows(about: About, results: Sequence[CorrelationResult]) -> Iterator[MatrixRow]:
+def _matrix_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MatrixRow]:
     """Yield both halves of the matrix and its diagonal, because a heat map needs all cells."""
     known = {(result["first"], result["second"]): result for result in results}
     known |= {(second, first): result for (first, second), result in known.items()}
@@ -300,7 +302,7 @@ def _matrix_rows(about: About, results: Sequence[CorrelationResult]) -> Iterator
             )
 
 
-def _rank_rows(about: About, results: Sequence[CorrelationResult]) -> Iterator[MidRankRow]:
+def _rank_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MidRankRow]:
     ranks: dict[str, list[float]] = {}
     for result in results:
         ranks |= {result["first"]: result["first_ranks"], result["second"]: result["second_ranks"]}
@@ -309,13 +311,13 @@ def _rank_rows(about: About, results: Sequence[CorrelationResult]) -> Iterator[M
             yield MidRankRow(measure=measure, run=run, rank=rank)
 
 
-def _compared_measures(about: About, results: Sequence[CorrelationResult]) -> tuple[str, ...]:
+def _compared_measures(about: SubjectSummary, results: Sequence[CorrelationResult]) -> tuple[str, ...]:
     """Return the measures of `results` in the order of the subject."""
     seen = {text for result in results for text in (result["first"], result["second"])}
     return tuple(measure for measure in dict.fromkeys(about.measures) if measure in seen)
 
 
-def _mover_rows(about: About, result: CorrelationResult) -> Iterator[MoverRow]:
+def _mover_rows(about: SubjectSummary, result: CorrelationResult) -> Iterator[MoverRow]:
     moves = _moves(result)
     for run in _largest_moves(result):
         if moves[run]:
@@ -329,13 +331,13 @@ def _mover_rows(about: About, result: CorrelationResult) -> Iterator[MoverRow]:
             )
 
 
-def _topic_rows(about: About, results: Sequence[CorrelationResult]) -> Iterator[TopicTauRow]:
+def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[TopicTauRow]:
     for result in results:
         for topic, tau in zip(about.topics, result["topics"], strict=True):
             yield TopicTauRow(first=result["first"], second=result["second"], topic=topic, tau=tau)
 
 
-def _verdict(about: About, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
+def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
     """Yield sentences on pairs of measures, or on pairs of aspects (`what`)."""
     defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
     if not defined:
@@ -357,7 +359,7 @@ def _verdict(about: About, results: Sequence[CorrelationResult], what: str) -> I
         )
 
 
-def _describe(about: About, result: CorrelationResult) -> str:
+def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
     """Return the two measures with their tau and the run with the largest change of rank."""
     topics = "" if result["by_topic"] is None else f", {result['by_topic']:.2f} by topic"
     run = _largest_moves(result)[0]
@@ -388,7 +390,7 @@ def _undefined(results: Sequence[CorrelationResult]) -> Iterator[str]:
 
 
 def _plots(
-    about: About, measures: Sequence[CorrelationResult], aspects: Sequence[CorrelationResult]
+    about: SubjectSummary, measures: Sequence[CorrelationResult], aspects: Sequence[CorrelationResult]
 ) -> Iterator[Plot]:
     if measures:
         yield _heatmap("overall", "Correlation of measures, overall")

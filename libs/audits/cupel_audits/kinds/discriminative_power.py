@@ -8,16 +8,16 @@ from typing import Annotated, TypedDict
 import numpy as np
 
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
-from cupel_audits.declarations import audit, setting, whole
+from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import Power, discriminative_power
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.parameters import Number
 
 Alpha = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
-Replicates = Annotated[int, whole()]
+Replicates = Annotated[int, whole_number()]
 
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Other significance levels at which the power is reported."""
@@ -162,7 +162,7 @@ class DiscriminativePower(OverTopics):
         scored = max(1, int(subject.joined.offsets[-1])) * max(1, len(subject.measures))
         return 1 + resampled / SCORES_PER_DOCUMENT / scored
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[PowerResult]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[PowerResult]:
         for trial in trials:
             yield self._test(compared(subject, subject.measures[trial]), seed)
 
@@ -204,7 +204,7 @@ class DiscriminativePower(OverTopics):
         )
         return result
 
-    def report(self, about: About, found: Mapping[int, PowerResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, PowerResult]) -> AuditReport:
         results = list(found.values())
         rows = list(map(_power_row, results))
         defined = [result for result in results if result["undefined"] is None]

@@ -10,7 +10,7 @@ import numpy as np
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, digest
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
 from cupel_measures.comparing.correlation import levels
 from cupel_measures.grammar.parameters import Number, Word
@@ -135,7 +135,7 @@ class Scales(OverTopics):
         documents = max(1, int(subject.joined.offsets[-1]))
         return 1 + QUANTILE_COST / documents / max(1, len(subject.measures))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[ScalesResult]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[ScalesResult]:
         for trial in trials:
             yield self._test(compared(subject, subject.measures[trial]))
 
@@ -154,7 +154,7 @@ class Scales(OverTopics):
             notes=[*by_mean.warnings, *scores.notes],
         )
 
-    def report(self, about: About, found: Mapping[int, ScalesResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, ScalesResult]) -> AuditReport:
         results = list(found.values())
         rows = list(map(_row, results))
         return AuditReport(

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Row, and_, exists, select, update
 
-from cupel_audits import Audit, AuditError, execution, read, subject_files
-from cupel_audits.declarations import require
+from cupel_audits import Audit, AuditError, execution, read_audit, subject_files
+from cupel_audits.declarations import check_audit
 from cupel_audits.execution import Result
-from cupel_audits.subject import About, AuditSubject
-from cupel_audits.subject_files import GatheredJudgments
+from cupel_audits.subject import AuditSubject, SubjectSummary
+from cupel_audits.subject_files import NamedQrels
 from cupel_backend import jobs
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_alerts, audit_requests
@@ -84,10 +84,11 @@ class _Work:
     """Blob by submission."""
 
 
-def gather(system: "System", claim: Claim) -> None:
+def prepare_audit(system: "System", claim: Claim) -> None:
     """Do a claimed job: gather the subject of an audit, and queue its parts.
 
-    The parts and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    The parts and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     with reading(system.engine) as connection:
         work = _work(connection, claim.payload["audit"])
@@ -100,7 +101,7 @@ def gather(system: "System", claim: Claim) -> None:
             _begin(system, claim, work, *found)
     else:
         _end(system, claim)
-    system.metrics.finished(queue=claim.queue, waited=system.now() - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
 
 
 def _work(connection: Connection, id: str) -> _Work:
@@ -117,20 +118,20 @@ def _work(connection: Connection, id: str) -> _Work:
     return _Work(audit, track, known[audit.qrels_id], known.get(audit.other_id), rankings)
 
 
-def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[range, ...]]:
+def _gathered(system: "System", work: _Work) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
     """What is known of the subject, the key of its blob, the number of trials, and the parts; AuditError."""
-    audit, track = read(work.audit.kind, work.audit.parameters), work.track
+    audit, track = read_audit(work.audit.kind, work.audit.parameters), work.track
     judged = _judgments(system.blobs, work.version)
     other = None if work.other is None else _judgments(system.blobs, work.other)
     seen = [
         (
             name,
-            subject_files.see(
+            subject_files.view_of(
                 unpack(system.blobs.get(work.rankings[submission])),
                 judged.qrels,
                 profile=profiles.find(track.profile),
                 depth=track.depth,
-                top=audit.top(),
+                top=audit.ranking_depth(),
                 other=None if other is None else other.qrels,
             ),
         )
@@ -138,10 +139,10 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
     ]
     measures = [parse(text) for text in work.audit.measures]
     teams = [team for _, _, team in work.audit.runs]
-    subject = subject_files.gather(
-        judged, seen, measures, teams=teams, depth=track.depth, top=audit.top(), other=other
+    subject = subject_files.assemble_subject(
+        judged, seen, measures, teams=teams, depth=track.depth, top=audit.ranking_depth(), other=other
     )
-    require(audit, subject)
+    check_audit(audit, subject)
     if (trials := audit.trials(subject)) > MOST_TRIALS:
         raise AuditError(
             [f"it has {trials:,} trials, and at most {MOST_TRIALS:,} are done here: ask for fewer"]
@@ -151,8 +152,8 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
     return subject.about, key, trials, parts
 
 
-def _judgments(blobs: Blobs, version: Row[Any]) -> GatheredJudgments:
-    return GatheredJudgments(f"qrels {version.number}", evaluations.judgments(blobs, version.blob))
+def _judgments(blobs: Blobs, version: Row[Any]) -> NamedQrels:
+    return NamedQrels(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
 
 
 def _store(system: "System", content: bytes) -> str:
@@ -163,12 +164,18 @@ def _store(system: "System", content: bytes) -> str:
 
 
 def _begin(
-    system: "System", claim: Claim, work: _Work, about: About, key: str, trials: int, parts: tuple[range, ...]
+    system: "System",
+    claim: Claim,
+    work: _Work,
+    about: SubjectSummary,
+    key: str,
+    trials: int,
+    parts: tuple[range, ...],
 ) -> None:
     """Write what was gathered, and the parts; only the end of the job if it was cancelled meanwhile."""
     id, now = work.audit.id, system.now()
     wanted = [
-        audit_requests.wanted(
+        audit_requests.build_job_request(
             work.track, audit_requests.PART, f"{id}/{number}", {"audit": id, "part": number}
         )
         for number in range(1, len(parts) + 1)
@@ -180,7 +187,7 @@ def _begin(
         if connection.execute(update(audit_rows).where(here).values(gathered)).rowcount != 1:
             return
         jobs.enqueue(connection, wanted, now=now)
-        ids = audit_requests.job_ids(connection, [one.key for one in wanted])
+        ids = audit_requests.read_job_ids(connection, [one.key for one in wanted])
         rows = [
             {
                 "audit_id": id,
@@ -193,7 +200,7 @@ def _begin(
             for number, (part, job) in enumerate(zip(parts, ids, strict=True), 1)
         ]
         connection.execute(audit_parts.insert(), rows)
-    system.bell.ring(audit_requests.QUEUE, times=len(parts))
+    system.wake_ups.send(audit_requests.QUEUE, times=len(parts))
 
 
 def _refuse(system: "System", claim: Claim, work: _Work, error: AuditError) -> None:
@@ -212,18 +219,18 @@ def _end(system: "System", claim: Claim) -> None:
 # Parts
 
 
-def do_part(system: "System", claim: Claim) -> None:
+def run_part(system: "System", claim: Claim) -> None:
     """Do a claimed job: the trials of a part that are not done yet, until something else matters more.
 
-    What is done is written when the part ends, and when it gives way to something urgent (`jobs.GaveWay`).
-    Raises `jobs.Lost` if the job is no longer ours.
+    What is done is written when the part ends, and when it is postponed for an urgent job.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     id, number = claim.payload["audit"], claim.payload["part"]
     here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
     with reading(system.engine) as connection:
         part = connection.execute(select(audit_parts).where(here)).one()
         work = _work(connection, id)
-    found = unpacked(part.results)
+    found = unpack_results(part.results)
     left = [trial for trial in range(part.first, part.first + part.trials) if trial not in found]
     found |= _modestly(lambda: dict(_until_disturbed(system, claim, work, left)))
     ended = len(found) == part.trials or _is_cancelled(system, id)
@@ -231,12 +238,12 @@ def do_part(system: "System", claim: Claim) -> None:
         if ended:
             jobs.finish(connection, claim, now=system.now())
         else:
-            jobs.put_off(connection, claim)
-        kept = {"results": packed(found), "done": len(found)}
+            jobs.postpone(connection, claim)
+        kept = {"results": pack_results(found), "done": len(found)}
         connection.execute(update(audit_parts).where(here).values(kept))
     if not ended:
-        raise jobs.GaveWay(claim.id)
-    system.metrics.finished(queue=claim.queue, waited=system.now() - claim.created_at)
+        raise jobs.JobPostponed(claim.id)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
     conclude(system, id)
 
 
@@ -246,12 +253,12 @@ def _until_disturbed(
     """The results of trials, one after another, at least one, until there is a reason to stop."""
     if work.audit.cancelled_at is not None or not trials:
         return
-    audit, subject = read(work.audit.kind, work.audit.parameters), _subject(system.blobs, work)
+    audit, subject = read_audit(work.audit.kind, work.audit.parameters), _subject(system.blobs, work)
     looked = monotonic()
-    for trial, result in execution.work(audit, subject, work.audit.seed, trials):
+    for trial, result in execution.run_trials(audit, subject, work.audit.seed, trials):
         yield trial, result
         if monotonic() - looked > LOOK_SECONDS:
-            if jobs.disturbed(system, claim) or _is_cancelled(system, work.audit.id):
+            if jobs.should_postpone(system, claim) or _is_cancelled(system, work.audit.id):
                 return
             looked = monotonic()
 
@@ -270,17 +277,17 @@ def _subject(blobs: Blobs, work: _Work) -> AuditSubject:
 @lru_cache(maxsize=1)
 def _unpacked(blobs: Blobs, key: str, version: str, other: str | None) -> AuditSubject:
     """The subject that was worked on last: the parts of an audit come one after another."""
-    compared = None if other is None else evaluations.judgments(blobs, other)
-    return subject_files.unpack(blobs.get(key), evaluations.judgments(blobs, version), compared)
+    compared = None if other is None else evaluations.load_qrels(blobs, other)
+    return subject_files.unpack(blobs.get(key), evaluations.load_qrels(blobs, version), compared)
 
 
-def packed(found: Mapping[int, Any]) -> bytes:
+def pack_results(found: Mapping[int, Any]) -> bytes:
     """Results of trials as a part keeps them."""
     return zlib.compress(json.dumps(found, allow_nan=False).encode(), 1)
 
 
-def unpacked(results: bytes | None) -> dict[int, Any]:
-    """What `packed` was given."""
+def unpack_results(results: bytes | None) -> dict[int, Any]:
+    """What `pack_results` was given."""
     told = {} if results is None else json.loads(zlib.decompress(results))
     return {int(trial): result for trial, result in told.items()}
 
@@ -312,10 +319,10 @@ class Provenance:
     concluded_at: datetime | None
 
 
-def report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
+def read_report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
     """What the trials that are done say; NotFound while there are none."""
     with reading(system.engine) as connection:
-        row = audit_requests.visible(connection, principal, id)
+        row = audit_requests.find_visible(connection, principal, id)
         found = _found(connection, row)
     if row.refused:
         raise REPORT_NOT_BEGUN(f"{id} came to nothing: {'; '.join(row.refused)}")
@@ -336,19 +343,19 @@ def report(system: "System", principal: Principal, id: str) -> tuple[Result, Pro
 def _found(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
     """The results of the trials that are done."""
     rows = connection.execute(select(audit_parts.c.results).where(audit_parts.c.audit_id == audit.id))
-    return {trial: one for row in rows for trial, one in unpacked(row.results).items()}
+    return {trial: one for row in rows for trial, one in unpack_results(row.results).items()}
 
 
 def _result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
-    kind: Audit = read(audit.kind, audit.parameters)
-    return execution.result(kind, About.of(audit.about), audit.seed, audit.trials, found)
+    kind: Audit = read_audit(audit.kind, audit.parameters)
+    return execution.result(kind, SubjectSummary.of(audit.about), audit.seed, audit.trials, found)
 
 
 FIRST = "points"
 """What may be said for the first table of any report."""
 
 
-def table(result: Result, name: str) -> str:
+def export_table(result: Result, name: str) -> str:
     """A table of a report as CSV; NotFound if there is none of the name."""
     assert result.report is not None
     tables = {one.name: one for one in result.report.tables}
@@ -380,7 +387,7 @@ def conclude(system: "System", id: str) -> bool:
     )
     with writing(system.engine) as connection:
         concluded = connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
-        audit_alerts.judge(connection, row.track_id, now)
+        audit_alerts.check_track(connection, row.track_id, now)
         return concluded
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, select
 
 from cupel_backend.infrastructure.tables import runs, scores, submissions
+from cupel_measures.reading.compression import plain_name
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 MOST_RUNS = 1000
-COMPRESSED = (".gz", ".bz2", ".zst", ".zip")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AuditedSubmission:
     team: str
 
 
-def chosen(
+def select_submissions(
     connection: Connection, track: Row[Any], version: Row[Any], ids: Sequence[str]
 ) -> tuple[list[AuditedSubmission], list[str]]:
     """What an audit under `version` is of, in the order of the names; what is wrong with it, in sentences.
@@ -61,7 +61,7 @@ def _is_scored(track: Row[Any], version: Row[Any]) -> Any:
 
 def _named(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
     """By the names of their files, as offline; where those are equal, with the team, or with the id, too."""
-    short = {row.id: _base(row.name) or row.tag for row in rows}
+    short = {row.id: plain_name(row.name) or row.tag for row in rows}
     times = Counter(short.values())
     full = {
         row.id: f"{row.team}/{short[row.id]}" if times[short[row.id]] > 1 else short[row.id] for row in rows
@@ -71,8 +71,3 @@ def _named(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
     return sorted(
         (AuditedSubmission(row.id, names[row.id], row.team) for row in rows), key=lambda one: one.name
     )
-
-
-def _base(name: str) -> str:
-    ending = next((one for one in COMPRESSED if name.endswith(one)), "")
-    return name.removesuffix(ending)

@@ -15,7 +15,7 @@ Problem
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cupel_measures.model.findings import Finding, Findings
+from cupel_measures.findings import Finding, Findings
 
 
 class Problem(Exception):
@@ -92,7 +92,7 @@ def declare(code: str, kind: type[Problem], meaning: str, remedy: str) -> Code:
     return CODES[code]
 
 
-def found(findings: Iterable[Finding]) -> Findings:
+def collect_findings(findings: Iterable[Finding]) -> Findings:
     """`findings` as one report."""
     report = Findings()
     for finding in findings:

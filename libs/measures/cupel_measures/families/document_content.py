@@ -87,7 +87,7 @@ def LMD(
     alpha_nDCG in part only: where all judgments are at hand, prefer alpha_nDCG.
 
     The defaults are those of the specification, and the evidence speaks for them (two collections, one of
-    them Turkish, with all, a third and a tenth of the judgments; in tests/measures/test_content_evidence.py).
+    them Turkish, with all, a third and a tenth of the judgments; in test_content_evidence.py).
     Leaving out stop words brings the order of systems nearer to that of alpha_nDCG, as words that stand
     everywhere tell no subtopics apart; but how many is right depends on the collection, and the same number
     would leave a small one without words, so the default is none. With thousands of documents some dozens are

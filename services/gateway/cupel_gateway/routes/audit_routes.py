@@ -111,7 +111,7 @@ def show_audit_history(
     track: Text, kind: Name, number: Name, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """A number of the reports of one kind over time and qrels versions, of the newest 500 audits."""
-    points = audit_requests.history(system, caller, track, kind=kind, number=number)
+    points = audit_requests.read_history(system, caller, track, kind=kind, number=number)
     told = [models.AuditPoint.model_validate(one) for one in points]
     body = models.AuditHistory(track=track, kind=kind, number=number, points=told)
     return tagged(body, if_none_match)
@@ -161,7 +161,7 @@ def show_audit_report(
     audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """What the trials that are done say: a partial report, while some are not."""
-    return tagged(models.AuditReport.of(*audit_parts.report(system, caller, audit)), if_none_match)
+    return tagged(models.AuditReport.of(*audit_parts.read_report(system, caller, audit)), if_none_match)
 
 
 @router.get(
@@ -180,8 +180,8 @@ def show_audit_table(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """A table of the report as CSV."""
-    result, _ = audit_parts.report(system, caller, audit)
-    return tagged_text(audit_parts.table(result, table), "text/csv", if_none_match)
+    result, _ = audit_parts.read_report(system, caller, audit)
+    return tagged_text(audit_parts.export_table(result, table), "text/csv", if_none_match)
 
 
 @router.get(
@@ -189,7 +189,7 @@ def show_audit_table(
 )
 def show_audit_page(audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """The report as one self-contained page for people."""
-    told = models.AuditReport.of(*audit_parts.report(system, caller, audit)).model_dump(mode="json")
+    told = models.AuditReport.of(*audit_parts.read_report(system, caller, audit)).model_dump(mode="json")
     drawn = page(told)
     policies = {"Content-Security-Policy": policy(drawn)}
     return tagged_text(drawn, "text/html", if_none_match, **policies)

@@ -39,7 +39,7 @@ def show_scores(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Scores over all topics by each `measure` (default: the track's plan) under a qrels version."""
-    found = evaluations.scores(system, caller, submission, measures=measure, qrels=qrels)
+    found = evaluations.read_scores(system, caller, submission, measures=measure, qrels=qrels)
     scores = [response_models.Score.model_validate(one) for one in found]
     return tagged(response_models.Scores(submission=submission, scores=scores), if_none_match)
 
@@ -64,7 +64,7 @@ def show_topic_scores(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The value of `measure` on every topic of the qrels version."""
-    found = evaluations.topic_scores(system, caller, submission, measure=measure, qrels=qrels)
+    found = evaluations.read_topic_scores(system, caller, submission, measure=measure, qrels=qrels)
     return tagged(response_models.TopicScores.of(submission, found), if_none_match)
 
 
@@ -123,5 +123,5 @@ def show_explanations(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """What has been computed for each `measure` (default: all) under a qrels version."""
-    found = score_explanations.explanations(system, caller, submission, measures=measure, qrels=qrels)
+    found = score_explanations.read_explanations(system, caller, submission, measures=measure, qrels=qrels)
     return tagged(response_models.Explanations.model_validate(found), if_none_match)

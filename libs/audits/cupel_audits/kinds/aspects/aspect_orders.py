@@ -9,7 +9,7 @@ import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, aggregate_name, without_default_aspects
 from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged
-from cupel_audits.subject import DECIMALS, About, AuditSubject, by_topic, means
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, by_topic, means
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b, tau_b_by_topic
 from cupel_measures.families.multiaspect import inner
@@ -132,13 +132,13 @@ def _rounded_scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[
     return {text: np.round(values, DECIMALS) for text, values in scores.items()}
 
 
-def report(about: About, result: OrdersResult) -> AuditReport:
+def report(about: SubjectSummary, result: OrdersResult) -> AuditReport:
     """Return the report on disagreement between aggregates and on trade-offs between aspects."""
     missing = AuditReport((), {}, (), undefined=tuple(result["missing"]))
     return merged([_report_disagreement(about, result), _report_trade_off(about, result), missing])
 
 
-def _report_trade_off(about: About, result: OrdersResult) -> AuditReport:
+def _report_trade_off(about: SubjectSummary, result: OrdersResult) -> AuditReport:
     rows = [row for family in result["families"] for row in _trade_off_rows(about, family)]
     taus = [row for family in result["families"] for row in _tau_rows(family)]
     schema = _TRADE_OFF.with_columns(
@@ -165,7 +165,7 @@ def _report_trade_off(about: About, result: OrdersResult) -> AuditReport:
     )
 
 
-def _trade_off_rows(about: About, family: FamilyScores) -> Iterator[TradeOffRow]:
+def _trade_off_rows(about: SubjectSummary, family: FamilyScores) -> Iterator[TradeOffRow]:
     dominators = find_dominators(np.array(list(family["by_aspect"].values())))
     for place, (run, dominator) in enumerate(zip(about.runs, dominators, strict=True)):
         yield TradeOffRow(
@@ -195,7 +195,7 @@ def find_dominators(scores: Floats) -> list[int | None]:
     return dominators
 
 
-def _front_sentence(about: About, component: str, front: int, taus: Sequence[AspectTauRow]) -> str:
+def _front_sentence(about: SubjectSummary, component: str, front: int, taus: Sequence[AspectTauRow]) -> str:
     verb = "is" if front == 1 else "are"
     sentence = f"{component}: {front} of {len(about.runs)} runs {verb} on the Pareto front of the aspects"
     defined = [(row.tau, row) for row in taus if row.component == component and row.tau is not None]
@@ -206,7 +206,7 @@ def _front_sentence(about: About, component: str, front: int, taus: Sequence[Asp
     return f"{sentence}; {which} is {tau:.2f}, between the orders by {row.first} and by {row.second}."
 
 
-def _report_disagreement(about: About, result: OrdersResult) -> AuditReport:
+def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditReport:
     families = [family for family in result["families"] if len(family["by_aggregate"]) > 1]
     rows = {family["component"]: list(_disagreement_rows(family)) for family in families}
     disputed = {family["component"]: _count_disputed(family["by_aggregate"]) for family in families}
@@ -294,7 +294,7 @@ def _disagreement_sentence(
     )
 
 
-def _trade_off_plots(about: About, schema: TableSchema[TradeOffRow]) -> Iterator[Plot]:
+def _trade_off_plots(about: SubjectSummary, schema: TableSchema[TradeOffRow]) -> Iterator[Plot]:
     for first, second in combinations(about.aspects, 2):
         yield Plot.points(
             schema,

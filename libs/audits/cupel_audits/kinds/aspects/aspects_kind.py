@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.aspects import aspect_orders, score_bounds, top_documents
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, find_families
 from cupel_audits.kinds.aspects.aspect_orders import OrdersResult
 from cupel_audits.kinds.aspects.score_bounds import BoundsResult
 from cupel_audits.kinds.aspects.top_documents import CountingRules, DocumentsResult
 from cupel_audits.report import AuditReport, merged
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import OneFlag, Word
 from cupel_measures.scoring.evaluator import impossible
 
-Depth = Annotated[int, whole(what="a whole number of ranks")]
+Depth = Annotated[int, whole_number(description="a whole number of ranks")]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
 BOUNDS, DOCUMENTS, ORDERS = range(3)
 
@@ -77,7 +77,7 @@ class Aspects(Audit):
                 "topics, such as nDCG@10, or an aggregate, such as CAM(of=nDCG@10)"
             )
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return max(self.first, self.depth)
 
     def trials(self, subject: AuditSubject) -> int:
@@ -86,7 +86,7 @@ class Aspects(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return 10.0
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[AspectsResult]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[AspectsResult]:
         families, missing = self._families(subject)
         for trial in trials:
             yield self._trial(subject, families, missing, trial)
@@ -118,7 +118,7 @@ class Aspects(Audit):
 
         return [AspectFamily(one.component, tuple(select_possible(one))) for one in families], missing
 
-    def report(self, about: About, found: Mapping[int, AspectsResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, AspectsResult]) -> AuditReport:
         rules = CountingRules(
             count_unjudged=self.count_unjudged,
             exclude_unjudged=self.exclude,

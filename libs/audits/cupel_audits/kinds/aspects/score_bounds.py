@@ -12,7 +12,7 @@ import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import without_default_aspects
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
-from cupel_audits.subject import DECIMALS, About, AuditSubject
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import NEGATIVE, Ints, Joined, Qrels
 from cupel_measures.model.profiles import Profile
@@ -186,7 +186,7 @@ def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Join
     return Joined(retrieved, offsets, document[order].astype(np.int32), rank, rank, rank, profile)
 
 
-def report(about: About, result: BoundsResult) -> AuditReport:
+def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
     """Return the report on topics where a ranking reaches 1, and on those where none reaches 0.9."""
     by_measure = [list(_topic_rows(about, result, bounds)) for bounds in result["measures"]]
     summary = [_summarise(rows) for rows in by_measure]
@@ -210,7 +210,9 @@ def report(about: About, result: BoundsResult) -> AuditReport:
     )
 
 
-def _topic_rows(about: About, result: BoundsResult, bounds: MeasureBounds) -> Iterator[TopicBoundRow]:
+def _topic_rows(
+    about: SubjectSummary, result: BoundsResult, bounds: MeasureBounds
+) -> Iterator[TopicBoundRow]:
     """Yield a row for each topic, lowest bound first; ties: the order of topics."""
     best = [_best(bounds["strategies"], scores) for scores in bounds["scores"]]
     order = sorted(range(len(best)), key=lambda topic: (round(best[topic][0], DECIMALS), topic))
@@ -232,7 +234,7 @@ def _best(strategies: Sequence[str], scores: Sequence[float]) -> tuple[float, st
     return max(scores), strategies[rounded.index(max(rounded))]
 
 
-def _strategy_rows(about: About, result: BoundsResult) -> Iterator[StrategyRow]:
+def _strategy_rows(about: SubjectSummary, result: BoundsResult) -> Iterator[StrategyRow]:
     for bounds in result["measures"]:
         for topic, scores in zip(about.topics, bounds["scores"], strict=True):
             for strategy, score in zip(bounds["strategies"], scores, strict=True):

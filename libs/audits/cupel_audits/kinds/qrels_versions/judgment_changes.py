@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.agreement import Agreement, agreement_in, judged
 from cupel_measures.model import Aspect, Qrels
 
@@ -224,7 +224,7 @@ def _classify(first: int | None, second: int | None) -> str:
     return "same" if first == second else "changed"
 
 
-def report(about: About, result: JudgmentsResult) -> AuditReport:
+def report(about: SubjectSummary, result: JudgmentsResult) -> AuditReport:
     """Return the report on agreement by aspect, the confusion of labels, and changes by topic."""
     agreements = [(changes, _agreement(changes)) for changes in result["aspects"]]
     rows = [_agreement_row(changes, agreement) for changes, agreement in agreements]
@@ -281,7 +281,7 @@ def _numbers(rows: Sequence[AgreementByAspectRow]) -> dict[str, float | int | No
     return numbers
 
 
-def _sentence(about: About, row: AgreementByAspectRow) -> str:
+def _sentence(about: SubjectSummary, row: AgreementByAspectRow) -> str:
     only = f"{row.removed} judgments are in {about.qrels} only, and {row.added} in {about.other} only"
     if row.same is None:
         return f"{row.aspect}: no document is judged in both versions; {only}."

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cupel_audits.analysis.run_orders import ranks
 from cupel_audits.analysis.score_matrices import warned
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
 from cupel_measures.comparing.board_analysis import board
 from cupel_measures.comparing.corrections import groups, letters
@@ -175,7 +175,7 @@ def _group_letters(scores: Floats, test: AllPairs) -> list[str]:
     return by_run
 
 
-def report(about: About, results: Sequence[OrderResult]) -> AuditReport:
+def report(about: SubjectSummary, results: Sequence[OrderResult]) -> AuditReport:
     """Return the report on tau, changes of rank and changes of groups by measure."""
     versions = _version_names(about)
     runs = {result["measure"]: list(_run_rows(about, result)) for result in results}
@@ -207,12 +207,12 @@ def report(about: About, results: Sequence[OrderResult]) -> AuditReport:
     )
 
 
-def _version_names(about: About) -> tuple[str, str]:
+def _version_names(about: SubjectSummary) -> tuple[str, str]:
     other = about.other or "other"
     return about.qrels, other if other != about.qrels else f"{other} (2)"
 
 
-def _run_rows(about: About, result: OrderResult) -> Iterator[RunChangesRow]:
+def _run_rows(about: SubjectSummary, result: OrderResult) -> Iterator[RunChangesRow]:
     first_ranks, second_ranks = (
         ranks(np.array(means)) for means in (result["first_means"], result["second_means"])
     )

@@ -5,12 +5,12 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.qrels_versions import judgment_changes, order_changes
 from cupel_audits.kinds.qrels_versions.judgment_changes import JudgmentsResult
 from cupel_audits.kinds.qrels_versions.order_changes import OrderResult
 from cupel_audits.report import AuditReport, merged
-from cupel_audits.subject import About, AuditSubject, means
+from cupel_audits.subject import AuditSubject, SubjectSummary, means
 from cupel_measures.comparing.board_analysis import ALPHA
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.grammar.measure import Measure
@@ -18,7 +18,7 @@ from cupel_measures.grammar.parameters import Persistence
 from cupel_measures.grammar.scale_types import scale_type
 from cupel_measures.model import Floats
 
-Replicates = Annotated[int, whole(100)]
+Replicates = Annotated[int, whole_number(100)]
 
 
 class VersionsSummary(TypedDict):
@@ -58,7 +58,7 @@ class QrelsVersions(Audit):
     aspects, is left out.
     """
 
-    compares = True
+    needs_other_qrels = True
 
     alpha: Persistence = setting(
         ALPHA, "probability of any false positive among all pairs of runs, by measure"
@@ -67,7 +67,7 @@ class QrelsVersions(Audit):
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
-        if subject.other is None:
+        if subject.other_subject is None:
             yield "there is only one version of the judgments: give the second one as `other`"
             return
         if not _common_rows(subject)[0].size:
@@ -75,7 +75,7 @@ class QrelsVersions(Audit):
                 f"{subject.about.qrels} and {subject.about.other} have no topic in common: give two versions "
                 "of the judgments of the same topics"
             )
-        if not (subject.about.relevant or subject.other.about.relevant):
+        if not (subject.about.relevant or subject.other_subject.about.relevant):
             yield "no document is judged relevant in either version: all runs have the same score"
 
     def trials(self, subject: AuditSubject) -> int:
@@ -84,7 +84,7 @@ class QrelsVersions(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return 50.0
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[VersionsResult]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[VersionsResult]:
         for trial in trials:
             yield self._compare_orders(subject, trial, seed) if trial else _compare_judgments(subject)
 
@@ -105,7 +105,7 @@ class QrelsVersions(Audit):
         )
         return {"order": order}
 
-    def report(self, about: About, found: Mapping[int, VersionsResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, VersionsResult]) -> AuditReport:
         reports = [_report_summary(about, one["summary"]) for one in found.values() if "summary" in one]
         if orders := [result["order"] for result in found.values() if "order" in result]:
             reports.append(order_changes.report(about, orders))
@@ -121,9 +121,9 @@ def _means(scores: Floats, measure: Measure) -> Floats:
 
 def _other(subject: AuditSubject) -> AuditSubject:
     """Return the subject under the other judgments; raise ValueError if there is none."""
-    if subject.other is None:
+    if subject.other_subject is None:
         raise ValueError("the audit subject has no other judgments")
-    return subject.other
+    return subject.other_subject
 
 
 def _shared_measures(subject: AuditSubject) -> list[Measure]:
@@ -153,7 +153,7 @@ def _compare_judgments(subject: AuditSubject) -> VersionsResult:
     }
 
 
-def _report_summary(about: About, summary: VersionsSummary) -> AuditReport:
+def _report_summary(about: SubjectSummary, summary: VersionsSummary) -> AuditReport:
     """Report topics and measures that only one version has."""
     common, first, second = (
         summary["common_topics"],

@@ -8,7 +8,7 @@ import numpy as np
 
 from cupel_audits.analysis.lmd_selection import select_topics
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
-from cupel_audits.declarations import audit, setting, whole
+from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.kinds.topics.topics_report import (
     MeasureTopics,
     SwapDraw,
@@ -18,7 +18,7 @@ from cupel_audits.kinds.topics.topics_report import (
     report,
 )
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import DECIMALS, About, AuditSubject
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.comparing.outcomes import asks_too_much, mean
 from cupel_measures.comparing.swap_rates import swaps
@@ -28,7 +28,7 @@ from cupel_measures.grammar.parameters import Number, Numbers, Whole
 from cupel_measures.model import Floats, Ints
 
 Probability = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
-Repeats = Annotated[int, whole()]
+Repeats = Annotated[int, whole_number()]
 Difference = Annotated[float, Number("a difference above 0", 0, without=(0,))]
 Sizes = Annotated[tuple[int, ...], Numbers("rising whole numbers from 1, such as [5,10,25]", Whole())]
 
@@ -86,7 +86,7 @@ class Topics(OverTopics):
     def trials(self, subject: AuditSubject) -> int:
         return self.draws + len(subject.measures)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[TopicsResult]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[TopicsResult]:
         scores = [compared(subject, measure) for measure in subject.measures]
         for trial in trials:
             if trial < self.draws:
@@ -142,7 +142,7 @@ class Topics(OverTopics):
                 result["needed"] = topics_needed(self.difference, variance, alpha=self.alpha)
         return result
 
-    def report(self, about: About, found: Mapping[int, TopicsResult]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, TopicsResult]) -> AuditReport:
         measures = [result["measure"] for result in found.values() if "measure" in result]
         draws = [result["draw"] for result in found.values() if "draw" in result]
         return report(about, draws, measures, self.error, self.difference, warned(measures))

@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.analysis.run_orders import STRONG, spread
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import decline
 
 NAMED_TOPICS = 3
@@ -169,7 +169,7 @@ SIZES = TableSchema.of("sizes", "Topic set sizes", SizeRow)
 
 
 def report(
-    about: About,
+    about: SubjectSummary,
     draws: Draws,
     measures: Sequence[MeasureTopics],
     error: float,
@@ -207,7 +207,7 @@ def report(
     )
 
 
-def _swap_rows(about: About, measure: str, draws: Draws) -> Iterator[SwapRow]:
+def _swap_rows(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[SwapRow]:
     """Yield the rates by bin and size, and the rate extrapolated to all topics."""
     by_draw = [entry for draw in draws for entry in draw[measure]]
     if not by_draw:
@@ -282,7 +282,7 @@ def _subset_rows(measure: str, draws: Draws, defined: Mapping[str, MeasureTopics
         )
 
 
-def _topic_rows(about: About, result: MeasureTopics) -> Iterator[TopicRow]:
+def _topic_rows(about: SubjectSummary, result: MeasureTopics) -> Iterator[TopicRow]:
     for topic, scores in zip(about.topics, result["topics"], strict=True):
         yield TopicRow(measure=result["measure"], topic=topic, **scores)
 
@@ -302,7 +302,7 @@ def _sufficient(selected: Sequence[TopicChoice]) -> int | None:
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
 
 
-def _swap_sentences(about: About, measure: str, least: float | None, error: float) -> Iterator[str]:
+def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, error: float) -> Iterator[str]:
     if least is not None:
         size = f"a difference of means of {least:g} or more" if least else "a difference of means of any size"
         yield (
@@ -312,7 +312,7 @@ def _swap_sentences(about: About, measure: str, least: float | None, error: floa
 
 
 def _subset_sentences(
-    about: About, measure: str, subsets: Sequence[SubsetRow], result: MeasureTopics | None
+    about: SubjectSummary, measure: str, subsets: Sequence[SubsetRow], result: MeasureTopics | None
 ) -> Iterator[str]:
     """Yield how many topics are enough, selected or random."""
     if result is not None:
@@ -328,7 +328,7 @@ def _subset_sentences(
             yield f"{measure}: {topics} a mean tau of {STRONG} or more with all topics."
 
 
-def _selection_sentence(about: About, result: MeasureTopics) -> Iterator[str]:
+def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterator[str]:
     measure, enough, number = result["measure"], _sufficient(result["selected"]), len(result["selected"])
     order = f"the runs as all {len(about.topics)} do"
     if enough is not None:
@@ -338,7 +338,7 @@ def _selection_sentence(about: About, result: MeasureTopics) -> Iterator[str]:
         yield f"{measure}: {number} selected topics do not order {order}; their tau is {last:.3f}."
 
 
-def _topic_sentences(about: About, result: MeasureTopics | None, difference: float) -> Iterator[str]:
+def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, difference: float) -> Iterator[str]:
     """Yield which difference the t-test detects, and which topics are hard."""
     if result is None:
         return
@@ -354,7 +354,7 @@ def _topic_sentences(about: About, result: MeasureTopics | None, difference: flo
     yield f"{result['measure']}: {_describe_topics(about, result)}."
 
 
-def _describe_topics(about: About, result: MeasureTopics) -> str:
+def _describe_topics(about: SubjectSummary, result: MeasureTopics) -> str:
     if not any(scores["spread"] for scores in result["topics"]):
         return "all runs have the same score on each topic"
     zero = _zero_topics(about, result)
@@ -368,20 +368,22 @@ def _describe_topics(about: About, result: MeasureTopics) -> str:
     )
 
 
-def _zero_topics(about: About, result: MeasureTopics) -> list[str]:
+def _zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
     """Return the topics on which all runs score 0."""
     topics = zip(about.topics, result["topics"], strict=True)
     return [topic for topic, scores in topics if scores["zero"] == len(about.runs)]
 
 
-def _name_first(about: About, result: MeasureTopics, key: Callable[[TopicScores], tuple[float, ...]]) -> str:
+def _name_first(
+    about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicScores], tuple[float, ...]]
+) -> str:
     """Return the ids of the first topics when sorted by `key`; ties: the order of topics."""
     order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
     return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
 
 
 def _numbers(
-    about: About, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
+    about: SubjectSummary, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
 ) -> dict[str, float | int | None]:
     """Return lasting(MEASURE), greedy(MEASURE)@N for every fifth N, and others by measure."""
     numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cupel_measures.model.findings import Finding, declare
+from cupel_measures.findings import Finding, declare
 
 LONGEST = 64 << 10
 """Bytes of comments that are kept to look for metadata in."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.findings import Finding, Findings, declare
 from cupel_measures.model import Floats, Ids, Ints, Ranking
-from cupel_measures.model.findings import Finding, Findings, declare
 from cupel_measures.reading.joins import topic_blocks
 from cupel_measures.reading.lines.document_order import (
     Documents,

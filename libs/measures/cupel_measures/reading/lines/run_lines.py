@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Floats, Ints
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.reading import compression
 from cupel_measures.reading.compression import Limits, limit_reached
 from cupel_measures.reading.lines import text_columns

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from cupel_measures.findings import Finding, Findings, declare
 from cupel_measures.model import Run
-from cupel_measures.model.findings import Finding, Findings, declare
 
 Pieces = Callable[[str], Iterable[tuple[str, str]]]
 Without = Callable[[str, str], str]

@@ -189,7 +189,7 @@ def test_unsuitable_collections_and_settings_are_refused(table_3: AuditSubject) 
     all_lowest = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
     with pytest.raises(AuditError, match="no document has a label above the lowest"):
         report_of(subject_of(all_lowest, RUNS, "nDCG", top=100))
-    with pytest.raises(AuditError, match="it compares runs, and there is only one"):
+    with pytest.raises(AuditError, match="the audit compares runs, but there is only one"):
         report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
     with pytest.raises(AuditError, match="no measure can be combined over aspects"):
         report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))

@@ -6,16 +6,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cupel_audits import execution, read
+from cupel_audits import execution, read_audit
 from cupel_audits import report as reporting
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_client.api.audit_replies import Audit
 from cupel_client.api.client import Client
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.run_files import read_run
 from support.data.real_runs import DEPTH, Load, example
+from support.patience import until
 from support.service.invariants import assert_audits_fit
-from support.service.service_processes import Serve, Service, until
+from support.service.service_processes import Serve, Service
 
 HURRIED = {
     "lease_seconds": 2,
@@ -82,13 +83,14 @@ def offline(load: Load, audit: Audit) -> str:
     """The digest of the library's report on the same files."""
     qrels = load.collection.qrels
     runs = [
-        (path.name.removesuffix(".gz"), see(read_run(path).ranking, qrels, depth=DEPTH)) for path in load.runs
+        (path.name.removesuffix(".gz"), view_of(read_run(path).ranking, qrels, depth=DEPTH))
+        for path in load.runs
     ]
     teams = [one.team for one in audit.runs]
     measures = [parse(text) for text in MEASURES]
-    subject = gather(GatheredJudgments("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
-    kind = read(audit.kind, SETTINGS)
-    found = dict(execution.work(kind, subject, audit.seed, range(PARTS)))
+    subject = assemble_subject(NamedQrels("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
+    kind = read_audit(audit.kind, SETTINGS)
+    found = dict(execution.run_trials(kind, subject, audit.seed, range(PARTS)))
     report = execution.result(kind, subject.about, audit.seed, PARTS, found).report
     assert report is not None
     return reporting.digest(report.as_data())
@@ -100,9 +102,7 @@ def cancel_on_the_way(client: Client, load: Load) -> None:
     audit = client.request_audit(load.track, "downsampling", parameters=long)
     until(lambda: client.audit(audit.id).state == "running" and client.audit(audit.id).progress.parts)
     client.cancel_audit(audit.id)
-    until(
-        lambda: not [job for job in client.jobs(state="running") if job.kind.startswith("audit")], seconds=10
-    )
+    until(lambda: not [job for job in client.jobs(state="running") if job.kind.startswith("audit")])
     last = client.audit(audit.id)
     assert last.state == "cancelled"
     assert last.progress.trials_done < 20_000

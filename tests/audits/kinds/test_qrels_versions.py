@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from cupel_audits import AuditError, read
+from cupel_audits import AuditError, read_audit
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject
 from cupel_measures.comparing.agreement import agreement
@@ -54,8 +54,8 @@ def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject
     assert report.numbers["same(relevance)"] == 7 / 9
     assert report.numbers["changed(relevance)"] == 2
     assert report.numbers["removed(relevance)"] == report.numbers["added(relevance)"] == 1
-    assert versions.other is not None
-    [expected] = agreement(versions.qrels, versions.other.qrels)
+    assert versions.other_subject is not None
+    [expected] = agreement(versions.qrels, versions.other_subject.qrels)
     assert report.numbers["kappa(relevance)"] == expected.kappa
     assert report.numbers["alpha(relevance)"] == expected.alpha
     # linear weights: observed distance (1 + 2) / 9; expected: first 0 1 2 by 4 3 2, second by 4 2 3, so
@@ -243,4 +243,4 @@ def test_unsuitable_subjects_and_settings_are_refused(versions: AuditSubject) ->
     with pytest.raises(AuditError, match="no document is judged relevant in either version"):
         report_of(both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
     with pytest.raises(AuditError, match="alpha: expected a number between 0 and 1"):
-        read("qrels_versions", {"alpha": 0})
+        read_audit("qrels_versions", {"alpha": 0})
