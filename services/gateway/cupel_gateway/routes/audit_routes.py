@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 
 from cupel_audits import KINDS
 from cupel_backend.audits import audit_parts, audit_requests
-from cupel_backend.audits.audit_requests import LARGEST_SEED
+from cupel_backend.audits.audit_requests import MAX_SEED
 from cupel_gateway import audit_response_models as models
 from cupel_gateway.dependencies import LARGEST_NUMBER, Asked, Caller, IfNoneMatch, ListQuery, Sys, Text
 from cupel_gateway.event_streams import EVENTS, events
@@ -38,7 +38,7 @@ class AuditWanted(ListQuery):
     seed: int | None = Field(
         None,
         ge=0,
-        le=LARGEST_SEED,
+        le=MAX_SEED,
         description="of all that is drawn; default: by the digest of the judgments",
     )
     qrels: int | None = Field(
