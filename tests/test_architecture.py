@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,15 +17,17 @@ MAY_IMPORT = {
     "cupel_measures": set(),
     "cupel_audits": {"cupel_measures"},
     "cupel_reports": {"cupel_audits", "cupel_measures"},
-    "cupel_backend": {"cupel_audits", "cupel_measures"},
-    "cupel_client": {"cupel_audits", "cupel_measures", "cupel_reports"},
-    "cupel_gateway": {"cupel_audits", "cupel_backend", "cupel_measures", "cupel_reports"},
+    "cupel_contract": set(),
+    "cupel_backend": {"cupel_audits", "cupel_contract", "cupel_measures"},
+    "cupel_client": {"cupel_audits", "cupel_contract", "cupel_measures", "cupel_reports"},
+    "cupel_gateway": {"cupel_audits", "cupel_backend", "cupel_contract", "cupel_measures", "cupel_reports"},
     "cupel_worker": {"cupel_backend", "cupel_measures"},
     "cupel_standalone": {
         "cupel_audits",
         "cupel_measures",
         "cupel_backend",
         "cupel_client",
+        "cupel_contract",
         "cupel_gateway",
         "cupel_worker",
     },
@@ -110,6 +113,23 @@ def test_imports_follow_the_arrows() -> None:
         if name.startswith("cupel_") and name not in MAY_IMPORT[package_of(path)] | {package_of(path)}
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_backend_imports_only_states_and_error_codes_of_the_contract() -> None:
+    modules = {
+        node.module
+        for path in source_files()
+        if package_of(path) == "cupel_backend"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("cupel_contract")
+    }
+    assert modules <= {"cupel_contract.states", "cupel_contract.error_codes"}
+
+
+def test_states_and_error_codes_import_only_the_standard_library() -> None:
+    for name in ("states", "error_codes"):
+        imported = {name for name, _ in imports_of(ROOT / f"libs/contract/cupel_contract/{name}.py")}
+        assert imported <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("libraries", ONE_FILE, ids=lambda libraries: min(libraries))

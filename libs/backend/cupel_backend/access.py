@@ -7,26 +7,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, select, update
 
 from cupel_backend.infrastructure.database import ListPage, page, reading, writing
-from cupel_backend.infrastructure.errors import (
-    Forbidden,
-    Invalid,
-    NotFound,
-    Unauthenticated,
-    Unavailable,
-    declare,
-)
+from cupel_backend.infrastructure.errors import Unavailable, refusal
 from cupel_backend.infrastructure.tables import tokens
+from cupel_contract.states import TokenScope
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-Scope = Literal["participant", "organiser", "admin"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)  # each may do all that the ones before it may
+SCOPES = tuple(TokenScope)
+"""Each scope includes the ones before it."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOKEN = re.compile(r"cupel_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{20,100})")
@@ -36,40 +30,13 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 USE_NOTED_EVERY = timedelta(minutes=1)  # so that reading does not mean writing
 
-TOKEN_REFUSED = declare(
-    "token-refused",
-    Unauthenticated,
-    "the token is missing, unknown, expired or revoked",
-    "send `Authorization: Bearer cupel_...` with a token that is in force; an admin can issue one",
-)
-TOKEN_UNKNOWN = declare(
-    "token-unknown",
-    NotFound,
-    "there is no such token that you may see",
-    "list your tokens with GET /v1/tokens",
-)
-TOKEN_FORBIDDEN = declare(
-    "token-forbidden",
-    Forbidden,
-    "tokens of other teams, and scopes above one's own, are for admins",
-    "ask an admin",
-)
-TEAM_INVALID = declare(
-    "team-invalid",
-    Invalid,
-    "the name of the team can't be used",
-    "use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first",
-)
-SCOPE_INVALID = declare("scope-invalid", Invalid, "there is no such scope", f"use one of {', '.join(SCOPES)}")
-EXPIRY_INVALID = declare(
-    "expiry-invalid",
-    Invalid,
-    "the expiry is not in the future, or later than that of the token which asks",
-    "give another instant, in UTC",
-)
-LABEL_INVALID = declare(
-    "label-invalid", Invalid, "the label can't be used", "leave control characters out of it"
-)
+TOKEN_REFUSED = refusal("token-refused")
+TOKEN_UNKNOWN = refusal("token-unknown")
+TOKEN_FORBIDDEN = refusal("token-forbidden")
+TEAM_INVALID = refusal("team-invalid")
+SCOPE_INVALID = refusal("scope-invalid")
+EXPIRY_INVALID = refusal("expiry-invalid")
+LABEL_INVALID = refusal("label-invalid")
 
 
 @dataclass(frozen=True)
@@ -77,16 +44,16 @@ class Principal:
     """Who is asking: the team and scope of the token, its prefix, and when it ends, if it does."""
 
     team: str
-    scope: Scope
+    scope: TokenScope
     prefix: str = ""
     expires_at: datetime | None = None
 
-    def at_least(self, scope: Scope) -> bool:
+    def at_least(self, scope: TokenScope) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
-    def outranks(self, team: str, scope: Scope) -> bool:
+    def outranks(self, team: str, scope: TokenScope) -> bool:
         """Whether the caller may issue and revoke tokens of `scope` for `team`."""
-        return self.scope == "admin" or (team == self.team and self.at_least(scope))
+        return self.scope == TokenScope.ADMIN or (team == self.team and self.at_least(scope))
 
 
 @dataclass(frozen=True)
@@ -95,7 +62,7 @@ class Token:
 
     prefix: str
     team: str
-    scope: Scope
+    scope: TokenScope
     label: str
     created_at: datetime
     expires_at: datetime | None
@@ -103,7 +70,7 @@ class Token:
     revoked_at: datetime | None
 
 
-OPERATOR = Principal("cupel", "admin")
+OPERATOR = Principal("cupel", TokenScope.ADMIN)
 """Whoever has a shell on the machine of the service."""
 
 
@@ -189,7 +156,7 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _checked_scope(scope: str) -> Scope:
+def _checked_scope(scope: str) -> TokenScope:
     for known in SCOPES:
         if scope == known:
             return known

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, delete, select
 
 from cupel_backend.infrastructure.database import insert_new, writing
-from cupel_backend.infrastructure.errors import Invalid, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import keys
 
 if TYPE_CHECKING:
@@ -19,18 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST = 255
 
-KEY_REUSED = declare(
-    "key-reused",
-    Invalid,
-    "the Idempotency-Key was used for another request",
-    "use a new key for each new request",
-)
-KEY_INVALID = declare(
-    "key-invalid",
-    Invalid,
-    "the Idempotency-Key can't be used",
-    f"use 1 to {LONGEST} printable characters",
-)
+KEY_REUSED = refusal("key-reused")
+KEY_INVALID = refusal("key-invalid")
 
 
 def require_valid(key: str) -> None:

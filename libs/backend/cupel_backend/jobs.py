@@ -12,22 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, literal, or_, select, update
 
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable, declare
+from cupel_backend.infrastructure.errors import Unavailable, refusal
 from cupel_backend.infrastructure.settings import QUEUES
 from cupel_backend.infrastructure.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
+from cupel_contract.states import JobState, TokenScope
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
 log = logging.getLogger(__name__)
-
-State = Literal["queued", "running", "done", "dead"]
 
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
 
@@ -38,19 +37,11 @@ LONGEST_ERROR = 2000
 AT_ONCE = 500
 """Rows of one statement: few round trips, and below every database's limit of parameters."""
 
-JOB_UNKNOWN = declare("job-unknown", NotFound, "there is no such job that you may see", "check the id")
-JOB_STATE_UNKNOWN = declare(
-    "job-state-unknown", Invalid, "jobs have no such state", "ask for queued, running, done or dead"
-)
-JOB_NOT_DEAD = declare(
-    "job-not-dead", Conflict, "only a dead job can be revived", "wait: the job is queued, running or done"
-)
-REVIVAL_FORBIDDEN = declare(
-    "job-revival-forbidden", Forbidden, "only organisers of a track may revive its jobs", "ask an organiser"
-)
-JOB_LIST_FORBIDDEN = declare(
-    "job-list-forbidden", Forbidden, "only organisers may list jobs", "use an organiser's token"
-)
+JOB_UNKNOWN = refusal("job-unknown")
+JOB_STATE_UNKNOWN = refusal("job-state-unknown")
+JOB_NOT_DEAD = refusal("job-not-dead")
+REVIVAL_FORBIDDEN = refusal("job-revival-forbidden")
+JOB_LIST_FORBIDDEN = refusal("job-list-forbidden")
 
 
 class Lost(Exception):
@@ -68,7 +59,7 @@ class Job:
     id: str
     kind: str
     queue: str
-    state: State
+    state: JobState
     attempts: int
     error: str | None
     submission: str | None
@@ -405,14 +396,14 @@ def list_(
     cursor: str | None = None,
 ) -> ListPage[Job]:
     """Jobs, newest first: all to an admin, of their own tracks to organisers; Forbidden to others."""
-    if not principal.at_least("organiser"):
+    if not principal.at_least(TokenScope.ORGANISER):
         raise JOB_LIST_FORBIDDEN("listing jobs needs the scope organiser")
     query = select(jobs)
     if state is not None:
         if state not in JOB_STATES:
             raise JOB_STATE_UNKNOWN(f"there is no job state {state!r}")
         query = query.where(JOB_STATES[state])
-    if not principal.at_least("admin"):
+    if not principal.at_least(TokenScope.ADMIN):
         query = query.where(jobs.c.track_id.in_(_own_tracks(principal)))
     with reading(system.engine) as connection:
         return page(connection, query, jobs.c.id, _job, limit=limit, cursor=cursor)
@@ -450,13 +441,13 @@ def of_submissions(connection: Connection, ids: list[str], kind: str) -> dict[st
     return {id: tuple(of_one) for id, of_one in found.items()}
 
 
-def state_of(row: Row[Any]) -> State:
+def state_of(row: Row[Any]) -> JobState:
     """The state of a row of `jobs`, read off its timestamps."""
     if row.finished_at is not None:
-        return "done"
+        return JobState.DONE
     if row.dead_at is not None:
-        return "dead"
-    return "queued" if row.lease_until is None else "running"
+        return JobState.DEAD
+    return JobState.QUEUED if row.lease_until is None else JobState.RUNNING
 
 
 def _job(row: Row[Any]) -> Job:
@@ -479,18 +470,18 @@ def _own_tracks(principal: Principal) -> Select[Any]:
 
 
 def _may_revive(connection: Connection, principal: Principal, row: Row[Any]) -> bool:
-    if principal.at_least("admin"):
+    if principal.at_least(TokenScope.ADMIN):
         return True
     own = _own_tracks(principal).where(tracks.c.id == row.track_id)
-    return principal.at_least("organiser") and connection.execute(own).first() is not None
+    return principal.at_least(TokenScope.ORGANISER) and connection.execute(own).first() is not None
 
 
 def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(jobs).where(jobs.c.id == id)
-    if not principal.at_least("admin"):
+    if not principal.at_least(TokenScope.ADMIN):
         own = select(submissions.c.id).where(submissions.c.team == principal.team)
         mine: ColumnElement[bool] = jobs.c.submission_id.in_(own)
-        if principal.at_least("organiser"):
+        if principal.at_least(TokenScope.ORGANISER):
             mine = or_(mine, jobs.c.track_id.in_(_own_tracks(principal)))
         query = query.where(mine)
     row = connection.execute(query).first()

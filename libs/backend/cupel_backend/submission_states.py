@@ -3,18 +3,19 @@ on its way there. What became of other versions, or of jobs for them, does not m
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, or_, select
 
 from cupel_backend.infrastructure.tables import JOB_STATES, jobs, qrels, scores
 from cupel_backend.scores.rescoring import newest_published
+from cupel_contract.states import SubmissionState
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
-State = Literal["waiting", "queued", "partly", "scored", "dead", "withdrawn"]
 
-
-def states(connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]) -> dict[str, State]:
+def states(
+    connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]
+) -> dict[str, SubmissionState]:
     """The state of each of these rows of `submissions` to the track, by id.
 
     waiting: for judgments, of which none are published. scored: by the whole plan; partly: by some of it.
@@ -28,14 +29,15 @@ def states(connection: Connection, track: Row[Any], submissions: Sequence[Row[An
     trying = _having(connection, version, ids, "queued", "running")
     dead = _having(connection, version, ids, "dead") - trying
 
-    def state(row: Row[Any]) -> State:
+    def state(row: Row[Any]) -> SubmissionState:
         if row.withdrawn_at is not None:
-            return "withdrawn"
+            return SubmissionState.WITHDRAWN
         if version is None:
-            return "waiting"
+            return SubmissionState.WAITING
         if row.id in scored:
-            return "scored" if scored[row.id] == len(track.measures) else "partly"
-        return "dead" if row.id in dead else "queued"
+            done = scored[row.id] == len(track.measures)
+            return SubmissionState.SCORED if done else SubmissionState.PARTLY
+        return SubmissionState.DEAD if row.id in dead else SubmissionState.QUEUED
 
     return {row.id: state(row) for row in submissions}
 

@@ -22,13 +22,7 @@ from cupel_backend import idempotency_keys, jobs, submitted_runs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
 from cupel_backend.infrastructure.errors import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    TooLarge,
-    TooMany,
-    declare,
+    refusal,
 )
 from cupel_backend.infrastructure.object_store import storage
 from cupel_backend.infrastructure.settings import MEGABYTE
@@ -39,45 +33,21 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.infrastructure.upload_checker import packed, unpacked
 from cupel_backend.jobs import Job
 from cupel_backend.scores import rescoring
-from cupel_backend.submission_states import State, states
+from cupel_backend.submission_states import states
 from cupel_backend.submitted_runs import SubmittedRun
+from cupel_contract.states import SubmissionState
 from cupel_measures.model.findings import Finding, Findings
 from cupel_measures.model.findings import declare as declare_finding
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-SUBMISSION_UNKNOWN = declare("submission-unknown", NotFound, "there is no such submission", "check the id")
-SUBMISSION_FORBIDDEN = declare(
-    "submission-forbidden",
-    Forbidden,
-    "submissions of other teams are seen only on the board",
-    "use a token of the team, or of the track's organisers",
-)
-TRACK_CLOSED = declare(
-    "track-closed",
-    Conflict,
-    "the track takes no more submissions",
-    "ask its organisers whether it opens again",
-)
-RUN_INVALID = declare(
-    "run-invalid",
-    Invalid,
-    "the run can't be used; nothing was kept",
-    "correct what the errors say, and send it again",
-)
-UPLOAD_TOO_LARGE = declare(
-    "upload-too-large",
-    TooLarge,
-    "the file is larger than what is accepted",
-    "compress it (gzip, bzip2, zstd, zip)",
-)
-TOO_MANY_OPEN = declare(
-    "too-many-open",
-    TooMany,
-    "the team has too many submissions to the track that wait for their scores",
-    "wait for some of them, or withdraw one",
-)
+SUBMISSION_UNKNOWN = refusal("submission-unknown")
+SUBMISSION_FORBIDDEN = refusal("submission-forbidden")
+TRACK_CLOSED = refusal("track-closed")
+RUN_INVALID = refusal("run-invalid")
+UPLOAD_TOO_LARGE = refusal("upload-too-large")
+TOO_MANY_OPEN = refusal("too-many-open")
 TAG_REPEATED = declare_finding(
     "run-tag-repeated",
     "warning",
@@ -108,7 +78,7 @@ class Submission:
     profile_effects: Mapping[str, Any]
     """`single_precision` and `rank_column`: count and first `topics` that would be ordered otherwise."""
     jobs: tuple[Job, ...]
-    state: State
+    state: SubmissionState
 
 
 class Upload:

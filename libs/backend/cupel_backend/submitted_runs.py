@@ -8,13 +8,14 @@ from sqlalchemy import Connection, Row, or_, select
 
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import reading
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import runs, submissions, tracks
+from cupel_contract.states import TokenScope
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-RUN_UNKNOWN = declare("run-unknown", NotFound, "there is no such run that you may see", "check the id")
+RUN_UNKNOWN = refusal("run-unknown")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     if principal.scope != "admin":
         own_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
         handed_in = select(submissions.c.run_id).where(submissions.c.track_id.in_(own_tracks))
-        organised = runs.c.id.in_(handed_in) if principal.at_least("organiser") else runs.c.id.in_([])
+        organised = (
+            runs.c.id.in_(handed_in) if principal.at_least(TokenScope.ORGANISER) else runs.c.id.in_([])
+        )
         query = query.where(or_(runs.c.team == principal.team, organised))
     row = connection.execute(query).first()
     if row is None:

@@ -12,11 +12,12 @@ from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend.access import CONTROL, NAME, Principal
 from cupel_backend.infrastructure.database import ListPage, insert_new, page, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, Stale, declare, found
+from cupel_backend.infrastructure.errors import found, refusal
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import touch, tracks
 from cupel_backend.scores import rescoring
+from cupel_contract.states import TokenScope
 from cupel_measures.catalogue.parser import Measure, parse, parse_many
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, Qrels, profiles
@@ -29,34 +30,14 @@ from cupel_measures.scoring.evaluator import check, impossible
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-TRACK_UNKNOWN = declare(
-    "track-unknown", NotFound, "there is no such track", "list tracks with GET /v1/tracks"
-)
-TRACK_EXISTS = declare("track-exists", Conflict, "a track of this name exists", "choose another name")
-TRACK_FORBIDDEN = declare(
-    "track-forbidden",
-    Forbidden,
-    "only organisers of the team that owns the track may do this",
-    "use an organiser's token of that team",
-)
-TRACK_INVALID = declare(
-    "track-invalid", Invalid, "the description of the track can't be used", "correct what the detail says"
-)
-ASPECTS_INVALID = declare(
-    "aspects-invalid",
-    Invalid,
-    "the declared aspects can't be used",
-    "correct what the errors say, all at once",
-)
-MEASURE_INVALID = declare(
-    "measure-invalid", Invalid, "a measure can't be used here", "see GET /v1/measures for what there is"
-)
-PROFILE_UNKNOWN = declare(
-    "profile-unknown", Invalid, "there is no such profile", f"use one of {', '.join(profiles.PROFILES)}"
-)
-TRACK_CHANGED = declare(
-    "track-changed", Stale, "the track has changed since you read it", "read it again, then repeat the change"
-)
+TRACK_UNKNOWN = refusal("track-unknown")
+TRACK_EXISTS = refusal("track-exists")
+TRACK_FORBIDDEN = refusal("track-forbidden")
+TRACK_INVALID = refusal("track-invalid")
+ASPECTS_INVALID = refusal("aspects-invalid")
+MEASURE_INVALID = refusal("measure-invalid")
+PROFILE_UNKNOWN = refusal("profile-unknown")
+TRACK_CHANGED = refusal("track-changed")
 
 MOST_MEASURES = 200
 LONGEST_MEASURE = 1000
@@ -105,7 +86,7 @@ def create(
     aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may hold
     several). Raises Invalid with everything that is wrong, Conflict if the name is taken.
     """
-    if not principal.at_least("organiser"):
+    if not principal.at_least(TokenScope.ORGANISER):
         raise TRACK_FORBIDDEN("making a track needs the scope organiser")
     _check_basics(name, title, profile, depth)
     declared = _declared(aspects, label_sets or {})
@@ -210,7 +191,9 @@ def owned(connection: Connection, principal: Principal, name: str, *, lock: bool
 
 def organises(principal: Principal, track: Row[Any]) -> bool:
     """Whether the caller may see and change everything of the track."""
-    return principal.scope == "admin" or (principal.at_least("organiser") and principal.team == track.team)
+    return principal.scope == "admin" or (
+        principal.at_least(TokenScope.ORGANISER) and principal.team == track.team
+    )
 
 
 def aspects(track: Row[Any]) -> tuple[Aspect, ...]:

@@ -11,7 +11,7 @@ from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import alarms, alerts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
@@ -19,10 +19,8 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-ALERT_UNKNOWN = declare(
-    "alert-unknown", NotFound, "there is no such alert that you may see", "list those of the track"
-)
-ALERT_INVALID = declare("alert-invalid", Invalid, "the alert can't be used", "correct what the detail says")
+ALERT_UNKNOWN = refusal("alert-unknown")
+ALERT_INVALID = refusal("alert-invalid")
 
 
 @dataclass(frozen=True)

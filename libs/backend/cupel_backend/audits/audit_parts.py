@@ -28,7 +28,7 @@ from cupel_backend import jobs
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_alerts, audit_requests
 from cupel_backend.infrastructure.database import reading, writing
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import JOB_STATES, audit_parts, runs, submissions
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -58,15 +58,8 @@ MOST_TRIALS = 20_000
 NICENESS = 15
 """Of the threads that audit: whoever answers or scores has the processor first."""
 
-REPORT_NOT_BEGUN = declare(
-    "audit-not-begun",
-    NotFound,
-    "no trial of the audit is done yet",
-    "wait until `progress` says that some are",
-)
-TABLE_UNKNOWN = declare(
-    "audit-table-unknown", NotFound, "the report has no such table", "ask for one that the detail names"
-)
+REPORT_NOT_BEGUN = refusal("audit-not-begun")
+TABLE_UNKNOWN = refusal("audit-table-unknown")
 
 
 # Gathering

@@ -18,17 +18,8 @@ from cupel_backend.access import Principal
 from cupel_backend.audits.audit_subjects import chosen
 from cupel_backend.audits.audit_views import OTHER, detailed, view, views
 from cupel_backend.audits.audit_views import AuditView as AuditView
-from cupel_backend.audits.audit_views import State as State
 from cupel_backend.infrastructure.database import ListPage, new_id, page, reading, writing
-from cupel_backend.infrastructure.errors import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    TooMany,
-    declare,
-    found,
-)
+from cupel_backend.infrastructure.errors import Invalid, found, refusal
 from cupel_backend.infrastructure.tables import Instant, audit_parts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -49,36 +40,12 @@ QUEUE = "audit"
 MOST_OPEN = 100
 LARGEST_SEED = 2**63 - 1
 
-AUDIT_UNKNOWN = declare(
-    "audit-unknown",
-    NotFound,
-    "there is no such audit that you may see",
-    "list those of a track with GET /v1/tracks/{track}/audits",
-)
-AUDIT_FORBIDDEN = declare(
-    "audit-forbidden",
-    Forbidden,
-    "only organisers of a track may have it audited",
-    "use an organiser's token of the track's team",
-)
-AUDIT_INVALID = declare(
-    "audit-invalid", Invalid, "the audit can't be done", "correct what the errors say, all at once"
-)
-AUDIT_OVER = declare(
-    "audit-over", Conflict, "the audit was cancelled, is done, or can't be done", "ask for a new one"
-)
-PART_UNKNOWN = declare(
-    "audit-part-unknown",
-    NotFound,
-    "the audit has no such part",
-    "see `failures` of the audit for their numbers",
-)
-TOO_MANY_AUDITS = declare(
-    "too-many-audits",
-    TooMany,
-    "the track has too many audits that are not done",
-    "wait for some, or cancel them",
-)
+AUDIT_UNKNOWN = refusal("audit-unknown")
+AUDIT_FORBIDDEN = refusal("audit-forbidden")
+AUDIT_INVALID = refusal("audit-invalid")
+AUDIT_OVER = refusal("audit-over")
+PART_UNKNOWN = refusal("audit-part-unknown")
+TOO_MANY_AUDITS = refusal("too-many-audits")
 WRONG = findings.declare(
     "audit-wrong",
     "error",

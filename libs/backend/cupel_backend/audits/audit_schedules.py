@@ -21,22 +21,19 @@ from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.audits.audit_requests import Slot
 from cupel_backend.infrastructure.database import ListPage, new_id, page, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, NotFound, Problem, TooMany, Unavailable, declare
+from cupel_backend.infrastructure.errors import Problem, TooMany, Unavailable, refusal
 from cupel_backend.infrastructure.tables import schedules, submissions
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.scores import rescoring
+from cupel_contract.states import TokenScope
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
 log = logging.getLogger(__name__)
 
-SCHEDULE_UNKNOWN = declare(
-    "schedule-unknown", NotFound, "there is no such schedule that you may see", "list those of the track"
-)
-SCHEDULE_INVALID = declare(
-    "schedule-invalid", Invalid, "the schedule can't be used", "correct what the detail says"
-)
+SCHEDULE_UNKNOWN = refusal("schedule-unknown")
+SCHEDULE_INVALID = refusal("schedule-invalid")
 LONGEST = 200
 """Characters of a cron expression."""
 FIELDS = 5
@@ -191,7 +188,7 @@ def _slot(connection: Connection, row: Row[Any], now: datetime) -> tuple[str, di
 def _make(system: "System", row: Row[Any], slot: str, values: dict[str, Any]) -> bool:
     """Make the audit of a slot, unless it is there, and note that; returns whether it was made."""
     made, problem = False, None
-    caller = Principal(row.track_team, "organiser")
+    caller = Principal(row.track_team, TokenScope.ORGANISER)
     try:
         audit_requests.request(system, caller, row.track, **row.request, slot=Slot(row.id, slot))
         made = True

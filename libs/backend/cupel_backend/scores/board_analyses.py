@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import (
@@ -40,6 +40,7 @@ from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.jobs import Claim, JobRequest
 from cupel_backend.scores import rescoring
+from cupel_contract.states import AnalysisState
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing import board_analysis
 from cupel_measures.comparing.corrections import letters
@@ -96,7 +97,7 @@ class StoredAnalysis:
     None where that is undefined, or the score is a geometric mean. What is not known yet is None.
     """
 
-    state: Literal["done", "pending", "undefined"]
+    state: AnalysisState
     undefined: str | None = None
     method: str = METHOD
     submissions: int = 0
@@ -122,12 +123,12 @@ def of_board(
     ranked = _in_order(connection.execute(_ranked(track, _is(version, measure)))) if version else []
     kept = version and connection.execute(_kept(track, _is(version, measure, analysis_rows))).first()
     if not ranked or version is None:
-        return StoredAnalysis("undefined", "nothing is ranked yet"), {}
+        return StoredAnalysis(AnalysisState.UNDEFINED, "nothing is ranked yet"), {}
     if not kept or kept.basis != _basis(ranked):
         return _not_there(connection, version, measure, ranked), {}
     told = dict(kept.data)
     standings = [_standing(one) for one in told.pop("standings")]
-    state: Literal["done", "undefined"] = "done" if told["undefined"] is None else "undefined"
+    state = AnalysisState.DONE if told["undefined"] is None else AnalysisState.UNDEFINED
     told["warnings"] = tuple(told["warnings"])
     analysis = StoredAnalysis(state, **told, submissions=len(ranked), computed_at=kept.analysed_at)
     return analysis, {row.id: one for row, one in zip(ranked, standings, strict=True)}
@@ -139,8 +140,8 @@ def _not_there(
     row = connection.execute(_jobs_of([_key((version.id, measure))])).first()
     if row is not None and _given_up(row, _basis(ranked)):
         why = "its analysis failed; the organisers can see why"
-        return StoredAnalysis("undefined", why, submissions=len(ranked))
-    return StoredAnalysis("pending", submissions=len(ranked))
+        return StoredAnalysis(AnalysisState.UNDEFINED, why, submissions=len(ranked))
+    return StoredAnalysis(AnalysisState.PENDING, submissions=len(ranked))
 
 
 def _standing(told: Mapping[str, Any]) -> RankInformation:
@@ -364,7 +365,7 @@ def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], te
     """StoredAnalysis and standings as they are kept."""
     if len(ranked) > MOST:
         why = f"more than {MOST:,} submissions are not compared with each other"
-        return _data(StoredAnalysis("undefined", why), [RankInformation()] * len(ranked))
+        return _data(StoredAnalysis(AnalysisState.UNDEFINED, why), [RankInformation()] * len(ranked))
     measure = parse(text)
     aggregate = measure.declaration.aggregate
     values = _by_topic([row.vector for row in ranked], aggregate)
@@ -374,7 +375,7 @@ def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], te
     smallest = None if aggregate == "geometric mean" else found.smallest_difference
     tested = found.undefined is None
     analysis = StoredAnalysis(
-        "done",
+        AnalysisState.DONE,
         ALONE if len(ranked) == 1 else found.undefined,
         tied_for_first=sum(one.tied_for_first for one in found.standings) if tested else None,
         separable=found.separable if tested else None,

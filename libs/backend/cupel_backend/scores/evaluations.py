@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Select, and_, select
 from cupel_backend import jobs, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import VECTOR, runs, touch
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
@@ -38,18 +38,8 @@ from cupel_measures.scoring.exact import sort_key, to_text
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-SCORE_UNKNOWN = declare(
-    "score-unknown",
-    NotFound,
-    "the submission has no such score (yet)",
-    "wait until it is scored; a measure outside the track's plan is not computed on reading",
-)
-VERSION_NOT_PUBLISHED = declare(
-    "qrels-not-published",
-    NotFound,
-    "the track has no such published qrels version that you may see",
-    "leave the version out for the current one, or list them with GET /v1/tracks/{track}/qrels",
-)
+SCORE_UNKNOWN = refusal("score-unknown")
+VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
 
 
 @dataclass(frozen=True)
