@@ -1,12 +1,15 @@
-"""The shape of the house: who may import whom, one door per outside library, sizes, and what is committed."""
+"""The architecture: imports, use of outside libraries, names, sizes, and what is committed."""
 
 import ast
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -32,10 +35,25 @@ MAY_IMPORT = {
         "cupel_worker",
     },
 }
-"""Arrows point down only; standalone alone puts services together."""
+"""Packages that each package may import. Only cupel_standalone combines services."""
+
+MEASURES_LAYERS = (
+    {"native"},
+    {"model"},
+    {"grammar"},
+    {"scoring"},
+    {"families"},
+    {"catalogue"},
+    {"reading"},
+    {"comparing", "explaining", "simulation"},
+)
+"""Folders and modules of cupel_measures, lowest layer first.
+
+A module imports only its own folder and lower layers.
+"""
 
 ONE_FILE = [{"boto3", "botocore"}, {"celery", "kombu"}, {"prometheus_client"}, {"vl_convert"}]
-"""Outside libraries that are spoken to in one file each."""
+"""Outside libraries that only one file may import."""
 
 PACKAGES_OF = {
     "sqlalchemy": {"cupel_backend"},
@@ -50,12 +68,29 @@ PACKAGES_OF = {
     "rich": {"cupel_client", "cupel_standalone"},
     "multiprocessing": {"cupel_client", "cupel_backend", "cupel_worker"},
 }
-"""The packages that may use an outside library at all."""
+"""Packages that may import an outside library at all."""
 
 TOP_LEVEL = {
-    ".ci", ".dockerignore", ".gitignore", "LICENSE", "Makefile", "README.md", "deploy", "docker-compose.yml",
-    "libs", "pyproject.toml", "requirements.in", "requirements.lock", "services", "tests",
+    ".ci", ".dockerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md",
+    "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "deploy", "docker-compose.yml",
+    "libs", "pyproject.toml", "requirements-test.in", "requirements-test.lock", "requirements.in",
+    "requirements.lock", "services", "tests",
 }  # fmt: skip
+
+VAGUE_MODULE_NAMES = {"utils", "util", "helpers", "helper", "constants", "common", "misc"}
+
+PARTICIPLE_MODULE_NAMES = {
+    "asking", "auditing", "planning", "standing", "stories", "verdicts", "wishes", "working",
+}  # fmt: skip
+"""Former module names that did not say what the module contains."""
+
+MOST_LINES_OF_A_FILE = 500
+MOST_LINES_OF_A_FUNCTION = 60
+MOST_FILES_OF_A_FOLDER = 15
+MOST_POSITIONAL_FIELDS = 4
+
+EXCEPTIONS: dict[str, list[str]] = tomllib.loads((ROOT / "tests/architecture_exceptions.toml").read_text())
+"""Violations that existed when a rule was introduced. The lists may only shrink."""
 
 
 def source_files() -> list[Path]:
@@ -67,9 +102,23 @@ def source_files() -> list[Path]:
     )
 
 
+def modules() -> dict[str, Path]:
+    """Return the file of every module of the packages, by its dotted name."""
+    found = {}
+    for path in source_files():
+        parts = path.relative_to(ROOT).with_suffix("").parts[2:]
+        if parts[0].startswith("cupel_"):
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
 def package_of(path: Path) -> str:
-    """The package a source file belongs to: the third part of its path (libs/client/cupel_client/...)."""
+    """Return the package of a source file: the third part of its path (libs/client/cupel_client/...)."""
     return path.relative_to(ROOT).parts[2]
+
+
+def place_of(path: Path, line: int | None = None) -> str:
+    return str(path.relative_to(ROOT)) + (f":{line}" if line else "")
 
 
 @cache
@@ -78,13 +127,13 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
-    """The first word of every module that a file imports, anywhere in it, with its line."""
+    """Yield the top-level name of every module that a file imports anywhere, with the line."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name.partition(".")[0], node.lineno
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: imports are written in full here"
+            assert node.level == 0, f"{place_of(path, node.lineno)}: write the import with its full name"
             yield str(node.module).partition(".")[0], node.lineno
 
 
@@ -92,61 +141,145 @@ def importers_of(libraries: set[str]) -> set[Path]:
     return {path for path in source_files() if libraries & {name for name, _ in imports_of(path)}}
 
 
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """Return the modules of this repository that each module imports, lazily or for type checking included.
+
+    A package that a module imports implicitly, as the parent of another module, does not count.
+    """
+    known = modules()
+    graph: dict[str, set[str]] = {}
+    for module, path in known.items():
+        names = set()
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                members = {f"{node.module}.{alias.name}" for alias in node.names}
+                names |= {name if name in known else str(node.module) for name in members}
+        graph[module] = (names & known.keys()) - {module}
+    return graph
+
+
+def import_cycles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """Return import cycles; the search goes on without the last import of each cycle that it finds."""
+    remaining = {module: set(imported) for module, imported in graph.items()}
+    cycles = set()
+    while True:
+        try:
+            TopologicalSorter(remaining).prepare()
+        except CycleError as error:
+            cycle = error.args[1]
+            cycles.add(frozenset(cycle))
+            remaining[cycle[1]].discard(cycle[0])
+        else:
+            return cycles
+
+
+def folder_in_measures(module: str) -> str:
+    """Return the folder or module directly below cupel_measures that holds a module."""
+    return [*module.split("."), ""][1]
+
+
+@cache
 def committed() -> list[Path]:
-    """Every file that git knows, or skips visibly outside a checkout."""
+    """Return every file that git tracks; skip the test outside a checkout."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout, or no git: what is committed can't be told")
+        pytest.skip("this is not a git checkout, or git is not installed")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def test_there_is_something_to_check() -> None:
+def assert_none(violations: Iterable[str]) -> None:
+    listed = sorted(violations)
+    assert not listed, "\n".join(listed)
+
+
+def test_every_package_has_import_rules() -> None:
     assert {package_of(path) for path in source_files() if path.name != "setup.py"} == set(MAY_IMPORT)
 
 
-def test_imports_follow_the_arrows() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line}: {package_of(path)} imports {name}"
+def test_packages_import_only_what_their_layer_allows() -> None:
+    assert_none(
+        f"{place_of(path, line)}: {package_of(path)} imports {name}"
         for path in source_files()
         if path.name != "setup.py"
         for name, line in imports_of(path)
         if name.startswith("cupel_") and name not in MAY_IMPORT[package_of(path)] | {package_of(path)}
-    ]
-    assert not wrong, "\n".join(wrong)
+    )
+
+
+def test_folders_of_measures_import_only_lower_layers() -> None:
+    layer = {folder: number for number, folders in enumerate(MEASURES_LAYERS) for folder in folders}
+    inside = {
+        (module, imported)
+        for module, all_imported in import_graph().items()
+        for imported in all_imported
+        if module.startswith("cupel_measures.") and imported.startswith("cupel_measures")
+    }
+    assert_none(
+        f"{module} imports {imported}"
+        for module, imported in inside
+        if (upper := folder_in_measures(module)) != (lower := folder_in_measures(imported))
+        and layer[upper] <= layer.get(lower, len(layer))
+    )
+
+
+def test_infrastructure_does_not_import_the_domain() -> None:
+    infrastructure = "cupel_backend.infrastructure"
+    assert_none(
+        f"{module} imports {imported}"
+        for module, all_imported in import_graph().items()
+        for imported in all_imported
+        if module.startswith(infrastructure)
+        and imported.startswith("cupel_backend")
+        and not imported.startswith(infrastructure)
+    )
+
+
+def test_modules_do_not_import_each_other_in_a_cycle() -> None:
+    found = {" <-> ".join(sorted(cycle)) for cycle in import_cycles(import_graph())}
+    assert_none(found - set(EXCEPTIONS["import_cycles"]))
+
+
+def test_an_import_cycle_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": {"d"}, "f": set()}
+    assert import_cycles(graph) == {frozenset("abc"), frozenset("de")}
 
 
 def test_the_backend_imports_only_states_and_error_codes_of_the_contract() -> None:
-    modules = {
-        node.module
-        for path in source_files()
-        if package_of(path) == "cupel_backend"
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("cupel_contract")
-    }
-    assert modules <= {"cupel_contract.states", "cupel_contract.error_codes"}
+    allowed = {"cupel_contract.states", "cupel_contract.error_codes"}
+    assert_none(
+        f"{module} imports {imported}"
+        for module, all_imported in import_graph().items()
+        for imported in all_imported
+        if module.startswith("cupel_backend") and imported.startswith("cupel_contract")
+        if imported not in allowed
+    )
 
 
 def test_states_and_error_codes_import_only_the_standard_library() -> None:
-    for name in ("states", "error_codes"):
-        imported = {name for name, _ in imports_of(ROOT / f"libs/contract/cupel_contract/{name}.py")}
-        assert imported <= sys.stdlib_module_names
+    assert_none(
+        f"{module}: {name}"
+        for module in ("states", "error_codes")
+        for name, _ in imports_of(ROOT / f"libs/contract/cupel_contract/{module}.py")
+        if name not in sys.stdlib_module_names
+    )
 
 
 @pytest.mark.parametrize("libraries", ONE_FILE, ids=lambda libraries: min(libraries))
-def test_an_outside_library_has_one_door(libraries: set[str]) -> None:
-    doors = importers_of(libraries)
-    assert len(doors) <= 1, f"{sorted(libraries)} are imported in {sorted(map(str, doors))}"
+def test_only_one_file_imports_the_library(libraries: set[str]) -> None:
+    importers = importers_of(libraries)
+    assert len(importers) <= 1, f"{sorted(libraries)} are imported in {sorted(map(str, importers))}"
 
 
 @pytest.mark.parametrize("library", PACKAGES_OF)
-def test_an_outside_library_stays_in_its_packages(library: str) -> None:
-    strangers = {
-        str(path) for path in importers_of({library}) if package_of(path) not in PACKAGES_OF[library]
-    }
-    assert not strangers, f"only {sorted(PACKAGES_OF[library])} may import {library}: {sorted(strangers)}"
+def test_only_some_packages_import_the_library(library: str) -> None:
+    others = {str(path) for path in importers_of({library}) if package_of(path) not in PACKAGES_OF[library]}
+    assert not others, f"only {sorted(PACKAGES_OF[library])} may import {library}: {sorted(others)}"
 
 
-def test_the_environment_is_read_in_one_file() -> None:
+def test_only_one_file_reads_the_environment() -> None:
     readers = {
         path
         for path in source_files()
@@ -159,54 +292,120 @@ def test_the_environment_is_read_in_one_file() -> None:
     assert len(readers) <= 1, sorted(map(str, readers))
 
 
-def test_no_file_is_long() -> None:
+def test_files_are_short() -> None:
     lengths = {path: path.read_text().count("\n") for path in source_files()}
-    long = {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > 500}
-    assert not long
+    assert_none(
+        f"{place_of(path)}: {length} lines"
+        for path, length in lengths.items()
+        if length > MOST_LINES_OF_A_FILE
+    )
 
 
-def test_no_function_is_long() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {length} lines"
+def test_functions_are_short() -> None:
+    assert_none(
+        f"{place_of(path, node.lineno)} {node.name}: {length} lines"
         for path in source_files()
         for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (length := body_length(node)) > 60
-    ]
-    assert not long, "\n".join(long)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := body_length(node)) > MOST_LINES_OF_A_FUNCTION
+    )
 
 
 def body_length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines of a function's body, its docstring not counted."""
+    """Return the number of lines of a function's body without its docstring."""
     first = function.body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     start = function.body[1] if documented and len(function.body) > 1 else first
     return int(function.end_lineno or start.lineno) - start.lineno + 1
 
 
-def test_no_module_is_a_drawer() -> None:
-    drawers = {"utils", "util", "helpers", "helper", "constants", "common", "misc"}
-    assert not [str(path) for path in source_files() if path.stem in drawers]
+def test_folders_hold_few_source_files() -> None:
+    tests = [path for suffix in ("py", "c", "h") for path in (ROOT / "tests").rglob(f"*.{suffix}")]
+    native = [path for suffix in ("c", "h") for path in (ROOT / "libs").rglob(f"*.{suffix}")]
+    counts = Counter(path.parent for path in [*source_files(), *native, *tests])
+    assert_none(
+        f"{place_of(folder)}: {count} source files"
+        for folder, count in counts.items()
+        if count > MOST_FILES_OF_A_FOLDER
+    )
 
 
-def test_the_top_folder_holds_only_what_it_should() -> None:
+def test_module_names_say_what_the_module_contains() -> None:
+    assert_none(
+        place_of(path) for path in source_files() if path.stem in VAGUE_MODULE_NAMES | PARTICIPLE_MODULE_NAMES
+    )
+
+
+def test_module_names_are_unique() -> None:
+    paths = defaultdict(list)
+    for path in source_files():
+        if path.name not in {"__init__.py", "__main__.py", "setup.py"}:
+            paths[path.stem].append(place_of(path))
+    assert_none(
+        f"{name}: {', '.join(places)}"
+        for name, places in paths.items()
+        if len(places) > 1 and name not in EXCEPTIONS["duplicate_modules"]
+    )
+
+
+def test_class_names_are_unique() -> None:
+    places = defaultdict(list)
+    for path in source_files():
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(place_of(path, node.lineno))
+    assert_none(
+        f"{name}: {', '.join(where)}"
+        for name, where in places.items()
+        if len(where) > 1 and name not in EXCEPTIONS["duplicate_classes"]
+    )
+
+
+def test_large_dataclasses_are_keyword_only() -> None:
+    assert_none(
+        f"{place_of(path, node.lineno)} {node.name}: {count} fields; add kw_only=True"
+        for path in source_files()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+        and (count := positional_fields(node)) > MOST_POSITIONAL_FIELDS
+        and node.name not in EXCEPTIONS["positional_dataclasses"]
+    )
+
+
+def positional_fields(definition: ast.ClassDef) -> int:
+    """Return the number of fields that callers of a dataclass may pass by position."""
+    decorators = [ast.unparse(decorator) for decorator in definition.decorator_list]
+    if not any(text.startswith("dataclass") and "kw_only=True" not in text for text in decorators):
+        return 0
+    fields = [node for node in definition.body if isinstance(node, ast.AnnAssign)]
+    return sum("ClassVar" not in ast.unparse(field.annotation) and is_init(field) for field in fields)
+
+
+def is_init(field: ast.AnnAssign) -> bool:
+    """Return whether a field is a positional parameter of the constructor."""
+    text = ast.unparse(field.value) if field.value else ""
+    return "init=False" not in text and "kw_only=True" not in text
+
+
+def test_the_top_folder_holds_only_known_files() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in committed()} <= TOP_LEVEL
 
 
-def test_nothing_committed_names_a_machine_or_an_index() -> None:
+def test_no_committed_file_names_a_machine_path_or_a_package_index() -> None:
     home = re.compile(rb"(?<![\w.~-])/(home|Users|root|work)/\w")
     index = re.compile(rb"pypi\.(org|python)|pythonhosted\.org|index-url|extra-index")
-    wrong = [
-        f"{path.relative_to(ROOT)}: {match.group().decode()}"
+    assert_none(
+        f"{place_of(path)}: {match.group().decode()}"
         for path in committed()
         if path != Path(__file__)
-        for pattern in ((home,) if path.name == "requirements.in" else (home, index))
+        for pattern in ((home,) if path.suffix == ".in" else (home, index))
         if (match := pattern.search(path.read_bytes()))
-    ]
-    assert not wrong, "\n".join(wrong)
+    )
 
 
-def test_every_locked_dependency_has_a_hash_and_no_address() -> None:
-    text = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*.lock")), ids=lambda path: path.name)
+def test_locked_dependencies_have_hashes_and_no_address(lock: Path) -> None:
+    text = lock.read_text()
     pins = re.findall(
         r"^[a-zA-Z0-9._-]+==\S+(?:.*\\\n(?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)?", text, re.M
     )
@@ -215,15 +414,15 @@ def test_every_locked_dependency_has_a_hash_and_no_address() -> None:
     assert "://" not in text
 
 
-def test_every_package_declares_what_it_imports_from_here() -> None:
+def test_packages_declare_the_packages_that_they_import() -> None:
     for declaration in sorted(ROOT.glob("*/*/pyproject.toml")):
         (package,) = [
             path.name
             for path in declaration.parent.glob("cupel_*")
             if path.is_dir() and "egg" not in path.name
         ]
-        mine = [path for path in source_files() if package_of(path) == package]
-        used = {name for path in mine for name, _ in imports_of(path) if name in MAY_IMPORT} - {package}
+        files = [path for path in source_files() if package_of(path) == package]
+        imported = {name for path in files for name, _ in imports_of(path) if name in MAY_IMPORT} - {package}
         text = declaration.read_text()
-        missing = {name for name in used if name.replace("_", "-") not in text}
+        missing = {name for name in imported if name.replace("_", "-") not in text}
         assert not missing, f"{declaration.relative_to(ROOT)} does not name {sorted(missing)}"

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import seconds
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(
     path
@@ -25,8 +27,8 @@ DOCUMENTS = sorted(
 )
 
 TESTED_ELSEWHERE = {
-    "make demo": "tests/whole/test_demo.py",
-    "make demo ONCE=1": "tests/whole/test_demo.py",
+    "make demo": "tests/end_to_end/test_demo.py",
+    "make demo ONCE=1": "tests/end_to_end/test_demo.py",
     "make setup": ".ci/run",
     "make check": ".ci/run",
     "make test": ".ci/run",
@@ -89,7 +91,7 @@ class Reader:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=seconds(120),
         )
         assert done.returncode == allowed, f"$ {command}\n{done.stdout}\nexit code {done.returncode}"
         return done.stdout.replace(self.url, PRINTED_URL)
@@ -116,7 +118,7 @@ class Reader:
         """Stop what still runs, as Ctrl-C would."""
         for service in self.services:
             service.send_signal(signal.SIGINT)
-            service.communicate(timeout=60)
+            service.communicate(timeout=seconds(60))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -149,7 +149,9 @@ def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(k
             with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):
                 read(kind, {name: 2**31})
         if isinstance(default, tuple) and isinstance(default[0], int | float):  # not names
-            with pytest.raises(AuditError, match=f"{name}: lists here have up to 1,000 numbers, got 2,000"):
+            with pytest.raises(
+                AuditError, match=f"{name}: expected a list of at most 1,000 numbers, got 2,000"
+            ):
                 read(kind, {name: [default[0]] * 2000})
 
 

@@ -45,7 +45,7 @@ def test_dead_jobs_are_listed_and_revived(system: System, clock: Clock) -> None:
     publish_qrels(system)
     [job] = submit(system).jobs
     for _ in range(3):
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
         assert claim is not None
         jobs.fail(system, claim, "no such file\nand more")
         clock.forward(10)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, text
 
-from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend import job_execution, jobs, qrels_versions, scheduler_steps, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.clock import utc_now
 from cupel_backend.infrastructure.database import reading, writing
@@ -37,7 +37,7 @@ from support.backend_cast import (
     upload_qrels,
     work_off,
 )
-from support.service.service_processes import until
+from support.patience import until
 
 SUBMITTERS, EACH, WORKERS, VERSIONS = 16, 3, 4, 3
 
@@ -71,7 +71,7 @@ def working(system: System, workers: int) -> Iterator[None]:
     def work() -> None:
         more = True
         while more or not over.is_set():
-            more = max(jobs.work(system, queue, HANDLERS) for queue in QUEUES)
+            more = max(job_execution.run_jobs(system, queue, HANDLERS) for queue in QUEUES)
             over.wait(0.01)
 
     with ThreadPoolExecutor(workers) as pool:
@@ -131,7 +131,7 @@ def assert_settled(system: System, ids: set[str]) -> None:
     of_newest = Counter((row.submission_id, row.measure) for row in found if row.qrels_id == newest.id)
     assert of_newest == {(id, measure): 1 for id in ids for measure in track.measures}
     assert all(row.finished_at and row.attempts == 1 for row in attempts)
-    board = leaderboards.board(system, ADMIN, "track")
+    board = leaderboards.read_board(system, ADMIN, "track")
     assert board is not None
     assert {row.submission for row in board.rows} == ids
     assert not board.unscored
@@ -173,7 +173,7 @@ def test_workers_that_claim_at_once_share_the_jobs_and_miss_none(system: System)
 
     def claim_all() -> list[str]:
         claimed = []
-        while (claim := jobs.claim(system, "score")) is not None:
+        while (claim := jobs.claim_next(system, "score")) is not None:
             claimed.append(claim.payload["key"])
         return claimed
 
@@ -193,7 +193,7 @@ def test_a_worker_passes_over_what_another_one_is_just_taking(system: System) ->
             enqueue(system, connection, name)
     with writing(system.engine) as other:
         other.execute(select(job_rows).where(job_rows.c.key == "a/1").with_for_update())
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
     assert claim is not None
     assert claim.payload["key"] == "b/1"
 
@@ -219,7 +219,7 @@ def test_a_sweep_does_not_wait_for_a_worker_that_stopped_in_a_transaction(system
     with writing(system.engine) as connection:
         for name in ("a/1", "b/1"):
             enqueue(system, connection, name)
-    held, lost = jobs.claim(system, "score"), jobs.claim(system, "score")
+    held, lost = jobs.claim_next(system, "score"), jobs.claim_next(system, "score")
     assert held is not None
     assert lost is not None
     late = replace(system, now=lambda: utc_now().replace(year=2100))
@@ -236,13 +236,13 @@ def test_a_board_does_not_switch_while_a_submission_for_the_new_version_is_on_it
     publish_qrels(system)
     submit(system)
     publish_qrels(system)
-    assert rescoring.settle(system, track_id(system)) is False
+    assert rescoring.switch_version(system, track_id(system)) is False
     work_off(system)
     publish_qrels_without_switching(system)
     with ThreadPoolExecutor(1) as pool:
         with writing(system.engine) as arriving:
             tracks.find(arriving, "track", lock=True)
-            switching = pool.submit(rescoring.settle, system, track_id(system))
+            switching = pool.submit(rescoring.switch_version, system, track_id(system))
             until(lambda: waits_for_a_lock(system))
             arriving.execute(
                 job_rows.update().where(job_rows.c.qrels_id == newest_id(arriving)).values(finished_at=None)
@@ -255,7 +255,7 @@ def test_a_board_does_not_switch_while_a_submission_for_the_new_version_is_on_it
 def publish_qrels_without_switching(system: System) -> None:
     """Everything of a third version is scored, but the worker ended before it switched the board."""
     publish_qrels(system)
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())

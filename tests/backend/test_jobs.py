@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import text
 
-from cupel_backend import jobs, submissions
+from cupel_backend import job_execution, jobs, submissions
 from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
 from cupel_backend.infrastructure.object_store import open_blobs
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.job_handlers import HANDLERS
-from cupel_backend.jobs import Claim, Lost
+from cupel_backend.jobs import Claim, LeaseLost
 from support.backend_cast import (
     ADMIN,
     ALICE,
@@ -41,7 +41,7 @@ def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score"
 
 
 def take(system: System) -> Claim:
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     return claim
 
@@ -62,7 +62,7 @@ def states(system: System) -> list[str]:
 
 
 def work(system: System) -> None:
-    jobs.work(system, "score", HANDLERS)
+    job_execution.run_jobs(system, "score", HANDLERS)
 
 
 def test_an_attempt_that_met_a_storage_that_is_away_does_not_count(
@@ -111,7 +111,7 @@ def test_the_same_work_is_queued_once(system: System) -> None:
 def test_a_job_is_claimed_once_and_gets_a_new_token_each_time(system: System, clock: Clock) -> None:
     add(system, "a")
     first = take(system)
-    assert jobs.claim(system, "score") is None
+    assert jobs.claim_next(system, "score") is None
     clock.forward(21)
     jobs.sweep(system)
     assert take(system).token > first.token
@@ -119,8 +119,8 @@ def test_a_job_is_claimed_once_and_gets_a_new_token_each_time(system: System, cl
 
 def test_a_queue_knows_nothing_of_another(system: System) -> None:
     add(system, "a", queue="audit")
-    assert jobs.claim(system, "score") is None
-    assert jobs.claim(system, "audit") is not None
+    assert jobs.claim_next(system, "score") is None
+    assert jobs.claim_next(system, "audit") is not None
 
 
 def test_a_renewed_lease_survives_the_sweep(system: System, clock: Clock) -> None:
@@ -142,7 +142,7 @@ def test_a_stale_token_can_neither_renew_nor_finish_nor_fail(system: System, clo
     current = take(system)
     assert not jobs.renew(system, stale)
     assert not jobs.fail(system, stale, "too late")
-    with pytest.raises(Lost):
+    with pytest.raises(LeaseLost):
         finish(system, stale)
     finish(system, current)
     assert states(system) == ["done"]
@@ -153,7 +153,7 @@ def test_results_written_with_a_stale_token_are_rolled_back(system: System, cloc
     stale = take(system)
     clock.forward(21)
     jobs.sweep(system)
-    with pytest.raises(Lost):
+    with pytest.raises(LeaseLost):
         finish_with_a_result(system, stale)
     with writing(system.engine) as connection:
         assert connection.execute(text("SELECT count(*) FROM turns WHERE queue = 'result'")).scalar() == 0
@@ -167,9 +167,9 @@ def test_a_failed_job_is_tried_again_after_a_pause_and_dies_with_its_error(
         claim = take(system)
         assert claim.attempts == attempt
         assert jobs.fail(system, claim, f"error {attempt}")
-        assert jobs.claim(system, "score") is None
+        assert jobs.claim_next(system, "score") is None
         clock.forward(10)
-    assert jobs.claim(system, "score") is None
+    assert jobs.claim_next(system, "score") is None
     [job] = jobs.list_(system, ADMIN, state="dead").items
     assert (job.attempts, job.error) == (3, "error 3")
 
@@ -212,11 +212,11 @@ def test_tenants_take_turns_however_much_one_of_them_queued(system: System, cloc
 
 
 def test_the_sweep_rings_for_what_waits_and_only_for_that(system: System) -> None:
-    assert jobs.sweep(system).rung == ()
+    assert jobs.sweep(system).waiting_queues == ()
     add(system, "a")
-    assert jobs.sweep(system).rung == ("score",)
+    assert jobs.sweep(system).waiting_queues == ("score",)
     take(system)
-    assert jobs.sweep(system).rung == ()
+    assert jobs.sweep(system).waiting_queues == ()
 
 
 def test_a_handler_that_raises_fails_its_job_and_the_next_one_is_done(system: System) -> None:
@@ -228,7 +228,7 @@ def test_a_handler_that_raises_fails_its_job_and_the_next_one_is_done(system: Sy
             raise RuntimeError("broken input")
         finish(system, claim)
 
-    assert not jobs.work(system, "score", {"test": handle})
+    assert not job_execution.run_jobs(system, "score", {"test": handle})
     failed = next(job for job in jobs.list_(system, ADMIN).items if job.error)
     assert failed.error == "RuntimeError: broken input"
     assert sorted(states(system)) == ["done", "queued"]
@@ -237,7 +237,7 @@ def test_a_handler_that_raises_fails_its_job_and_the_next_one_is_done(system: Sy
 def test_a_turn_ends_although_there_is_more_to_do(open_at: Any) -> None:
     system = open_at(turn_seconds=1e-9)
     add(system, "a")
-    assert jobs.work(system, "score", {})
+    assert job_execution.run_jobs(system, "score", {})
     assert states(system) == ["queued"]
 
 
@@ -303,7 +303,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule()
     def claim(self) -> None:
-        claim = jobs.claim(self.system, "score")
+        claim = jobs.claim_next(self.system, "score")
         if claim is not None:
             held = [c for c in self.claims if c.id == claim.id]
             assert all(c.token < claim.token for c in held)
@@ -317,7 +317,7 @@ class Interleavings(RuleBasedStateMachine):
         newest = max(c.token for c in self.claims if c.id == claim.id)
         try:
             finish(self.system, claim)
-        except Lost:
+        except LeaseLost:
             return
         assert claim.token == newest
         self.written.append(claim.payload["key"])

@@ -1,4 +1,4 @@
-"""Submissions: the whole verdict at once, kept once, seen by whom they concern."""
+"""Tests of submissions: checks, quotas, idempotency keys and visibility."""
 
 import gzip
 import threading
@@ -50,7 +50,7 @@ def track(system: System) -> None:
 
 
 def count(system: System) -> list[int]:
-    """How many submissions, runs, jobs and files on their way in there are."""
+    """Return the numbers of submissions, runs, jobs and files that are being received."""
     with system.engine.connect() as connection:
         tables = (submission_rows, run_rows, job_rows)
         rows = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
@@ -61,7 +61,7 @@ def codes(submission: Submission) -> set[str]:
     return set(submission.findings.totals)
 
 
-def test_a_submission_is_answered_with_its_verdict_then_scored(system: System) -> None:
+def test_submission_is_queued_then_scored(system: System) -> None:
     received = submit(system, ALICE, run_file(GOOD, tag="run"))
     assert (received.state, received.run.tag, received.run.topics, received.run.documents) == (
         "queued",
@@ -71,13 +71,13 @@ def test_a_submission_is_answered_with_its_verdict_then_scored(system: System) -
     )
     assert work_off(system) == 1
     assert submissions.get(system, ALICE, received.id).state == "scored"
-    [ndcg, ap, p] = evaluations.scores(system, ALICE, received.id)
+    [ndcg, ap, p] = evaluations.read_scores(system, ALICE, received.id)
     assert (ndcg.measure, ndcg.value) == ("nDCG@2", 1.0)
     assert (ap.measure, p.measure, ap.qrels, ap.topics, ap.missing_topics) == ("AP", "P@1", 1, 2, 0)
     assert ap.run_digest == received.run.digest
 
 
-def test_the_bytes_come_back_as_they_were_sent(system: System) -> None:
+def test_open_file_returns_the_submitted_bytes(system: System) -> None:
     content = gzip.compress(run_file())
     received = submit(system, ALICE, content, name="run.txt.gz")
     with submitted_runs.open_file(system, ALICE, received.run.id) as stream:
@@ -85,7 +85,7 @@ def test_the_bytes_come_back_as_they_were_sent(system: System) -> None:
     assert submitted_runs.get(system, ALICE, received.run.id).bytes == len(content)
 
 
-def test_a_refused_run_leaves_nothing_behind(system: System) -> None:
+def test_refused_run_stores_nothing(system: System) -> None:
     content = run_file() + b"t1 Q0 a 9 0.5 run\nt2 Q0 z nine high run\n"
     with pytest.raises(Invalid) as refusal:
         submit(system, ALICE, content)
@@ -93,32 +93,32 @@ def test_a_refused_run_leaves_nothing_behind(system: System) -> None:
     assert count(system) == [0, 0, 0, 0]
 
 
-def test_a_run_for_another_track_is_refused_with_a_hint(system: System) -> None:
+def test_run_without_topics_of_the_track_is_refused(system: System) -> None:
     with pytest.raises(Invalid) as refusal:
         submit(system, ALICE, run_file([("q1", "abc")]))
     assert "run-topics-none" in refusal.value.findings.totals
 
 
-def test_missing_topics_are_warned_of_and_counted(system: System) -> None:
+def test_missing_topics_are_reported_and_counted(system: System) -> None:
     received = submit(system, ALICE, run_file([("t1", "abc"), ("t9", "abc")]))
     assert {"run-topics-missing", "run-topics-extra"} <= codes(received)
     work_off(system)
-    assert evaluations.scores(system, ALICE, received.id)[0].missing_topics == 1
+    assert evaluations.read_scores(system, ALICE, received.id)[0].missing_topics == 1
 
 
-def test_a_run_of_unjudged_documents_is_warned_of(system: System) -> None:
+def test_run_with_few_judged_documents_has_a_warning(system: System) -> None:
     assert "run-few-judged" in codes(submit(system, ALICE, run_file([("t1", "axyz"), ("t2", "uvwb")])))
     assert "run-few-judged" not in codes(submit(system, ALICE, run_file(GOOD)))
 
 
-def test_what_another_profile_would_change_is_reported(system: System) -> None:
+def test_profile_effects_are_reported(system: System) -> None:
     content = b"t1 Q0 a 1 1.00000000001 r\nt1 Q0 b 2 1.0 r\nt2 Q0 a 2 5 r\nt2 Q0 b 1 4 r\n"
     effects = submit(system, ALICE, content).profile_effects
     assert effects["single_precision"] == {"count": 1, "topics": ["t1"]}
     assert effects["rank_column"] == {"count": 1, "topics": ["t2"]}
 
 
-def test_the_same_content_again_is_a_new_submission_with_a_warning(system: System) -> None:
+def test_repeated_content_is_a_new_submission_with_a_warning(system: System) -> None:
     first, second = submit(system, ALICE), submit(system, ALICE)
     assert first.id != second.id
     assert first.run == second.run
@@ -127,13 +127,13 @@ def test_the_same_content_again_is_a_new_submission_with_a_warning(system: Syste
     assert "run-content-repeated" not in codes(submit(system, BOB))
 
 
-def test_a_tag_used_for_another_run_of_the_team_is_warned_of(system: System) -> None:
+def test_tag_of_another_run_of_the_team_has_a_warning(system: System) -> None:
     submit(system, ALICE, run_file(GOOD, tag="same"))
     assert "run-tag-repeated" in codes(submit(system, ALICE, run_file(POOR, tag="same")))
     assert "run-tag-repeated" not in codes(submit(system, BOB, run_file(POOR, tag="same")))
 
 
-def test_a_repeated_request_with_its_key_gives_the_first_submission(system: System) -> None:
+def test_repeated_key_returns_the_first_submission(system: System) -> None:
     first = submit(system, ALICE, key="k")
     before = count(system)
     assert submit(system, ALICE, key="k").id == first.id
@@ -142,20 +142,20 @@ def test_a_repeated_request_with_its_key_gives_the_first_submission(system: Syst
 
 
 @pytest.mark.parametrize("change", [{"content": run_file(POOR)}, {"name": "other.txt"}])
-def test_a_key_used_for_another_request_is_refused(system: System, change: dict[str, str]) -> None:
+def test_key_of_a_different_request_is_refused(system: System, change: dict[str, str]) -> None:
     submit(system, ALICE, key="k")
     with pytest.raises(Invalid) as refusal:
         submit(system, ALICE, key="k", **change)  # type: ignore[arg-type]
     assert refusal.value.code == "key-reused"
 
 
-def test_a_refused_run_gives_its_key_back(system: System) -> None:
+def test_key_of_a_refused_run_can_be_reused(system: System) -> None:
     with pytest.raises(Invalid):
         submit(system, ALICE, b"not a run\n", key="k")
     assert submit(system, ALICE, key="k").state == "queued"
 
 
-def test_one_of_many_simultaneous_requests_with_a_key_is_kept(system: System) -> None:
+def test_concurrent_requests_with_one_key_store_one_submission(system: System) -> None:
     answers: list[str] = []
 
     def send() -> None:
@@ -174,7 +174,7 @@ def test_one_of_many_simultaneous_requests_with_a_key_is_kept(system: System) ->
     assert len(set(answers)) == 1
 
 
-def test_a_request_whose_twin_never_ended_is_answered(system: System) -> None:
+def test_overtaken_request_with_the_same_key_returns_the_stored_submission(system: System) -> None:
     first = submissions.begin(system, ALICE, "track", key="k")
     first.write(run_file())
     answers: list[str] = []
@@ -190,7 +190,7 @@ def test_a_request_whose_twin_never_ended_is_answered(system: System) -> None:
 
 
 @pytest.mark.parametrize("change", [{"content": run_file(POOR)}, {"track": "other"}])
-def test_of_two_requests_with_one_key_at_once_the_later_is_refused(
+def test_overtaken_request_with_a_key_of_a_different_request_is_refused(
     system: System, change: dict[str, str]
 ) -> None:
     make_track(system, "other")
@@ -209,20 +209,20 @@ def test_of_two_requests_with_one_key_at_once_the_later_is_refused(
     assert count(system)[0] == 1
 
 
-def test_control_characters_of_names_and_tags_are_not_kept(system: System) -> None:
+def test_control_characters_are_removed_from_names_and_tags(system: System) -> None:
     content = run_file(tag="r\x1b[2J\x9bn")
     received = submit(system, ALICE, content, name="a\x1b\x00\x9bb.txt")
     assert (received.name, received.run.tag) == ("ab.txt", "r\ufffd[2J\ufffdn")
 
 
-def test_keys_are_forgotten_after_two_days(system: System, clock: Clock) -> None:
+def test_keys_expire_after_two_days(system: System, clock: Clock) -> None:
     first = submit(system, ALICE, key="k")
     clock.forward(49 * 3600)
-    assert idempotency_keys.forget(system) == 1
+    assert idempotency_keys.remove_expired(system) == 1
     assert submit(system, ALICE, key="k").id != first.id
 
 
-def test_an_upload_over_the_limit_is_refused_before_and_while_it_is_read(
+def test_upload_over_the_limit_is_refused_before_and_during_reading(
     open_at: Callable[..., System],
 ) -> None:
     system = open_at(upload_megabytes=1)
@@ -233,7 +233,7 @@ def test_an_upload_over_the_limit_is_refused_before_and_while_it_is_read(
     assert count(system) == [0, 0, 0, 0]
 
 
-def test_a_small_file_that_expands_beyond_the_limit_is_refused(open_at: Callable[..., System]) -> None:
+def test_file_that_expands_beyond_the_limit_is_refused(open_at: Callable[..., System]) -> None:
     system = open_at(expanded_megabytes=1)
     lines = "".join(f"t1 Q0 document{number} 1 {-number} tag\n" for number in range(60_000))
     with pytest.raises(Invalid) as refusal:
@@ -241,7 +241,7 @@ def test_a_small_file_that_expands_beyond_the_limit_is_refused(open_at: Callable
     assert any(code.startswith("limit-") for code in refusal.value.findings.totals)
 
 
-def test_a_team_with_too_much_waiting_is_asked_to_wait(open_at: Callable[..., System]) -> None:
+def test_team_with_too_many_unscored_submissions_is_refused(open_at: Callable[..., System]) -> None:
     system = open_at(open_submissions=2)
     for tag in ("a", "b"):
         submit(system, ALICE, run_file(tag=tag))
@@ -253,7 +253,7 @@ def test_a_team_with_too_much_waiting_is_asked_to_wait(open_at: Callable[..., Sy
     submit(system, ALICE, run_file(tag="c"))
 
 
-def test_what_began_before_a_track_closed_is_still_accepted(system: System, clock: Clock) -> None:
+def test_upload_begun_before_closing_is_accepted(system: System, clock: Clock) -> None:
     upload = submissions.begin(system, ALICE, "track")
     upload.write(run_file())
     clock.forward(1)
@@ -263,7 +263,7 @@ def test_what_began_before_a_track_closed_is_still_accepted(system: System, cloc
         submit(system, ALICE)
 
 
-def test_a_repeated_request_is_answered_also_after_the_track_closed(system: System) -> None:
+def test_repeated_request_is_answered_after_the_track_closed(system: System) -> None:
     first = submit(system, ALICE, key="k")
     tracks.change(system, ORGANISER, "track", changes={"closed": True})
     assert submit(system, ALICE, key="k").id == first.id
@@ -271,7 +271,7 @@ def test_a_repeated_request_is_answered_also_after_the_track_closed(system: Syst
         submit(system, ALICE, key="another")
 
 
-def test_a_repeated_request_is_answered_also_when_the_team_has_too_much_waiting(
+def test_repeated_request_is_answered_when_the_quota_is_used_up(
     open_at: Callable[..., System],
 ) -> None:
     system = open_at(open_submissions=1)
@@ -281,7 +281,7 @@ def test_a_repeated_request_is_answered_also_when_the_team_has_too_much_waiting(
         submit(system, ALICE, key="another")
 
 
-def test_the_quota_holds_for_uploads_at_the_same_time_and_before_any_judgments(
+def test_quota_applies_to_concurrent_uploads_and_without_judgments(
     open_at: Callable[..., System],
 ) -> None:
     system = open_at(open_submissions=1)
@@ -299,7 +299,7 @@ def test_the_quota_holds_for_uploads_at_the_same_time_and_before_any_judgments(
     submit(system, ALICE, track="new")
 
 
-def test_scoring_again_is_not_charged(open_at: Callable[..., System]) -> None:
+def test_rescoring_does_not_count_against_the_quota(open_at: Callable[..., System]) -> None:
     system = open_at(open_submissions=1)
     submit(system, ALICE)
     work_off(system)
@@ -308,17 +308,17 @@ def test_scoring_again_is_not_charged(open_at: Callable[..., System]) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "k\n"])
-def test_a_key_that_can_not_be_is_refused(system: System, key: str) -> None:
+def test_invalid_key_is_refused(system: System, key: str) -> None:
     with pytest.raises(Invalid):
         submit(system, ALICE, key=key)
 
 
-def test_an_unknown_track_is_refused_before_the_body_is_read(system: System) -> None:
+def test_begin_raises_not_found_for_unknown_track(system: System) -> None:
     with pytest.raises(NotFound):
         submissions.begin(system, ALICE, "nowhere")
 
 
-def test_a_submission_is_seen_by_its_team_and_the_organisers_only(system: System) -> None:
+def test_submission_is_visible_to_its_team_organisers_and_admins(system: System) -> None:
     received = submit(system, ALICE)
     for principal in (ALICE, ORGANISER, ADMIN):
         assert submissions.get(system, principal, received.id).id == received.id
@@ -327,13 +327,13 @@ def test_a_submission_is_seen_by_its_team_and_the_organisers_only(system: System
 
 
 @pytest.mark.parametrize("principal", [BOB, STRANGER])
-def test_a_submission_is_closed_to_other_teams(system: System, principal: Principal) -> None:
+def test_submission_is_not_visible_to_other_teams(system: System, principal: Principal) -> None:
     received = submit(system, ALICE)
     for forbidden in (
         lambda: submissions.get(system, principal, received.id),
         lambda: submissions.withdraw(system, principal, received.id),
-        lambda: evaluations.scores(system, principal, received.id),
-        lambda: evaluations.topic_scores(system, principal, received.id, measure="AP"),
+        lambda: evaluations.read_scores(system, principal, received.id),
+        lambda: evaluations.read_topic_scores(system, principal, received.id, measure="AP"),
     ):
         with pytest.raises(Forbidden):
             forbidden()
@@ -347,47 +347,47 @@ def test_a_submission_is_closed_to_other_teams(system: System, principal: Princi
     assert submissions.list_(system, principal, "track").items == ()
 
 
-def test_a_withdrawn_submission_is_kept_but_not_listed_nor_scored(system: System) -> None:
+def test_withdrawn_submission_is_stored_but_not_scored_or_ranked(system: System) -> None:
     received = submit(system, ALICE)
     for _ in range(2):
         assert submissions.withdraw(system, ALICE, received.id).state == "withdrawn"
     work_off(system)
-    assert evaluations.scores(system, ALICE, received.id) == ()
-    board = leaderboards.board(system, ALICE, "track")
+    assert evaluations.read_scores(system, ALICE, received.id) == ()
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert (board.rows, board.unscored) == ((), ())
     assert submitted_runs.get(system, ALICE, received.run.id).id == received.run.id
 
 
-def test_scores_by_topic_are_in_the_order_of_the_topics(system: System) -> None:
+def test_topic_scores_follow_the_order_of_topics(system: System) -> None:
     received = submit(system, ALICE, run_file([("t1", "cab"), ("t2", "ba")]))
     work_off(system)
-    found = evaluations.topic_scores(system, ALICE, received.id, measure="P_1")
+    found = evaluations.read_topic_scores(system, ALICE, received.id, measure="P_1")
     assert (found.topics, found.values) == (("t1", "t2"), [0.0, 1.0])
     assert (found.score.measure, found.score.value) == ("P@1", 0.5)
 
 
-def test_a_score_that_is_not_there_yet_says_so(system: System) -> None:
+def test_missing_score_raises_not_found(system: System) -> None:
     received = submit(system, ALICE)
-    assert evaluations.scores(system, ALICE, received.id) == ()
+    assert evaluations.read_scores(system, ALICE, received.id) == ()
     with pytest.raises(NotFound, match="yet"):
-        evaluations.topic_scores(system, ALICE, received.id, measure="AP")
+        evaluations.read_topic_scores(system, ALICE, received.id, measure="AP")
 
 
-def test_a_job_done_twice_writes_each_score_once(system: System, clock: Clock) -> None:
+def test_evaluation_that_runs_twice_stores_each_score_once(system: System, clock: Clock) -> None:
     submit(system, ALICE)
-    slow = jobs.claim(system, "score")
+    slow = jobs.claim_next(system, "score")
     assert slow is not None
     clock.forward(21)
     jobs.sweep(system)
     assert work_off(system) == 1
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         evaluations.evaluate(system, slow)
     with system.engine.connect() as connection:
         assert connection.execute(select(func.count()).select_from(scores)).scalar() == 3
 
 
-def test_a_broker_that_is_away_changes_nothing_about_the_answer(open_at: Callable[..., System]) -> None:
+def test_submission_is_accepted_while_the_broker_is_unreachable(open_at: Callable[..., System]) -> None:
     system = open_at(broker="redis://localhost:1/0")
     received = submit(system, ALICE)
     assert received.state == "queued"

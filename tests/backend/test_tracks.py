@@ -1,4 +1,4 @@
-"""Tracks: made by organisers, changed by their own, with a plan of canonical measures."""
+"""Tests of tracks: creation, changes and the plan of canonical measures."""
 
 from typing import Any
 
@@ -21,34 +21,34 @@ from support.backend_cast import (
 )
 
 
-def test_a_plan_is_kept_as_canonical_texts_bound_to_the_aspects(system: System) -> None:
+def test_plan_is_stored_as_canonical_texts_bound_to_aspects(system: System) -> None:
     track = make_track(system, measures=["NDCG@2", "map P_1", "TOMA(of=nDCG@2)", "ndcg_cut.2"])
     assert track.measures == ("nDCG@2", "AP", "P@1", "TOMA(of=nDCG@2,aspects=[relevance,credibility])")
     assert tracks.get(system, ALICE, "track") == track
 
 
-def test_a_track_needs_an_organiser(system: System) -> None:
+def test_create_requires_organiser(system: System) -> None:
     with pytest.raises(Forbidden):
         tracks.create(system, ALICE, name="x", title="x", aspects=ASPECTS, measures=["AP"])
 
 
-def test_a_measure_whose_full_text_fits_no_key_is_refused(system: System) -> None:
+def test_create_refuses_measure_with_too_long_canonical_text(system: System) -> None:
     aspects = {"relevance": {"labels": [0, 1]}, "\u4e00" * 400: {"labels": [0, 1]}}
-    with pytest.raises(Invalid, match="bytes in full; at most 1,000"):
+    with pytest.raises(Invalid, match="the limit is 1,000"):
         make_track(system, aspects=aspects, measures=["CAM(of=AP)"])
     assert make_track(system, aspects=aspects, measures=["AP"]).measures == ("AP",)
 
 
-def test_a_measure_of_texts_is_refused_as_the_service_keeps_none(system: System) -> None:
-    words = r"LMD\(stop=50\): it needs the texts .* does not keep; score it with `cupel evaluate`"
+def test_content_measure_is_refused(system: System) -> None:
+    words = r"LMD\(stop=50\): requires the document texts, .* does not keep; score it with `cupel evaluate`"
     with pytest.raises(Invalid, match=words):
         make_track(system, measures=["AP", "LMD(stop=50)"])
     make_track(system, measures=["AP"])
-    with pytest.raises(Invalid, match="soft_alpha_nDCG@20: it needs the texts"):
-        leaderboards.board(system, ALICE, "track", measure="soft_alpha_nDCG@20")
+    with pytest.raises(Invalid, match="soft_alpha_nDCG@20: requires the document texts"):
+        leaderboards.read_board(system, ALICE, "track", measure="soft_alpha_nDCG@20")
 
 
-def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
+def test_create_refuses_existing_name(system: System) -> None:
     make_track(system)
     with pytest.raises(Conflict, match="'track'"):
         make_track(system)
@@ -73,7 +73,7 @@ def test_two_tracks_of_a_name_can_not_be(system: System) -> None:
         ({"label_sets": {"s": {"aspects": ["nothing"], "tuples": [[0]]}}}, "aspects"),
     ],
 )
-def test_a_track_that_can_not_be_is_refused_in_words(
+def test_create_refuses_invalid_field_and_names_it(
     system: System, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(Invalid, match=words):
@@ -87,7 +87,7 @@ def test_a_track_that_can_not_be_is_refused_in_words(
     ids=lambda label: type(label).__name__,
 )
 @pytest.mark.parametrize("place", ["labels", "lowest", "unjudged", "threshold", "range", "tuples"])
-def test_a_label_is_a_plain_integer_or_a_word(system: System, label: object, place: str) -> None:
+def test_create_refuses_label_that_json_cannot_represent(system: System, label: object, place: str) -> None:
     aspect: dict[str, Any] = {"labels": [0, 1, 2]}
     label_sets: dict[str, Any] = {}
     if place == "range":
@@ -101,15 +101,15 @@ def test_a_label_is_a_plain_integer_or_a_word(system: System, label: object, pla
     assert "aspect-labels" in refusal.value.findings.totals
 
 
-def test_a_scale_of_a_million_labels_is_refused_before_anything_is_counted(system: System) -> None:
+def test_create_refuses_scale_with_a_million_labels(system: System) -> None:
     scale = {"labels": {"range": [0, 1_000_000]}}
     with pytest.raises(Invalid) as refusal:
         make_track(system, aspects={"a": scale, "b": scale}, measures=["TOMA(of=AP)"] * 100)
     assert refusal.value.findings.totals == {"aspect-labels": 2}
-    assert "a track takes 10,000" in refusal.value.findings.errors[0].message
+    assert "the limit is 10,000" in refusal.value.findings.errors[0].message
 
 
-def test_only_its_own_organisers_and_admins_change_a_track(system: System) -> None:
+def test_change_requires_organiser_of_the_track_or_admin(system: System) -> None:
     make_track(system)
     for stranger in (ALICE, STRANGER):
         with pytest.raises(Forbidden):
@@ -118,7 +118,7 @@ def test_only_its_own_organisers_and_admins_change_a_track(system: System) -> No
     assert tracks.change(system, ORGANISER, "track", changes={"title": "B"}).title == "B"
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_refused(system: System) -> None:
+def test_change_with_outdated_etag_is_refused(system: System) -> None:
     etag = make_track(system).etag
     tracks.change(system, ORGANISER, "track", changes={"title": "B"}, expected=frozenset({etag}))
     with pytest.raises(Stale):
@@ -127,13 +127,13 @@ def test_a_change_of_what_was_changed_meanwhile_is_refused(system: System) -> No
 
 
 @pytest.mark.parametrize("changes", [{"name": "x"}, {"closed": "yes"}, {"measures": "AP"}, {"title": None}])
-def test_what_can_not_be_changed_is_named(system: System, changes: dict[str, object]) -> None:
+def test_change_refuses_invalid_field_and_names_it(system: System, changes: dict[str, object]) -> None:
     make_track(system)
     with pytest.raises(Invalid, match=next(iter(changes))):
         tracks.change(system, ORGANISER, "track", changes=changes)
 
 
-def test_a_closed_track_can_be_opened_again(system: System) -> None:
+def test_closed_track_can_be_reopened(system: System) -> None:
     make_track(system)
     publish_qrels(system)
     tracks.change(system, ORGANISER, "track", changes={"closed": True})
@@ -143,35 +143,35 @@ def test_a_closed_track_can_be_opened_again(system: System) -> None:
     assert submit(system).state == "queued"
 
 
-def test_a_longer_plan_scores_what_is_missing_and_only_that(system: System) -> None:
+def test_adding_a_measure_scores_only_missing_measures(system: System) -> None:
     make_track(system, measures=["AP"])
     publish_qrels(system)
     received = submit(system)
     work_off(system)
-    before = evaluations.scores(system, ALICE, received.id)
+    before = evaluations.read_scores(system, ALICE, received.id)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["P@1", "AP"]})
     assert submissions.get(system, ALICE, received.id).state == "partly"
     assert work_off(system) == 1
-    after = evaluations.scores(system, ALICE, received.id)
+    after = evaluations.read_scores(system, ALICE, received.id)
     assert [score.measure for score in after] == ["P@1", "AP"]
     assert after[1:] == before
 
 
-def test_a_measure_taken_out_of_the_plan_keeps_its_scores(system: System) -> None:
+def test_removing_a_measure_keeps_its_scores(system: System) -> None:
     make_track(system, measures=["AP", "P@1"])
     publish_qrels(system)
     received = submit(system)
     work_off(system)
-    before = evaluations.scores(system, ALICE, received.id)
+    before = evaluations.read_scores(system, ALICE, received.id)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
-    board = leaderboards.board(system, ALICE, "track", measure="P@1")
+    board = leaderboards.read_board(system, ALICE, "track", measure="P@1")
     assert board is not None
     assert len(board.rows) == 1
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "P@1"]})
     work_off(system)
-    assert evaluations.scores(system, ALICE, received.id) == before
+    assert evaluations.read_scores(system, ALICE, received.id) == before
 
 
-def test_an_unknown_track_is_not_found(system: System) -> None:
+def test_get_raises_not_found_for_unknown_track(system: System) -> None:
     with pytest.raises(NotFound, match="'nowhere'"):
         tracks.get(system, ADMIN, "nowhere")

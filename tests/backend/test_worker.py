@@ -7,7 +7,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from cupel_backend.infrastructure.tables import scores
 from cupel_backend.jobs import Job
 from cupel_backend.scores import leaderboards, rescoring
 from support.backend_cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
+from support.patience import until
 from support.service.service_sizes import SizeName, forget
 
 TOPICS = [f"t{number}" for number in range(200)]
@@ -73,7 +75,7 @@ class Processes:
             process.kill()
             process.wait()
             for pid in with_children[1:]:
-                if psutil.pid_exists(pid):
+                with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
 
@@ -136,14 +138,6 @@ def evaluations(system: System) -> list[Job]:
             return found
 
 
-def wait_until(true: Callable[[], object]) -> None:
-    """Look until it is so; a minute is a matter of patience, not an assertion about time."""
-    until = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.02)
-
-
 def all_done(system: System) -> bool:
     return all(job.state == "done" for job in evaluations(system))
 
@@ -172,8 +166,8 @@ def test_a_submission_is_scored_by_a_worker_that_hears_the_bell(system: System, 
     processes.start("worker")
     for number in range(10):
         submit(system, ALICE, run_file(tag=f"r{number}"))
-    wait_until(lambda: all_done(system))
-    board = leaderboards.board(system, ALICE, "track")
+    until(lambda: all_done(system))
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert len(board.rows) == 10
 
@@ -184,18 +178,18 @@ def test_killed_pool_processes_workers_and_a_deleted_broker_lose_and_double_noth
     slow_track(system, submitted=12)
     worker = processes.start("worker")
     processes.start("scheduler")
-    wait_until(lambda: running(system))
+    until(lambda: running(system))
     for process in pool_of(worker):
         process.kill()
-    wait_until(lambda: any(job.state == "done" for job in evaluations(system)) and running(system))
+    until(lambda: any(job.state == "done" for job in evaluations(system)) and running(system))
     worker.kill()
     for process in pool_of(worker):
         process.kill()
     delete_broker(system)
     processes.start("worker")
-    wait_until(lambda: len([job for job in evaluations(system) if job.state == "done"]) >= 3)
+    until(lambda: len([job for job in evaluations(system) if job.state == "done"]) >= 3)
     delete_broker(system)
-    wait_until(lambda: all_done(system))
+    until(lambda: all_done(system))
     assert score_count(system) == 12 * len(SLOW_PLAN)
     assert max(job.attempts for job in evaluations(system)) > 1
 
@@ -205,7 +199,7 @@ def delete_broker(system: System) -> None:
     if system.settings.broker:
         forget(system.settings.broker)
         return
-    wait_until(system.settings.broker_folder.exists)  # the bell rings from a thread of its own
+    until(system.settings.broker_folder.exists)  # the bell rings from a thread of its own
     gone = system.settings.broker_folder.rename(system.settings.data / f"gone-{time.monotonic_ns()}")
     shutil.rmtree(gone)
 
@@ -244,15 +238,15 @@ def test_a_worker_that_slept_through_its_lease_is_refused_when_it_wakes(
     slow_track(system, submitted=1)
     sleeper = processes.start("worker")
     processes.start("scheduler")
-    wait_until(lambda: running(system))
+    until(lambda: running(system))
     asleep = pool_of(sleeper)
-    wait_until(lambda: suspended_at_work(system, asleep))
-    wait_until(lambda: not running(system))
+    until(lambda: suspended_at_work(system, asleep))
+    until(lambda: not running(system))
     processes.start("worker")
-    wait_until(lambda: all_done(system))
+    until(lambda: all_done(system))
     for process in asleep:
         process.resume()
-    wait_until(lambda: "given to another worker" in processes.log)
+    until(lambda: "given to another worker" in processes.log)
     found = evaluations(system)
     assert score_count(system) == len(found) * len(SLOW_PLAN)
     assert max(job.attempts for job in found) > 1
@@ -266,7 +260,7 @@ def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, pro
     processes.start("worker")
     processes.start("scheduler")
     processes.start("scheduler")
-    wait_until(lambda: all_done(system))
+    until(lambda: all_done(system))
 
 
 def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
@@ -275,7 +269,7 @@ def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
     processes.patient()
     slow_track(system, submitted=6)
     worker, scheduler = processes.start("worker"), processes.start("scheduler")
-    wait_until(lambda: any(job.state == "done" for job in evaluations(system)))
+    until(lambda: any(job.state == "done" for job in evaluations(system)))
     for process in (worker, scheduler):
         process.terminate()
     assert [worker.wait(60), scheduler.wait(60)] == [0, 0]
@@ -284,7 +278,7 @@ def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
     assert pool_of(worker) == []
     processes.start("worker")
     processes.start("scheduler")
-    wait_until(lambda: all_done(system))
+    until(lambda: all_done(system))
     assert all(job.attempts == 1 for job in evaluations(system))
 
 

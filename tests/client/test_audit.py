@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -28,6 +27,7 @@ from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.grammar.parameters import OneFlag, Whole, Word
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
+from support.patience import seconds, until
 
 TOPICS = [f"q{number:02}" for number in range(1, 9)]
 DOCUMENTS = 60
@@ -446,7 +446,7 @@ def command(*arguments: str) -> list[str]:
 def finished(environment: Mapping[str, str], *arguments: str) -> tuple[str, str]:
     """The digest of a command that is left in peace, and what it said."""
     done = subprocess.run(
-        command(*arguments), env=environment, capture_output=True, text=True, timeout=120, check=True
+        command(*arguments), env=environment, capture_output=True, text=True, timeout=seconds(120), check=True
     )
     folder = Path(arguments[arguments.index("--out") + 1])
     return json.loads((folder / "report.json").read_text())["digest"], done.stderr
@@ -463,15 +463,6 @@ def lives(process: int) -> bool:
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def until(condition: Any) -> None:
-    """Wait for what has to come; a minute without it is a failure."""
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("it did not come")
-
-
 def test_any_number_of_processes_and_any_interruption_give_the_same(environment: dict[str, str]) -> None:
     expected, _ = finished(environment, *LONG, "--jobs", "1", "--out", "calm")
     told = {}
@@ -484,7 +475,7 @@ def test_any_number_of_processes_and_any_interruption_give_the_same(environment:
             until(lambda out=out: [*out.glob("parts/0*.json")])
             workers = workers_of(process.pid)
             process.send_signal(ending)
-            _, told[out.name] = process.communicate(timeout=60)
+            _, told[out.name] = process.communicate(timeout=seconds(60))
         assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[ending]
         until(lambda workers=workers: not any(map(lives, workers)))
         assert not (out / "report.json").exists()
@@ -502,7 +493,7 @@ def test_a_killed_worker_is_told_and_its_parts_are_done_by_the_next_command(
     with subprocess.Popen(command(*arguments), env=environment, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: [*Path("out").glob("parts/0*.json")])
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=seconds(60))
     assert process.returncode == 3
     assert "not finished, as a process was killed (short of memory?): the same command goes on" in said
     assert finished(environment, *arguments)[0] == finished(environment, *LONG, "--out", "calm")[0]

@@ -163,7 +163,7 @@ def test_json_tells_the_whole_story() -> None:
         "scale": "count",
         "warnings": [],
     }
-    assert "asks for more than its scale gives" in story["measures"][0]["warnings"][0]
+    assert "requires an interval scale" in story["measures"][0]["warnings"][0]
     (run,) = story["runs"]
     assert run["digest"] == digest(read_run(Path("good.txt")).ranking)
     assert (run["run"], run["tag"], run["topics"]) == ("good.txt", "good", {"scored": 2, "missing": 1})

@@ -80,7 +80,7 @@ def test_the_table_has_a_block_for_each_run_and_measure(folder: Path) -> None:
         "ties 0.5000 to 0.6667, by the order of equal scores in 1 topic",
         "0.5833 expected (closed form)",
         "judgments 11.1% (relevance) of all documents unjudged",
-        "RR: a mean over topics asks for more than its scale gives, which is neither interval nor ordinal",
+        "RR: a mean over topics requires an interval scale, but its scale is neither interval nor ordinal",
         "parts it combines no scores or labels",
         "profiles trec_eval-9: the same",
         "labels distance weight 1-3",

@@ -4,16 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.patience import seconds, until
+
 WAITING = """
 import sys, time
 from pathlib import Path
-from cupel_client.offline.processes import each
+from cupel_client.offline.parallel import each
 
 def work(path):
     Path(path.name + ".pid").write_text(str(__import__("os").getpid()))
@@ -31,16 +32,6 @@ def lives(process: int) -> bool:
         return False
     stat = Path(f"/proc/{process}/stat")
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def until(condition: object) -> None:
-    """Wait for what has to come; a minute without it is a failure."""
-    assert callable(condition)
-    for _ in range(1200):
-        if condition():
-            return
-        time.sleep(0.05)
-    pytest.fail("it did not come")
 
 
 @pytest.fixture
@@ -65,28 +56,40 @@ def test_processes_end_with_the_command_however_it_ends(
     process, workers = waiting
     assert all(map(lives, workers))
     process.send_signal(ending)
-    process.wait(60)
+    process.wait(seconds(60))
     until(lambda: not any(map(lives, workers)))
 
 
 MORTAL = """
 import os, signal, time
 from pathlib import Path
-from cupel_client.offline.processes import each
+from cupel_client.offline.parallel import each
 
 def work(path):
     if path.name == "c":
-        time.sleep(0.5)  # the others are done meanwhile
+        while not Path("d.started").exists():  # each process has handed in what it did before
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
+    if path.name == "d":
+        Path("d.started").touch()
+        time.sleep(600)
     return path.name
 
-print(each(work, [Path("a"), Path("b"), Path("c")], doing="testing", jobs=2))
+print(each(work, [Path("a"), Path("b"), Path("c"), Path("d")], doing="testing", jobs=2))
 """
 
 
-def test_what_a_killed_process_worked_on_is_lost_and_the_rest_is_there(root: Path) -> None:
+def test_what_a_killed_process_worked_on_is_lost_and_the_rest_is_there(root: Path, tmp_path: Path) -> None:
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
     environment = {**os.environ, "PYTHONPATH": paths}
     command = [sys.executable, "-c", MORTAL]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "['a', 'b', None]\n"
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds(60),
+        check=True,
+    )
+    assert done.stdout == "['a', 'b', None, None]\n"

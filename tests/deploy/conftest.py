@@ -10,5 +10,5 @@ from support.service.compose_stack import QUICK, Stack
 @pytest.fixture(scope="package")
 def quick_stack() -> Iterator[Stack]:
     """A stack that notices at once what is wrong, and gives no job up for any single disaster."""
-    with Stack(**QUICK, attempts=5, pulse_seconds=3) as stack:
+    with Stack(**QUICK, attempts=5, liveness_seconds=3) as stack:
         yield stack

@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from cupel_client.api.client import Client
+from support.patience import seconds, until
 from support.service import faults
 from support.service.compose_stack import Container, Stack
 from support.service.faults import Traffic, impatient
 from support.service.invariants import assert_sound
-from support.service.service_processes import until
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_workers_hear_again_when_redis_was_killed_and_emptied(traffic: Traffic) 
 
 def pulse(worker: Container) -> float:
     """When a ring was last heard."""
-    return (worker.folder / "data" / "pulse-worker").stat().st_mtime
+    return (worker.folder / "data" / "liveness-worker").stat().st_mtime
 
 
 def test_postgresql_may_be_started_anew(traffic: Traffic) -> None:
@@ -114,7 +114,7 @@ def test_a_store_that_has_enough_puts_jobs_off_and_uploads_are_told_to_come_back
 
     def hand_in() -> httpx.Response:
         url = f"{traffic.stack.url}/v1/tracks/{traffic.load.track}/submissions"
-        return httpx.post(url, content=run.read_bytes(), headers=headers, timeout=60)
+        return httpx.post(url, content=run.read_bytes(), headers=headers, timeout=seconds(60))
 
     def meanwhile() -> None:
         refused = hand_in()

@@ -15,12 +15,12 @@ import yaml
 
 from cupel_backend.infrastructure.metrics import METRICS
 from cupel_client.api.client import Client, ServiceError
-from cupel_standalone.supervisor import dying_with_us
+from cupel_standalone.supervisor import die_with_parent
 from support.data.real_runs import Load, example
+from support.patience import seconds, until
 from support.service import components
 from support.service.compose_stack import ROOT, Stack, ours, port_of
 from support.service.faults import PLAN, Traffic, asleep
-from support.service.service_processes import until
 
 FILES = ROOT / "deploy" / "prometheus"
 
@@ -51,7 +51,7 @@ class Prometheus(components.Server):
         return [[components.find("prometheus"), *(f"--{name}={value}" for name, value in options.items())]]
 
     def answers(self) -> bool:
-        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=2) as answer:
+        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=seconds(5)) as answer:
             return bool(answer.status == 200)
         return False
 
@@ -67,7 +67,9 @@ class Watched:
 
     def ask(self, what: str, **parameters: str) -> Any:
         """What Prometheus' HTTP API says."""
-        with urlopen(f"{self.prometheus.url}/api/v1/{what}?{urlencode(parameters)}", timeout=10) as answer:
+        with urlopen(
+            f"{self.prometheus.url}/api/v1/{what}?{urlencode(parameters)}", timeout=seconds(60)
+        ) as answer:
             return json.load(answer)["data"]
 
     def value(self, expression: str) -> float:
@@ -104,7 +106,7 @@ def new_track() -> str:
 def watched(quick_stack: Stack) -> Iterator[Watched]:
     components.require("prometheus")
     prometheus = Prometheus(quick_stack.folder / f"prometheus-{uuid4().hex[:8]}")
-    prometheus.files, prometheus.dying = configuration(quick_stack), dying_with_us()
+    prometheus.files, prometheus.dying = configuration(quick_stack), die_with_parent()
     load = replace(example(), track=new_track(), measures=PLAN)
     with quick_stack.client() as organiser:
         organiser.publish_qrels(load.track, load.upload(organiser))

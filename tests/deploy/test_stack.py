@@ -10,6 +10,7 @@ import pytest
 
 from cupel_client.api.client import Client
 from support.data.real_runs import Load, clef_or_example
+from support.patience import seconds
 from support.service.compose_stack import Container, Stack, environment_of
 from support.service.invariants import HandedIn, assert_no_loose_ends, assert_sound
 
@@ -69,7 +70,9 @@ def test_the_demonstration_runs_on_it_and_all_scores_are_equal_to_the_last_bit(
     token = tmp_path / "admin-token"
     token.write_text(stack.token())
     command = [sys.executable, "-m", "cupel_standalone.demo", "--url", stack.url, "--token-file", str(token)]
-    shown = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+    shown = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds(180)
+    )
     assert shown.returncode == 0, shown.stderr
     assert "60 of 60 scores are equal to the last bit" in shown.stdout
 

@@ -110,7 +110,7 @@ def test_a_cancelled_audit_stays_cancelled(service, judged: str) -> None:
 
 def test_a_part_that_was_given_up_is_named_and_done_again(service, judged: str) -> None:
     asked = ask(service, judged)
-    claim = jobs.claim(service.system, audit_requests.QUEUE)
+    claim = jobs.claim_next(service.system, audit_requests.QUEUE)
     assert claim is not None
     for attempt in range(service.system.settings.attempts):
         again = claim if attempt == 0 else _claimed_again(service)
@@ -133,7 +133,7 @@ def _claimed_again(service) -> jobs.Claim:
     with writing(service.system.engine) as connection:
         open_ = update(rows).where(rows.c.error.is_not(None), rows.c.dead_at.is_(None))
         connection.execute(open_.values(ready_at=rows.c.created_at))
-    claim = jobs.claim(service.system, audit_requests.QUEUE)
+    claim = jobs.claim_next(service.system, audit_requests.QUEUE)
     assert claim is not None
     return claim
 

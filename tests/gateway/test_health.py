@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from cupel_backend.infrastructure.database import writing
+from support.patience import seconds
 from support.service.gateway_service import run_file, serving
 
 WAITING = 45  # more than the gateway has threads for
@@ -23,8 +24,8 @@ def test_its_health_is_told_while_every_thread_waits_for_the_database(special) -
         writes = [
             pool.submit(service.ask, "admin", "POST", "/v1/tokens", json=wanted) for _ in range(WAITING)
         ]
-        for _ in range(20):
-            assert httpx.get(f"{service.url}/healthz", timeout=5).text == "ok\n"
+        for _ in range(5):
+            assert httpx.get(f"{service.url}/healthz", timeout=seconds(60)).text == "ok\n"
         assert not any(write.done() for write in writes)
         holder.rollback()
         assert {write.result().status_code for write in writes} == {201}
@@ -45,7 +46,7 @@ def test_an_upload_that_outlasts_a_stop_is_told_to_come_again(special, caplog) -
     def slowly():
         yield run_file()
         begun.set()
-        go_on.wait(30)
+        go_on.wait(seconds(60))
 
     with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.INFO):
         with serving(service.system, grace=1) as (_, url):
@@ -54,9 +55,9 @@ def test_an_upload_that_outlasts_a_stop_is_told_to_come_again(special, caplog) -
                 f"{url}/v1/tracks/{track}/submissions",
                 content=slowly(),
                 headers=service.signed("participant"),
-                timeout=30,
+                timeout=seconds(60),
             )
-            assert begun.wait(10)
+            assert begun.wait(seconds(60))
         go_on.set()
         answer = sent.result()
     assert (answer.status_code, answer.json()["code"]) == (503, "not-ready")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cupel_backend import access, jobs
+from cupel_backend import access, job_execution
 from cupel_backend.scores import rescoring
 
 EVERYBODY = ("admin", "organiser", "other organiser", "participant", "other participant", "stranger")
@@ -136,7 +136,7 @@ def new_world(service) -> dict[str, Any]:
     schedule = service.ask("organiser", "POST", f"/v1/tracks/{track}/schedules", **SCHEDULE).json()["id"]
     alert = service.ask("organiser", "POST", f"/v1/tracks/{track}/alerts", **ALERT).json()["id"]
     dead = service.submitted(track)["jobs"][0]["id"]
-    jobs.work(service.system, rescoring.QUEUE, {"evaluate": broken})
+    job_execution.run_jobs(service.system, rescoring.QUEUE, {"evaluate": broken})
     draft = service.upload(track).json()["number"]
     _, token = access.issue(service.system, access.OPERATOR, team="alice", scope="participant")
     return {

@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.tables import tracks
+from support.patience import seconds
 from support.service.gateway_service import run_file
 from support.service.service_sizes import SizeName, place
 
@@ -160,7 +161,7 @@ def test_a_body_that_stops_arriving_is_refused(small, path: str) -> None:
         f"Authorization: Bearer {small.tokens['organiser']}\r\n"
         f"Content-Type: {kind}\r\nContent-Length: 1000\r\n\r\n--x\r\n"
     )
-    with socket.create_connection(("127.0.0.1", small.http.base_url.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", small.http.base_url.port), timeout=seconds(60)) as connection:
         connection.sendall(head.encode())
         answer = b""
         while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
@@ -175,7 +176,7 @@ def test_a_client_that_goes_away_leaves_nothing_behind(small) -> None:
         f"POST /v1/tracks/{track}/submissions HTTP/1.1\r\nHost: x\r\n"
         f"Authorization: Bearer {small.tokens['participant']}\r\nContent-Length: 1000\r\n\r\nonly this"
     )
-    with socket.create_connection(("127.0.0.1", small.http.base_url.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", small.http.base_url.port), timeout=seconds(60)) as connection:
         connection.sendall(head.encode())
     assert small.get("participant", f"/v1/tracks/{track}/submissions")["items"] == []
     while list(small.system.settings.incoming.iterdir()):

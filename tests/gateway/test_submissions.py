@@ -227,14 +227,14 @@ def test_a_wrong_measure_is_explained(service, track: str, measure: str) -> None
 
 
 def test_a_failed_evaluation_is_seen_and_can_be_revived(service, track: str) -> None:
-    from cupel_backend import jobs
+    from cupel_backend import job_execution
     from cupel_backend.scores import rescoring
 
     def broken(system: object, claim: object) -> None:
         raise RuntimeError("out of order")
 
     submission = service.submitted(track)
-    jobs.work(service.system, rescoring.QUEUE, {"evaluate": broken})
+    job_execution.run_jobs(service.system, rescoring.QUEUE, {"evaluate": broken})
     here = submission["links"]["self"]
     assert service.get("participant", here)["state"] == "dead"
     (dead,) = [

@@ -99,7 +99,7 @@ def work_off(system: System, *, analysing: bool = False) -> int:
     """
     attempts = 0
     for queue in QUEUES:
-        while (claim := jobs.claim(system, queue)) is not None:
+        while (claim := jobs.claim_next(system, queue)) is not None:
             attempts += queue == rescoring.QUEUE
             try:
                 (HANDLERS[claim.kind] if analysing or claim.kind != board_analyses.ANALYSE else end)(

@@ -14,7 +14,7 @@ LANES = {
         "tests/client/online/test_sdk.py",
     ),
     "processes": (
-        "tests/whole/",
+        "tests/end_to_end/",
         "tests/test_docs.py",
         "tests/backend/test_worker.py",
         "tests/backend/infrastructure/test_metrics.py",

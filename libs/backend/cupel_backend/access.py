@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, select, update
 
-from cupel_backend.infrastructure.database import ListPage, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
 from cupel_backend.infrastructure.errors import Unavailable, refusal
 from cupel_backend.infrastructure.tables import tokens
 from cupel_contract.states import TokenScope
@@ -48,12 +48,12 @@ class Principal:
     prefix: str = ""
     expires_at: datetime | None = None
 
-    def at_least(self, scope: TokenScope) -> bool:
+    def has_scope(self, scope: TokenScope) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
-    def outranks(self, team: str, scope: TokenScope) -> bool:
+    def may_grant(self, team: str, scope: TokenScope) -> bool:
         """Whether the caller may issue and revoke tokens of `scope` for `team`."""
-        return self.scope == TokenScope.ADMIN or (team == self.team and self.at_least(scope))
+        return self.scope == TokenScope.ADMIN or (team == self.team and self.has_scope(scope))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def issue(
         raise TEAM_INVALID(f"{team!r} can't be the name of a team")
     if CONTROL.search(label):
         raise LABEL_INVALID(f"{label[:200]!r} holds a control character")
-    if not principal.outranks(team, wanted):
+    if not principal.may_grant(team, wanted):
         raise TOKEN_FORBIDDEN(
             f"a token of {principal.team} with scope {principal.scope} may not issue this one"
         )
@@ -137,7 +137,9 @@ def list_(
 ) -> ListPage[Token]:
     """Tokens: all to an admin, their own team's to others."""
     with reading(system.engine) as connection:
-        return page(connection, _seen_by(principal), tokens.c.prefix, _token, limit=limit, cursor=cursor)
+        return fetch_page(
+            connection, _seen_by(principal), tokens.c.prefix, _token, limit=limit, cursor=cursor
+        )
 
 
 def revoke(system: "System", principal: Principal, prefix: str) -> None:
@@ -146,7 +148,7 @@ def revoke(system: "System", principal: Principal, prefix: str) -> None:
         row = connection.execute(_seen_by(principal).where(tokens.c.prefix == prefix)).first()
         if row is None:
             raise TOKEN_UNKNOWN(f"there is no token {prefix!r} that you may see")
-        if not principal.outranks(row.team, row.scope):
+        if not principal.may_grant(row.team, row.scope):
             raise TOKEN_FORBIDDEN(f"a token with scope {principal.scope} may not revoke one with {row.scope}")
         in_force = update(tokens).where(tokens.c.prefix == prefix, tokens.c.revoked_at.is_(None))
         connection.execute(in_force.values(revoked_at=system.now()))

@@ -29,13 +29,13 @@ def require_valid(key: str) -> None:
         raise KEY_INVALID(f"{key[:LONGEST]!r} can't be a key")
 
 
-def answered(connection: Connection, team: str, key: str) -> bool:
+def is_used(connection: Connection, team: str, key: str) -> bool:
     """Whether a request with `key` made a submission."""
     used = select(keys.c.key).where(keys.c.team == team, keys.c.key == key)
     return connection.execute(used).first() is not None
 
 
-def earlier(connection: Connection, team: str, key: str, request: str) -> str | None:
+def find_submission(connection: Connection, team: str, key: str, request: str) -> str | None:
     """The submission that the request, named by a digest, made earlier, if it did.
 
     Raises Invalid (key-reused) where another request did.
@@ -48,7 +48,7 @@ def earlier(connection: Connection, team: str, key: str, request: str) -> str | 
     return str(found.submission_id)
 
 
-def keep(
+def record_use(
     connection: Connection, team: str, key: str, *, request: str, submission_id: str, now: datetime
 ) -> None:
     """Note what the request makes, in the transaction that makes it.
@@ -60,7 +60,7 @@ def keep(
         raise KEY_REUSED(f"the key {key!r} was used for another file, name or track")
 
 
-def forget(system: "System") -> int:
+def remove_expired(system: "System") -> int:
     """Forget keys that are older than `key_hours`; returns how many."""
     before = system.now() - timedelta(hours=system.settings.key_hours)
     with writing(system.engine) as connection:

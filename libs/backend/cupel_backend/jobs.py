@@ -5,28 +5,28 @@ Every claim gets a new token, and only the holder of the last one may finish: a 
 thought dead and comes back is refused, so each job's results are written once.
 """
 
-import logging
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, literal, or_, select, update
 
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
-from cupel_backend.infrastructure.errors import Unavailable, refusal
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.settings import QUEUES
-from cupel_backend.infrastructure.tables import JOB_STATES, Instant, jobs, submissions, touch, tracks, turns
+from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import (
+    JOB_STATES,
+    Instant,
+    bump_revision,
+    jobs,
+    submissions,
+    tracks,
+    turns,
+)
 from cupel_contract.states import JobState, TokenScope
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
-
-log = logging.getLogger(__name__)
 
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
 
@@ -44,12 +44,12 @@ REVIVAL_FORBIDDEN = refusal("job-revival-forbidden")
 JOB_LIST_FORBIDDEN = refusal("job-list-forbidden")
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """The claim is no longer ours: its lease ran out, and somebody else may have the job now."""
 
 
-class GaveWay(Exception):
-    """The job was put off (`put_off`) for something urgent: it goes on later, where it stopped."""
+class JobPostponed(Exception):
+    """The job was put off (`postpone`) for something urgent: it goes on later, where it stopped."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepResult:
     """What a sweep did: leases that had run out, jobs that died of it, queues that it rang for."""
 
     expired: int
     died: int
-    rung: tuple[str, ...]
+    waiting_queues: tuple[str, ...]
 
 
 # What the queue does
@@ -116,7 +116,7 @@ def enqueue(connection: Connection, wanted: Iterable[JobRequest], *, now: dateti
     )
 
 
-def enqueue_again(connection: Connection, wanted: Sequence[JobRequest], *, now: datetime) -> int:
+def requeue(connection: Connection, wanted: Sequence[JobRequest], *, now: datetime) -> int:
     """As `enqueue`, but a job of the key that has ended is queued anew; returns how many are new, or anew."""
     queued = enqueue(connection, wanted, now=now)
     begin = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
@@ -127,7 +127,7 @@ def enqueue_again(connection: Connection, wanted: Sequence[JobRequest], *, now: 
     return queued
 
 
-def claim(system: "System", queue: str) -> Claim | None:
+def claim_next(system: System, queue: str) -> Claim | None:
     """Take the next job of `queue`; None if none is ready.
 
     The fair rule: the tenant that was served longest ago comes first, with its oldest job. So one
@@ -204,7 +204,7 @@ def _held(claim: Claim) -> ColumnElement[bool]:
     return and_(jobs.c.id == claim.id, jobs.c.token == claim.token, IS_RUNNING)
 
 
-def renew(system: "System", claim: Claim) -> bool:
+def renew(system: System, claim: Claim) -> bool:
     """Extend the lease; False if the claim is no longer ours."""
     until = system.now() + timedelta(seconds=system.settings.lease_seconds)
     with writing(system.engine) as connection:
@@ -213,13 +213,16 @@ def renew(system: "System", claim: Claim) -> bool:
 
 
 def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
-    """Mark the job done, in the transaction that writes its results; raises `Lost` with a stale token."""
+    """Mark the job done, in the transaction that writes its results.
+
+    Raises LeaseLost if the token is stale.
+    """
     done = update(jobs).where(_held(claim)).values(finished_at=now, lease_until=None, error=None)
     if connection.execute(done).rowcount != 1:
-        raise Lost(claim.id)
+        raise LeaseLost(claim.id)
 
 
-def fail(system: "System", claim: Claim, error: str, *, charged: bool = True) -> bool:
+def fail(system: System, claim: Claim, error: str, *, charged: bool = True) -> bool:
     """Give the job back after an error: to be tried again a little later, or dead after the last attempt.
 
     charged: whether the attempt counts; where storage or database were away for a while, it does not.
@@ -235,33 +238,50 @@ def fail(system: "System", claim: Claim, error: str, *, charged: bool = True) ->
     with writing(system.engine) as connection:
         row = connection.execute(update(jobs).where(_held(claim)).values(values).returning(jobs)).first()
         if row is not None and row.dead_at is not None:
-            touch(connection, [row.track_id])
+            bump_revision(connection, [row.track_id])
         return row is not None
 
 
-def put_off(connection: Connection, claim: Claim) -> None:
-    """Give the job back unfinished and not charged, with what was kept of it; raises `Lost` as `finish`."""
+def postpone(connection: Connection, claim: Claim) -> None:
+    """Give the job back unfinished and not charged, keeping its partial results.
+
+    Raises LeaseLost if the token is stale.
+    """
     values = {"lease_until": None, "attempts": claim.attempts - 1}
     if connection.execute(update(jobs).where(_held(claim)).values(values)).rowcount != 1:
-        raise Lost(claim.id)
+        raise LeaseLost(claim.id)
 
 
-def take_off(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
+def cancel_waiting(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
     """End those of the jobs `ids` that nobody works on, undone; returns how many."""
     waiting = or_(IS_QUEUED, JOB_STATES["dead"])
     ended = update(jobs).where(jobs.c.id.in_(ids), waiting).values(finished_at=now, dead_at=None, error=None)
     return connection.execute(ended).rowcount
 
 
-def disturbed(system: "System", claim: Claim) -> bool:
-    """Whether something urgent waits that this worker might do: see `put_off`; raises `Lost` as `finish`."""
+def should_postpone(system: System, claim: Claim) -> bool:
+    """Return whether an urgent job that this worker may take is waiting.
+
+    Raises LeaseLost if the claim is no longer valid.
+    """
     with reading(system.engine) as connection:
         if connection.execute(select(jobs.c.id).where(_held(claim))).first() is None:
-            raise Lost(claim.id)
+            raise LeaseLost(claim.id)
         return URGENT in system.settings.queues and _is_urgent(connection, system.now())
 
 
-def sweep(system: "System") -> Swept:
+def has_urgent_work(system: System) -> bool:
+    """Whether something urgent waits."""
+    with reading(system.engine) as connection:
+        return _is_urgent(connection, system.now())
+
+
+def _is_urgent(connection: Connection, now: datetime) -> bool:
+    ready = select(jobs.c.id).where(jobs.c.queue == URGENT, IS_QUEUED, _ready(now)).limit(1)
+    return connection.execute(ready).first() is not None
+
+
+def sweep(system: System) -> SweepResult:
     """Free the jobs whose lease ran out (or declare them dead), and ring for all that is waiting."""
     now = system.now()
     worn_out = jobs.c.attempts >= system.settings.attempts
@@ -281,114 +301,24 @@ def sweep(system: "System") -> Swept:
     with writing(system.engine) as connection:
         freed = connection.execute(expired).all()
         dead = [row.track_id for row in freed if row.dead_at is not None]
-        touch(connection, dead)
+        bump_revision(connection, dead)
         counts = connection.execute(waiting).all()
     for queue, count in counts:  # few, for whoever is at work goes on by himself: more would only pile up
-        system.bell.ring(queue, times=min(count, system.settings.workers))
-    return Swept(len(freed), len(dead), tuple(queue for queue, _ in counts))
-
-
-def _nothing() -> None: ...
-
-
-@contextmanager
-def holding(system: "System", claim: Claim, alive: Callable[[], None] = _nothing) -> Iterator[None]:
-    """Keep the lease of `claim` alive from a thread while the caller works, for `job_seconds` at most.
-
-    alive: called whenever the lease was renewed.
-    """
-    over = threading.Event()
-    until = monotonic() + system.settings.job_seconds
-
-    def keep() -> None:
-        while not over.wait(system.settings.renew_seconds) and monotonic() < until:
-            try:
-                if not renew(system, claim):
-                    return
-                alive()
-            except Exception as problem:  # the database, say, may be back before the lease ends
-                log.warning("could not renew %s: %s", claim.id, problem)
-
-    thread = threading.Thread(target=keep, name=f"lease of {claim.id}", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-# Working
-
-Handler = Callable[["System", Claim], None]
-
-
-def work(
-    system: "System", queue: str, handlers: Mapping[str, Handler], *, alive: Callable[[], None] = _nothing
-) -> bool:
-    """Do jobs of `queue` until none is ready or the turn is over; returns whether there may be more.
-
-    With what is not urgent, the turn is over as soon as something urgent waits. A handler writes its results
-    and calls `finish`, both in one transaction. Whatever it raises is kept as the job's error. alive: called
-    now and then while a job takes long.
-    """
-    end = monotonic() + system.settings.turn_seconds
-    while monotonic() < end:
-        taken = claim(system, queue)
-        if taken is None:
-            return False
-        _attempt(system, taken, handlers[taken.kind], alive)
-        if queue != URGENT and urgent(system):
-            break
-    return True
-
-
-def urgent(system: "System") -> bool:
-    """Whether something urgent waits."""
-    with reading(system.engine) as connection:
-        return _is_urgent(connection, system.now())
-
-
-def _is_urgent(connection: Connection, now: datetime) -> bool:
-    ready = select(jobs.c.id).where(jobs.c.queue == URGENT, IS_QUEUED, _ready(now)).limit(1)
-    return connection.execute(ready).first() is not None
-
-
-def _attempt(system: "System", claim: Claim, handler: Handler, alive: Callable[[], None]) -> None:
-    began = monotonic()
-    outcome = "done"
-    try:
-        with holding(system, claim, alive):
-            handler(system, claim)
-    except Lost:
-        outcome = "lost"
-        log.warning("%s was given to another worker before it was finished here", claim.id)
-    except GaveWay:
-        outcome = "put off"
-    except Unavailable as error:
-        outcome = "put off" if error.retry_after else "failed"
-        log.warning("%s %s, attempt %d: %s", claim.id, outcome, claim.attempts, error)
-        fail(system, claim, str(error), charged=not error.retry_after)
-    except Exception as error:  # whatever went wrong is the job's error, not the worker's end
-        outcome = "failed"
-        log.exception("%s failed, attempt %d", claim.id, claim.attempts)
-        fail(system, claim, f"{type(error).__name__}: {error}")
-    seconds = monotonic() - began
-    log.info("%s %s in %.3f s, attempt %d", claim.id, outcome, seconds, claim.attempts)
-    system.metrics.job(queue=claim.queue, outcome=outcome, seconds=seconds)
+        system.wake_ups.send(queue, times=min(count, system.settings.workers))
+    return SweepResult(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
 
 # What people do
 
 
-def get(system: "System", principal: Principal, id: str) -> Job:
+def get(system: System, principal: Principal, id: str) -> Job:
     """The job `id`, if it concerns the caller's team, track or the caller is admin; NotFound else."""
     with reading(system.engine) as connection:
         return _job(_visible(connection, principal, id))
 
 
 def list_(
-    system: "System",
+    system: System,
     principal: Principal,
     *,
     state: str | None = None,
@@ -396,20 +326,20 @@ def list_(
     cursor: str | None = None,
 ) -> ListPage[Job]:
     """Jobs, newest first: all to an admin, of their own tracks to organisers; Forbidden to others."""
-    if not principal.at_least(TokenScope.ORGANISER):
+    if not principal.has_scope(TokenScope.ORGANISER):
         raise JOB_LIST_FORBIDDEN("listing jobs needs the scope organiser")
     query = select(jobs)
     if state is not None:
         if state not in JOB_STATES:
             raise JOB_STATE_UNKNOWN(f"there is no job state {state!r}")
         query = query.where(JOB_STATES[state])
-    if not principal.at_least(TokenScope.ADMIN):
+    if not principal.has_scope(TokenScope.ADMIN):
         query = query.where(jobs.c.track_id.in_(_own_tracks(principal)))
     with reading(system.engine) as connection:
-        return page(connection, query, jobs.c.id, _job, limit=limit, cursor=cursor)
+        return fetch_page(connection, query, jobs.c.id, _job, limit=limit, cursor=cursor)
 
 
-def revive(system: "System", principal: Principal, id: str) -> Job:
+def revive(system: System, principal: Principal, id: str) -> Job:
     """Queue a dead job again with all its attempts; organisers of its track and admins only."""
     now = system.now()
     with writing(system.engine) as connection:
@@ -421,18 +351,18 @@ def revive(system: "System", principal: Principal, id: str) -> Job:
         revived = connection.execute(again.values(values).returning(jobs)).first()
         if revived is None:
             raise JOB_NOT_DEAD(f"{id} is {state_of(row)}")
-        touch(connection, [row.track_id])
-    system.bell.ring(revived.queue)
+        bump_revision(connection, [row.track_id])
+    system.wake_ups.send(revived.queue)
     return _job(revived)
 
 
-def by_key(connection: Connection, keys: Sequence[str]) -> tuple[Job, ...]:
+def find_by_key(connection: Connection, keys: Sequence[str]) -> tuple[Job, ...]:
     """The jobs of these keys, oldest first."""
     rows = connection.execute(select(jobs).where(jobs.c.key.in_(keys)).order_by(jobs.c.id))
     return tuple(map(_job, rows))
 
 
-def of_submissions(connection: Connection, ids: list[str], kind: str) -> dict[str, tuple[Job, ...]]:
+def find_by_submission(connection: Connection, ids: list[str], kind: str) -> dict[str, tuple[Job, ...]]:
     """The jobs of a kind for each submission, oldest first."""
     found: dict[str, list[Job]] = {id: [] for id in ids}
     here = and_(jobs.c.submission_id.in_(ids), jobs.c.kind == kind)
@@ -470,18 +400,18 @@ def _own_tracks(principal: Principal) -> Select[Any]:
 
 
 def _may_revive(connection: Connection, principal: Principal, row: Row[Any]) -> bool:
-    if principal.at_least(TokenScope.ADMIN):
+    if principal.has_scope(TokenScope.ADMIN):
         return True
     own = _own_tracks(principal).where(tracks.c.id == row.track_id)
-    return principal.at_least(TokenScope.ORGANISER) and connection.execute(own).first() is not None
+    return principal.has_scope(TokenScope.ORGANISER) and connection.execute(own).first() is not None
 
 
 def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(jobs).where(jobs.c.id == id)
-    if not principal.at_least(TokenScope.ADMIN):
+    if not principal.has_scope(TokenScope.ADMIN):
         own = select(submissions.c.id).where(submissions.c.team == principal.team)
         mine: ColumnElement[bool] = jobs.c.submission_id.in_(own)
-        if principal.at_least(TokenScope.ORGANISER):
+        if principal.has_scope(TokenScope.ORGANISER):
             mine = or_(mine, jobs.c.track_id.in_(_own_tracks(principal)))
         query = query.where(mine)
     row = connection.execute(query).first()

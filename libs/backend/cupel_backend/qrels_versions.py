@@ -1,8 +1,8 @@
-"""Qrels versions of a track: uploaded as drafts, published, never changed.
+"""Qrels versions of a track: uploaded as drafts, published, never modified.
 
-Publishing queues every submission for scoring; the board switches when nothing is left to score
-(planning.settle). A later version supersedes one that has not got there yet; boards of versions that
-once were current stay readable.
+Publishing queues an evaluation for every submission. The version becomes current once all of them have
+finished (`rescoring.switch_version`). A later version supersedes an unfinished one. Leaderboards of
+versions that were current once stay readable.
 """
 
 import shutil
@@ -20,12 +20,12 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from cupel_backend import tracks
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import ListPage, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
 from cupel_backend.infrastructure.errors import refusal
-from cupel_backend.infrastructure.object_store import storage
+from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.tables import qrels
 from cupel_backend.infrastructure.tables import tracks as track_rows
-from cupel_backend.infrastructure.upload_checker import lacking, unpacked
+from cupel_backend.infrastructure.upload_checker import findings_from_json, measure_findings
 from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
 from cupel_contract.states import QrelsState
@@ -41,9 +41,9 @@ QRELS_OLDER = refusal("qrels-older")
 QRELS_FORBIDDEN = refusal("qrels-forbidden")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QrelsVersion:
-    """A qrels version as people see it; what was found in its files only organisers do."""
+    """A qrels version as shown to users. `findings` is empty for everyone but organisers."""
 
     track: str
     number: int
@@ -57,9 +57,9 @@ class QrelsVersion:
     current_since: datetime | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankChange:
-    """One submission under two versions; None where it has no score."""
+    """Score and rank of one submission under two versions; None where it has no score."""
 
     submission: str
     team: str
@@ -71,9 +71,9 @@ class RankChange:
     new_rank: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QrelsDiff:
-    """What moved between two versions by one measure, in the order of the new board."""
+    """Changes of scores and ranks between two versions by one measure, in the order of the new board."""
 
     track: str
     measure: str
@@ -83,60 +83,64 @@ class QrelsDiff:
 
 
 def require_organiser(system: "System", principal: Principal, track: str) -> Row[Any]:
-    """The row of the track; raises NotFound, or Forbidden where the caller may not upload judgments."""
+    """Return the row of the track; raises NotFound, or Forbidden if the caller may not manage its qrels."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-    if not tracks.organises(principal, row):
-        raise QRELS_FORBIDDEN(f"the track {track!r} belongs to the team {row.team}")
+    if not tracks.is_organiser(principal, row):
+        raise QRELS_FORBIDDEN(f"the track {track!r} belongs to team {row.team}")
     return row
 
 
 def upload(
     system: "System", principal: Principal, track: str, *, collection: bytes, files: Mapping[str, bytes]
 ) -> QrelsVersion:
-    """Check judgments and keep them as the track's next version, a draft.
+    """Check judgments and store them as the track's next version, a draft.
 
-    collection: a collection file (YAML or JSON) with `qrels:`, maybe `topics:`; its aspects are the
-    track's. files: by the names that it uses. Raises Invalid with every error of every file, and where a
-    measure of the track's plan can't be had from them.
+    collection: a collection file (YAML or JSON) with `qrels:` and optionally `topics:`. It uses the aspects
+    of the track. files: contents by the names in the collection file. Raises Invalid with every error of
+    every file, or if a measure of the track's plan cannot be computed from the judgments.
     """
     row = require_organiser(system, principal, track)
-    with storage(), _incoming(system, collection, files) as folder:
-        verdict = _check(system, row, folder, list(files))
+    with storage_errors(), _temporary_folder(system, collection, files) as folder:
+        verdict = _run_check(system, row, folder, list(files))
         blob = folder / "packed"
         with blob.open("rb") as file:
             key = system.blobs.put_file(blob, file_digest(file, "sha256").hexdigest())
     with writing(system.engine) as connection:
-        tracks.owned(connection, principal, track)  # locked, so that numbers are given out one by one
+        tracks.find_for_organiser(
+            connection, principal, track
+        )  # locked, so that numbers are given out one by one
         numbers = select(func.coalesce(func.max(qrels.c.number), 0)).where(qrels.c.track_id == row.id)
         number = connection.execute(numbers).scalar_one() + 1
         values = {name: verdict[name] for name in ("digest", "topics", "counts", "findings")}
         values |= {"track_id": row.id, "number": number, "blob": key, "created_at": system.now()}
         connection.execute(qrels.insert().values(values))
-        return _version(connection, principal, row, number)
+        return _read_version(connection, principal, row, number)
 
 
 def publish(system: "System", principal: Principal, track: str, number: int) -> QrelsVersion:
-    """Make a version the next one of the board; publishing it again changes nothing.
+    """Publish a version and queue the evaluations it needs; repeating this has no effect.
 
-    It becomes current at once if there is nothing to score. Raises Conflict if a later one was published,
-    Invalid where a measure that was added to the plan meanwhile can't be had from it.
+    The version becomes current at once if there is nothing to score. Raises Conflict if a later version is
+    published, and Invalid if a measure added to the plan since the upload cannot be computed from it.
     """
     now = system.now()
     with reading(system.engine) as connection:
-        row = tracks.owned(connection, principal, track, lock=False)
+        row = tracks.find_for_organiser(connection, principal, track, lock=False)
         key = _find(connection, row.id, number).blob
-    tracks.not_to_be_had(system.blobs, key, tuple(row.measures))  # read while no transaction waits for it
+    tracks.find_uncomputable(system.blobs, key, tuple(row.measures))  # fills the cache before the transaction
     with writing(system.engine) as connection:
-        row = tracks.owned(connection, principal, track)
+        row = tracks.find_for_organiser(connection, principal, track)
         version = _find(connection, row.id, number)
-        newest = connection.execute(rescoring.newest_published(row.id)).scalar() or 0
+        newest = connection.execute(rescoring.select_newest_published(row.id)).scalar() or 0
         if number < newest:
-            raise QRELS_OLDER(f"version {newest} was published already")
+            raise QRELS_OLDER(f"version {newest} is already published")
         queued = 0
         if version.published_at is None:
-            if sentences := tracks.not_to_be_had(system.blobs, version.blob, tuple(row.measures)):
-                raise QRELS_INVALID("the plan can't be had from these judgments", findings=lacking(sentences))
+            if sentences := tracks.find_uncomputable(system.blobs, version.blob, tuple(row.measures)):
+                raise QRELS_INVALID(
+                    "the plan cannot be computed from these judgments", findings=measure_findings(sentences)
+                )
             connection.execute(update(qrels).where(qrels.c.id == version.id).values(published_at=now))
             queued = rescoring.request(
                 connection,
@@ -144,54 +148,54 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
                 track_id=row.id,
                 tenant=f"track {row.name}",
                 qrels_ids=[version.id],
-                submission_ids=rescoring.eligible(connection, row.id),
+                submission_ids=rescoring.read_eligible_submissions(connection, row.id),
                 measures=row.measures,
             )
     if queued:
-        system.bell.ring(rescoring.QUEUE, times=queued)
-    rescoring.settle(system, row.id)
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
+    rescoring.switch_version(system, row.id)
     return get(system, principal, track, number)
 
 
 def get(system: "System", principal: Principal, track: str, number: int) -> QrelsVersion:
-    """QrelsVersion `number` of the track; drafts are shown to its organisers only."""
+    """Return version `number` of the track; drafts are visible to its organisers only."""
     with reading(system.engine) as connection:
-        return _version(connection, principal, tracks.find(connection, track), number)
+        return _read_version(connection, principal, tracks.find(connection, track), number)
 
 
 def list_(
     system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[QrelsVersion]:
-    """The track's versions, newest first."""
+    """List the track's versions, newest first."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = select(qrels).where(qrels.c.track_id == row.id)
-        if not tracks.organises(principal, row):
+        if not tracks.is_organiser(principal, row):
             query = query.where(qrels.c.published_at.is_not(None))
-        found = page(connection, query, qrels.c.number, lambda one: one, limit=limit, cursor=cursor)
-        return ListPage(tuple(_views(connection, principal, row, list(found.items))), found.next)
+        rows = fetch_page(connection, query, qrels.c.number, lambda row: row, limit=limit, cursor=cursor)
+        return ListPage(tuple(_build_views(connection, principal, row, list(rows.items))), rows.next)
 
 
 def diff(
     system: "System", principal: Principal, track: str, number: int, *, base: int, measure: str
 ) -> QrelsDiff:
-    """What moved from version `base` to version `number` by `measure`."""
-    text, old = leaderboards.rows(system, principal, track, measure=measure, qrels=base)
-    _, new = leaderboards.rows(system, principal, track, measure=measure, qrels=number)
-    moved = [_moved(old.get(id), new.get(id)) for id in dict.fromkeys([*new, *old])]
-    return QrelsDiff(track, text, base, number, tuple(moved))
+    """Compare scores and ranks by `measure` under versions `base` and `number`."""
+    text, old = leaderboards.read_rows(system, principal, track, measure=measure, qrels=base)
+    _, new = leaderboards.read_rows(system, principal, track, measure=measure, qrels=number)
+    changes = [_compare_rows(old.get(id), new.get(id)) for id in dict.fromkeys([*new, *old])]
+    return QrelsDiff(track=track, measure=text, base=base, number=number, rows=tuple(changes))
 
 
-def _moved(
+def _compare_rows(
     old: "leaderboards.LeaderboardRow | None", new: "leaderboards.LeaderboardRow | None"
 ) -> RankChange:
     known = new or old
     assert known is not None
     return RankChange(
-        known.submission,
-        known.team,
-        known.name,
-        known.tag,
+        submission=known.submission,
+        team=known.team,
+        name=known.name,
+        tag=known.tag,
         old_score=old.score if old else None,
         new_score=new.score if new else None,
         old_rank=old.rank if old else None,
@@ -200,8 +204,11 @@ def _moved(
 
 
 @contextmanager
-def _incoming(system: "System", collection: bytes, files: Mapping[str, bytes]) -> Iterator[Path]:
-    """A folder with `collection` and the files, numbered: their own names are no business of the disk."""
+def _temporary_folder(system: "System", collection: bytes, files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Yield a folder that holds `collection` and the numbered files, and remove it at the end.
+
+    Names given by users never reach the file system.
+    """
     folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:
         (folder / "collection").write_bytes(collection)
@@ -212,9 +219,9 @@ def _incoming(system: "System", collection: bytes, files: Mapping[str, bytes]) -
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check(system: "System", track: Row[Any], folder: Path, names: list[str]) -> dict[str, Any]:
+def _run_check(system: "System", track: Row[Any], folder: Path, names: list[str]) -> dict[str, Any]:
     began = monotonic()
-    verdict_name = "ended"
+    outcome = "ended"
     try:
         verdict = system.checkers.check(
             {
@@ -226,11 +233,13 @@ def _check(system: "System", track: Row[Any], folder: Path, names: list[str]) ->
                 "limits": system.settings.limits(),
             }
         )
-        verdict_name = "refused" if "refused" in verdict else "accepted"
+        outcome = "refused" if "refused" in verdict else "accepted"
     finally:
-        system.metrics.check(kind="qrels", verdict=verdict_name, seconds=monotonic() - began)
+        system.metrics.count_check(kind="qrels", verdict=outcome, seconds=monotonic() - began)
     if "refused" in verdict:
-        raise QRELS_INVALID("the judgments can't be used", findings=unpacked(verdict["findings"]))
+        raise QRELS_INVALID(
+            "invalid judgments; see `errors`", findings=findings_from_json(verdict["findings"])
+        )
     return verdict
 
 
@@ -239,39 +248,41 @@ def _find(connection: Connection, track_id: int, number: int) -> Row[Any]:
         select(qrels).where(qrels.c.track_id == track_id, qrels.c.number == number)
     ).first()
     if row is None:
-        raise VERSION_UNKNOWN(f"the track has no qrels version {number}")
+        raise VERSION_UNKNOWN(f"qrels version {number} not found")
     return row
 
 
-def _version(connection: Connection, principal: Principal, track: Row[Any], number: int) -> QrelsVersion:
+def _read_version(connection: Connection, principal: Principal, track: Row[Any], number: int) -> QrelsVersion:
     row = _find(connection, track.id, number)
-    if row.published_at is None and not tracks.organises(principal, track):
-        raise VERSION_UNKNOWN(f"the track has no qrels version {number}")
-    return next(_views(connection, principal, track, [row]))
+    if row.published_at is None and not tracks.is_organiser(principal, track):
+        raise VERSION_UNKNOWN(f"qrels version {number} not found")
+    return next(_build_views(connection, principal, track, [row]))
 
 
-def _views(
+def _build_views(
     connection: Connection, principal: Principal, track: Row[Any], rows: list[Row[Any]]
 ) -> Iterator[QrelsVersion]:
     current = connection.execute(select(track_rows.c.current).where(track_rows.c.id == track.id)).scalar()
-    newest = connection.execute(rescoring.newest_published(track.id)).scalar()
-    progress = rescoring.progress(connection, [row.id for row in rows])
+    newest = connection.execute(rescoring.select_newest_published(track.id)).scalar()
+    progress = rescoring.read_progress(connection, [row.id for row in rows])
     for row in rows:
         yield QrelsVersion(
-            track.name,
-            row.number,
-            row.digest,
-            _state(row, current, newest),
-            row.counts,
-            progress[row.id],
-            unpacked(row.findings) if tracks.organises(principal, track) else Findings(),
-            row.created_at,
-            row.published_at,
-            row.current_since,
+            track=track.name,
+            number=row.number,
+            digest=row.digest,
+            state=_derive_state(row, current, newest),
+            counts=row.counts,
+            progress=progress[row.id],
+            findings=findings_from_json(row.findings)
+            if tracks.is_organiser(principal, track)
+            else Findings(),
+            created_at=row.created_at,
+            published_at=row.published_at,
+            current_since=row.current_since,
         )
 
 
-def _state(row: Row[Any], current: int | None, newest: int | None) -> QrelsState:
+def _derive_state(row: Row[Any], current: int | None, newest: int | None) -> QrelsState:
     if row.published_at is None:
         return QrelsState.DRAFT
     if row.number == current:

@@ -1,41 +1,39 @@
-"""What has to happen again and again: the scheduler's tick."""
+"""The steps that the scheduler repeats: recovery, wake-ups, boards, audits and clean-up."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from cupel_backend import idempotency_keys, jobs
 from cupel_backend.audits import audit_alerts, audit_parts, audit_schedules
 from cupel_backend.infrastructure.object_store import remove_older
 from cupel_backend.infrastructure.settings import QUEUES
+from cupel_backend.infrastructure.system import System
 from cupel_backend.scores import board_analyses, rescoring
 
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
+def tick(system: System) -> None:
+    """Run every step once.
 
-def tick(system: "System") -> None:
-    """Free jobs whose worker died, ring for what waits, do to boards and audits what is due, tidy up.
-
-    Each step is safe to repeat, to skip, and to do in two processes at once.
+    Each step can be repeated, skipped, or run by two schedulers at the same time without harm.
     """
     swept = jobs.sweep(system)
-    system.metrics.swept(expired=swept.expired, died=swept.died)
-    for queue in set(QUEUES).difference(swept.rung):  # so that workers hear something: see pulse.py
-        system.bell.ring(queue)
-    rescoring.settle_all(system)
+    system.metrics.count_sweep(expired=swept.expired, died=swept.died)
+    # An idle worker updates its liveness file only when it receives a wake-up: see liveness_file.py.
+    for queue in set(QUEUES).difference(swept.waiting_queues):
+        system.wake_ups.send(queue)
+    rescoring.switch_all_versions(system)
     board_analyses.request_all(system)
     audit_parts.conclude_all(system)
-    audit_alerts.judge_all(system)
-    audit_schedules.make_due(system)
-    idempotency_keys.forget(system)
-    tidy(system)
+    audit_alerts.check_all(system)
+    audit_schedules.request_due_audits(system)
+    idempotency_keys.remove_expired(system)
+    remove_stale_uploads(system)
 
 
-def tidy(system: "System") -> None:
-    """Remove what uploads left behind that died on the way.
+def remove_stale_uploads(system: System) -> None:
+    """Remove the partial files of uploads that never finished.
 
-    Whoever takes uploads does it as well, for its data folder may not be the scheduler's.
+    The gateway calls this too, because its data folder may be on another machine than the scheduler's.
     """
     before = (system.now() - timedelta(hours=system.settings.upload_hours)).timestamp()
     remove_older(system.settings.incoming, before)
-    system.blobs.tidy(before)
+    system.blobs.remove_partial_writes(before)

@@ -1,5 +1,6 @@
-"""How far a submission is, under the one qrels version that counts: the board's, or else the first one
-on its way there. What became of other versions, or of jobs for them, does not matter.
+"""States of submissions under one qrels version: the current one, else the newest published one.
+
+Jobs and scores of other versions do not affect the state.
 """
 
 from collections.abc import Sequence
@@ -8,26 +9,26 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, or_, select
 
 from cupel_backend.infrastructure.tables import JOB_STATES, jobs, qrels, scores
-from cupel_backend.scores.rescoring import newest_published
+from cupel_backend.scores.rescoring import select_newest_published
 from cupel_contract.states import SubmissionState
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 
-def states(
+def read_states(
     connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]
 ) -> dict[str, SubmissionState]:
-    """The state of each of these rows of `submissions` to the track, by id.
+    """Return the state of each of these rows of `submissions` to the track, by id.
 
-    waiting: for judgments, of which none are published. scored: by the whole plan; partly: by some of it.
-    dead: by nothing, and nothing more is tried.
+    waiting: no qrels version is published yet. queued: no measure is scored yet. partly: some measures of the
+    plan are scored. scored: all are. dead: none is, and the evaluation failed for good.
     """
-    number = track.current or newest_published(track.id).scalar_subquery()
-    counting = select(qrels.c.id).where(qrels.c.track_id == track.id, qrels.c.number == number)
-    version = connection.execute(counting).scalar()
+    number = track.current or select_newest_published(track.id).scalar_subquery()
+    version_id = select(qrels.c.id).where(qrels.c.track_id == track.id, qrels.c.number == number)
+    version = connection.execute(version_id).scalar()
     ids = [row.id for row in submissions]
-    scored = _scored(connection, track, version, ids)
-    trying = _having(connection, version, ids, "queued", "running")
-    dead = _having(connection, version, ids, "dead") - trying
+    scored = _count_scored_measures(connection, track, version, ids)
+    in_progress = _with_job_in(connection, version, ids, "queued", "running")
+    dead = _with_job_in(connection, version, ids, "dead") - in_progress
 
     def state(row: Row[Any]) -> SubmissionState:
         if row.withdrawn_at is not None:
@@ -42,10 +43,10 @@ def states(
     return {row.id: state(row) for row in submissions}
 
 
-def _scored(
+def _count_scored_measures(
     connection: Connection, track: Row[Any], version: int | None, ids: Sequence[str]
 ) -> dict[str, int]:
-    """How many measures of the plan each submission is scored by, where it is by any."""
+    """Return the number of scored measures of the plan, for each submission that has any."""
     query = select(scores.c.submission_id, func.count().label("measures")).where(
         scores.c.submission_id.in_(ids),
         scores.c.qrels_id == version,
@@ -53,15 +54,17 @@ def _scored(
         scores.c.scoring_version == SCORING_VERSION,
         scores.c.measure.in_(track.measures),
     )
-    found = connection.execute(query.group_by(scores.c.submission_id))
-    return {row.submission_id: row.measures for row in found}
+    counts = connection.execute(query.group_by(scores.c.submission_id))
+    return {row.submission_id: row.measures for row in counts}
 
 
-def _having(connection: Connection, version: int | None, ids: Sequence[str], *job_states: str) -> set[str]:
-    """The submissions that have a job for the version in one of these states."""
+def _with_job_in(
+    connection: Connection, version: int | None, ids: Sequence[str], *job_states: str
+) -> set[str]:
+    """Return the submissions that have a job for the version in one of these states."""
     query = select(jobs.c.submission_id).where(
         jobs.c.submission_id.in_(ids),
         jobs.c.qrels_id == version,
-        or_(*(JOB_STATES[one] for one in job_states)),
+        or_(*(JOB_STATES[state] for state in job_states)),
     )
     return set(connection.execute(query).scalars())

@@ -1,7 +1,7 @@
-"""Submissions: who handed in which run to which track, and when.
+"""Submissions: which team submitted which run to which track, and when.
 
-A file is checked in full, in a process of its own, before anything is kept. Its bytes and its ranking
-are stored before the rows that name them; rows and jobs are one transaction; only then a bell rings.
+A separate process checks the whole file before anything is stored. The raw file and its ranking are stored
+before the rows that refer to them. Rows and jobs are written in one transaction, and a wake-up follows it.
 """
 
 import shutil
@@ -20,20 +20,20 @@ from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
 
 from cupel_backend import idempotency_keys, jobs, submitted_runs, tracks
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
 from cupel_backend.infrastructure.errors import (
     refusal,
 )
-from cupel_backend.infrastructure.object_store import storage
+from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.settings import MEGABYTE
-from cupel_backend.infrastructure.tables import JOB_STATES, qrels, submissions, touch
+from cupel_backend.infrastructure.tables import JOB_STATES, bump_revision, qrels, submissions
 from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import runs as run_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
-from cupel_backend.infrastructure.upload_checker import packed, unpacked
+from cupel_backend.infrastructure.upload_checker import findings_from_json, findings_to_json
 from cupel_backend.jobs import Job
 from cupel_backend.scores import rescoring
-from cupel_backend.submission_states import states
+from cupel_backend.submission_states import read_states
 from cupel_backend.submitted_runs import SubmittedRun
 from cupel_contract.states import SubmissionState
 from cupel_measures.model.findings import Finding, Findings
@@ -52,19 +52,19 @@ TAG_REPEATED = declare_finding(
     "run-tag-repeated",
     "warning",
     "another run of the team in this track has the same tag",
-    "give each run a tag of its own, so that people can tell them apart",
+    "give each run a unique tag, so that readers can tell the runs apart",
 )
 CONTENT_REPEATED = declare_finding(
     "run-content-repeated",
     "warning",
-    "the team has handed in the same ranking to this track before",
-    "nothing, where that is meant: it counts as a submission of its own",
+    "the team has already submitted the same ranking to this track",
+    "no action is needed if this is intended; it counts as a separate submission",
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Submission:
-    """A submission as its team and the track's organisers see it."""
+    """A submission as shown to its team and to the track's organisers."""
 
     id: str
     track: str
@@ -76,15 +76,15 @@ class Submission:
     withdrawn_at: datetime | None
     findings: Findings
     profile_effects: Mapping[str, Any]
-    """`single_precision` and `rank_column`: count and first `topics` that would be ordered otherwise."""
+    """For `single_precision` and `rank_column`: `count` and first `topics` that would change order."""
     jobs: tuple[Job, ...]
     state: SubmissionState
 
 
 class Upload:
-    """A file on its way in: written as its bytes arrive, digested on the way."""
+    """A file that is being received: written to disk and digested as its bytes arrive."""
 
-    @storage()
+    @storage_errors()
     def __init__(self, system: "System", track: str, team: str) -> None:
         handle, name = tempfile.mkstemp(dir=system.settings.incoming)
         self.track = track
@@ -96,24 +96,24 @@ class Upload:
         self._digest = sha256()
         self._file = open(handle, "wb")  # noqa: SIM115  (closed by `discard` or `complete`)
 
-    @storage()
+    @storage_errors()
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes; raises TooLarge past the limit."""
+        """Append the next bytes; raises TooLarge beyond the limit."""
         self.size += len(chunk)
         if self.size > self._limit:
-            raise UPLOAD_TOO_LARGE(f"more than {self._limit // MEGABYTE} MB")
+            raise UPLOAD_TOO_LARGE(f"the file exceeds the limit of {self._limit // MEGABYTE} MB")
         self._digest.update(chunk)
         self._file.write(chunk)
 
-    @storage()
+    @storage_errors()
     def complete(self) -> str:
-        """No more bytes will come; returns the SHA-256 (hex) of all."""
+        """Close the file and return the SHA-256 (hex) of its content."""
         self._file.close()
         return self._digest.hexdigest()
 
     def discard(self) -> None:
-        """Remove the file, if it is still there."""
-        with suppress(OSError):  # a full disk: what is still in the buffer is not wanted
+        """Remove the file if it still exists."""
+        with suppress(OSError):  # flushing fails on a full disk, and the file is removed anyway
             self._file.close()
         self.path.unlink(missing_ok=True)
 
@@ -121,99 +121,102 @@ class Upload:
 def begin(
     system: "System", principal: Principal, track: str, *, length: int | None = None, key: str | None = None
 ) -> Upload:
-    """Open an upload before its body is read; the caller discards it in the end.
+    """Open an upload before the request body is read; the caller must discard it.
 
-    length: bytes announced, if any. key: an Idempotency-Key; a request that was answered already is let
-    through to its answer. Raises NotFound, Conflict (track-closed), TooMany, TooLarge.
+    length: the Content-Length in bytes, if known. key: an Idempotency-Key; a repeated request skips the
+    checks, because `receive` returns its stored answer. Raises NotFound, Conflict, TooMany, TooLarge.
     """
     limit = system.settings.upload_megabytes * MEGABYTE
     if length is not None and length > limit:
-        raise UPLOAD_TOO_LARGE(f"{length} bytes were announced; at most {limit} are accepted")
+        raise UPLOAD_TOO_LARGE(f"the Content-Length is {length} bytes; the limit is {limit}")
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         if key is not None:
             idempotency_keys.require_valid(key)
-        if key is None or not idempotency_keys.answered(connection, principal.team, key):
+        if key is None or not idempotency_keys.is_used(connection, principal.team, key):
             _require_open(row, system.now())
-            _require_room(system, connection, row, principal.team)
+            _require_quota(system, connection, row, principal.team)
     return Upload(system, track, principal.team)
 
 
 def receive(
     system: "System", principal: Principal, upload: Upload, *, name: str = "", key: str | None = None
 ) -> Submission:
-    """Check the whole file and keep it as a submission of the caller's team, to be scored.
+    """Check the whole file, store it as a submission of the caller's team and queue its evaluation.
 
-    name: the file's name, for people. key: an Idempotency-Key; the same request again gives the same
-    submission. Raises Invalid with all findings, and what `begin` raises.
+    name: the file's name, shown to users. key: an Idempotency-Key; repeating the request returns the same
+    submission. Raises Invalid with all findings, and the errors of `begin`.
     """
     digest = upload.complete()
     name = "".join(filter(str.isprintable, Path(name).name))[:200]
-    asked = _Asked(upload, name, digest, key)
+    received = _ReceivedFile(upload, name, digest, key)
     if key is not None:
         idempotency_keys.require_valid(key)
         with reading(system.engine) as connection:
-            earlier = idempotency_keys.earlier(connection, principal.team, key, asked.request)
+            earlier = idempotency_keys.find_submission(connection, principal.team, key, received.fingerprint)
         if earlier is not None:
             return get(system, principal, earlier)
-    with storage():
-        verdict, blobs = _checked(system, asked)
-    id = _keep(system, principal, asked, verdict=verdict, blobs=blobs)
-    system.bell.ring(rescoring.QUEUE)
+    with storage_errors():
+        verdict, blobs = _check_and_store(system, received)
+    id = _insert_submission(system, principal, received, verdict=verdict, blobs=blobs)
+    system.wake_ups.send(rescoring.QUEUE)
     return get(system, principal, id)
 
 
 def get(system: "System", principal: Principal, id: str) -> Submission:
-    """The submission `id`, to its team, organisers of its track, and admins."""
+    """Return the submission `id`. For its team, organisers of its track, and admins."""
     with reading(system.engine) as connection:
-        row = visible(connection, principal, id)
+        row = find_visible(connection, principal, id)
         track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
-        return _views(connection, track, [row])[0]
+        return _build_views(connection, track, [row])[0]
 
 
 def list_(
     system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Submission]:
-    """Submissions to a track, newest first: all to its organisers, their own to others."""
+    """List submissions to a track, newest first: all for its organisers, those of their team for others."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         query = select(submissions).where(submissions.c.track_id == row.id)
-        if not tracks.organises(principal, row):
+        if not tracks.is_organiser(principal, row):
             query = query.where(submissions.c.team == principal.team)
-        found = page(connection, query, submissions.c.id, lambda one: one, limit=limit, cursor=cursor)
-        return ListPage(tuple(_views(connection, row, list(found.items))), found.next)
+        rows = fetch_page(connection, query, submissions.c.id, lambda row: row, limit=limit, cursor=cursor)
+        return ListPage(tuple(_build_views(connection, row, list(rows.items))), rows.next)
 
 
 def withdraw(system: "System", principal: Principal, id: str) -> Submission:
-    """Take a submission off the boards; it is kept. Withdrawing it again changes nothing."""
+    """Withdraw a submission: leaderboards omit it, its data are kept. Repeating this has no effect."""
     with writing(system.engine) as connection:
-        row = visible(connection, principal, id)
+        row = find_visible(connection, principal, id)
         active = update(submissions).where(submissions.c.id == id, submissions.c.withdrawn_at.is_(None))
         if connection.execute(active.values(withdrawn_at=system.now())).rowcount == 1:
-            touch(connection, [row.track_id])
-    rescoring.settle(system, row.track_id)
+            bump_revision(connection, [row.track_id])
+    rescoring.switch_version(system, row.track_id)
     return get(system, principal, id)
 
 
-def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
-    """The row of a submission that the caller may see whole; else NotFound or Forbidden."""
+def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+    """Return the row of a submission that the caller may see in full; raises NotFound or Forbidden."""
     row = connection.execute(select(submissions).where(submissions.c.id == id)).first()
     if row is None:
-        raise SUBMISSION_UNKNOWN(f"there is no submission {id!r}")
+        raise SUBMISSION_UNKNOWN(f"submission {id!r} not found")
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
-    if row.team != principal.team and not tracks.organises(principal, track):
-        raise SUBMISSION_FORBIDDEN(f"{id} was handed in by another team")
+    if row.team != principal.team and not tracks.is_organiser(principal, track):
+        raise SUBMISSION_FORBIDDEN(f"submission {id} belongs to another team")
     return row
 
 
 def _require_open(track: Row[Any], at: datetime) -> None:
-    """What counts is the server's time when the request began."""
+    """Raise Conflict if the track was closed at `at`, the server's time when the request began."""
     if track.closed_at is not None and track.closed_at <= at:
         raise TRACK_CLOSED(f"the track {track.name!r} was closed at {track.closed_at:%Y-%m-%d %H:%M:%S} UTC")
 
 
-def _require_room(system: "System", connection: Connection, track: Row[Any], team: str) -> None:
-    """A submission waits until something came of it: failures of the system are never charged."""
+def _require_quota(system: "System", connection: Connection, track: Row[Any], team: str) -> None:
+    """Raise TooMany if the team has too many submissions without a finished or failed evaluation.
+
+    Failed evaluations do not count, because a team is never charged for failures of the system.
+    """
     ended = and_(job_rows.c.kind == rescoring.EVALUATE, or_(JOB_STATES["done"], JOB_STATES["dead"]))
     waiting = select(func.count()).where(
         submissions.c.track_id == track.id,
@@ -223,15 +226,15 @@ def _require_room(system: "System", connection: Connection, track: Row[Any], tea
     )
     if connection.execute(waiting).scalar_one() >= system.settings.open_submissions:
         most = system.settings.open_submissions
-        raise TOO_MANY_OPEN(f"{most} submissions of {team} to {track.name!r} are waiting", retry_after=30)
+        raise TOO_MANY_OPEN(f"team {team} has {most} unscored submissions to {track.name!r}", retry_after=30)
 
 
-# Checking and keeping
+# Checking and storing
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What was asked for: to keep a whole upload, whose SHA-256 is `digest`, under a name."""
+class _ReceivedFile:
+    """A completely received file, with its SHA-256 (hex), name and Idempotency-Key."""
 
     upload: Upload
     name: str
@@ -239,47 +242,47 @@ class _Asked:
     key: str | None
 
     @property
-    def request(self) -> str:
-        """A digest by which the same request is known again."""
+    def fingerprint(self) -> str:
+        """Return a digest that is equal for repetitions of the same request."""
         return sha256("\n".join([self.upload.track, self.name, self.digest]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class _Blobs:
+class _BlobKeys:
     raw: str
     ranking: str
 
 
-def _checked(system: "System", asked: _Asked) -> tuple[dict[str, Any], _Blobs]:
-    """The verdict on the file, which was accepted, and where its bytes and its ranking are kept."""
+def _check_and_store(system: "System", received: _ReceivedFile) -> tuple[dict[str, Any], _BlobKeys]:
+    """Check the file, store it and its ranking, and return the verdict and the blob keys."""
     folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:
-        verdict = _verdict(system, _request(system, asked, folder))
+        verdict = _run_check(system, _build_check_request(system, received, folder))
         ranking = folder / "ranking"
         with ranking.open("rb") as file:
             packed_digest = file_digest(file, "sha256").hexdigest()
-        with ThreadPoolExecutor(2) as pool:  # a bucket takes its time over each
+        with ThreadPoolExecutor(2) as pool:  # each upload to an object store takes long
             keys = pool.map(
-                system.blobs.put_file, (asked.upload.path, ranking), (asked.digest, packed_digest)
+                system.blobs.put_file, (received.upload.path, ranking), (received.digest, packed_digest)
             )
-            return verdict, _Blobs(*keys)
+            return verdict, _BlobKeys(*keys)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
-    """What the checker has to know: the file, the limits, and the track's newest judgments, if any."""
+def _build_check_request(system: "System", received: _ReceivedFile, folder: Path) -> dict[str, Any]:
+    """Build the checker's input: the file, the limits, and the track's newest published qrels, if any."""
     with reading(system.engine) as connection:
-        track = tracks.find(connection, asked.upload.track)
-        newest = rescoring.newest_published(track.id).scalar_subquery()
+        track = tracks.find(connection, received.upload.track)
+        newest = rescoring.select_newest_published(track.id).scalar_subquery()
         judged = select(qrels.c.blob).where(qrels.c.track_id == track.id, qrels.c.number == newest)
         blob = connection.execute(judged).scalar()
     if blob is not None:
-        system.blobs.bring(blob, folder / "qrels")
+        system.blobs.copy_to(blob, folder / "qrels")
     return {
         "kind": "run",
-        "file": str(asked.upload.path),
-        "name": asked.name,
+        "file": str(received.upload.path),
+        "name": received.name,
         "ranking": str(folder / "ranking"),
         "limits": system.settings.limits(),
         "depth": track.depth,
@@ -287,48 +290,56 @@ def _request(system: "System", asked: _Asked, folder: Path) -> dict[str, Any]:
     }
 
 
-def _verdict(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
+def _run_check(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
     began = monotonic()
     outcome = "ended"
     try:
         verdict = system.checkers.check(request)
         outcome = "refused" if "refused" in verdict else "accepted"
     finally:
-        system.metrics.check(kind="run", verdict=outcome, seconds=monotonic() - began)
+        system.metrics.count_check(kind="run", verdict=outcome, seconds=monotonic() - began)
     if "refused" in verdict:
-        raise RUN_INVALID("the run can't be used", findings=unpacked(verdict["findings"]))
+        raise RUN_INVALID("invalid run; see `errors`", findings=findings_from_json(verdict["findings"]))
     return verdict
 
 
-def _keep(
-    system: "System", principal: Principal, asked: _Asked, *, verdict: Mapping[str, Any], blobs: _Blobs
+def _insert_submission(
+    system: "System",
+    principal: Principal,
+    received: _ReceivedFile,
+    *,
+    verdict: Mapping[str, Any],
+    blobs: _BlobKeys,
 ) -> str:
     """Write run, submission, jobs and key in one transaction; returns the submission's id.
 
-    What decides is decided here, under the track's lock, whatever was true when the upload began.
+    Deadline and quota are checked again here, under the track's lock, because they may have changed since
+    the upload began.
     """
     now = system.now()
-    team, upload = principal.team, asked.upload
+    team, upload = principal.team, received.upload
     id = new_id("sub")
     with writing(system.engine) as connection:
-        track = tracks.find(connection, upload.track, lock=True)  # so publishing sees all or none of this
-        if asked.key is not None:
-            earlier = idempotency_keys.earlier(connection, team, asked.key, asked.request)
+        track = tracks.find(
+            connection, upload.track, lock=True
+        )  # publishing must see all or none of these rows
+        if received.key is not None:
+            earlier = idempotency_keys.find_submission(connection, team, received.key, received.fingerprint)
             if earlier is not None:
                 return earlier
         _require_open(track, upload.received_at)
-        _require_room(system, connection, track, team)
-        findings = unpacked(verdict["findings"])
-        findings.extend(_repetitions(connection, track.id, team, verdict))
+        _require_quota(system, connection, track, team)
+        findings = findings_from_json(verdict["findings"])
+        findings.extend(_find_repetitions(connection, track.id, team, verdict))
         row = {
             "id": id,
             "track_id": track.id,
-            "run_id": _keep_run(connection, team, asked, verdict=verdict, blobs=blobs, now=now),
+            "run_id": _insert_run(connection, team, received, verdict=verdict, blobs=blobs, now=now),
             "team": team,
-            "name": asked.name,
+            "name": received.name,
             "received_at": upload.received_at,
             "completed_at": now,
-            "findings": packed(findings),
+            "findings": findings_to_json(findings),
             "profile_effects": verdict["profile_effects"],
         }
         connection.execute(submissions.insert().values(row))
@@ -337,45 +348,47 @@ def _keep(
             now=now,
             track_id=track.id,
             tenant=team,
-            qrels_ids=rescoring.versions_to_score(connection, track),
+            qrels_ids=rescoring.read_versions_to_score(connection, track),
             submission_ids=[id],
             measures=track.measures,
         )
-        if asked.key is not None:
-            idempotency_keys.keep(
-                connection, team, asked.key, request=asked.request, submission_id=id, now=now
+        if received.key is not None:
+            idempotency_keys.record_use(
+                connection, team, received.key, request=received.fingerprint, submission_id=id, now=now
             )
-        touch(connection, [track.id])
+        bump_revision(connection, [track.id])
     return id
 
 
-def _keep_run(
+def _insert_run(
     connection: Connection,
     team: str,
-    asked: _Asked,
+    received: _ReceivedFile,
     *,
     verdict: Mapping[str, Any],
-    blobs: _Blobs,
+    blobs: _BlobKeys,
     now: datetime,
 ) -> str:
-    """The id of the team's run of these bytes, made if it is new."""
+    """Return the id of the team's run with these bytes, inserted if it is new."""
     row = {name: verdict[name] for name in ("tag", "digest", "topics", "documents", "metadata")}
     row |= {
         "id": new_id("run"),
         "team": team,
-        "raw_digest": asked.digest,
+        "raw_digest": received.digest,
         "raw_blob": blobs.raw,
         "ranking_blob": blobs.ranking,
-        "bytes": asked.upload.size,
+        "bytes": received.upload.size,
         "created_at": now,
     }
     insert_new(connection, run_rows, [row])
-    same = select(run_rows.c.id).where(run_rows.c.team == team, run_rows.c.raw_digest == asked.digest)
+    same = select(run_rows.c.id).where(run_rows.c.team == team, run_rows.c.raw_digest == received.digest)
     return str(connection.execute(same).scalar_one())
 
 
-def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapping[str, Any]) -> Findings:
-    """Warnings about earlier submissions of the same team to the same track."""
+def _find_repetitions(
+    connection: Connection, track_id: int, team: str, verdict: Mapping[str, Any]
+) -> Findings:
+    """Return warnings about earlier submissions of the same team to the same track."""
     earlier = (
         select(submissions.c.id, run_rows.c.tag, run_rows.c.digest)
         .join(run_rows, run_rows.c.id == submissions.c.run_id)
@@ -390,38 +403,38 @@ def _repetitions(connection: Connection, track_id: int, team: str, verdict: Mapp
     rows = connection.execute(earlier).all()
     same = next((row for row in rows if row.digest == verdict["digest"]), None)
     if same is not None:
-        findings.add(Finding(CONTENT_REPEATED, f"the same ranking was handed in as {same.id}"))
+        findings.add(Finding(CONTENT_REPEATED, f"the same ranking was already submitted as {same.id}"))
     tagged = next(
         (row for row in rows if row.tag == verdict["tag"] and row.digest != verdict["digest"]), None
     )
     if tagged is not None:
-        message = f"the tag {tagged.tag!r} is that of another run, handed in as {tagged.id}"
+        message = f"another run with the tag {tagged.tag!r} was submitted as {tagged.id}"
         findings.add(Finding(TAG_REPEATED, message, sample=tagged.tag))
     return findings
 
 
-def _views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
-    """Submissions to the track, as people see them."""
-    of_jobs = jobs.of_submissions(connection, [row.id for row in rows], rescoring.EVALUATE)
-    of_states = states(connection, track, rows)
-    found_runs = connection.execute(
+def _build_views(connection: Connection, track: Row[Any], rows: list[Row[Any]]) -> list[Submission]:
+    """Return submissions to the track as shown to users."""
+    jobs_by_id = jobs.find_by_submission(connection, [row.id for row in rows], rescoring.EVALUATE)
+    states_by_id = read_states(connection, track, rows)
+    run_list = connection.execute(
         select(run_rows).where(run_rows.c.id.in_({row.run_id for row in rows}))
     ).all()
-    by_id = {row.id: submitted_runs.view(row) for row in found_runs}
+    runs_by_id = {row.id: submitted_runs.build_view(row) for row in run_list}
     return [
         Submission(
-            row.id,
-            track.name,
-            row.team,
-            by_id[row.run_id],
-            row.name,
-            row.received_at,
-            row.completed_at,
-            row.withdrawn_at,
-            unpacked(row.findings),
-            row.profile_effects,
-            of_jobs[row.id],
-            of_states[row.id],
+            id=row.id,
+            track=track.name,
+            team=row.team,
+            run=runs_by_id[row.run_id],
+            name=row.name,
+            received_at=row.received_at,
+            completed_at=row.completed_at,
+            withdrawn_at=row.withdrawn_at,
+            findings=findings_from_json(row.findings),
+            profile_effects=row.profile_effects,
+            jobs=jobs_by_id[row.id],
+            state=states_by_id[row.id],
         )
         for row in rows
     ]

@@ -1,4 +1,4 @@
-"""Runs: what teams made, immutable. The same bytes handed in twice by a team are one run."""
+"""Runs: immutable files of teams. Identical bytes submitted twice by a team are one run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 RUN_UNKNOWN = refusal("run-unknown")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SubmittedRun:
-    """A run as people see it. digest: of the ranking; raw_digest: of the file as sent (both SHA-256, hex)."""
+    """A run as shown to users.
+
+    digest: SHA-256 (hex) of the ranking. raw_digest: SHA-256 (hex) of the file as sent.
+    """
 
     id: str
     team: str
@@ -34,33 +37,35 @@ class SubmittedRun:
 
 
 def get(system: "System", principal: Principal, id: str) -> SubmittedRun:
-    """The run `id`, to its team, to organisers of tracks it was submitted to, and to admins."""
+    """Return the run `id`. For its team, organisers of tracks that it was submitted to, and admins."""
     with reading(system.engine) as connection:
-        return view(_visible(connection, principal, id))
+        return build_view(_find_visible(connection, principal, id))
 
 
 def open_file(system: "System", principal: Principal, id: str) -> BinaryIO:
-    """The run's file as sent, compressed if it was; the caller closes the stream."""
+    """Open the run's file as it was sent; the caller closes the stream."""
     with reading(system.engine) as connection:
-        row = _visible(connection, principal, id)
+        row = _find_visible(connection, principal, id)
     return system.blobs.open(row.raw_blob)
 
 
-def view(row: Row[Any]) -> SubmittedRun:
-    """The run in a row of `runs`."""
+def build_view(row: Row[Any]) -> SubmittedRun:
+    """Build a run from a row of `runs`."""
     return SubmittedRun(**{name: getattr(row, name) for name in SubmittedRun.__dataclass_fields__})
 
 
-def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+def _find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(runs).where(runs.c.id == id)
     if principal.scope != "admin":
-        own_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
-        handed_in = select(submissions.c.run_id).where(submissions.c.track_id.in_(own_tracks))
-        organised = (
-            runs.c.id.in_(handed_in) if principal.at_least(TokenScope.ORGANISER) else runs.c.id.in_([])
+        team_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
+        submitted_to_team = select(submissions.c.run_id).where(submissions.c.track_id.in_(team_tracks))
+        submitted = (
+            runs.c.id.in_(submitted_to_team)
+            if principal.has_scope(TokenScope.ORGANISER)
+            else runs.c.id.in_([])
         )
-        query = query.where(or_(runs.c.team == principal.team, organised))
+        query = query.where(or_(runs.c.team == principal.team, submitted))
     row = connection.execute(query).first()
     if row is None:
-        raise RUN_UNKNOWN(f"there is no run {id!r} that you may see")
+        raise RUN_UNKNOWN(f"run {id!r} not found, or not visible to you")
     return row

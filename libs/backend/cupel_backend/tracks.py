@@ -1,4 +1,4 @@
-"""Tracks: shared tasks with their aspects, plan of measures and boards. The team that made one owns it."""
+"""Tracks: shared tasks with their aspects, planned measures and leaderboards. A team owns each track."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, select, update
 
 from cupel_backend.access import CONTROL, NAME, Principal
-from cupel_backend.infrastructure.database import ListPage, insert_new, page, reading, writing
-from cupel_backend.infrastructure.errors import found, refusal
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, reading, writing
+from cupel_backend.infrastructure.errors import (
+    collect_findings,
+    refusal,
+)
 from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.tables import bump_revision, tracks
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
-from cupel_backend.infrastructure.tables import touch, tracks
 from cupel_backend.scores import rescoring
 from cupel_contract.states import TokenScope
 from cupel_measures.catalogue.parser import Measure, parse, parse_many
@@ -39,17 +42,17 @@ MEASURE_INVALID = refusal("measure-invalid")
 PROFILE_UNKNOWN = refusal("profile-unknown")
 TRACK_CHANGED = refusal("track-changed")
 
-MOST_MEASURES = 200
-LONGEST_MEASURE = 1000
-"""Bytes of a canonical text: it is part of a key, and PostgreSQL's have at most 2,704."""
-DEEPEST = 100_000
-LONGEST_SCALE = 10_000
-LARGEST_LABEL = 2**31 - 1
+MAX_MEASURES = 200
+MAX_MEASURE_BYTES = 1000
+"""Bytes of a canonical text. It is part of an index key, and PostgreSQL limits those to 2,704 bytes."""
+MAX_DEPTH = 100_000
+MAX_LABELS = 10_000
+MAX_LABEL = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Track:
-    """A track as people see it. `etag` names this state of it."""
+    """A track as shown to users. `etag` changes with every field."""
 
     name: str
     title: str
@@ -81,15 +84,15 @@ def create(
     profile: str = profiles.DEFAULT.name,
     depth: int = 1000,
 ) -> Track:
-    """Make a track, owned by the caller's team; organisers and admins only.
+    """Create a track that the caller's team owns. Organisers and admins only.
 
-    aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may hold
-    several). Raises Invalid with everything that is wrong, Conflict if the name is taken.
+    aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may name
+    several measures). Raises Invalid with every problem, Conflict if the name is taken.
     """
-    if not principal.at_least(TokenScope.ORGANISER):
-        raise TRACK_FORBIDDEN("making a track needs the scope organiser")
-    _check_basics(name, title, profile, depth)
-    declared = _declared(aspects, label_sets or {})
+    if not principal.has_scope(TokenScope.ORGANISER):
+        raise TRACK_FORBIDDEN("creating a track requires the scope organiser")
+    _require_valid_settings(name, title, profile, depth)
+    parsed_aspects = _parse_declarations(aspects, label_sets or {})
     row = {
         "name": name,
         "title": title,
@@ -97,30 +100,32 @@ def create(
         "aspects": dict(aspects),
         "label_sets": None if label_sets is None else dict(label_sets),
         "profile": profile,
-        "measures": list(plan(measures, declared, label_sets or {})),
+        "measures": list(parse_plan(measures, parsed_aspects, label_sets or {})),
         "depth": depth,
         "revision": 0,
         "created_at": system.now(),
     }
     with writing(system.engine) as connection:
         if not insert_new(connection, tracks, [row]):
-            raise TRACK_EXISTS(f"there is a track {name!r} already")
-        return _view(connection, find(connection, name))
+            raise TRACK_EXISTS(f"a track named {name!r} already exists")
+        return _build_view(connection, find(connection, name))
 
 
 def get(system: "System", principal: Principal, name: str) -> Track:
-    """The track called `name`."""
+    """Return the track called `name`; raises NotFound."""
     with reading(system.engine) as connection:
-        return _view(connection, find(connection, name))
+        return _build_view(connection, find(connection, name))
 
 
 def list_(
     system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Track]:
-    """All tracks, newest first."""
+    """List all tracks, newest first."""
     with reading(system.engine) as connection:
-        rows = page(connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor)
-        return ListPage(_views(connection, rows.items), rows.next)
+        rows = fetch_page(
+            connection, select(tracks), tracks.c.id, lambda row: row, limit=limit, cursor=cursor
+        )
+        return ListPage(_build_views(connection, rows.items), rows.next)
 
 
 def change(
@@ -131,209 +136,219 @@ def change(
     changes: Mapping[str, object],
     expected: frozenset[str] | None = None,
 ) -> Track:
-    """Change `title`, `measures` or `closed` (true or false); what is absent stays as it is.
+    """Change `title`, `measures` or `closed` (true or false); absent fields keep their values.
 
-    A longer plan queues what is missing; the scores of a measure taken out are kept, and shown on demand.
-    Raises Stale if `expected` is given and the track's etag is not among it, Invalid where a new measure
-    can't be had, by the track's scales or by its published judgments.
+    Adding a measure queues its evaluations. Scores of a removed measure are kept and shown on request.
+    Raises Stale if `expected` is given and does not contain the track's etag, and Invalid if a new measure
+    cannot be computed from the track's scales or from its published judgments.
     """
     now = system.now()
     if "measures" in changes:
-        _look_ahead(system, principal, name, changes, now)
+        _preload_checks(system, principal, name, changes, now)
     with writing(system.engine) as connection:
-        row = owned(connection, principal, name)
-        if expected is not None and _view(connection, row).etag not in expected:
-            raise TRACK_CHANGED(f"the track {name!r} is not as it was when you read it")
-        values = _changed(row, changes, now)
+        row = find_for_organiser(connection, principal, name)
+        if expected is not None and _build_view(connection, row).etag not in expected:
+            raise TRACK_CHANGED(f"the track {name!r} has changed since you read it")
+        values = _parse_changes(row, changes, now)
         if values:
             connection.execute(update(tracks).where(tracks.c.id == row.id).values(values))
-        if values.get("measures", row.measures) != row.measures:  # nothing else of it shows on a board
-            touch(connection, [row.id])
-        added = _added(row, values)
+        if values.get("measures", row.measures) != row.measures:  # boards show no other field of a change
+            bump_revision(connection, [row.id])
+        added = _added_measures(row, values)
         queued = 0
         if added:
-            versions = rescoring.versions_to_score(connection, row)
-            _require_judged(system, connection, versions, added)
+            versions = rescoring.read_versions_to_score(connection, row)
+            _require_computable(system, connection, versions, added)
             queued = rescoring.request(
                 connection,
                 now=now,
                 track_id=row.id,
                 tenant=f"track {row.name}",
                 qrels_ids=versions,
-                submission_ids=rescoring.eligible(connection, row.id),
+                submission_ids=rescoring.read_eligible_submissions(connection, row.id),
                 measures=added,
             )
-        track = _view(connection, find(connection, name))
+        track = _build_view(connection, find(connection, name))
     if queued:
-        system.bell.ring(rescoring.QUEUE, times=queued)
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
     return track
 
 
-# For the other nouns
+# For other modules of the backend
 
 
 def find(connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
-    """The row of the track called `name`, locked against concurrent publishing if `lock`; else NotFound."""
+    """Return the row of the track called `name`; raises NotFound.
+
+    lock: whether to lock the row against concurrent publishing.
+    """
     query = select(tracks).where(tracks.c.name == name)
     row = connection.execute(query.with_for_update() if lock else query).first()
     if row is None:
-        raise TRACK_UNKNOWN(f"there is no track {name!r}")
+        raise TRACK_UNKNOWN(f"track {name!r} not found")
     return row
 
 
-def owned(connection: Connection, principal: Principal, name: str, *, lock: bool = True) -> Row[Any]:
-    """The row of a track that the caller may organise, locked or not; else NotFound or Forbidden."""
+def find_for_organiser(
+    connection: Connection, principal: Principal, name: str, *, lock: bool = True
+) -> Row[Any]:
+    """Return the row of a track that the caller may manage; raises NotFound or Forbidden."""
     row = find(connection, name, lock=lock)
-    if not organises(principal, row):
-        raise TRACK_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
+    if not is_organiser(principal, row):
+        raise TRACK_FORBIDDEN(f"the track {name!r} belongs to team {row.team}")
     return row
 
 
-def organises(principal: Principal, track: Row[Any]) -> bool:
-    """Whether the caller may see and change everything of the track."""
+def is_organiser(principal: Principal, track: Row[Any]) -> bool:
+    """Return whether the caller may see and change everything in the track."""
     return principal.scope == "admin" or (
-        principal.at_least(TokenScope.ORGANISER) and principal.team == track.team
+        principal.has_scope(TokenScope.ORGANISER) and principal.team == track.team
     )
 
 
-def aspects(track: Row[Any]) -> tuple[Aspect, ...]:
-    """The track's aspects, as declared when it was made."""
-    return _parsed(json.dumps(track.aspects))
+def parse_aspects(track: Row[Any]) -> tuple[Aspect, ...]:
+    """Return the track's aspects, as declared when it was created."""
+    return _parse_stored_aspects(json.dumps(track.aspects))
 
 
-def plan(texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]) -> tuple[str, ...]:
-    """The canonical texts of measures bound to a track, each once, in order; raises Invalid.
+def parse_plan(
+    texts: Sequence[str], aspects: Sequence[Aspect], label_sets: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the canonical texts of measures bound to a track, without repetition, in order.
 
-    Each is tried without judgments, so that what the track's scales can't have is refused here.
+    Each measure is checked against empty judgments. Raises Invalid if the track's scales do not support it.
     """
     try:
-        measures = [_scored_here(measure).bound(aspects) for text in texts for measure in parse_many(text)]
-        if len(measures) <= MOST_MEASURES:
+        measures = [
+            _require_no_texts(measure).bound(aspects) for text in texts for measure in parse_many(text)
+        ]
+        if len(measures) <= MAX_MEASURES:
             check(Qrels.empty(tuple(aspects), label_sets_from(label_sets, aspects)), measures)
     except MeasureError as problem:
         raise MEASURE_INVALID(str(problem)) from None
-    if not 1 <= len(measures) <= MOST_MEASURES:
-        raise MEASURE_INVALID(f"{len(measures)} measures; give 1 to {MOST_MEASURES}")
-    for one in measures:
-        if (length := len(str(one).encode())) > LONGEST_MEASURE:
-            start = str(one)[:60]
-            raise MEASURE_INVALID(f"{start}... has {length:,} bytes in full; at most {LONGEST_MEASURE:,}")
-    return tuple(dict.fromkeys(str(one) for one in measures))
+    if not 1 <= len(measures) <= MAX_MEASURES:
+        raise MEASURE_INVALID(f"the plan has {len(measures)} measures; give 1 to {MAX_MEASURES}")
+    texts = [str(measure) for measure in measures]
+    for text in texts:
+        if (length := len(text.encode())) > MAX_MEASURE_BYTES:
+            size = f"{length:,} bytes; the limit is {MAX_MEASURE_BYTES:,}"
+            raise MEASURE_INVALID(f"{text[:60]}...: the canonical text has {size}")
+    return tuple(dict.fromkeys(texts))
 
 
 @lru_cache(maxsize=256)
-def not_to_be_had(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Why the qrels of that key can't have one or other of the measures `texts`: a sentence for each.
+def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a sentence for each of the measures `texts` that cannot be computed from the qrels at `key`.
 
-    What is known already needs no file: who asks before a transaction does not wait for one within it.
+    Results are cached. Call it once before a transaction, so that no file is read within the transaction.
     """
     return tuple(impossible(unpack_qrels(blobs.get(key)), [parse(text) for text in texts]))
 
 
-def _require_judged(
+def _require_computable(
     system: "System", connection: Connection, versions: Sequence[int], added: Sequence[str]
 ) -> None:
-    """Raise Invalid where a version can't have a measure that is added: its jobs could only die."""
-    for key in _blobs(connection, versions):
-        if sentences := not_to_be_had(system.blobs, key, tuple(added)):
+    """Raise Invalid if an added measure cannot be computed under one of the versions; its jobs would fail."""
+    for key in _read_blob_keys(connection, versions):
+        if sentences := find_uncomputable(system.blobs, key, tuple(added)):
             raise MEASURE_INVALID(sentences[0])
 
 
-def _blobs(connection: Connection, versions: Sequence[int]) -> Sequence[str]:
+def _read_blob_keys(connection: Connection, versions: Sequence[int]) -> Sequence[str]:
     return connection.execute(select(qrels_rows.c.blob).where(qrels_rows.c.id.in_(versions))).scalars().all()
 
 
-def _look_ahead(
+def _preload_checks(
     system: "System", principal: Principal, name: str, changes: Mapping[str, object], now: datetime
 ) -> None:
-    """Read, while no transaction waits for it, whether a longer plan can be had."""
+    """Fill the cache of `find_uncomputable` for added measures before the transaction begins."""
     with reading(system.engine) as connection:
-        row = owned(connection, principal, name, lock=False)
-        added = _added(row, _changed(row, changes, now))
-        keys = _blobs(connection, rescoring.versions_to_score(connection, row)) if added else ()
+        row = find_for_organiser(connection, principal, name, lock=False)
+        added = _added_measures(row, _parse_changes(row, changes, now))
+        keys = _read_blob_keys(connection, rescoring.read_versions_to_score(connection, row)) if added else ()
     for key in keys:
-        not_to_be_had(system.blobs, key, tuple(added))
+        find_uncomputable(system.blobs, key, tuple(added))
 
 
-def _added(row: Row[Any], values: Mapping[str, Any]) -> list[str]:
+def _added_measures(row: Row[Any], values: Mapping[str, Any]) -> list[str]:
     return [text for text in values.get("measures", ()) if text not in row.measures]
 
 
-def measure(text: str, track: Row[Any]) -> str:
-    """The canonical text of one measure bound to the track's aspects; raises Invalid."""
+def parse_measure(text: str, track: Row[Any]) -> str:
+    """Return the canonical text of one measure bound to the track's aspects; raises Invalid."""
     try:
-        return str(_scored_here(parse(text)).bound(aspects(track)))
+        return str(_require_no_texts(parse(text)).bound(parse_aspects(track)))
     except MeasureError as problem:
         raise MEASURE_INVALID(str(problem)) from None
 
 
-def _scored_here(measure: Measure) -> Measure:
-    """The measure, where the service can score it: MeasureError where it needs texts, which are not kept."""
+def _require_no_texts(measure: Measure) -> Measure:
+    """Return the measure; raises MeasureError if it needs document texts, which the service does not keep."""
     if measure.declaration.texts:
         raise MeasureError(
-            f"{measure}: it needs the texts of the documents, which the service does not keep; "
-            "score it with `cupel evaluate` and a collection file that names texts:"
+            f"{measure}: requires the document texts, which the service does not keep; "
+            "score it with `cupel evaluate` and a collection file that declares `texts`"
         )
     return measure
 
 
-def _check_basics(name: str, title: str, profile: str, depth: int) -> None:
+def _require_valid_settings(name: str, title: str, profile: str, depth: int) -> None:
     if not NAME.fullmatch(name):
         raise TRACK_INVALID(
-            f"the name {name!r} can't be used: 1 to 64 letters, digits, dots, dashes, underscores, "
-            "a letter or digit first"
+            f"name: {name!r} is invalid; use 1 to 64 letters, digits, dots, hyphens and underscores, "
+            "starting with a letter or digit"
         )
-    _check_title(title)
+    _require_valid_title(title)
     if profile not in profiles.PROFILES:
-        raise PROFILE_UNKNOWN(f"there is no profile {profile!r}")
-    if not 1 <= depth <= DEEPEST:
-        raise TRACK_INVALID(f"depth is {depth}; give 1 to {DEEPEST}")
+        raise PROFILE_UNKNOWN(f"unknown profile {profile!r}")
+    if not 1 <= depth <= MAX_DEPTH:
+        raise TRACK_INVALID(f"depth: {depth} is out of range; use 1 to {MAX_DEPTH}")
 
 
-def _check_title(title: object) -> str:
+def _require_valid_title(title: object) -> str:
     if not isinstance(title, str) or not 1 <= len(title.strip()) <= 200:
-        raise TRACK_INVALID("title: give a text of 1 to 200 characters")
+        raise TRACK_INVALID("title: use 1 to 200 characters")
     if CONTROL.search(title):
-        raise TRACK_INVALID(f"title: {title!r} holds a control character")
+        raise TRACK_INVALID(f"title: {title!r} contains a control character")
     return title
 
 
-def _declared(declaration: Mapping[str, Any], label_sets: Mapping[str, Any]) -> tuple[Aspect, ...]:
-    findings = found(_no_labels(declaration, label_sets))
+def _parse_declarations(declaration: Mapping[str, Any], label_sets: Mapping[str, Any]) -> tuple[Aspect, ...]:
+    findings = collect_findings(_find_invalid_labels(declaration, label_sets))
     if not findings.refused:
         try:
             aspects = aspects_from(declaration)
             label_sets_from(label_sets, aspects)
-            findings = found(_long_scales(aspects))
+            findings = collect_findings(_find_long_scales(aspects))
         except Refused as problem:
             findings = problem.findings
     if findings.refused:
-        raise ASPECTS_INVALID("the declared aspects can't be used", findings=findings)
+        raise ASPECTS_INVALID("invalid aspects; see `errors`", findings=findings)
     return aspects
 
 
-def _no_labels(*declarations: Mapping[str, Any]) -> Iterator[Finding]:
-    """What stands for a label in aspects and label sets, and could not come back from JSON as it was."""
-    for declared in declarations:
-        for name, one in declared.items():
-            parts = one.items() if isinstance(one, Mapping) else ()
-            for label in (leaf for key, part in parts if key in LABELLED for leaf in _leaves(part)):
+def _find_invalid_labels(*declarations: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield a finding for each label that would not survive a round trip through JSON."""
+    for declaration in declarations:
+        for name, fields in declaration.items():
+            parts = fields.items() if isinstance(fields, Mapping) else ()
+            for label in (leaf for key, part in parts if key in LABEL_KEYS for leaf in _iterate_leaves(part)):
                 if not _is_label(label):
                     yield Finding(
                         LABELS,
-                        f"{name}: a label is an integer within \u00b1{LARGEST_LABEL:,} or a word without "
+                        f"{name}: a label must be an integer within \u00b1{MAX_LABEL:,} or a word without "
                         "control characters",
-                        sample=_quoted(label),
+                        sample=_quote(label),
                     )
 
 
-LABELLED = ("labels", "lowest", "unjudged", "threshold", "tuples")
+LABEL_KEYS = ("labels", "lowest", "unjudged", "threshold", "tuples")
 
 
-def _leaves(value: object) -> Iterator[object]:
+def _iterate_leaves(value: object) -> Iterator[object]:
     if isinstance(value, (list, Mapping)):
         for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _leaves(part)
+            yield from _iterate_leaves(part)
     else:
         yield value
 
@@ -341,49 +356,49 @@ def _leaves(value: object) -> Iterator[object]:
 def _is_label(value: object) -> bool:
     if isinstance(value, str):
         return not CONTROL.search(value)
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_LABEL
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_LABEL
 
 
-def _quoted(value: object) -> str:
-    """Python refuses to write integers of thousands of digits."""
+def _quote(value: object) -> str:
+    # Python refuses to convert integers of thousands of digits to text.
     digits = isinstance(value, int) and value.bit_length() > 1000
     return "an integer of hundreds of digits" if digits else repr(value)[:80]
 
 
-def _long_scales(aspects: Sequence[Aspect]) -> Iterator[Finding]:
+def _find_long_scales(aspects: Sequence[Aspect]) -> Iterator[Finding]:
     for aspect in aspects:
-        if len(aspect.labels) > LONGEST_SCALE:
-            message = f"{aspect.name} has {len(aspect.labels):,} labels; a track takes {LONGEST_SCALE:,}"
+        if len(aspect.labels) > MAX_LABELS:
+            message = f"{aspect.name} has {len(aspect.labels):,} labels; the limit is {MAX_LABELS:,}"
             yield Finding(LABELS, message)
 
 
 @lru_cache(maxsize=256)
-def _parsed(declaration: str) -> tuple[Aspect, ...]:
+def _parse_stored_aspects(declaration: str) -> tuple[Aspect, ...]:
     return aspects_from(json.loads(declaration))
 
 
-def _changed(row: Row[Any], changes: Mapping[str, object], now: datetime) -> dict[str, Any]:
+def _parse_changes(row: Row[Any], changes: Mapping[str, object], now: datetime) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in changes.items():
         if name == "title":
-            values["title"] = _check_title(value)
-        elif name == "measures" and isinstance(value, list) and all(isinstance(one, str) for one in value):
-            values["measures"] = list(plan(value, aspects(row), row.label_sets or {}))
+            values["title"] = _require_valid_title(value)
+        elif name == "measures" and isinstance(value, list) and all(isinstance(text, str) for text in value):
+            values["measures"] = list(parse_plan(value, parse_aspects(row), row.label_sets or {}))
         elif name == "closed" and isinstance(value, bool):
             values["closed_at"] = (row.closed_at or now) if value else None
         else:
             raise TRACK_INVALID(
-                f"{name}: can't be changed to {value!r}; title, measures and closed can be changed"
+                f"{name}: cannot be set to {value!r}; only title, measures and closed can be changed"
             )
     return values
 
 
-def _view(connection: Connection, row: Row[Any]) -> Track:
-    return _views(connection, [row])[0]
+def _build_view(connection: Connection, row: Row[Any]) -> Track:
+    return _build_views(connection, [row])[0]
 
 
-def _views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Track, ...]:
-    newest = rescoring.newest_of(connection, [row.id for row in rows])
+def _build_views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Track, ...]:
+    newest = rescoring.read_newest_published(connection, [row.id for row in rows])
     return tuple(
         Track(
             name=row.name,

@@ -95,7 +95,7 @@ async def _tidy(system: System) -> None:
     """Tidy up now and then: a gateway that was killed in the midst of uploads left them here."""
     while True:
         try:
-            await anyio.to_thread.run_sync(scheduler_steps.tidy, system)
+            await anyio.to_thread.run_sync(scheduler_steps.remove_stale_uploads, system)
         except Exception:
             log.exception("tidying failed")
         await anyio.sleep(TIDY_SECONDS)

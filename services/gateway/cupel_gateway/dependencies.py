@@ -12,7 +12,7 @@ from cupel_backend.access import Principal
 from cupel_backend.idempotency_keys import LONGEST
 from cupel_backend.infrastructure.database import LARGEST_PAGE
 from cupel_backend.infrastructure.system import System
-from cupel_backend.tracks import MOST_MEASURES
+from cupel_backend.tracks import MAX_MEASURES
 from cupel_contract.resource_base import LARGEST_INTEGER
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ Caller = Annotated[Principal, Depends(_caller)]
 Text = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 Number = Annotated[int, Path(ge=1, le=LARGEST_INTEGER)]
 MeasureText = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])]
-Measures = Annotated[list[str], Query(max_length=MOST_MEASURES, examples=[["nDCG@10", "AP"]])]
+Measures = Annotated[list[str], Query(max_length=MAX_MEASURES, examples=[["nDCG@10", "AP"]])]
 QrelsNumber = Annotated[
     int | None, Query(ge=1, le=LARGEST_INTEGER, description="default: the current version")
 ]

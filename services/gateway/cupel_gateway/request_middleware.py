@@ -114,7 +114,7 @@ class Watched:
 
     def _note(self, request: Request, status: int, seconds: float, failure: str | None) -> None:
         template = getattr(request.scope.get("route"), "path", "(none)")
-        self.system.metrics.request(
+        self.system.metrics.count_request(
             method=_known(request.method), route=template, status=status, seconds=seconds
         )
         principal = request.scope.get("cupel.principal")

@@ -114,7 +114,7 @@ def topic_scores(submission: str, view: evaluations.TopicScores) -> TopicScoresR
     return TopicScoresResource(submission=submission, score=score, topics=topics)
 
 
-def pending_explanations(view: score_explanations.Requested) -> PendingExplanations:
+def pending_explanations(view: score_explanations.RequestedExplanations) -> PendingExplanations:
     """Build the explanations that are being computed, with their link."""
     path = f"/v1/submissions/{view.submission}/explanations?qrels={view.qrels}"
     return build(PendingExplanations, view, links={"explanations": path})

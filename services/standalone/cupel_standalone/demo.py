@@ -31,7 +31,7 @@ from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import aggregate, evaluate
 from cupel_standalone.embedded_service import token_file as first_token
 from cupel_standalone.serve_commands import EXAMPLE
-from cupel_standalone.supervisor import dying_with_us
+from cupel_standalone.supervisor import die_with_parent
 
 TRACK = "health"
 MEASURES = ("nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])")
@@ -115,7 +115,7 @@ def service(folder: Path) -> Iterator[str]:
             stderr=log,
             text=True,
             process_group=0,  # Ctrl-C is for us: we then stop the service
-            preexec_fn=dying_with_us(),
+            preexec_fn=die_with_parent(),
         )
         try:
             yield url_from(process, folder / "service.log")

@@ -42,7 +42,7 @@ class GaveUp(Exception):
     """A child died again and again and never came up; the message says which, and how."""
 
 
-def dying_with_us() -> Callable[[], None]:
+def die_with_parent() -> Callable[[], None]:
     """What a child is to run before it becomes its program: has Linux kill it when this process is gone,
     even by `kill -9`, so that nothing goes on serving a folder that nobody looks after."""
     parent = os.getpid()
@@ -83,7 +83,7 @@ class Child:
             bufsize=0,
             pass_fds=self.inherited,
             process_group=0,
-            preexec_fn=dying_with_us(),
+            preexec_fn=die_with_parent(),
         )
         self.started = time.monotonic()
         assert self.process.stdout is not None

@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cupel_backend import jobs, scheduler_steps
+from cupel_backend import job_execution, jobs, scheduler_steps
 from cupel_backend.infrastructure import liveness_file, metrics, wake_ups
 from cupel_backend.infrastructure.errors import Unavailable
 from cupel_backend.infrastructure.settings import WrongSetting, read_settings
@@ -31,7 +31,7 @@ def worker() -> int:
     """Work on jobs in a pool of processes until SIGTERM, which lets running jobs end first."""
     settings = read_settings()
     settings.prepare()
-    liveness_file.beat(settings.pulse("worker"))
+    liveness_file.beat(settings.liveness_file("worker"))
     endpoint = None
     if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
         endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
@@ -52,17 +52,17 @@ def _begin() -> None:
 def _answer(reserve: Reserve, name: str) -> bool:
     """Work on the queue `name`, and whatever it is, on what is urgent and waits when that is done."""
     own = system()
-    heard = own.settings.pulse("worker")
+    heard = own.settings.liveness_file("worker")
     liveness_file.beat(heard)
     alive = partial(liveness_file.beat, heard)
     more = False
     try:
         if name != jobs.URGENT:
             with reserve.place() as free:
-                more = free and jobs.work(own, name, HANDLERS, alive=alive)
-        if jobs.URGENT in own.settings.queues and jobs.urgent(own):
+                more = free and job_execution.run_jobs(own, name, HANDLERS, alive=alive)
+        if jobs.URGENT in own.settings.queues and jobs.has_urgent_work(own):
             reserve.note()
-            again = jobs.work(own, jobs.URGENT, HANDLERS, alive=alive)
+            again = job_execution.run_jobs(own, jobs.URGENT, HANDLERS, alive=alive)
             more = again if name == jobs.URGENT else more
         return more
     except Unavailable as problem:  # the scheduler rings again when the database is back
@@ -78,7 +78,7 @@ def scheduler() -> int:
     while not stop.is_set():
         try:
             scheduler_steps.tick(own)
-            liveness_file.beat(own.settings.pulse("scheduler"))
+            liveness_file.beat(own.settings.liveness_file("scheduler"))
         except Unavailable as problem:  # the database may be away for a while; the next tick is soon
             log.warning("the sweep failed: %s", problem)
         except Exception:
@@ -101,7 +101,7 @@ def serve_metrics() -> int:
 def _serve_metrics(role: str) -> None:
     """Answer /metrics and /healthz for `role`, where a port was given."""
     settings = read_settings()
-    beats, longest = settings.pulse(role), settings.pulse_seconds
+    beats, longest = settings.liveness_file(role), settings.liveness_seconds
     if settings.metrics_port:
         metrics.serve(
             settings.metrics, settings.metrics_port, system, lambda: liveness_file.complaint(beats, longest)

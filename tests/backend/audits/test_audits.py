@@ -11,7 +11,7 @@ import yaml
 from cupel_audits import execution, read, report
 from cupel_audits.kinds.downsampling import Downsampling
 from cupel_audits.subject_files import GatheredJudgments, gather, see
-from cupel_backend import jobs, scheduler_steps, submissions
+from cupel_backend import job_execution, jobs, scheduler_steps, submissions
 from cupel_backend.audits import audit_parts, audit_requests
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
 from cupel_backend.infrastructure.system import System
@@ -73,14 +73,14 @@ def ask(system: System, **changes: Any) -> audit_requests.AuditView:
 def gathered(system: System, **changes: Any) -> audit_requests.AuditView:
     """An audit whose parts wait."""
     audit = ask(system, **changes)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     HANDLERS[claim.kind](system, claim)
     return audit_requests.get(system, BOB, audit.id)
 
 
 def digest(system: System, audit: audit_requests.AuditView) -> str:
-    return str(audit_parts.report(system, BOB, audit.id)[0].as_data()["digest"])
+    return str(audit_parts.read_report(system, BOB, audit.id)[0].as_data()["digest"])
 
 
 def report_digest(result: execution.Result) -> str:
@@ -119,7 +119,7 @@ def test_an_audit_says_what_the_library_says_of_the_same_files_to_the_last_bit(
     assert (done.state, done.failures, done.problems) == ("done", (), ())
     assert (done.progress.trials, done.progress.trials_done) == (6, 6)
     assert done.progress.parts == done.progress.parts_done == 6
-    result = audit_parts.report(system, BOB, audit.id)[0]
+    result = audit_parts.read_report(system, BOB, audit.id)[0]
     assert result.report is not None
     assert result.as_data()["digest"] == done.digest
     assert done.verdict == result.report.verdict
@@ -133,30 +133,30 @@ def test_parts_of_any_size_in_any_order_and_a_partial_report_on_the_way(
     whole = gathered(system, part_trials=None, seed=5)
     work_off(system)
     audit = gathered(system, seed=5)
-    claims = [jobs.claim(system, audit_requests.QUEUE) for _ in range(6)]
+    claims = [jobs.claim_next(system, audit_requests.QUEUE) for _ in range(6)]
     with pytest.raises(NotFound) as none_yet:
-        audit_parts.report(system, BOB, audit.id)[0]
+        audit_parts.read_report(system, BOB, audit.id)[0]
     assert none_yet.value.code == "audit-not-begun"
     for claim in reversed(claims):
         assert claim is not None
         assert audit_requests.get(system, BOB, audit.id).state == "running"
-        audit_parts.do_part(system, claim)
-        partial = audit_parts.report(system, BOB, audit.id)[0]
+        audit_parts.run_part(system, claim)
+        partial = audit_parts.read_report(system, BOB, audit.id)[0]
         assert partial.done == audit_requests.get(system, BOB, audit.id).progress.trials_done
     assert audit_requests.get(system, BOB, audit.id).digest == digest(system, whole)
 
 
 def test_a_part_that_two_workers_do_counts_once(system: System, sent: list[str], clock: Clock) -> None:
     audit = gathered(system)
-    first = jobs.claim(system, audit_requests.QUEUE)
+    first = jobs.claim_next(system, audit_requests.QUEUE)
     assert first is not None
     clock.forward(60)
     jobs.sweep(system)
     work_off(system)
     done = audit_requests.get(system, BOB, audit.id)
     assert (done.state, done.progress.trials_done) == ("done", 6)
-    with pytest.raises(jobs.Lost):
-        audit_parts.do_part(system, first)
+    with pytest.raises(jobs.LeaseLost):
+        audit_parts.run_part(system, first)
     assert audit_requests.get(system, BOB, audit.id) == done
 
 
@@ -168,7 +168,7 @@ def test_a_part_gives_way_to_scores_and_goes_on_where_it_stopped(
     monkeypatch.setattr(audit_parts, "LOOK_SECONDS", 0.0)
     audit = gathered(system, seed=5, part_trials=3)
     submit(system, ALICE, run(0), name="late.txt")
-    assert jobs.work(system, audit_requests.QUEUE, HANDLERS)  # there is more
+    assert job_execution.run_jobs(system, audit_requests.QUEUE, HANDLERS)  # there is more
     given_way = audit_requests.get(system, BOB, audit.id)
     assert given_way.progress.trials_done == 1
     waiting = [one for one in jobs.list_(system, ADMIN).items if one.state == "queued"]
@@ -191,13 +191,13 @@ def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
             yield trial, result
 
     monkeypatch.setattr(execution, "work", cancelled_meanwhile)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
-    audit_parts.do_part(system, claim)
+    audit_parts.run_part(system, claim)
     stopped = audit_requests.get(system, BOB, audit.id)
     assert (stopped.state, stopped.progress.trials_done) == ("cancelled", 2)
-    assert jobs.claim(system, audit_requests.QUEUE) is None
-    assert audit_parts.report(system, BOB, audit.id)[0].done == 2
+    assert jobs.claim_next(system, audit_requests.QUEUE) is None
+    assert audit_parts.read_report(system, BOB, audit.id)[0].done == 2
     assert audit_requests.cancel(system, ORGANISER, audit.id) == stopped
     scheduler_steps.tick(system)
     assert audit_requests.get(system, BOB, audit.id) == stopped
@@ -209,10 +209,10 @@ def test_an_audit_can_be_cancelled_before_it_is_gathered_but_not_when_it_is_done
     system: System, sent: list[str]
 ) -> None:
     audit = ask(system)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     audit_requests.cancel(system, ORGANISER, audit.id)
-    audit_parts.gather(system, claim)
+    audit_parts.prepare_audit(system, claim)
     assert audit_requests.get(system, BOB, audit.id).progress.parts is None
     done = ask(system)
     work_off(system)
@@ -228,14 +228,14 @@ def test_a_part_that_failed_says_why_and_can_be_done_again(open_at: Callable[...
         submit(system, ALICE, run(number))
     work_off(system)
     audit = gathered(system)
-    claim = jobs.claim(system, audit_requests.QUEUE)
+    claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     jobs.fail(system, claim, "ZeroDivisionError: division by zero")
     work_off(system)
     failed = audit_requests.get(system, BOB, audit.id)
     assert (failed.state, failed.progress.parts_done) == ("failed", 5)
     assert [(one.part, one.error) for one in failed.failures] == [(1, "ZeroDivisionError: division by zero")]
-    assert audit_parts.report(system, BOB, audit.id)[0].done == 5
+    assert audit_parts.read_report(system, BOB, audit.id)[0].done == 5
     with pytest.raises(Conflict):
         audit_requests.rerun(system, ORGANISER, audit.id, 2)
     with pytest.raises(NotFound):
@@ -269,7 +269,7 @@ def test_an_audit_whose_report_fails_says_so_and_stops_nothing_else(
     assert failed.state == "failed"
     assert failed.problems == ("its report could not be made (ZeroDivisionError: division by zero)",)
     with pytest.raises(NotFound, match="came to nothing: its report could not"):
-        audit_parts.report(system, BOB, audit.id)
+        audit_parts.read_report(system, BOB, audit.id)
     assert audit_requests.get(system, BOB, other.id).state == "done"
 
 
@@ -296,11 +296,11 @@ def test_a_board_is_analysed_before_a_large_audit_of_its_track_is_done(
 ) -> None:
     gathered(system, parameters=SMALL | {"repeats": 20})
     publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
-    while (scoring := jobs.claim(system, rescoring.QUEUE)) is not None:
+    while (scoring := jobs.claim_next(system, rescoring.QUEUE)) is not None:
         HANDLERS[scoring.kind](system, scoring)
     scheduler_steps.tick(system)
     taken = []
-    while (claim := jobs.claim(system, audit_requests.QUEUE)) is not None:
+    while (claim := jobs.claim_next(system, audit_requests.QUEUE)) is not None:
         taken.append((claim.kind, claim.payload.get("qrels")))
         end(system, claim)
         clock.forward(0.1)
@@ -399,7 +399,7 @@ def test_an_audit_of_judgments_that_are_not_public_is_for_organisers(system: Sys
         audit_requests.get(system, BOB, audit.id)
     assert audit_requests.list_(system, BOB, "track").items == ()
     assert audit_requests.list_(system, ORGANISER, "track").items == (audit,)
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
     assert audit_requests.get(system, BOB, audit.id).qrels == 2
 
@@ -416,17 +416,17 @@ def test_audits_are_listed_by_kind_newest_first_and_their_numbers_over_time(
     assert [one.id for one in first.items] == ids[:0:-1]
     assert [one.id for one in audit_requests.list_(system, BOB, "track", cursor=first.next).items] == ids[:1]
     assert audit_requests.list_(system, BOB, "track", kind="pool_depth").items == ()
-    points = audit_requests.history(system, BOB, "track", kind="downsampling", number="tau(AP)@50")
+    points = audit_requests.read_history(system, BOB, "track", kind="downsampling", number="tau(AP)@50")
     assert [one.audit for one in points] == ids
     assert len({one.value for one in points}) == 1
-    assert audit_requests.history(system, BOB, "track", kind="downsampling", number="nothing") == ()
+    assert audit_requests.read_history(system, BOB, "track", kind="downsampling", number="nothing") == ()
 
 
 def test_a_table_of_the_report_as_csv(system: System, sent: list[str]) -> None:
     audit = ask(system)
     work_off(system)
-    result = audit_parts.report(system, BOB, audit.id)[0]
+    result = audit_parts.read_report(system, BOB, audit.id)[0]
     assert result.report is not None
-    assert audit_parts.table(result, "points") == result.report.tables[0].as_csv()
+    assert audit_parts.export_table(result, "points") == result.report.tables[0].as_csv()
     with pytest.raises(NotFound, match="there is no table 'x'; there are "):
-        audit_parts.table(result, "x")
+        audit_parts.export_table(result, "x")

@@ -49,7 +49,7 @@ def instants(cron: str, zone: str, after: str, number: int) -> list[str]:
     """The next ones, in UTC."""
     found = [datetime.fromisoformat(after).astimezone(UTC)]
     for _ in range(number):
-        found.append(audit_schedules.following(cron, zone, found[-1]))
+        found.append(audit_schedules.compute_next_run(cron, zone, found[-1]))
     return [f"{one:%d %H:%M}" for one in found[1:]]
 
 
@@ -118,20 +118,20 @@ def test_two_schedulers_and_one_that_dies_before_it_notes_make_one_audit(
     with monkeypatch.context() as dying:
         dying.setattr(audit_requests, "request", killed)
         with pytest.raises(KeyboardInterrupt):
-            audit_schedules.make_due(judged)
+            audit_schedules.request_due_audits(judged)
     assert made(judged) == 1
 
     def overtaken(*given: Any, **more: Any) -> audit_requests.AuditView:
         monkeypatch.setattr(audit_requests, "request", real)
-        audit_schedules.make_due(judged)  # the other scheduler, which has seen the same
+        audit_schedules.request_due_audits(judged)  # the other scheduler, which has seen the same
         return real(*given, **more)
 
     clock.forward(1)
     monkeypatch.setattr(audit_requests, "request", overtaken)
-    assert audit_schedules.make_due(judged) == 0
+    assert audit_schedules.request_due_audits(judged) == 0
     assert made(judged) == 1
     clock.forward(3600)
-    assert audit_schedules.make_due(judged) == 1
+    assert audit_schedules.request_due_audits(judged) == 1
     assert made(judged) == 2
 
 
@@ -240,7 +240,7 @@ def test_an_alert_is_judged_once_by_every_audit(
     assert (told[low.id].raised, told[low.id].value) == (True, done.numbers[number])
     assert told[low.id].audit == told[calm.id].audit == audit.id
     assert (told[calm.id].raised, told[other.id].raised, told[other.id].value) == (False, False, None)
-    assert audit_alerts.judge_all(judged) == 0
+    assert audit_alerts.check_all(judged) == 0
     exposed = judged.metrics.exposition(judged).decode()
     assert 'cupel_alerts_raised{track="track"} 1.0' in exposed
     audit_alerts.remove(judged, ORGANISER, low.id)

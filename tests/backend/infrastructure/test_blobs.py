@@ -21,11 +21,12 @@ from pydantic import SecretStr
 
 from cupel_backend import submitted_runs
 from cupel_backend.infrastructure.errors import Unavailable
-from cupel_backend.infrastructure.object_store import Blobs, DirectoryBlobs, key_of, open_blobs
+from cupel_backend.infrastructure.object_store import Blobs, DirectoryBlobs, blob_key, open_blobs
 from cupel_backend.infrastructure.s3_store import S3Blobs
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
 from support.backend_cast import ALICE, make_track, publish_qrels, submit
+from support.patience import until
 from support.service.service_sizes import Places
 
 on_s3 = pytest.mark.parametrize("size", ["production"], indirect=True)
@@ -34,7 +35,7 @@ WRITER = """
 import hashlib
 import sys
 from pathlib import Path
-from cupel_backend.blobs import DirectoryBlobs
+from cupel_backend.infrastructure.object_store import DirectoryBlobs
 blobs = DirectoryBlobs(Path(sys.argv[1]))
 print("writing", flush=True)
 source = Path(sys.argv[1]) / "source"
@@ -80,10 +81,10 @@ def test_what_is_wanted_often_is_at_hand_as_a_file(
     monkeypatch.setattr("cupel_backend.infrastructure.s3_store.CACHED", 2)
     keys = [put(blobs, tmp_path / "upload", bytes([number])) for number in range(4)]
     for number, key in enumerate((*keys, keys[0], keys[0])):
-        blobs.bring(key, tmp_path / str(number))
+        blobs.copy_to(key, tmp_path / str(number))
     assert [(tmp_path / str(number)).read_bytes()[0] for number in range(6)] == [0, 1, 2, 3, 0, 0]
     with pytest.raises(Unavailable) as refusal:
-        blobs.bring("00/0000", tmp_path / "none")
+        blobs.copy_to("00/0000", tmp_path / "none")
     assert refusal.value.code == "content-missing"
     if isinstance(blobs, S3Blobs):
         assert len(list((tmp_path / "data" / "cache").glob("??/*"))) == 2
@@ -187,8 +188,7 @@ def test_a_writer_killed_at_any_moment_leaves_only_whole_blobs(tmp_path: Path) -
         assert writer.stdout is not None
         writer.stdout.readline()
         seen = len(files(tmp_path))
-        while len(files(tmp_path)) < seen + 3:
-            time.sleep(0.001)
+        until(lambda seen=seen: len(files(tmp_path)) >= seen + 3)
         writer.kill()
         writer.communicate()
     for path in files(tmp_path):
@@ -200,8 +200,8 @@ def test_half_written_files_are_tidied_once_they_are_old(tmp_path: Path) -> None
     key = put(blobs, tmp_path / "upload", b"content")
     blobs.check()
     (blobs.root / "tmp" / "left").write_bytes(b"half")
-    assert blobs.tidy(before=0) == 0
-    assert blobs.tidy(before=time.time() + 10) == 1
+    assert blobs.remove_partial_writes(before=0) == 0
+    assert blobs.remove_partial_writes(before=time.time() + 10) == 1
     assert blobs.get(key) == b"content"
 
 
@@ -231,16 +231,16 @@ def test_judgments_that_are_damaged_at_hand_are_fetched_again(
     blobs: Blobs, tmp_path: Path, at: dict[str, Any]
 ) -> None:
     key = put(blobs, tmp_path / "upload", b"content")
-    blobs.bring(key, tmp_path / "first")
+    blobs.copy_to(key, tmp_path / "first")
     damaged = (tmp_path / "data" / ("cache" if isinstance(blobs, S3Blobs) else "blobs")) / key
     for spoilt in (b"", b"c0ntent"):
         damaged.write_bytes(spoilt)
         if isinstance(blobs, S3Blobs):
-            blobs.bring(key, tmp_path / "again")
+            blobs.copy_to(key, tmp_path / "again")
             assert (tmp_path / "again").read_bytes() == b"content"
         else:
             with pytest.raises(Unavailable) as refusal:
-                blobs.bring(key, tmp_path / "again")
+                blobs.copy_to(key, tmp_path / "again")
             assert refusal.value.code == "content-damaged"
 
 
@@ -299,5 +299,5 @@ def test_bytes_that_change_on_the_way_to_the_bucket_are_refused(at: dict[str, An
         with pytest.raises(Unavailable):
             put(blobs, tmp_path / "upload", b"the content of a run")
     with pytest.raises(Unavailable) as refusal:
-        open_blobs(Settings(**at)).get(key_of(hashlib.sha256(b"the content of a run").hexdigest()))
+        open_blobs(Settings(**at)).get(blob_key(hashlib.sha256(b"the content of a run").hexdigest()))
     assert refusal.value.code == "content-missing"

@@ -18,6 +18,8 @@ from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
 from support.backend_cast import ALICE, make_track, publish_qrels, run_file, submit
+from support.patience import seconds, until
+from support.service.service_processes import command_line
 
 LARGE = b"".join(
     b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
@@ -62,7 +64,7 @@ def own_checkers() -> list[psutil.Process]:
     return [
         child
         for child in children
-        if "cupel_backend.infrastructure.upload_checker" in " ".join(child.cmdline())
+        if "cupel_backend.infrastructure.upload_checker" in " ".join(command_line(child))
     ]
 
 
@@ -97,8 +99,7 @@ def test_a_killed_checker_refuses_its_file_and_the_next_one_is_checked(
 
     thread = threading.Thread(target=check)
     thread.start()
-    while not own_checkers():
-        time.sleep(0.01)
+    until(own_checkers)
     os.kill(own_checkers()[0].pid, signal.SIGKILL)
     thread.join()
     assert "ended before it had a verdict" in refusals[0]
@@ -139,8 +140,7 @@ def test_whoever_gets_no_turn_is_asked_to_come_back(make: Callable[..., Checkers
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while not own_checkers():
-        time.sleep(0.01)
+    until(own_checkers)
     checkers._settings = Settings(checker_seconds=0.1)
     with pytest.raises(Unavailable) as refusal:
         checkers.check(request(tmp_path))
@@ -170,7 +170,7 @@ def test_a_checker_ends_with_a_killed_service_in_the_midst_of_a_file(tmp_path: P
     [checker] = own_checkers()
     service.kill()
     service.wait()
-    assert psutil.wait_procs([checker], timeout=10)[1] == []
+    assert psutil.wait_procs([checker], timeout=seconds(60))[1] == []
     os.close(writer)
 
 

@@ -9,7 +9,7 @@ import pytest
 from cupel_backend import jobs
 from cupel_backend.infrastructure import clock
 from cupel_backend.infrastructure.clock import SharedClock, utc_now
-from cupel_backend.infrastructure.database import DATABASE_BUSY, time_of
+from cupel_backend.infrastructure.database import DATABASE_BUSY, database_time
 from cupel_backend.infrastructure.system import System
 from support.backend_cast import make_track, publish_qrels, submit
 
@@ -26,7 +26,7 @@ def hour_ahead() -> datetime:
 
 @on_postgresql
 def test_a_clock_that_is_wrong_is_put_right_by_the_databases(system: System) -> None:
-    wrong = SharedClock(lambda: time_of(system.engine), local=hour_ahead)
+    wrong = SharedClock(lambda: database_time(system.engine), local=hour_ahead)
     assert abs(wrong() - utc_now()) < MOMENT
 
 
@@ -39,8 +39,8 @@ def test_a_system_on_postgresql_goes_by_its_clock(
     make_track(worker)
     publish_qrels(worker)
     submit(worker)
-    assert jobs.claim(worker, "score") is not None
-    ahead = replace(worker, now=SharedClock(lambda: time_of(worker.engine), local=hour_ahead))
+    assert jobs.claim_next(worker, "score") is not None
+    ahead = replace(worker, now=SharedClock(lambda: database_time(worker.engine), local=hour_ahead))
     assert jobs.sweep(ahead).expired == 0
     assert jobs.sweep(replace(worker, now=hour_ahead)).expired == 1
 
@@ -73,4 +73,4 @@ def test_a_worker_whose_clock_is_a_little_behind_takes_a_new_job_at_once(system:
     publish_qrels(system)
     submit(system)
     behind = replace(system, now=lambda: system.now() - timedelta(milliseconds=20))
-    assert jobs.claim(behind, "score") is not None
+    assert jobs.claim_next(behind, "score") is not None

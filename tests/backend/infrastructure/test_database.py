@@ -4,7 +4,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +14,17 @@ from sqlalchemy import Engine, event, func, insert, select, text, update
 from sqlalchemy.exc import InternalError, OperationalError
 
 from cupel_backend import access, tracks
-from cupel_backend.infrastructure.database import connect, migrate, migrated, reading, writing
+from cupel_backend.infrastructure.database import connect, is_migrated, migrate, reading, writing
 from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.infrastructure.tables import turns
 from support.backend_cast import ADMIN
+from support.patience import until
 
 MIGRATE = """
 import sys
-from cupel_backend.database import connect, migrate
+from cupel_backend.infrastructure.database import connect, migrate
 migrate(connect(sys.argv[1]))
 """
 
@@ -46,7 +46,7 @@ def test_processes_that_migrate_at_the_same_time_do_no_harm(engine: Engine) -> N
     url = engine.url.render_as_string(hide_password=False)
     started = [subprocess.Popen([sys.executable, "-c", MIGRATE, url]) for _ in range(4)]
     assert [process.wait() for process in started] == [0, 0, 0, 0]
-    assert migrated(engine)
+    assert is_migrated(engine)
 
 
 def test_a_system_without_tables_is_not_ready_and_says_what_to_do(at: dict[str, Any]) -> None:
@@ -190,12 +190,17 @@ def test_a_connection_that_ends_in_a_transaction_is_unavailable_for_now(engine: 
     assert (refused.value.code, refused.value.retry_after) == ("database-busy", 2)
 
 
+BACKENDS = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
+
+
 @on_postgresql
 def test_who_slept_in_a_transaction_until_it_was_ended_is_refused_for_now(engine: Engine) -> None:
     def sleep() -> None:
         with writing(engine) as connection:
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
-            time.sleep(0.5)  # as a stopped process does, which may wake up much later
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with engine.connect() as observer:  # as a stopped process, which wakes up much later
+                until(lambda: not observer.execute(BACKENDS, {"pid": pid}).scalar_one())
             connection.execute(text("SELECT 1"))
 
     with pytest.raises(Unavailable):

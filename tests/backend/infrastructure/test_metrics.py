@@ -4,9 +4,9 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System, open_system
 from support.backend_cast import ALICE, Clock, make_track, publish_qrels, run_file, submit, work_off
+from support.patience import seconds, until
+from support.service.service_processes import command_line
 
 COUNT = """
 import sys
@@ -28,7 +30,7 @@ from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import open_system
 system = open_system(Settings(data=Path(sys.argv[1])))
 for _ in range(int(sys.argv[2])):
-    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
 print("counted", flush=True)
 sys.stdin.read()
 """
@@ -63,7 +65,7 @@ def test_requests_of_several_processes_are_summed(
     system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
     others = [count_elsewhere(3), count_elsewhere(4)]
-    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
     found = scraped(system)
     assert found[REQUESTS] == 8
     assert found["cupel_request_seconds_count", "GET", "/v1"] == 8
@@ -94,7 +96,7 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     for number in range(3):
         submit(system, ALICE, run_file(tag=f"r{number}"))
     clock.forward(7)
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     found = scraped(system)
     assert found["cupel_queue_depth", "score"] == 2
@@ -103,7 +105,7 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     assert found["cupel_queue_depth", "audit"] == 0
     jobs.fail(system, claim, "no")
     for _ in range(8):
-        while (claim := jobs.claim(system, "score")) is not None:
+        while (claim := jobs.claim_next(system, "score")) is not None:
             jobs.fail(system, claim, "no")
         clock.forward(10)
     found = scraped(system)
@@ -116,7 +118,7 @@ def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock
     publish_qrels(system)
     submit(system)
     for _ in range(10):
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
         assert claim is not None
         jobs.fail(system, claim, "the store is away", charged=False)
         clock.forward(60)
@@ -150,7 +152,7 @@ def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
 
 def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:
     system = open_system(Settings(data=tmp_path / "data"))
-    system.metrics.request(method="GET", route="/v1", status=200, seconds=0.02)
+    system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
     found = scraped(system)
     assert found[("cupel_database_up",)] == 0
     assert found[REQUESTS] == 1
@@ -164,20 +166,15 @@ def free_port() -> int:
 
 
 def fetched(port: int) -> dict[tuple[str, ...], float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=seconds(60)) as answer:
         return values(answer.read().decode())
 
 
-def patiently(look: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while True:
-        try:
-            if look():
-                return
-        except OSError:
-            pass
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)
+def jobs_done(port: int) -> float | None:
+    """Return the number of scoring jobs that the worker reports; None while it does not answer."""
+    with suppress(OSError):
+        return fetched(port).get(("cupel_jobs_total", "done", "score"))
+    return None
 
 
 def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..., System]) -> None:
@@ -191,16 +188,15 @@ def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    done = ("cupel_jobs_total", "done", "score")
     try:
         for number in range(4):
             submit(system, ALICE, run_file(tag=f"r{number}"))
-        patiently(lambda: fetched(port).get(done) == 4)
+        until(lambda: jobs_done(port) == 4)
         for process in psutil.Process(worker.pid).children():
-            if "metrics" not in process.cmdline():
+            if "metrics" not in command_line(process):
                 process.kill()
         submit(system, ALICE, run_file(tag="one more"))
-        patiently(lambda: fetched(port).get(done) == 5)
+        until(lambda: jobs_done(port) == 5)
     finally:
         worker.terminate()
         worker.wait()

@@ -28,7 +28,7 @@ from backend.infrastructure.releases.contents import (
 )
 from cupel_backend import jobs, qrels_versions, submission_states, submissions, submitted_runs, tracks
 from cupel_backend.access import Principal
-from cupel_backend.infrastructure.database import connect, migrate, migrated, reading, writing
+from cupel_backend.infrastructure.database import connect, is_migrated, migrate, reading, writing
 from cupel_backend.infrastructure.errors import Invalid
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
@@ -83,7 +83,7 @@ def _plain(value: Any) -> Any:
 
 def assert_tables_of_the_code(engine: sa.Engine, fresh: sa.Engine) -> None:
     """fresh: an empty database, to hold the tables as the code declares them."""
-    assert migrated(engine)
+    assert is_migrated(engine)
     with reading(engine) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     with writing(fresh) as connection:
@@ -98,7 +98,7 @@ def test_the_migrations_make_exactly_the_tables_of_the_code_step_by_step(
     open_engine: Callable[[], sa.Engine],
 ) -> None:
     engine = open_engine()
-    assert not migrated(engine)
+    assert not is_migrated(engine)
     for revision in revisions():
         upgrade(engine, revision)
         with reading(engine) as connection:

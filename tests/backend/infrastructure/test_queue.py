@@ -16,11 +16,11 @@ from kombu import Connection
 
 from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System, open_system
-from cupel_backend.infrastructure.wake_ups import Bell
+from cupel_backend.infrastructure.wake_ups import WakeUps
 from support.backend_cast import ALICE, make_track, publish_qrels, submit
+from support.patience import until
 from support.service import components
 from support.service.components import Redis, Server
-from support.service.service_processes import until
 from support.service.service_sizes import emptied_rabbitmq
 
 
@@ -29,12 +29,14 @@ class Rung:
 
     def __init__(self, **settings: Any) -> None:
         self.outcomes: list[tuple[str, bool]] = []
-        self.bell = Bell(Settings(**settings), lambda queue, taken: self.outcomes.append((queue, taken)))
+        self.wake_ups = WakeUps(
+            Settings(**settings), lambda queue, taken: self.outcomes.append((queue, taken))
+        )
 
     def ring(self, queue: str = "score") -> bool:
         """Ring, and wait for what comes of it."""
         before = len(self.outcomes)
-        self.bell.ring(queue)
+        self.wake_ups.send(queue)
         return until(lambda: self.outcomes[before:])[0][1]
 
 
@@ -56,7 +58,7 @@ def test_a_bell_rings_again_as_soon_as_its_broker_is_back(redis: Server) -> None
         assert not rung.ring()
         redis.start()
         until(rung.ring)
-    rung.bell.close()
+    rung.wake_ups.close()
 
 
 def test_who_rings_does_not_wait_for_a_broker_that_hangs(tmp_path: Path) -> None:
@@ -83,9 +85,9 @@ def rings(system: System) -> dict[str, float]:
 def test_rings_for_a_broker_that_is_away_do_not_pile_up() -> None:
     rung = Rung(broker="redis://127.0.0.1:1/0")
     for _ in range(1000):
-        rung.bell.ring("score", times=100)
+        rung.wake_ups.send("score", times=100)
     until(lambda: rung.outcomes)
-    rung.bell.close()
+    rung.wake_ups.close()
     assert 0 < len(rung.outcomes) <= 1000
     assert not any(taken for _, taken in rung.outcomes)
 
@@ -98,11 +100,11 @@ def test_a_bell_goes_on_when_a_ring_could_not_be_noted() -> None:
         if len(noted) == 1:
             raise OSError("no space left on device")
 
-    bell = Bell(Settings(broker="redis://127.0.0.1:1/0"), note)
+    wake_ups = WakeUps(Settings(broker="redis://127.0.0.1:1/0"), note)
     for number in (1, 2):
-        bell.ring("score")
+        wake_ups.send("score")
         until(lambda: len(noted) >= number)  # noqa: B023  (called at once)
-    bell.close()
+    wake_ups.close()
 
 
 def test_who_can_not_start_a_thread_rings_with_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,18 +114,18 @@ def test_who_can_not_start_a_thread_rings_with_the_next_one(monkeypatch: pytest.
     rung = Rung(broker="redis://127.0.0.1:1/0")
     with monkeypatch.context() as context:
         context.setattr(threading.Thread, "start", no_more)
-        rung.bell.ring("audit")
-    rung.bell.ring("score")
+        rung.wake_ups.send("audit")
+    rung.wake_ups.send("score")
     until(lambda: len(rung.outcomes) == 2)
-    rung.bell.close()
-    Rung().bell.close()
+    rung.wake_ups.close()
+    Rung().wake_ups.close()
 
 
 def test_what_is_due_when_a_bell_is_closed_is_rung_still(redis: Server) -> None:
     rung = Rung(broker=redis.url)
     for queue in QUEUES:
-        rung.bell.ring(queue)
-    rung.bell.close()
+        rung.wake_ups.send(queue)
+    rung.wake_ups.close()
     assert sorted(rung.outcomes) == [(queue, True) for queue in sorted(QUEUES)]
 
 
@@ -135,7 +137,7 @@ def test_queues_of_rabbitmq_are_quorum_queues() -> None:
             refused = connection.channel_errors
             with pytest.raises(refused, match="x-queue-type"):
                 connection.channel().queue_declare("score", durable=True, auto_delete=False)
-        rung.bell.close()
+        rung.wake_ups.close()
 
 
 def test_a_password_beside_the_address_opens_the_broker(
@@ -157,7 +159,7 @@ def test_a_password_beside_the_address_opens_the_broker(
     try:
         rung = Rung(broker=server.url)
         assert rung.ring()
-        rung.bell.close()
+        rung.wake_ups.close()
         monkeypatch.delitem(os.environ, "CUPEL_BROKER_PASSWORD_FILE")
         assert not Rung(broker=server.url).ring()
     finally:
@@ -171,12 +173,12 @@ def test_a_message_of_a_folder_is_never_taken_before_it_is_whole(tmp_path: Path)
     with Connection(settings.broker_url, transport_options=folders(settings.broker_folder)) as connection:
         messages = connection.SimpleQueue("score")
         for _ in range(5):
-            rung.bell.ring("score", times=20)
+            rung.wake_ups.send("score", times=20)
             before = len(rung.outcomes)
             while len(rung.outcomes) == before:
                 with suppress(Empty):
                     taken.append(messages.get_nowait().payload)
-        rung.bell.close()
+        rung.wake_ups.close()
     assert taken
 
 

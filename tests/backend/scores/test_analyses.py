@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from cupel_backend import jobs, qrels_versions, scheduler_steps, submissions, tracks
+from cupel_backend import job_execution, jobs, qrels_versions, scheduler_steps, submissions, tracks
 from cupel_backend.infrastructure.database import reading
 from cupel_backend.infrastructure.errors import Forbidden, NotFound
 from cupel_backend.infrastructure.system import System
@@ -59,14 +59,14 @@ def track(system: System) -> None:
 
 
 def board(system: System, **asked: object) -> Leaderboard:
-    found = leaderboards.board(system, BOB, "track", **asked)  # type: ignore[arg-type]
+    found = leaderboards.read_board(system, BOB, "track", **asked)  # type: ignore[arg-type]
     assert found is not None
     return found
 
 
 def score(system: System) -> None:
     """Do what is urgent only."""
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
 
 
@@ -85,7 +85,7 @@ def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAna
     }
     ids = sorted(digests, key=digests.__getitem__)
     by_topic = [
-        evaluations.topic_scores(system, ADMIN, id, measure=shown.measure, qrels=shown.qrels).values
+        evaluations.read_topic_scores(system, ADMIN, id, measure=shown.measure, qrels=shown.qrels).values
         for id in ids
     ]
     seed = shown.analysis.seed
@@ -133,7 +133,7 @@ def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_
     work_off(system, analysing=True)
     worth = []
     for name in ("track", "other"):
-        shown = leaderboards.board(system, BOB, name, measure="AP")
+        shown = leaderboards.read_board(system, BOB, name, measure="AP")
         assert shown is not None
         told = [(row.tag, row.interval, row.rank_interval, row.groups) for row in shown.rows]
         worth.append((replace(shown.analysis, computed_at=None), sorted(told)))
@@ -181,7 +181,7 @@ def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
     for number in range(5):
         submit(system, ALICE, run(number))
         scheduler_steps.tick(system)
-    while (claim := jobs.claim(system, rescoring.QUEUE)) is not None:
+    while (claim := jobs.claim_next(system, rescoring.QUEUE)) is not None:
         assert not open_jobs(system)
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
@@ -245,11 +245,11 @@ def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_an
     seen = []
     for number in range(60):
         submit(system, BOB, run(number % len(ORDERS)))  # so that two are always waiting
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
-        while (claim := jobs.claim(system, board_analyses.QUEUE)) is not None:
+        while (claim := jobs.claim_next(system, board_analyses.QUEUE)) is not None:
             HANDLERS[claim.kind](system, claim)
         seen.append(analysed(system))
         clock.forward(2)
@@ -271,7 +271,7 @@ def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     for _ in range(3):
         clock.forward(60)
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
         scheduler_steps.tick(system)
@@ -284,7 +284,7 @@ def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system:
     for number in range(2):
         submit(system, ALICE, run(number))
     score(system)
-    begun = jobs.claim(system, board_analyses.QUEUE)
+    begun = jobs.claim_next(system, board_analyses.QUEUE)
     submit(system, BOB, run(2))
     score(system)
     assert begun is not None
@@ -309,7 +309,7 @@ def test_an_analysis_that_comes_too_late_is_not_shown_and_made_anew(
         return analyse(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(board_analysis, "analyse", slowly)
-    begun = jobs.claim(system, board_analyses.QUEUE)
+    begun = jobs.claim_next(system, board_analyses.QUEUE)
     assert begun is not None
     HANDLERS[begun.kind](system, begun)
     late = board(system, measure=begun.payload["measure"])
@@ -323,14 +323,14 @@ def test_a_worker_that_is_lost_costs_nothing_but_time(system: System, clock: Clo
     for number in range(3):
         submit(system, ALICE, run(number))
     score(system)
-    lost = jobs.claim(system, board_analyses.QUEUE)
+    lost = jobs.claim_next(system, board_analyses.QUEUE)
     assert lost is not None
     clock.forward(3600)
     scheduler_steps.tick(system)
     work_off(system, analysing=True)
     shown = board(system, measure=lost.payload["measure"])
     assert shown.analysis.state == "done"
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         HANDLERS[lost.kind](system, lost)
     assert board(system, measure=lost.payload["measure"]) == shown
     with reading(system.engine) as connection:
@@ -406,7 +406,7 @@ def test_a_single_topic_tells_nothing_apart(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number), track="single")
     work_off(system, analysing=True)
-    shown = leaderboards.board(system, BOB, "single")
+    shown = leaderboards.read_board(system, BOB, "single")
     assert shown is not None
     assert (shown.analysis.state, shown.analysis.undefined) == ("undefined", "one topic has no spread")
     assert {(row.interval, row.rank_interval, row.tied_for_first) for row in shown.rows} == {(None,) * 3}
@@ -488,13 +488,13 @@ def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_i
         submit(system, ALICE, run(number))
     score(system)
     etag = board(system).etag
-    assert leaderboards.board(system, BOB, "track", known=etag) is None
+    assert leaderboards.read_board(system, BOB, "track", known=etag) is None
     work_off(system, analysing=True)
     etag = board(system, known=etag).etag
     for _ in range(3):
         scheduler_steps.tick(system)
         assert work_off(system, analysing=True) == 0
-    assert leaderboards.board(system, BOB, "track", known=etag) is None
+    assert leaderboards.read_board(system, BOB, "track", known=etag) is None
 
 
 def test_scores_go_before_analyses(system: System) -> None:
@@ -503,7 +503,7 @@ def test_scores_go_before_analyses(system: System) -> None:
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert jobs.work(system, board_analyses.QUEUE, HANDLERS)  # there is more, and it has given way
+    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)  # the rest is postponed
     assert len(open_jobs(system)) == waiting - 1
 
 

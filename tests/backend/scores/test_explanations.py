@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import func, select
 
-from cupel_backend import jobs, submissions, tracks
+from cupel_backend import job_execution, jobs, submissions, tracks
 from cupel_backend.infrastructure.database import reading
 from cupel_backend.infrastructure.errors import Forbidden, Invalid, NotFound, TooMany
 from cupel_backend.infrastructure.system import System
@@ -45,7 +45,7 @@ def test_a_board_does_not_wait_for_explanations_nor_count_them(system: System, s
     assert {job.kind for job in before.jobs} == {rescoring.EVALUATE}
     assert before.state == "scored"
     publish_qrels(system, relevance=CORRECTED)
-    while jobs.work(system, rescoring.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
     assert tracks.get(system, ADMIN, "track").current == 2
     assert {job.state for job in jobs.list_(system, ADMIN).items if job.kind == "explain"} == {"queued"}
@@ -54,21 +54,21 @@ def test_a_board_does_not_wait_for_explanations_nor_count_them(system: System, s
 def test_a_submission_is_not_taken_for_scored_because_it_was_explained(system: System, sent: str) -> None:
     waiting = submit(system, ALICE).id
     score_explanations.request(system, ALICE, waiting, measures=["AP"], about=["scale"])
-    while jobs.work(system, score_explanations.QUEUE, HANDLERS):
+    while job_execution.run_jobs(system, score_explanations.QUEUE, HANDLERS):
         pass
     assert submissions.get(system, ALICE, waiting).state == "queued"
-    assert score_explanations.explanations(system, ALICE, waiting).explanations
+    assert score_explanations.read_explanations(system, ALICE, waiting).explanations
 
 
 def test_a_job_that_two_workers_had_writes_once(system: System, sent: str, clock: Clock) -> None:
     score_explanations.request(system, ALICE, sent, measures=["AP"], about=["scale", "judgments"])
-    slow = jobs.claim(system, score_explanations.QUEUE)
+    slow = jobs.claim_next(system, score_explanations.QUEUE)
     assert slow is not None
     clock.forward(3600)
     jobs.sweep(system)
     work_off(system)
     assert count(system) == 2
-    with pytest.raises(jobs.Lost):
+    with pytest.raises(jobs.LeaseLost):
         score_explanations.compute(system, slow)
     assert count(system) == 2
 
@@ -90,7 +90,7 @@ def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) 
     with pytest.raises(Forbidden):
         score_explanations.request(system, BOB, sent)
     with pytest.raises(Forbidden):
-        score_explanations.explanations(system, BOB, sent)
+        score_explanations.read_explanations(system, BOB, sent)
     with pytest.raises(NotFound):
         score_explanations.request(system, ALICE, "sub_none")
 
@@ -98,7 +98,7 @@ def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) 
 def test_a_measure_that_the_judgments_can_not_have_is_refused(system: System, sent: str) -> None:
     with pytest.raises(Invalid, match="judgments by subtopic, and this collection has none"):
         score_explanations.request(system, ALICE, sent, measures=["alpha_nDCG@2", "AP"], about=["judgments"])
-    assert not score_explanations.explanations(system, ALICE, sent).explanations
+    assert not score_explanations.read_explanations(system, ALICE, sent).explanations
 
 
 def test_a_team_can_ask_for_so_many_at_a_time(system: System, sent: str) -> None:

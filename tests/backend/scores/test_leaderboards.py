@@ -35,7 +35,7 @@ def track(system: System) -> None:
 
 
 def board(system: System, **asked: object) -> Leaderboard:
-    found = leaderboards.board(system, BOB, "track", **asked)  # type: ignore[arg-type]
+    found = leaderboards.read_board(system, BOB, "track", **asked)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -203,7 +203,7 @@ def test_pages_follow_one_another_without_gap_or_repetition(system: System) -> N
 
 def test_the_etag_holds_until_the_board_may_look_different(system: System) -> None:
     etag = board(system).etag
-    assert leaderboards.board(system, BOB, "track", known=etag) is None
+    assert leaderboards.read_board(system, BOB, "track", known=etag) is None
     for change in (
         lambda: submit(system, ALICE),
         lambda: work_off(system),
@@ -211,10 +211,10 @@ def test_the_etag_holds_until_the_board_may_look_different(system: System) -> No
         lambda: (publish_qrels(system), work_off(system)),
     ):
         change()
-        shown = leaderboards.board(system, BOB, "track", known=etag)
+        shown = leaderboards.read_board(system, BOB, "track", known=etag)
         assert shown is not None
         etag = shown.etag
-    assert leaderboards.board(system, BOB, "track", known=etag, measure="AP") is not None
+    assert leaderboards.read_board(system, BOB, "track", known=etag, measure="AP") is not None
 
 
 def test_the_etag_holds_while_the_board_stays_as_it_is(system: System) -> None:
@@ -230,6 +230,6 @@ def test_the_etag_holds_while_the_board_stays_as_it_is(system: System) -> None:
         lambda: tracks.change(system, ORGANISER, "track", changes={"closed": True}),
     ):
         change()
-        assert leaderboards.board(system, BOB, "track", known=etag) is None
+        assert leaderboards.read_board(system, BOB, "track", known=etag) is None
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
-    assert leaderboards.board(system, BOB, "track", known=etag) is not None
+    assert leaderboards.read_board(system, BOB, "track", known=etag) is not None

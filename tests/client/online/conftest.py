@@ -16,12 +16,13 @@ from typing import IO
 import pytest
 from click.testing import CliRunner, Result
 
-from cupel_backend import access, jobs
+from cupel_backend import access, job_execution
 from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.job_handlers import HANDLERS
 from cupel_client.api.client import Client
 from cupel_client.main import cli
+from support.patience import seconds
 from support.service.service_sizes import SizeName, place
 
 RELEVANCE = "".join(f"t{t} 0 d{d} {(d * t) % 3}\n" for t in range(1, 6) for d in range(20))
@@ -72,7 +73,7 @@ class Server:
         """End the process; its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=seconds(60))
 
     def logged(self) -> str:
         """All that the processes have written."""
@@ -116,7 +117,7 @@ def worker(server: Server) -> Iterator[None]:
     def work() -> None:
         while not stop.wait(0.02):
             for queue in QUEUES:
-                jobs.work(server.system, queue, HANDLERS)
+                job_execution.run_jobs(server.system, queue, HANDLERS)
 
     thread = threading.Thread(target=work)
     thread.start()

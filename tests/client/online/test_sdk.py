@@ -133,7 +133,7 @@ def test_tokens_are_made_and_ended(server, house: Client) -> None:
 
 
 def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, track: str) -> None:
-    from cupel_backend import jobs
+    from cupel_backend import job_execution
     from cupel_backend.job_handlers import HANDLERS
     from cupel_backend.scores import rescoring
 
@@ -141,7 +141,7 @@ def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, t
     states = alice.watch_submission(submission.id)
     assert next(states).state == "queued"
     server.stop(signal.SIGKILL)
-    while jobs.work(server.system, rescoring.QUEUE, HANDLERS):  # one turn may end before this job's
+    while job_execution.run_jobs(server.system, rescoring.QUEUE, HANDLERS):  # a turn may end before the job
         pass
     server.start()
     assert [state.state for state in states] == ["scored"]

@@ -137,7 +137,7 @@ def test_online_scores_are_those_of_the_offline_command_to_the_last_bit(
 
 def test_a_board_says_where_its_scale_does_not_give_a_mean(organiser, judged: str) -> None:
     warned = organiser("leaderboard", judged, "-m", "nDCG@10").stderr
-    assert warned.startswith("nDCG@10: a mean over topics asks for more than its scale gives")
+    assert warned.startswith("nDCG@10: a mean over topics requires an interval scale")
     organiser("track", "change", judged, "-m", "nDCG@10 P@10")
     organiser("watch", judged)
     fine = organiser("leaderboard", judged, "-m", "P@10")

@@ -28,7 +28,7 @@ Row = tuple[str, str, float]
 @lru_cache(maxsize=512)
 def measure_named(name: str, level: int = 1) -> Measure | None:
     """Ours for a trec_eval name as printed; None where it is no measure of this library yet."""
-    texts = [name] if name in trec_names.OURS else trec_names.meant_by(name) or []
+    texts = [name] if name in trec_names.OURS else trec_names.translate(name) or []
     if len(texts) != 1:
         return None
     measure = parse(texts[0])

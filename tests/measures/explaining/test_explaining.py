@@ -198,7 +198,7 @@ class TestScale:
         ordinal = told("RBP(p=1/5)", run, qrels, "scale")
         assert (ordinal["type"], ordinal["operations"]) == ("ordinal", ["median", "ranks", "Kruskal-Wallis"])
         assert ordinal["warning"] == (
-            "RBP(p=0.2): a mean over topics asks for more than its scale gives, which is ordinal"
+            "RBP(p=0.2): a mean over topics requires an interval scale, but its scale is ordinal"
         )
         assert told("NumRel", run, qrels, "scale")["warning"] is None
         assert "geometric mean over topics" in told("GMAP", run, qrels, "scale")["warning"]

@@ -359,14 +359,14 @@ class TestEdges:
             parse(text)
 
     def test_a_measure_per_aspect_needs_every_aspect(self) -> None:
-        with pytest.raises(MeasureError, match="give each one a measure"):
+        with pytest.raises(MeasureError, match="name a measure for each aspect"):
             parse("WHAM(of={a:AP,b:AP},weights={a:1})").bound((Aspect("a", range(2)), Aspect("b", range(2))))
-        with pytest.raises(MeasureError, match="there is no aspect 'c' here"):
+        with pytest.raises(MeasureError, match="the collection has no aspect 'c'"):
             parse("WHAM(of={a:AP,c:AP})").bound((Aspect("a", range(2)),))
         for text in ("WHAM(of={a:AP(aspect=b)})", "WHAM(of={a:5})", "WHAM(of={})", "WHAM(of={1:AP})"):
             with pytest.raises(MeasureError):
                 parse(text)
-        with pytest.raises(MeasureError, match="WHAM takes nothing after @"):
+        with pytest.raises(MeasureError, match="WHAM takes no value after @"):
             parse("WHAM(of={a:AP})@10")
 
 

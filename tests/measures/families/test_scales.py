@@ -344,7 +344,7 @@ class TestScaleTypes:
         aspects = [PLAIN, scale(1, "trust")]
         assert scale_type(parse("gP@5"), aspects) == "neither"
         assert scale_type(parse("gP(aspect=trust)@5"), aspects) == "interval"
-        with pytest.raises(MeasureError, match="there is no aspect 'x'"):
+        with pytest.raises(MeasureError, match="the collection has no aspect 'x'"):
             scale_type(parse("gP(aspect=x)@5"), aspects)
 
     def test_a_combination_of_labels_has_the_type_of_its_measure_on_the_classes(self) -> None:

@@ -134,8 +134,8 @@ class TestSeveralDimensions:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("uRBP(understandability=readabilty)", "there is no aspect 'readabilty' here; did you mean"),
-            ("uRBP(understandability=relevance)", "'relevance' is topicality"),
+            ("uRBP(understandability=readabilty)", "the collection has no aspect 'readabilty'; did you mean"),
+            ("uRBP(understandability=relevance)", "'relevance' is the topical aspect"),
             ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not among"),
             ("uRBP(thresholds={readability:101})", "the threshold 101 is no label of 'readability'"),
             ("RBP_u(thresholds={trust:9})", "the threshold 9 is no label of 'trust', which go from"),
@@ -156,7 +156,7 @@ class TestSeveralDimensions:
     def test_one_aspect_is_not_enough(self) -> None:
         qrels = qrels_of({TOPICAL: {"1": {"a": 1}}})
         for name in ("uRBP", "uRBPgr", "RBP_u"):
-            with pytest.raises(MeasureError, match="no aspect of understandability here beside 'relevance'"):
+            with pytest.raises(MeasureError, match="no aspect of understandability, only 'relevance'"):
                 score_of(name, {}, qrels)
 
 

@@ -107,12 +107,12 @@ def test_a_measure_prints_as_its_canonical_text_and_equals_it(text: str, canonic
 
 
 REFUSED = {
-    "TOMA(of=nDCG)@10": "the cutoff stands inside, as TOMA(of=nDCG@10)",
-    "TOMA(of=nDCG@5)@10": "the cutoff stands inside, as TOMA(of=nDCG@10)",
-    "CAM(of=AP(rel=2),aspects=[a,b])@5": "as CAM(of=AP(rel=2)@5,aspects=[a,b])",
-    "P": "P needs cutoff, as in P@10",
-    "IPrec": "IPrec needs recall, as in IPrec@0.1",
-    "CAM": "CAM needs of, as in CAM(of=nDCG@10)",
+    "TOMA(of=nDCG)@10": "give the cutoff to the inner measure: TOMA(of=nDCG@10)",
+    "TOMA(of=nDCG@5)@10": "give the cutoff to the inner measure: TOMA(of=nDCG@10)",
+    "CAM(of=AP(rel=2),aspects=[a,b])@5": "inner measure: CAM(of=AP(rel=2)@5,aspects=[a,b])",
+    "P": "P requires cutoff, for example P@10",
+    "IPrec": "IPrec requires recall, for example IPrec@0.1",
+    "CAM": "CAM requires of, for example CAM(of=nDCG@10)",
     "ndcg@10": "did you mean nDCG?",
     "nDGC@10": "did you mean nDCG?",
     "AP(rl=2)": "AP has no parameter 'rl'; did you mean rel?",
@@ -124,11 +124,11 @@ REFUSED = {
     "RBP(p=1/" + "9" * 5000 + ")": "expected a measure of at most 4,000 characters",
     "RBP(p=999999999999999999/1000000000000000000)": "at most 18 digits",
     "RBP(p=99999999999999999/100000000000000000)": "between 0 and 1, both excluded",
-    "RBP(p=1e400)": "this number is out of range",
-    "TOMA(of=AP,embedding={a:[0,1e400]})": "this number is out of range",
+    "RBP(p=1e400)": "the number is out of range",
+    "TOMA(of=AP,embedding={a:[0,1e400]})": "the number is out of range",
     "TOMA(of=AP,distance=euclidian)": "did you mean euclidean?",
-    "MM(of=Bpref)@5": "MM takes nothing after @, and neither does Bpref",
-    "CAM(of=AP(aspect='a b'))@5": "as CAM(of=AP(aspect='a b')@5)",
+    "MM(of=Bpref)@5": "MM takes no value after @, and neither does Bpref",
+    "CAM(of=AP(aspect='a b'))@5": "inner measure: CAM(of=AP(aspect='a b')@5)",
     "AP(aspect='a\nb')": 'unexpected "\'"',
     "AP(aspect='\\x')": 'unexpected "\'"',
     "AP(aspect='\ud800')": 'unexpected "\'"',
@@ -138,11 +138,11 @@ REFUSED = {
     "AP(rel=True)": "got True",
     "AP(rel=1,rel=2)": "rel is given twice",
     "AP(cutoff=5)@5": "cutoff is given twice",
-    "gP": "gP needs cutoff, as in gP@10",
+    "gP": "gP requires cutoff, for example gP@10",
     "gRBP(p=1)": "a number between 0 and 1, both excluded, got 1",
     "DCG(base=1)": "a base of logarithms above 1, got 1",
     "RBP(p=1)": "a number between 0 and 1, both excluded, got 1",
-    "RBP(p=1/0)": "a rational of whole numbers, such as 1/3",
+    "RBP(p=1/0)": "a fraction of whole numbers, such as 1/3",
     "AP+P": "column 3: unexpected '+'",
     "nDCG@[5,10]": "a whole number from 1, got [5,10]",
     "nDCG@0": "a whole number from 1, got 0",
@@ -153,13 +153,13 @@ REFUSED = {
     "AP)": "found ')'",
     "nDCG(dcg=ln)@10": "expected log2 or exp-log2, got ln",
     "nDCG(gains={1:-1})@10": "gains of at least 0 by label",
-    "SetR@3": "SetR takes nothing after @",
+    "SetR@3": "SetR takes no value after @",
     "CAM(of=CAM(of=AP))": "expected a measure of one aspect that is averaged over topics",
     "CAM(of=GMAP)": "expected a measure of one aspect that is averaged over topics",
     "CAM(of=NumRel)": "expected a measure of one aspect that is averaged over topics",
-    "CAM(of=AP(aspect=a))": "leave its aspect out",
+    "CAM(of=AP(aspect=a))": "omit its aspect",
     "CAM(of=5)": "expected a measure of one aspect",
-    "CAM(of=P)": "P needs cutoff",
+    "CAM(of=P)": "P requires cutoff",
     "CAM(of=AP,weights={a:.5,b:.6})": "weights of at least 0 that sum to 1",
     "CAM(of=AP,weights={a:1.5,b:-0.5})": "weights of at least 0 that sum to 1",
     "CAM(of=AP,aspects=[a,a])": "a list of different aspects",
@@ -170,16 +170,16 @@ REFUSED = {
     "CAM(of=" * 40 + "AP" + ")" * 40: "nested",
     "AP(aspect='unclosed)": 'unexpected "\'"',
     "INST(T=0.4)": "a number from 0.5, got 0.4",
-    "BPM(max_rel=2)": "BPM needs cutoff, as in BPM@10",
+    "BPM(max_rel=2)": "BPM requires cutoff, for example BPM@10",
     "SDCG(dcg=exp-log2)@5": "expected log2, got exp-log2",
     "NERR11(T=0)": "a number above 0, got 0",
     "AP11(levels=[0.5,0.2])": "levels of recall from 0 to 1",
-    "utility_1,-1": "trec_eval's utility takes four values, as in utility_1,-1,0,0",
-    "ndcg_-1=2": "a document without judgment always gains 0",
-    "rbp.0.8": "rbp takes p, as in rbp_p=0.8",
-    "relstring.20": "trec_eval's relstring.20 is a string, no number",
-    "TOMA(of=G)": "trec_eval's G is an experiment",
-    "G.1=3": "nDCG is nearest to it",
+    "utility_1,-1": "trec_eval's utility takes four values, for example utility_1,-1,0,0",
+    "ndcg_-1=2": "an unjudged document always has gain 0",
+    "rbp.0.8": "rbp takes p, for example rbp_p=0.8",
+    "relstring.20": "trec_eval's relstring.20 is a string, not a number",
+    "TOMA(of=G)": "trec_eval's G is experimental",
+    "G.1=3": "use nDCG",
     "P_avgjg_10": "several groups of judgments",
     "prefs_simp_ret": "preferences between documents",
 }
@@ -219,7 +219,7 @@ TREC_EVAL = (
 
 @pytest.mark.parametrize("name", TREC_EVAL.split())
 def test_every_name_of_trec_eval_works_or_says_why_not(name: str) -> None:
-    why = trec_names.refused(name)
+    why = trec_names.refusal(name)
     if why is None:
         assert parse_many(name)
         return
@@ -267,12 +267,15 @@ class TestBinding:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("nDCG(aspect=qualty)@5", "there is no aspect 'qualty' here; did you mean quality?"),
-            ("CAM(of=AP,aspects=[relevance,stance])", "there is no aspect 'stance' here"),
-            ("CAM(of=AP,weights={stance:1})", "there is no aspect 'stance' here"),
-            ("CAM(of=AP,aspects=[relevance],weights={quality:1})", "give each one weight"),
-            ("TOMA(of=AP,embedding={stance:[0,1]})", "there is no aspect 'stance' here"),
-            ("TOMA(of=AP,aspects=[quality],embedding={relevance:[0,1,2]})", "is not among its aspects"),
+            ("nDCG(aspect=qualty)@5", "the collection has no aspect 'qualty'; did you mean quality?"),
+            ("CAM(of=AP,aspects=[relevance,stance])", "the collection has no aspect 'stance'"),
+            ("CAM(of=AP,weights={stance:1})", "the collection has no aspect 'stance'"),
+            ("CAM(of=AP,aspects=[relevance],weights={quality:1})", "name a weight for each aspect"),
+            ("TOMA(of=AP,embedding={stance:[0,1]})", "the collection has no aspect 'stance'"),
+            (
+                "TOMA(of=AP,aspects=[quality],embedding={relevance:[0,1,2]})",
+                "which is not one of its aspects",
+            ),
         ],
     )
     def test_what_the_collection_lacks_is_refused(self, text: str, said: str) -> None:

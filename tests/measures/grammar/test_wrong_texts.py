@@ -44,7 +44,7 @@ HUGE = {
     f"AP(aspect={'[' * 25}{']' * 25})": (
         f"'AP(aspect={'[' * 25}{']' * 25})', column 31: expected fewer nested values, found '['"
     ),
-    LONG_WORD: f"there is no measure '{SHOWN}'; `cupel measures` lists those there are",
+    LONG_WORD: f"unknown measure '{SHOWN}'; `cupel measures` lists all measures",
     f"AP({LONG_WORD}=1)": f"AP has no parameter '{SHOWN}'; it takes cutoff, rel, judged_only, aspect",
     f"TOMA(of=AP,distance={LONG_WORD})": (
         f"TOMA: distance: expected euclidean, manhattan or chebyshev, got {SHOWN}"
@@ -94,7 +94,7 @@ def test_a_long_name_of_an_aspect_is_told_shortly() -> None:
     with pytest.raises(MeasureError) as problem:
         check(COLLECTIONS["two"], [parse(f"AP(aspect={LONG_WORD})")])
     assert str(problem.value) == (
-        f"AP(aspect={'x' * 90}...: there is no aspect '{SHOWN}' here; there are relevance, credibility"
+        f"AP(aspect={'x' * 90}...: the collection has no aspect '{SHOWN}'; it has relevance, credibility"
     )
 
 
@@ -184,7 +184,7 @@ class TestCommandLine:
             ("qrels", "prefs_simp", NO_MEASURE["prefs_simp"]),
             ("qrels", "NLRE", NOT_HERE["one", "NLRE"]),
             ("qrels", "alpha_nDCG@10", NOT_HERE["two", "alpha_nDCG@10"]),
-            ("qrels", "AP(aspect=x)", "AP(aspect=x): there is no aspect 'x' here; there are relevance"),
+            ("qrels", "AP(aspect=x)", "AP(aspect=x): the collection has no aspect 'x'; it has relevance"),
             ("sub.yaml", "Compat", NOT_HERE["sub", "Compat"]),
         ],
     )

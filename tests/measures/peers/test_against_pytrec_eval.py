@@ -30,7 +30,7 @@ NAMES = [
 ]
 BOTH = " ".join(NAMES).split()
 MEASURES = {
-    name: parse(name if name in trec_names.OURS else (trec_names.meant_by(name) or [""])[0]) for name in BOTH
+    name: parse(name if name in trec_names.OURS else (trec_names.translate(name) or [""])[0]) for name in BOTH
 }
 
 documents = st.sampled_from([f"d{i}" for i in range(12)])

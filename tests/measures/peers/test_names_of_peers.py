@@ -67,14 +67,14 @@ def test_a_name_alone_is_a_measure_or_says_what_it_needs(name: str) -> None:
     with pytest.raises(MeasureError) as problem:
         parse(name)
     [parameter] = here_too
-    assert f" needs {parameter}, as in " in str(problem.value)
+    assert f" requires {parameter}, for example " in str(problem.value)
 
 
 @pytest.mark.parametrize(
     "name", sorted(pytrec_eval.supported_measures | set(pytrec_eval.supported_nicknames))
 )
 def test_every_name_of_trec_eval_is_a_measure_or_says_why_not(name: str) -> None:
-    why = trec_names.refused(name)
+    why = trec_names.refusal(name)
     if name in trec_names.OURS:
         return  # our own grammar has the name, too
     if why is None:
@@ -131,5 +131,5 @@ def test_every_name_of_ndeval_is_a_measure(name: str) -> None:
 
 def test_ndevals_names_take_parameters() -> None:
     assert str(parse("alpha-nDCG(alpha=0.9)@10")) == "alpha_nDCG(alpha=0.9)@10"
-    with pytest.raises(MeasureError, match=r"there is no measure 'alpha-nDGC'; did you mean alpha-nDCG\?"):
+    with pytest.raises(MeasureError, match=r"unknown measure 'alpha-nDGC'; did you mean alpha-nDCG\?"):
         parse("alpha-nDGC@10")

@@ -10,10 +10,10 @@ import numpy as np
 TESTS = Path(__file__).parents[2]
 SCRIPT = """
 import hashlib, json, random
-from cupel_measures.evaluating import evaluate
+from cupel_measures.scoring.evaluator import evaluate
 from cupel_measures.explaining import explain
-from cupel_measures.grammar import parse_many
-from making import content_of, joined_of, qrels_of, ranking_of, scale, texts_of
+from cupel_measures.catalogue.parser import parse_many
+from support.data.small_collections import content_of, joined_of, qrels_of, ranking_of, scale, texts_of
 
 draw = random.Random(7)
 documents = [f"d{i}" for i in range(400)]

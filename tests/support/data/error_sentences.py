@@ -9,8 +9,8 @@ NO_MEASURE = {
     "nDCG@99999999999999999999": (
         "'nDCG@99999999999999999999', column 6: expected a whole number of at most 18 digits"
     ),
-    "P": "P needs cutoff, as in P@10",
-    "R(rel=2)": "R needs cutoff, as in R@10",
+    "P": "P requires cutoff, for example P@10",
+    "R(rel=2)": "R requires cutoff, for example R@10",
     "IPrec@1.5": "IPrec: recall: expected a number from 0 to 1, got 1.5",
     "IPrec@-0.1": "IPrec: recall: expected a number from 0 to 1, got -0.1",
     "RBP(p=0)": "RBP: p: expected a number between 0 and 1, both excluded, got 0",
@@ -18,7 +18,7 @@ NO_MEASURE = {
     "RBP(p=-0.5)": "RBP: p: expected a number between 0 and 1, both excluded, got -0.5",
     "RBP(p=2)": "RBP: p: expected a number between 0 and 1, both excluded, got 2",
     "RBP(p=half)": "RBP: p: expected a number between 0 and 1, both excluded, got half",
-    "RBP(p=1/0)": "'RBP(p=1/0)', column 9: expected a rational of whole numbers, such as 1/3",
+    "RBP(p=1/0)": "'RBP(p=1/0)', column 9: expected a fraction of whole numbers, such as 1/3",
     "gRBP(p=1.0)@10": "gRBP: p: expected a number between 0 and 1, both excluded, got 1.0",
     "INST(T=0.2)": "INST: T: expected a number from 0.5, got 0.2",
     "INST(T=0)": "INST: T: expected a number from 0.5, got 0",
@@ -29,7 +29,7 @@ NO_MEASURE = {
     "DCG(base=0.5)": "DCG: base: expected a base of logarithms above 1, got 0.5",
     "ERR(max_gain=0)": "ERR: max_gain: expected a number above 0, up to 1,000, or scale, got 0",
     "ERR(max_gain=high)": "ERR: max_gain: expected a number above 0, up to 1,000, or scale, got high",
-    "SetF(beta=1e308)": "SetF: beta: numbers here go up to 1e+100, got 1e+308",
+    "SetF(beta=1e308)": "SetF: beta: expected a number of at most 1e+100, got 1e+308",
     "nDCG(gains={1:-1})": (
         "nDCG: gains: expected gains of at least 0 by label, such as {1:1,2:3}, got {1:-1}"
     ),
@@ -49,13 +49,13 @@ NO_MEASURE = {
     "AP11(levels=[0.5,1.5])": (
         "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,1.5]"
     ),
-    "CAM": "CAM needs of, as in CAM(of=nDCG@10)",
-    "MM(of=Utility)": "MM: a harmonic mean needs values from 0 on, and those of Utility may be less",
+    "CAM": "CAM requires of, for example CAM(of=nDCG@10)",
+    "MM(of=Utility)": "MM: the harmonic mean needs values of at least 0, but Utility may be negative",
     "H(of={relevance:AP,quality:Utility})": (
-        "H: a harmonic mean needs values from 0 on, and those of Utility may be less"
+        "H: the harmonic mean needs values of at least 0, but Utility may be negative"
     ),
-    "CAM(of=nDCG@10)@10": "CAM: the cutoff stands inside, as CAM(of=nDCG@10)",
-    "TOMA(of=nDCG)@10": "TOMA: the cutoff stands inside, as TOMA(of=nDCG@10)",
+    "CAM(of=nDCG@10)@10": "CAM: give the cutoff to the inner measure: CAM(of=nDCG@10)",
+    "TOMA(of=nDCG)@10": "TOMA: give the cutoff to the inner measure: TOMA(of=nDCG@10)",
     "CAM(of=CAM(of=AP))": (
         "CAM: of: expected a measure of one aspect that is averaged over topics, such as "
         "nDCG@10, or one per aspect, such as {relevance:nDCG,credibility:SetF}, got "
@@ -86,7 +86,7 @@ NO_MEASURE = {
         "nDCG@10, got {relevance:AP}"
     ),
     "CAM(of=AP(aspect=relevance))": (
-        "CAM: of: AP(aspect=relevance): leave its aspect out; a combining measure goes over several"
+        "CAM: of: AP(aspect=relevance): omit its aspect; the combining measure applies it to each aspect"
     ),
     "CAM(of=AP,weights={relevance:0.5,credibility:0.6})": (
         "CAM: weights: expected weights of at least 0 that sum to 1, such as "
@@ -166,14 +166,14 @@ NO_MEASURE = {
         "TOMA: embedding: expected an embedding by aspect, such as {correctness:[0,1.5,3]}, "
         "that never decreases, got [0,1]"
     ),
-    "nope@10": "there is no measure 'nope'; `cupel measures` lists those there are",
-    "ndgc@10": "there is no measure 'ndgc'; did you mean nDCG?",
-    "NDGC": "there is no measure 'NDGC'; did you mean nDCG?",
-    "map@10": "there is no measure 'map'; did you mean MAP?",
+    "nope@10": "unknown measure 'nope'; `cupel measures` lists all measures",
+    "ndgc@10": "unknown measure 'ndgc'; did you mean nDCG?",
+    "NDGC": "unknown measure 'NDGC'; did you mean nDCG?",
+    "map@10": "unknown measure 'map'; did you mean MAP?",
     "AP(rl=2)": "AP has no parameter 'rl'; did you mean rel?",
     "AP(rel=high)": "AP: rel: expected a relevance level: a whole number, got high",
     "AP(rel=1,rel=2)": "'AP(rel=1,rel=2)', column 14: rel is given twice",
-    "AP(cutoff=5)@5": "AP: cutoff is given twice, in brackets and after @",
+    "AP(cutoff=5)@5": "AP: cutoff is given twice, in parentheses and after @",
     "AP(judged_only=yes)": "AP: judged_only: expected True or False, got yes",
     "AP(aspect=5)": "AP: aspect: expected the name of an aspect, got 5",
     "nDCG@10 AP": "'nDCG@10 AP', column 9: expected '(', '@' or the end, found 'AP'",
@@ -189,10 +189,9 @@ NO_MEASURE = {
     "'AP'": "\"'AP'\", column 1: expected the name of a measure, found \"'AP'\"",
     "AP;DROP TABLE": "'AP;DROP TABLE', column 3: unexpected ';'",
     "AP(aspect='x": (
-        '"AP(aspect=\'x", column 11: unexpected "\'": a string ends with the quote it begins '
-        "with, on its line"
+        '"AP(aspect=\'x", column 11: unexpected "\'": a string ends with the same quote on the same line'
     ),
-    "АР": ("there is no measure 'АР', spelt '\\u0410\\u0420'; `cupel measures` lists those there are"),
+    "АР": ("unknown measure 'АР' ('\\u0410\\u0420'); `cupel measures` lists all measures"),
     "nDCG＠10": "'nDCG＠10', column 5: unexpected '＠'",
     "nDCG@１０": "'nDCG@１０', column 6: unexpected '１'",
     "😀@10": "'😀@10', column 1: unexpected '😀'",
@@ -211,13 +210,12 @@ NO_MEASURE = {
         "uRBPgr: gains: expected numbers from 0 to 1 by aspect and label, such as "
         "{understandability:{1:0.4,2:0.8,3:1}}, got {credibility:0.5}"
     ),
-    "utility_1,-1": "trec_eval's utility takes four values, as in utility_1,-1,0,0",
+    "utility_1,-1": "trec_eval's utility takes four values, for example utility_1,-1,0,0",
     "prefs_simp": (
-        "trec_eval's prefs_simp is computed from preferences between documents, which are no "
-        "labels; Bpref comes nearest"
+        "trec_eval's prefs_simp is computed from preferences between documents, not from labels; use Bpref"
     ),
     "ndcg_p": (
-        "trec_eval's ndcg_p was renamed: ndcg takes gains here, as in ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})"
+        "trec_eval's ndcg_p was renamed: ndcg takes gains, for example ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})"
     ),
 }
 """text -> the whole sentence."""
@@ -232,25 +230,25 @@ NOT_HERE = {
         "classes are needed"
     ),
     ("two", "nDCG(aspect=qualty)@10"): (
-        "nDCG(aspect=qualty)@10: there is no aspect 'qualty' here; there are relevance, credibility"
+        "nDCG(aspect=qualty)@10: the collection has no aspect 'qualty'; it has relevance, credibility"
     ),
     ("two", "CAM(of=AP,aspects=[relevance,stance])"): (
-        "CAM(of=AP,aspects=[relevance,stance]): there is no aspect 'stance' here; there are "
+        "CAM(of=AP,aspects=[relevance,stance]): the collection has no aspect 'stance'; it has "
         "relevance, credibility"
     ),
     ("two", "CAM(of=AP,weights={stance:1})"): (
-        "CAM(of=AP,weights={stance:1}): there is no aspect 'stance' here; there are relevance, credibility"
+        "CAM(of=AP,weights={stance:1}): the collection has no aspect 'stance'; it has relevance, credibility"
     ),
     ("two", "CAM(of=AP,aspects=[relevance],weights={credibility:1})"): (
-        "CAM(of=AP,aspects=[relevance],weights={credibility:1}): weights are for "
-        "[credibility], aspects are [relevance]; give each one weight"
+        "CAM(of=AP,aspects=[relevance],weights={credibility:1}): weights name "
+        "[credibility], but aspects are [relevance]; name a weight for each aspect"
     ),
     ("two", "CAM(of={relevance:AP},aspects=[relevance,credibility])"): (
-        "CAM(of={relevance:AP},aspects=[relevance,credibility]): of is for [relevance], "
-        "aspects are [relevance,credibility]; give each one a measure"
+        "CAM(of={relevance:AP},aspects=[relevance,credibility]): of names [relevance], "
+        "but aspects are [relevance,credibility]; name a measure for each aspect"
     ),
     ("two", "WHAM(of={relevance:AP,stance:AP})"): (
-        "WHAM(of={relevance:AP,stance:AP}): there is no aspect 'stance' here; there are "
+        "WHAM(of={relevance:AP,stance:AP}): the collection has no aspect 'stance'; it has "
         "relevance, credibility"
     ),
     ("two", "TOMA(of=AP,label_set=impossible)"): (
@@ -270,12 +268,12 @@ NOT_HERE = {
         "numbers; its scale has 4 labels"
     ),
     ("two", "TOMA(of=AP,embedding={stance:[0,1]})"): (
-        "TOMA(of=AP,embedding={stance:[0,1]}): there is no aspect 'stance' here; there are "
+        "TOMA(of=AP,embedding={stance:[0,1]}): the collection has no aspect 'stance'; it has "
         "relevance, credibility"
     ),
     ("two", "TOMA(of=AP,aspects=[credibility],embedding={relevance:[0,1,2,3]})"): (
-        "TOMA(of=AP,embedding={relevance:[0,1,2,3]},aspects=[credibility]): 'relevance' has "
-        "an embedding, but is not among its aspects"
+        "TOMA(of=AP,embedding={relevance:[0,1,2,3]},aspects=[credibility]): embedding names "
+        "'relevance', which is not one of its aspects"
     ),
     ("two", "TOMA(of=AP,label_set=observed)"): (
         "TOMA(of=AP,label_set=observed): all labels are at the same distance: at least two classes are needed"
@@ -331,15 +329,16 @@ NOT_HERE = {
     ("one", "NLRE"): "NLRE: it compares orders by two aspects or more; there is 1",
     ("one", "NGRE"): "NGRE: it compares orders by two aspects or more; there is 1",
     ("one", "NWCS"): "NWCS: it compares orders by two aspects or more; there is 1",
-    ("one", "uRBP"): "uRBP: there is no aspect of understandability here beside 'relevance'",
-    ("one", "uRBPgr"): "uRBPgr: there is no aspect of understandability here beside 'relevance'",
-    ("one", "RBP_u"): "RBP_u: there is no aspect of understandability here beside 'relevance'",
+    ("one", "uRBP"): "uRBP: the collection has no aspect of understandability, only 'relevance'",
+    ("one", "uRBPgr"): "uRBPgr: the collection has no aspect of understandability, only 'relevance'",
+    ("one", "RBP_u"): "RBP_u: the collection has no aspect of understandability, only 'relevance'",
     (
         "two",
         "NLRE(weights={relevance:1})",
     ): "NLRE(weights={relevance:1}): it compares orders by two aspects or more; there is 1",
     ("two", "uRBP(understandability=relevance)"): (
-        "uRBP(understandability=[relevance]): 'relevance' is topicality; understandability is another aspect"
+        "uRBP(understandability=[relevance]): 'relevance' is the topical aspect; "
+        "name another one for understandability"
     ),
     ("two", "uRBP(understandability=credibility,thresholds={relevance:1})"): (
         "uRBP(understandability=[credibility],thresholds={relevance:1}): 'relevance' is not "
@@ -368,7 +367,7 @@ NOT_HERE = {
     ),
     ("two", "nDCG(aspect='')"): "nDCG: aspect: expected the name of an aspect, got ''",
     ("two", "nDCG(aspect='a b')@10"): (
-        "nDCG(aspect='a b')@10: there is no aspect 'a b' here; there are relevance, credibility"
+        "nDCG(aspect='a b')@10: the collection has no aspect 'a b'; it has relevance, credibility"
     ),
     ("sub", "NLRE"): (
         "NLRE: it needs judgments of an aspect, and this collection has them by subtopic "

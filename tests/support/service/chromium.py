@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from support.patience import seconds
 from support.service import components
 
 FLAGS = (
@@ -61,9 +62,9 @@ class Browser:
         """What a JavaScript expression gives, in the page."""
         return self._ask(f"{self._session}/execute/sync", {"script": f"return ({script})", "args": []})
 
-    def until(self, script: str, seconds: float = 20) -> None:
+    def until(self, script: str) -> None:
         """Wait until an expression holds."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds(60)
         while not self.ask(script):
             assert time.monotonic() < end, f"in vain: {script}"
             time.sleep(0.05)
@@ -123,7 +124,7 @@ def driving() -> Iterator[httpx.Client]:
     command: Sequence[str] = [components.require("chromedriver"), f"--port={port}", "--log-level=OFF"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=seconds(60)) as client:
             while not components.reachable(port):
                 assert process.poll() is None, "chromedriver ended"
                 time.sleep(0.05)

@@ -4,7 +4,7 @@ CUPEL_TEST_POSTGRES, CUPEL_TEST_REDIS, CUPEL_TEST_RABBITMQ and CUPEL_TEST_S3 may
 with its key and secret: http://key:secret@host:port). Otherwise a server is started when it is first needed,
 once for all processes of a test run, by a keeper that ends it with that run:
 
-    python tests/support/service/components.py postgres FOLDER OWNER
+    PYTHONPATH=tests python -m support.service.components postgres FOLDER OWNER
 
 runs one in FOLDER until the process OWNER is gone. A program that is not installed skips the test; where
 CUPEL_REQUIRE_COMPONENTS is set, it fails it.
@@ -27,6 +27,8 @@ from typing import IO
 import psutil
 import pytest
 
+from support.patience import seconds
+
 ELSEWHERE = (
     "/usr/sbin",
     "/usr/lib/rabbitmq/bin",
@@ -34,7 +36,8 @@ ELSEWHERE = (
 )
 """Folders of server programs that are on few people's PATH."""
 
-PATIENCE = 60.0
+START_SECONDS = 60.0
+"""Limit for a server to answer."""
 
 
 class Missing(Exception):
@@ -73,7 +76,7 @@ def free_port() -> int:
 
 def reachable(port: int) -> bool:
     with socket.socket() as probe:
-        probe.settimeout(1)
+        probe.settimeout(seconds(1))
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
@@ -84,7 +87,7 @@ class Server:
     user: str | None = None
     """Who has to run it, where root may not."""
     dying: Callable[[], None] | None = None
-    """What its processes run first: see cupel_standalone.supervisor.dying_with_us."""
+    """What its processes run first: see cupel_standalone.supervisor.die_with_parent."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         self.folder = folder
@@ -124,7 +127,7 @@ class Server:
 
     def wait(self) -> None:
         """Wait until it answers."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + seconds(START_SECONDS)
         while not self.answers():
             if time.monotonic() > until or any(one.poll() is not None for one in self.processes):
                 raise RuntimeError(f"{type(self).__name__} did not start:\n{self.log_end()}")
@@ -184,7 +187,7 @@ def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Send a signal to a process, and end its whole group once it is gone or took too long."""
     process.send_signal(number)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(20)
+        process.wait(seconds(20))
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -238,7 +241,7 @@ class Postgres(Server):
         import psycopg
 
         try:
-            psycopg.connect(self._url("postgres"), connect_timeout=2).close()
+            psycopg.connect(self._url("postgres"), connect_timeout=int(seconds(5))).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -259,7 +262,7 @@ class Postgres(Server):
         for child in own:  # each leads a group of its own, and holds the memory that a new start needs
             with suppress(psutil.NoSuchProcess):
                 child.kill()
-        psutil.wait_procs(own, timeout=10)
+        psutil.wait_procs(own, timeout=seconds(30))
 
 
 class Redis(Server):
@@ -330,7 +333,7 @@ class RabbitMQ(Server):
         from kombu import Connection
 
         try:
-            with Connection(self.url, connect_timeout=2) as connection:
+            with Connection(self.url, connect_timeout=seconds(5)) as connection:
                 connection.connect()
         except (OSError, *Connection(self.url).connection_errors):
             return False
@@ -437,8 +440,11 @@ def address(kind: str) -> str:
     with (folder / f"{kind}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one process starts it, the others wait
         if not noted.exists():
-            keeper = [sys.executable, __file__, kind, str(folder), os.environ["CUPEL_TEST_OWNER"]]
-            process = subprocess.Popen(keeper, stdout=subprocess.PIPE, text=True, start_new_session=True)
+            keeper = [sys.executable, "-m", __name__, kind, str(folder), os.environ["CUPEL_TEST_OWNER"]]
+            environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+            process = subprocess.Popen(
+                keeper, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+            )
             with process.stdout or sys.stdin as output:
                 noted.write_text(output.readline().strip())
             process.returncode = 0  # it goes on: nobody is to wait for its end

@@ -27,10 +27,10 @@ import psycopg
 import yaml
 
 from cupel_client.api.client import Client
-from cupel_standalone.supervisor import dying_with_us
+from cupel_standalone.supervisor import die_with_parent
+from support.patience import seconds, until
 from support.service import components
 from support.service.components import free_port
-from support.service.service_processes import until
 from support.service.store_proxy import Proxy
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -93,7 +93,7 @@ def environment_of(service: str) -> dict[str, str]:
     return dict(described()[service]["environment"])
 
 
-def seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
     """A duration of the file: `30s`."""
     assert text.endswith("s"), text
     return float(text.removesuffix("s"))
@@ -159,7 +159,7 @@ class Container:
                 stdout=log,
                 stderr=log,
                 process_group=0,
-                preexec_fn=dying_with_us(),
+                preexec_fn=die_with_parent(),
             )
 
     def run(self, *command: str) -> str:
@@ -170,7 +170,7 @@ class Container:
             cwd=self.folder / "data",
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=seconds(60),
         )
         assert done.returncode == 0, f"{self.service}: {command}: {done.stderr}"
         return done.stdout
@@ -184,7 +184,10 @@ class Container:
         command = ["sh", "-c", *rest] if kind == "CMD-SHELL" else rest
         with suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
-                command, env=self.environment, capture_output=True, timeout=seconds(check["timeout"])
+                command,
+                env=self.environment,
+                capture_output=True,
+                timeout=seconds(seconds_of(check["timeout"])),
             )
             return done.returncode == 0
         return False
@@ -242,7 +245,7 @@ class Container:
             return
         self.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(seconds(self._about["stop_grace_period"]))
+            self.process.wait(seconds(seconds_of(self._about["stop_grace_period"])))
         self.destroy()
 
     def destroy(self) -> None:
@@ -358,7 +361,7 @@ class Stack:
         self.redis.password = self._secret("broker_password")
         self.s3.secret = self._secret("s3_secret")
         for server in (self.postgres, self.redis, self.s3):
-            server.dying = dying_with_us()
+            server.dying = die_with_parent()
             server.launch()
         for server in (self.postgres, self.redis, self.s3):
             server.wait()
@@ -387,7 +390,7 @@ class Stack:
         container = self.containers[name] = self._container(service, name)
         container.start()
         try:
-            until(container.healthy, seconds=STARTING)
+            until(container.healthy, limit=STARTING)
             yield container
         finally:
             container.stop()
@@ -400,7 +403,7 @@ class Stack:
                 "service_healthy": partial(self._healthy, needed),
                 "service_completed_successfully": partial(self._completed, needed),
             }
-            until(conditions[how["condition"]], seconds=STARTING)
+            until(conditions[how["condition"]], limit=STARTING)
 
     def _healthy(self, service: str) -> bool:
         if service in self.containers:
@@ -414,7 +417,7 @@ class Stack:
     def wait_until_healthy(self) -> None:
         """`docker compose up --wait`."""
         for container in self.containers.values():
-            until(container.healthy if container.restarts else container.completed, seconds=STARTING)
+            until(container.healthy if container.restarts else container.completed, limit=STARTING)
 
     def _watch(self) -> None:
         while not self._watching.wait(LOOK):

@@ -17,8 +17,8 @@ from typing import Any, Self
 from cupel_client.api import transport
 from cupel_client.api.client import Client
 from support.data.real_runs import example
+from support.patience import seconds, until
 from support.service.compose_stack import Container, Stack
-from support.service.service_processes import until
 
 PLAN = tuple(f"{name}@{cutoff}" for name in ("AP", "RBP") for cutoff in (28, 29, 30))
 """Slow measures, so that a job is long enough to be caught at work; few, for each has a board to analyse."""
@@ -34,7 +34,8 @@ BUSY = 8.0
 WAITING = 4
 """Jobs that are to be there when something goes away."""
 
-PATIENCE = 120.0
+RECOVERY_SECONDS = 120.0
+"""Limit for everything to be well again."""
 
 AT_WORK = "SELECT id FROM jobs WHERE kind = 'evaluate' AND lease_until IS NOT NULL"
 
@@ -71,13 +72,13 @@ class Traffic:
         assert version.state == "current"
         for thread in self._threads:
             thread.start()
-        until(lambda: self.failures or len(self.accepted) >= 3, seconds=PATIENCE)
+        until(lambda: self.failures or len(self.accepted) >= 3, limit=RECOVERY_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         for thread in self._threads:
-            thread.join(PATIENCE)
+            thread.join(seconds(RECOVERY_SECONDS))
         if self.failures:
             raise self.failures[0]
         self.newcomer.close()
@@ -150,9 +151,11 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
         accepted = time.monotonic() - began
         ((mine,),) = traffic.stack.query("SELECT id FROM jobs WHERE submission_id = %s", probe)
         scored = caught_up = 0.0
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + seconds(RECOVERY_SECONDS)
         while not (scored and caught_up):
-            assert time.monotonic() < end, f"not well in {PATIENCE:.0f} s:\n{traffic.stack.last_words()}"
+            assert time.monotonic() < end, (
+                f"not well in {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.last_words()}"
+            )
             left = traffic.open()
             now = time.monotonic() - began
             scored = scored or (now if mine not in left else 0.0)

@@ -13,7 +13,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from cupel_backend import access, jobs
+from cupel_backend import access, job_execution
 from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System
 from cupel_backend.job_handlers import HANDLERS
@@ -21,6 +21,7 @@ from cupel_backend.scores.board_analyses import ANALYSE
 from cupel_gateway.app import create_app
 from cupel_gateway.request_middleware import Watched
 from support.backend_cast import end
+from support.patience import seconds
 from support.service.shared_checkers import open_lasting
 
 CAST = {
@@ -69,7 +70,9 @@ class Service:
     """(operation, code) of every problem that was answered."""
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(base_url=self.url, timeout=60, event_hooks={"response": [self._check]})
+        self.http = httpx.Client(
+            base_url=self.url, timeout=seconds(60), event_hooks={"response": [self._check]}
+        )
         for who, (team, scope) in CAST.items():
             self.tokens[who], _ = access.issue(self.system, access.OPERATOR, team=team, scope=scope)
         self.openapi = self.http.get("/openapi.json").json()
@@ -134,7 +137,7 @@ class Service:
         """Do all queued jobs (of some queues), as a worker would; analyses only end, unless asked."""
         handlers = HANDLERS if analysing else {**HANDLERS, ANALYSE: end}
         for queue in queues or QUEUES:
-            while jobs.work(self.system, queue, handlers):
+            while job_execution.run_jobs(self.system, queue, handlers):
                 pass
 
     def operation(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:

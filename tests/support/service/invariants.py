@@ -11,7 +11,7 @@ from cupel_contract.leaderboard_resources import LeaderboardResource
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.scoring.evaluator import aggregate
 from support.data.real_runs import Load
-from support.service.service_processes import until
+from support.patience import until
 
 BY_TOPIC = ("AP", "nDCG@10", "Bpref")
 
@@ -49,7 +49,7 @@ def assert_scored_as_offline(client: Client, load: Load, handed_in: HandedIn) ->
 def assert_analysed(client: Client, load: Load) -> None:
     """Every board of the plan says what its order is worth, of all that it ranks, sooner or later."""
     for text in load.measures:
-        board = until(lambda: _with_worth(client, load.track, text), seconds=PATIENCE)  # noqa: B023  (at once)
+        board = until(lambda: _with_worth(client, load.track, text), limit=120)  # noqa: B023  (at once)
         assert board.analysis is not None
         assert (board.analysis.state == "done") == (board.analysis.undefined is None)
         assert board.analysis.submissions == len(board.rows)
@@ -72,7 +72,6 @@ def assert_board_complete(client: Client, load: Load, handed_in: HandedIn) -> No
 OPEN = "SELECT id FROM jobs WHERE finished_at IS NULL AND dead_at IS NULL"
 OPEN_EVALUATIONS = f"{OPEN} AND kind = 'evaluate'"
 
-PATIENCE = 120.0
 
 OF_THE_PLAN = """
     SELECT submissions.id, count(scores.measure) FROM submissions
@@ -183,9 +182,9 @@ def assert_sound(
 
     Boards are waited for first: an analysis of one that had just been analysed is queued only later.
     """
-    until(lambda: not query(OPEN_EVALUATIONS), seconds=PATIENCE)
+    until(lambda: not query(OPEN_EVALUATIONS), limit=120)
     assert_analysed(client, load)
-    until(lambda: not query(OPEN), seconds=PATIENCE)
+    until(lambda: not query(OPEN), limit=120)
     there = query(
         "SELECT submissions.id FROM submissions JOIN tracks ON tracks.id = track_id WHERE tracks.name = %s",
         load.track,

@@ -5,18 +5,15 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 
 from cupel_client.api.client import Client
-
-T = TypeVar("T")
+from support.patience import seconds, until
 
 CUPEL = str(Path(sys.executable).parent / "cupel")
 
@@ -42,7 +39,7 @@ class Service:
     def child(self, name: str) -> psutil.Process:
         """The process that the supervisor keeps under `name`, once it is there."""
         word = {"gateway": "cupel_gateway"}.get(name, name)
-        return until(lambda: next((one for one in self.children() if word in one.cmdline()), None))
+        return until(lambda: next((one for one in self.children() if word in command_line(one)), None))
 
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children()
@@ -60,24 +57,21 @@ class Service:
         family = self.family()
         self.process.kill()
         self.process.communicate()
-        _, alive = psutil.wait_procs(family, timeout=15)
+        _, alive = psutil.wait_procs(family, timeout=seconds(30))
         assert not alive, f"outlived the service: {alive}"
 
     def stop(self) -> int:
         """Stop the service as Ctrl-C would; its exit code."""
         self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=seconds(60))
         return self.process.returncode
 
 
-def until(look: Callable[[], T], *, seconds: float = 60.0) -> T:
-    """What `look` returns once that is true; fails if it does not come true."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := look():
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"did not happen in {seconds:.0f} seconds")
+def command_line(process: psutil.Process) -> list[str]:
+    """Return the command line of a process, or nothing if the process has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return list(process.cmdline())
+    return []
 
 
 def command(data: Path, *options: str) -> list[str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from support.patience import seconds
 from support.service.components import free_port
 
 Mode = Literal["open", "busy", "gone"]
@@ -93,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self, body: bytes) -> None:
         """The request as it came, its Host included: that is part of what S3's signatures cover."""
-        server = http.client.HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=60)
+        server = http.client.HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=seconds(60))
         try:
             server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():

@@ -10,7 +10,7 @@ from cupel_audits import KINDS
 from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
-from cupel_backend.infrastructure.database import ListPage, insert_new, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
 from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import alarms, alerts
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -63,11 +63,11 @@ def add(
     if below is None and above is None:
         raise ALERT_INVALID("give a bound: below, above, or both")
     with writing(system.engine) as connection:
-        row = audit_requests.organised(connection, principal, track)
+        row = audit_requests.find_track(connection, principal, track)
         values = {"id": new_id("alt"), "track_id": row.id, "team": principal.team, "created_at": system.now()}
         values |= {"kind": kind, "number": number, "below": below, "above": above}
         connection.execute(alerts.insert().values(values))
-        judge(connection, row.id, system.now())
+        check_track(connection, row.id, system.now())
         return _view(connection.execute(_rows().where(alerts.c.id == values["id"])).one())
 
 
@@ -76,32 +76,32 @@ def list_(
 ) -> ListPage[Alert]:
     """The track's alerts, newest first, to its organisers."""
     with reading(system.engine) as connection:
-        row = audit_requests.organised(connection, principal, track)
+        row = audit_requests.find_track(connection, principal, track)
         query = _rows().where(alerts.c.track_id == row.id, alerts.c.removed_at.is_(None))
-        return page(connection, query, alerts.c.id, _view, limit=limit, cursor=cursor)
+        return fetch_page(connection, query, alerts.c.id, _view, limit=limit, cursor=cursor)
 
 
 def remove(system: "System", principal: Principal, id: str) -> None:
     """End an alert. Ending it again changes nothing."""
     with writing(system.engine) as connection:
         row = connection.execute(_rows().where(alerts.c.id == id)).first()
-        if row is None or not tracks.organises(principal, tracks.find(connection, row.track)):
+        if row is None or not tracks.is_organiser(principal, tracks.find(connection, row.track)):
             raise ALERT_UNKNOWN(f"there is no alert {id!r} that you may see")
         connection.execute(update(alerts).where(alerts.c.id == id).values(removed_at=system.now()))
 
 
-def judge_all(system: "System") -> int:
+def check_all(system: "System") -> int:
     """Judge what was not, as rule or audit is new; returns for how many tracks."""
     with reading(system.engine) as connection:
         due = {row.track_id for row in connection.execute(_due())}
     for track_id in due:
         with writing(system.engine) as connection:
-            judge(connection, track_id, system.now())
+            check_track(connection, track_id, system.now())
     return len(due)
 
 
-def judge(connection: Connection, track_id: int, now: datetime) -> None:
-    """As `judge_all`, for one track in the caller's transaction."""
+def check_track(connection: Connection, track_id: int, now: datetime) -> None:
+    """As `check_all`, for one track in the caller's transaction."""
     rows = connection.execute(_due().where(alerts.c.track_id == track_id)).all()
     insert_new(connection, alarms, [_alarm(row, now) for row in rows])
 

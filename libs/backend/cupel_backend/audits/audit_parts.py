@@ -77,10 +77,11 @@ class _Work:
     """Blob by submission."""
 
 
-def gather(system: "System", claim: Claim) -> None:
+def prepare_audit(system: "System", claim: Claim) -> None:
     """Do a claimed job: gather the subject of an audit, and queue its parts.
 
-    The parts and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    The parts and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     with reading(system.engine) as connection:
         work = _work(connection, claim.payload["audit"])
@@ -93,7 +94,7 @@ def gather(system: "System", claim: Claim) -> None:
             _begin(system, claim, work, *found)
     else:
         _end(system, claim)
-    system.metrics.finished(queue=claim.queue, waited=system.now() - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
 
 
 def _work(connection: Connection, id: str) -> _Work:
@@ -145,7 +146,7 @@ def _gathered(system: "System", work: _Work) -> tuple[About, str, int, tuple[ran
 
 
 def _judgments(blobs: Blobs, version: Row[Any]) -> GatheredJudgments:
-    return GatheredJudgments(f"qrels {version.number}", evaluations.judgments(blobs, version.blob))
+    return GatheredJudgments(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
 
 
 def _store(system: "System", content: bytes) -> str:
@@ -161,7 +162,7 @@ def _begin(
     """Write what was gathered, and the parts; only the end of the job if it was cancelled meanwhile."""
     id, now = work.audit.id, system.now()
     wanted = [
-        audit_requests.wanted(
+        audit_requests.build_job_request(
             work.track, audit_requests.PART, f"{id}/{number}", {"audit": id, "part": number}
         )
         for number in range(1, len(parts) + 1)
@@ -173,7 +174,7 @@ def _begin(
         if connection.execute(update(audit_rows).where(here).values(gathered)).rowcount != 1:
             return
         jobs.enqueue(connection, wanted, now=now)
-        ids = audit_requests.job_ids(connection, [one.key for one in wanted])
+        ids = audit_requests.read_job_ids(connection, [one.key for one in wanted])
         rows = [
             {
                 "audit_id": id,
@@ -186,7 +187,7 @@ def _begin(
             for number, (part, job) in enumerate(zip(parts, ids, strict=True), 1)
         ]
         connection.execute(audit_parts.insert(), rows)
-    system.bell.ring(audit_requests.QUEUE, times=len(parts))
+    system.wake_ups.send(audit_requests.QUEUE, times=len(parts))
 
 
 def _refuse(system: "System", claim: Claim, work: _Work, error: AuditError) -> None:
@@ -205,18 +206,18 @@ def _end(system: "System", claim: Claim) -> None:
 # Parts
 
 
-def do_part(system: "System", claim: Claim) -> None:
+def run_part(system: "System", claim: Claim) -> None:
     """Do a claimed job: the trials of a part that are not done yet, until something else matters more.
 
-    What is done is written when the part ends, and when it gives way to something urgent (`jobs.GaveWay`).
-    Raises `jobs.Lost` if the job is no longer ours.
+    What is done is written when the part ends, and when it is postponed for an urgent job.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     id, number = claim.payload["audit"], claim.payload["part"]
     here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
     with reading(system.engine) as connection:
         part = connection.execute(select(audit_parts).where(here)).one()
         work = _work(connection, id)
-    found = unpacked(part.results)
+    found = unpack_results(part.results)
     left = [trial for trial in range(part.first, part.first + part.trials) if trial not in found]
     found |= _modestly(lambda: dict(_until_disturbed(system, claim, work, left)))
     ended = len(found) == part.trials or _is_cancelled(system, id)
@@ -224,12 +225,12 @@ def do_part(system: "System", claim: Claim) -> None:
         if ended:
             jobs.finish(connection, claim, now=system.now())
         else:
-            jobs.put_off(connection, claim)
-        kept = {"results": packed(found), "done": len(found)}
+            jobs.postpone(connection, claim)
+        kept = {"results": pack_results(found), "done": len(found)}
         connection.execute(update(audit_parts).where(here).values(kept))
     if not ended:
-        raise jobs.GaveWay(claim.id)
-    system.metrics.finished(queue=claim.queue, waited=system.now() - claim.created_at)
+        raise jobs.JobPostponed(claim.id)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
     conclude(system, id)
 
 
@@ -244,7 +245,7 @@ def _until_disturbed(
     for trial, result in execution.work(audit, subject, work.audit.seed, trials):
         yield trial, result
         if monotonic() - looked > LOOK_SECONDS:
-            if jobs.disturbed(system, claim) or _is_cancelled(system, work.audit.id):
+            if jobs.should_postpone(system, claim) or _is_cancelled(system, work.audit.id):
                 return
             looked = monotonic()
 
@@ -263,17 +264,17 @@ def _subject(blobs: Blobs, work: _Work) -> AuditSubject:
 @lru_cache(maxsize=1)
 def _unpacked(blobs: Blobs, key: str, version: str, other: str | None) -> AuditSubject:
     """The subject that was worked on last: the parts of an audit come one after another."""
-    compared = None if other is None else evaluations.judgments(blobs, other)
-    return subject_files.unpack(blobs.get(key), evaluations.judgments(blobs, version), compared)
+    compared = None if other is None else evaluations.load_qrels(blobs, other)
+    return subject_files.unpack(blobs.get(key), evaluations.load_qrels(blobs, version), compared)
 
 
-def packed(found: Mapping[int, Any]) -> bytes:
+def pack_results(found: Mapping[int, Any]) -> bytes:
     """Results of trials as a part keeps them."""
     return zlib.compress(json.dumps(found, allow_nan=False).encode(), 1)
 
 
-def unpacked(results: bytes | None) -> dict[int, Any]:
-    """What `packed` was given."""
+def unpack_results(results: bytes | None) -> dict[int, Any]:
+    """What `pack_results` was given."""
     told = {} if results is None else json.loads(zlib.decompress(results))
     return {int(trial): result for trial, result in told.items()}
 
@@ -305,10 +306,10 @@ class Provenance:
     concluded_at: datetime | None
 
 
-def report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
+def read_report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
     """What the trials that are done say; NotFound while there are none."""
     with reading(system.engine) as connection:
-        row = audit_requests.visible(connection, principal, id)
+        row = audit_requests.find_visible(connection, principal, id)
         found = _found(connection, row)
     if row.refused:
         raise REPORT_NOT_BEGUN(f"{id} came to nothing: {'; '.join(row.refused)}")
@@ -329,7 +330,7 @@ def report(system: "System", principal: Principal, id: str) -> tuple[Result, Pro
 def _found(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
     """The results of the trials that are done."""
     rows = connection.execute(select(audit_parts.c.results).where(audit_parts.c.audit_id == audit.id))
-    return {trial: one for row in rows for trial, one in unpacked(row.results).items()}
+    return {trial: one for row in rows for trial, one in unpack_results(row.results).items()}
 
 
 def _result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
@@ -341,7 +342,7 @@ FIRST = "points"
 """What may be said for the first table of any report."""
 
 
-def table(result: Result, name: str) -> str:
+def export_table(result: Result, name: str) -> str:
     """A table of a report as CSV; NotFound if there is none of the name."""
     assert result.report is not None
     tables = {one.name: one for one in result.report.tables}
@@ -373,7 +374,7 @@ def conclude(system: "System", id: str) -> bool:
     )
     with writing(system.engine) as connection:
         concluded = connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
-        audit_alerts.judge(connection, row.track_id, now)
+        audit_alerts.check_track(connection, row.track_id, now)
         return concluded
 
 

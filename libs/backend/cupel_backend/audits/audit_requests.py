@@ -15,11 +15,15 @@ from sqlalchemy import Connection, Row, Select, and_, false, func, literal, or_,
 from cupel_audits import KINDS, AuditError, read
 from cupel_backend import jobs, tracks
 from cupel_backend.access import Principal
-from cupel_backend.audits.audit_subjects import chosen
-from cupel_backend.audits.audit_views import OTHER, detailed, view, views
+from cupel_backend.audits.audit_subjects import select_submissions
+from cupel_backend.audits.audit_views import OTHER, build_view, build_views, select_audits
 from cupel_backend.audits.audit_views import AuditView as AuditView
-from cupel_backend.infrastructure.database import ListPage, new_id, page, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, found, refusal
+from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
+from cupel_backend.infrastructure.errors import (
+    Invalid,
+    collect_findings,
+    refusal,
+)
 from cupel_backend.infrastructure.tables import Instant, audit_parts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -33,7 +37,7 @@ from cupel_measures.model.findings import Finding
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-GATHER = "audit"
+PREPARE = "audit"
 PART = "audit part"
 QUEUE = "audit"
 
@@ -101,12 +105,12 @@ def request(
     """
     now = system.now()
     with reading(system.engine) as connection:
-        row = organised(connection, principal, track)
-        version = evaluations.published(connection, principal, row, qrels)
+        row = find_track(connection, principal, track)
+        version = evaluations.find_version(connection, principal, row, qrels)
         if version is None:
             raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track!r} has no judgments to go by yet")
         compared = _compared(connection, principal, row, version, kind, other)
-        entrants, sentences = chosen(connection, row, version, submissions)
+        entrants, sentences = select_submissions(connection, row, version, submissions)
     texts, *more = _plan(system, row, [one for one in (version, compared) if one is not None], measures)
     wrong = [*_wrong(kind, parameters or {}), *_wrong_other(kind, version, compared), *more, *sentences]
     _require_none(wrong)
@@ -121,7 +125,7 @@ def request(
         "kind": kind,
         "parameters": read(kind, parameters).values,
         "measures": list(texts),
-        "seed": board_analyses.seed(version.digest) if seed is None else seed,
+        "seed": board_analyses.derive_seed(version.digest) if seed is None else seed,
         "runs": [[one.submission, one.name, one.team] for one in entrants],
         "part_trials": part_trials,
         "created_at": now,
@@ -129,8 +133,8 @@ def request(
     with writing(system.engine) as connection:
         _require_room(connection, row)
         id = _insert(connection, row, values)
-        audit = view(connection, _found(connection, id))
-    system.bell.ring(QUEUE)
+        audit = build_view(connection, _found(connection, id))
+    system.wake_ups.send(QUEUE)
     return audit
 
 
@@ -144,7 +148,7 @@ def _compared(
 ) -> Row[Any] | None:
     """The version to compare with: `other`; else, where the kind compares any, the one current before."""
     if other is not None:
-        return evaluations.published(connection, principal, track, other)
+        return evaluations.find_version(connection, principal, track, other)
     if kind not in KINDS or not KINDS[kind].compares:
         return None
     earlier = select(qrels_rows).where(
@@ -168,14 +172,14 @@ def _wrong_other(kind: str, version: Row[Any], other: Row[Any] | None) -> Iterat
 
 def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> str:
     id = str(values["id"])
-    first = wanted(track, GATHER, id, {"audit": id})
+    first = build_job_request(track, PREPARE, id, {"audit": id})
     jobs.enqueue(connection, [first], now=values["created_at"])
-    values["job_id"] = job_ids(connection, [first.key])[0]
+    values["job_id"] = read_job_ids(connection, [first.key])[0]
     connection.execute(audit_rows.insert().values(values))
     return id
 
 
-def wanted(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> JobRequest:
+def build_job_request(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> JobRequest:
     """The job of an audit, or of a part of it, that `name` says.
 
     Its tenant is not that of the track's analyses, so that a board never waits for a whole audit.
@@ -184,21 +188,21 @@ def wanted(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) ->
     return JobRequest(key, kind, QUEUE, tenant=tenant, payload=payload, track_id=track.id)
 
 
-def job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
+def read_job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
     """The ids of the jobs of these keys, in the same order."""
     rows = connection.execute(select(job_rows.c.key, job_rows.c.id).where(job_rows.c.key.in_(keys)))
     ids = {row.key: row.id for row in rows}
     return [ids[key] for key in keys]
 
 
-def require_sensible(kind: str, parameters: Mapping[str, Any]) -> None:
+def require_valid(kind: str, parameters: Mapping[str, Any]) -> None:
     """Raise Invalid with all that is wrong with kind and parameters."""
     _require_none(list(_wrong(kind, parameters)))
 
 
 def _require_none(sentences: Sequence[str]) -> None:
     if sentences:
-        listed = found(Finding(WRONG, sentence) for sentence in sentences)
+        listed = collect_findings(Finding(WRONG, sentence) for sentence in sentences)
         raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
 
 
@@ -220,11 +224,11 @@ def _plan(
 ) -> tuple[Any, ...]:
     """The canonical texts of the measures; then a sentence for each that can't be had."""
     try:
-        declared = tracks.aspects(track), track.label_sets or {}
-        texts = tuple(tracks.plan(measures, *declared) if measures else track.measures)
+        declared = tracks.parse_aspects(track), track.label_sets or {}
+        texts = tuple(tracks.parse_plan(measures, *declared) if measures else track.measures)
     except Invalid as problem:
         return (), problem.detail
-    lacking = [one for of in versions for one in tracks.not_to_be_had(system.blobs, of.blob, texts)]
+    lacking = [one for of in versions for one in tracks.find_uncomputable(system.blobs, of.blob, texts)]
     return texts, *dict.fromkeys(lacking)
 
 
@@ -239,10 +243,10 @@ def _require_room(connection: Connection, track: Row[Any]) -> None:
         raise TOO_MANY_AUDITS(f"{MOST_OPEN} audits of {track.name} are waiting", retry_after=60)
 
 
-def organised(connection: Connection, principal: Principal, name: str) -> Row[Any]:
+def find_track(connection: Connection, principal: Principal, name: str) -> Row[Any]:
     """The row of a track that the caller may have audited; NotFound or Forbidden else."""
     row = tracks.find(connection, name)
-    if not tracks.organises(principal, row):
+    if not tracks.is_organiser(principal, row):
         raise AUDIT_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
     return row
 
@@ -261,8 +265,8 @@ def cancel(system: "System", principal: Principal, id: str) -> AuditView:
         )
         if changed.rowcount != 1:
             raise AUDIT_OVER(f"{id} is over")
-        jobs.take_off(connection, _job_ids(row), now=system.now())
-        return view(connection, _found(connection, id))
+        jobs.cancel_waiting(connection, _job_ids(row), now=system.now())
+        return build_view(connection, _found(connection, id))
 
 
 def _job_ids(audit: Row[Any]) -> Select[Any]:
@@ -288,8 +292,8 @@ def rerun(system: "System", principal: Principal, id: str, number: int) -> Audit
 
 
 def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
-    row = visible(connection, principal, id)
-    organised(connection, principal, row.track)
+    row = find_visible(connection, principal, id)
+    find_track(connection, principal, row.track)
     return row
 
 
@@ -299,7 +303,7 @@ def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
 def get(system: "System", principal: Principal, id: str) -> AuditView:
     """The audit, to everybody who may see the board of its judgments; NotFound else."""
     with reading(system.engine) as connection:
-        return view(connection, visible(connection, principal, id))
+        return build_view(connection, find_visible(connection, principal, id))
 
 
 def list_(
@@ -314,20 +318,20 @@ def list_(
     """Audits of a track, newest first; maybe of one kind only."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        query = _readable(detailed(), principal, row)
+        query = _readable(select_audits(), principal, row)
         if kind is not None:
             query = query.where(audit_rows.c.kind == kind)
-        rows = page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
-        return ListPage(views(connection, rows.items), rows.next)
+        rows = fetch_page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
+        return ListPage(build_views(connection, rows.items), rows.next)
 
 
-def history(
+def read_history(
     system: "System", principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
 ) -> tuple[Point, ...]:
     """A number of the reports of one kind over time and qrels versions: newest audits, oldest first."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        query = _readable(detailed(), principal, row)
+        query = _readable(select_audits(), principal, row)
         query = query.where(audit_rows.c.kind == kind, audit_rows.c.concluded_at.is_not(None))
         rows = connection.execute(query.order_by(audit_rows.c.id.desc()).limit(limit)).all()
     return tuple(
@@ -340,24 +344,24 @@ def history(
 def _readable(query: Select[Any], principal: Principal, track: Row[Any]) -> Select[Any]:
     """The audits of a track that the caller may see: those of boards that are, or were, shown."""
     query = query.where(audit_rows.c.track_id == track.id)
-    if tracks.organises(principal, track):
+    if tracks.is_organiser(principal, track):
         return query
     shown = or_(audit_rows.c.other_id.is_(None), OTHER.c.current_since.is_not(None))
     return query.where(qrels_rows.c.current_since.is_not(None), shown)
 
 
 def _found(connection: Connection, id: str) -> Row[Any]:
-    return connection.execute(detailed().where(audit_rows.c.id == id)).one()
+    return connection.execute(select_audits().where(audit_rows.c.id == id)).one()
 
 
-def visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     """The row of an audit that the caller may see, with what else is shown of it; NotFound else."""
     track = connection.execute(
         select(track_rows)
         .join(audit_rows, audit_rows.c.track_id == track_rows.c.id)
         .where(audit_rows.c.id == id)
     ).first()
-    query = select(false()) if track is None else _readable(detailed(), principal, track)
+    query = select(false()) if track is None else _readable(select_audits(), principal, track)
     row = None if track is None else connection.execute(query.where(audit_rows.c.id == id)).first()
     if row is None:
         raise AUDIT_UNKNOWN(f"there is no audit {id!r} that you may see")

@@ -20,7 +20,7 @@ from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.audits.audit_requests import Slot
-from cupel_backend.infrastructure.database import ListPage, new_id, page, reading, writing
+from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
 from cupel_backend.infrastructure.errors import Problem, TooMany, Unavailable, refusal
 from cupel_backend.infrastructure.tables import schedules, submissions
 from cupel_backend.infrastructure.tables import tracks as track_rows
@@ -78,11 +78,11 @@ def add(
     if zone is not None and cron is None:
         raise SCHEDULE_INVALID("a zone is that of a cron expression: give cron, too")
     zone = None if cron is None else zone or "UTC"
-    audit_requests.require_sensible(request.get("kind", ""), request.get("parameters", {}))
+    audit_requests.require_valid(request.get("kind", ""), request.get("parameters", {}))
     with writing(system.engine) as connection:
-        row = audit_requests.organised(connection, principal, track)
+        row = audit_requests.find_track(connection, principal, track)
         if request.get("measures"):
-            tracks.plan(request["measures"], tracks.aspects(row), row.label_sets or {})
+            tracks.parse_plan(request["measures"], tracks.parse_aspects(row), row.label_sets or {})
         values = {
             "id": new_id("sch"),
             "track_id": row.id,
@@ -91,7 +91,7 @@ def add(
             "cron": cron,
             "zone": zone,
             "every_runs": runs,
-            "due_at": None if cron is None or zone is None else following(cron, zone, now),
+            "due_at": None if cron is None or zone is None else compute_next_run(cron, zone, now),
             "created_at": now,
         }
         values["seen"] = _state(connection, row, runs)
@@ -104,9 +104,9 @@ def list_(
 ) -> ListPage[Schedule]:
     """The track's schedules, newest first, to its organisers."""
     with reading(system.engine) as connection:
-        row = audit_requests.organised(connection, principal, track)
+        row = audit_requests.find_track(connection, principal, track)
         query = _rows().where(schedules.c.track_id == row.id, schedules.c.removed_at.is_(None))
-        return page(connection, query, schedules.c.id, _view, limit=limit, cursor=cursor)
+        return fetch_page(connection, query, schedules.c.id, _view, limit=limit, cursor=cursor)
 
 
 def change(system: "System", principal: Principal, id: str, *, paused: bool) -> Schedule:
@@ -118,7 +118,7 @@ def change(system: "System", principal: Principal, id: str, *, paused: bool) -> 
         if row.paused_at is not None and not paused:
             track = tracks.find(connection, row.track)
             values["seen"] = _state(connection, track, row.every_runs)
-            values["due_at"] = None if row.cron is None else following(row.cron, row.zone, now)
+            values["due_at"] = None if row.cron is None else compute_next_run(row.cron, row.zone, now)
         connection.execute(update(schedules).where(schedules.c.id == id).values(values))
         return _view(connection.execute(_rows().where(schedules.c.id == id)).one())
 
@@ -130,7 +130,7 @@ def remove(system: "System", principal: Principal, id: str) -> None:
         connection.execute(update(schedules).where(schedules.c.id == id).values(removed_at=system.now()))
 
 
-def following(cron: str, zone: str, after: datetime) -> datetime:
+def compute_next_run(cron: str, zone: str, after: datetime) -> datetime:
     """The first moment after `after` that a cron expression names in a time zone, in UTC; Invalid if none.
 
     As Debian's cron has it: a fixed time that the clocks skip in spring is made up for right after, one that
@@ -158,7 +158,7 @@ def following(cron: str, zone: str, after: datetime) -> datetime:
 # Ticking
 
 
-def make_due(system: "System") -> int:
+def request_due_audits(system: "System") -> int:
     """Make the audits that are due; returns how many. To be called by the scheduler."""
     with reading(system.engine) as connection:
         active = _rows().where(schedules.c.removed_at.is_(None), schedules.c.paused_at.is_(None))
@@ -175,12 +175,12 @@ def _slot(connection: Connection, row: Row[Any], now: datetime) -> tuple[str, di
     if row.cron is not None:
         if row.due_at > now:
             return None
-        return row.due_at.isoformat(), {"due_at": following(row.cron, row.zone, now)}
+        return row.due_at.isoformat(), {"due_at": compute_next_run(row.cron, row.zone, now)}
     track = tracks.find(connection, row.track)
     state = _state(connection, track, row.every_runs)
     if state - row.seen < (row.every_runs or 1):
         return None
-    if row.every_runs and rescoring.unsettled(connection, track.id):
+    if row.every_runs and rescoring.is_scoring(connection, track.id):
         return None
     return str(row.seen), {"seen": state}
 
@@ -223,7 +223,7 @@ def _rows() -> Select[Any]:
 
 def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     row = connection.execute(_rows().where(schedules.c.id == id)).first()
-    if row is None or not tracks.organises(principal, tracks.find(connection, row.track)):
+    if row is None or not tracks.is_organiser(principal, tracks.find(connection, row.track)):
         raise SCHEDULE_UNKNOWN(f"there is no schedule {id!r} that you may see")
     return row
 

@@ -23,7 +23,7 @@ class AuditedSubmission:
     team: str
 
 
-def chosen(
+def select_submissions(
     connection: Connection, track: Row[Any], version: Row[Any], ids: Sequence[str]
 ) -> tuple[list[AuditedSubmission], list[str]]:
     """What an audit under `version` is of, in the order of the names; what is wrong with it, in sentences.

@@ -82,7 +82,7 @@ class AuditView:
 OTHER = qrels_rows.alias("other")
 
 
-def detailed() -> Select[Any]:
+def select_audits() -> Select[Any]:
     """Audits, with what else is shown of them."""
     gathers = {name: state.label(f"gathering_{name}") for name, state in JOB_STATES.items()}
     return (
@@ -102,13 +102,13 @@ def detailed() -> Select[Any]:
     )
 
 
-def view(connection: Connection, row: Row[Any]) -> AuditView:
-    """An audit, from a row of `detailed`."""
-    return views(connection, [row])[0]
+def build_view(connection: Connection, row: Row[Any]) -> AuditView:
+    """An audit, from a row of `select_audits`."""
+    return build_views(connection, [row])[0]
 
 
-def views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[AuditView, ...]:
-    """Audits, from rows of `detailed`, by as many queries for many as for one."""
+def build_views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[AuditView, ...]:
+    """Audits, from rows of `select_audits`, by as many queries for many as for one."""
     ids = [row.id for row in rows]
     parts = {one.audit_id: one for one in connection.execute(_counts(ids))}
     failures, raised = _failures(connection, ids), _raised(connection, ids)

@@ -182,7 +182,7 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
         raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
 
 
-def time_of(engine: Engine) -> datetime:
+def database_time(engine: Engine) -> datetime:
     """The clock of a PostgreSQL server, asked over a connection of its own: who asks may hold one already."""
     alone = create_engine(engine.url, poolclass=NullPool, connect_args=POSTGRESQL)
     with reading(alone) as connection:
@@ -200,7 +200,7 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
     return len(connection.execute(statement.returning(*table.primary_key)).all())
 
 
-def page(
+def fetch_page(
     connection: Connection,
     query: Select[Any],
     key: Any,
@@ -239,7 +239,7 @@ def migrate(engine: Engine) -> None:
         command.upgrade(config, "head")
 
 
-def migrated(engine: Engine) -> bool:
+def is_migrated(engine: Engine) -> bool:
     """Whether the tables are those of this version of the code."""
     with reading(engine) as connection:
         heads = MigrationContext.configure(connection).get_current_heads()

@@ -107,7 +107,7 @@ def refusal(code: str) -> Refusal:
     return Refusal(ERROR_CODES[code])
 
 
-def found(findings: Iterable[Finding]) -> Findings:
+def collect_findings(findings: Iterable[Finding]) -> Findings:
     """Collect findings into one report."""
     report = Findings()
     for finding in findings:

@@ -117,34 +117,34 @@ class Metrics:
         self._counters = {one: _counter(one) for one in METRICS.values() if one.kind == "counter"}
         self._histograms = {one: _histogram(one) for one in METRICS.values() if one.kind == "histogram"}
 
-    def request(self, *, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Count an HTTP request; `route` is the route's template, never the path itself."""
         self._count(REQUESTS, method, route, str(status))
         self._observe(REQUEST_TIME, seconds, method, route)
 
-    def check(self, *, kind: str, verdict: str, seconds: float) -> None:
+    def count_check(self, *, kind: str, verdict: str, seconds: float) -> None:
         """Count a checked upload, a run or qrels: accepted, refused, or ended its checker."""
         self._count(CHECKS, kind, verdict)
         self._observe(CHECK_TIME, seconds, kind)
 
-    def job(self, *, queue: str, outcome: str, seconds: float) -> None:
+    def count_attempt(self, *, queue: str, outcome: str, seconds: float) -> None:
         """Count an attempt at a job: done, failed, put off, or lost to another worker."""
         self._count(JOBS, queue, outcome)
         self._observe(JOB_TIME, seconds, queue)
 
-    def finished(self, *, queue: str, waited: timedelta) -> None:
+    def observe_job_wait(self, *, queue: str, waited: timedelta) -> None:
         """Note how long after its queueing a job had results."""
         self._observe(JOB_WAIT, waited.total_seconds(), queue)
 
-    def ring(self, queue: str, taken: bool) -> None:
+    def count_wake_ups(self, queue: str, taken: bool) -> None:
         """Count a ring, and whether the broker took it."""
         self._count(RINGS, queue, "taken" if taken else "failed")
 
-    def storage(self, operation: str, worked: bool, seconds: float) -> None:
+    def observe_storage(self, operation: str, worked: bool, seconds: float) -> None:
         """Note an operation of the store of blobs."""
         self._observe(STORAGE_TIME, seconds, operation, "done" if worked else "failed")
 
-    def swept(self, *, expired: int, died: int) -> None:
+    def count_sweep(self, *, expired: int, died: int) -> None:
         """Count a sweep, and what it did to jobs."""
         self._count(SWEEPS)
         self._count(SWEPT, "freed", times=expired - died)

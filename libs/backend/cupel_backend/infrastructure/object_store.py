@@ -49,7 +49,7 @@ class Blobs(Protocol):
     def open(self, key: str) -> BinaryIO:
         """The content as a stream that the caller closes; Unavailable if there is no such blob."""
 
-    def bring(self, key: str, target: Path) -> None:
+    def copy_to(self, key: str, target: Path) -> None:
         """Write the content to `target`; Unavailable as with `get`.
 
         For what is wanted again and again, such as the judgments of a track.
@@ -58,7 +58,7 @@ class Blobs(Protocol):
     def check(self) -> None:
         """OSError unless blobs can be stored."""
 
-    def tidy(self, before: float) -> int:
+    def remove_partial_writes(self, before: float) -> int:
         """Remove what writers that died left half written before the time `before`; returns how much."""
 
 
@@ -74,21 +74,21 @@ def open_blobs(settings: Settings) -> Blobs:
     return DirectoryBlobs(Path(unquote(parts.path)))
 
 
-def key_of(digest: str) -> str:
+def blob_key(digest: str) -> str:
     """The key of a blob whose content has this SHA-256 (hex)."""
     return f"{digest[:2]}/{digest}"
 
 
-def checked(key: str, content: bytes) -> bytes:
+def verify_content(key: str, content: bytes) -> bytes:
     """The content, if it is that which the key names."""
-    if key_of(sha256(content).hexdigest()) != key:
+    if blob_key(sha256(content).hexdigest()) != key:
         log.error("the blob %s is damaged", key)
         raise CONTENT_DAMAGED(f"the content {key} was changed in the store")
     return content
 
 
 @contextmanager
-def storage() -> Iterator[None]:
+def storage_errors() -> Iterator[None]:
     """Within it, a disk that is full, broken or gone is Unavailable: nothing is wrong with the request."""
     try:
         yield
@@ -122,16 +122,16 @@ class WatchedBlobs:
         with self._noted("open"):
             return self._blobs.open(key)
 
-    def bring(self, key: str, target: Path) -> None:
+    def copy_to(self, key: str, target: Path) -> None:
         with self._noted("bring"):
-            self._blobs.bring(key, target)
+            self._blobs.copy_to(key, target)
 
     def check(self) -> None:
         with self._noted("check"):
             self._blobs.check()
 
-    def tidy(self, before: float) -> int:
-        return self._blobs.tidy(before)
+    def remove_partial_writes(self, before: float) -> int:
+        return self._blobs.remove_partial_writes(before)
 
     @contextmanager
     def _noted(self, operation: str) -> Iterator[None]:
@@ -149,13 +149,13 @@ class DirectoryBlobs:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    @storage()
+    @storage_errors()
     def prepare(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
 
-    @storage()
+    @storage_errors()
     def put_file(self, path: Path, digest: str) -> str:
-        key = key_of(digest)
+        key = blob_key(digest)
         target = self.root / key
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -164,12 +164,12 @@ class DirectoryBlobs:
         _sync(target.parent.parent)
         return key
 
-    @storage()
+    @storage_errors()
     def get(self, key: str) -> bytes:
         with self.open(key) as file:
-            return checked(key, file.read())
+            return verify_content(key, file.read())
 
-    @storage()
+    @storage_errors()
     def open(self, key: str) -> BinaryIO:
         try:
             return (self.root / key).open("rb")
@@ -177,15 +177,15 @@ class DirectoryBlobs:
             log.error("the blob %s is gone", key)
             raise CONTENT_MISSING(f"the content {key} is not in the store") from None
 
-    @storage()
-    def bring(self, key: str, target: Path) -> None:
+    @storage_errors()
+    def copy_to(self, key: str, target: Path) -> None:
         target.write_bytes(self.get(key))
 
     def check(self) -> None:
         with tempfile.TemporaryFile(dir=self._tmp()):
             pass
 
-    def tidy(self, before: float) -> int:
+    def remove_partial_writes(self, before: float) -> int:
         return remove_older(self.root / "tmp", before)
 
     def _tmp(self) -> Path:

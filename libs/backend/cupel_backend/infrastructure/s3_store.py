@@ -21,10 +21,10 @@ from cupel_backend.infrastructure.object_store import (
     CONTENT_MISSING,
     RETRY_SECONDS,
     STORAGE_FAILED,
-    checked,
-    key_of,
+    blob_key,
     log,
-    storage,
+    storage_errors,
+    verify_content,
 )
 from cupel_backend.infrastructure.settings import Settings
 
@@ -77,27 +77,27 @@ class S3Blobs:
                 self._create()
 
     def put_file(self, path: Path, digest: str) -> str:
-        key = key_of(digest)
+        key = blob_key(digest)
         # Without a look whether it is there: nearly all is new, and storing it again changes nothing.
-        with storage(), path.open("rb") as file, self._asking():
+        with storage_errors(), path.open("rb") as file, self._asking():
             self._s3.put_object(Bucket=self.bucket, Key=self.prefix + key, Body=file)
         return key
 
     def get(self, key: str) -> bytes:
         with self._asking(key), self.open(key) as stream:
-            return checked(key, stream.read())
+            return verify_content(key, stream.read())
 
     def open(self, key: str) -> BinaryIO:
         with self._asking(key):
             stream: BinaryIO = self._s3.get_object(Bucket=self.bucket, Key=self.prefix + key)["Body"]
             return stream
 
-    @storage()
-    def bring(self, key: str, target: Path) -> None:
+    @storage_errors()
+    def copy_to(self, key: str, target: Path) -> None:
         cached = self._cache / key
         try:
             os.utime(cached)  # so that what is in use stays
-            content = checked(key, cached.read_bytes())
+            content = verify_content(key, cached.read_bytes())
         except (
             FileNotFoundError,
             Unavailable,
@@ -110,7 +110,7 @@ class S3Blobs:
         with self._asking():
             self._s3.put_object(Bucket=self.bucket, Key=self.prefix + PROBE, Body=b"")
 
-    def tidy(self, before: float) -> int:
+    def remove_partial_writes(self, before: float) -> int:
         """Nothing: an object is never half written."""
         return 0
 

@@ -101,7 +101,7 @@ class Settings(BaseSettings):
         le=65535,
         description="port of /metrics and /healthz of worker and scheduler; 0: none (the gateway shows all)",
     )
-    pulse_seconds: Span = Field(
+    liveness_seconds: Span = Field(
         120.0,
         description="a worker that heard no ring for so long, or a scheduler that did not sweep, is not well",
     )
@@ -199,9 +199,9 @@ class Settings(BaseSettings):
         """Values of all processes that share the data folder, one file a process."""
         return self.data.absolute() / "metrics"
 
-    def pulse(self, role: str) -> Path:
+    def liveness_file(self, role: str) -> Path:
         """A file that was changed when the worker or scheduler of the folder last did its work."""
-        return self.data.absolute() / f"pulse-{role}"
+        return self.data.absolute() / f"liveness-{role}"
 
     def in_use(self) -> bool:
         """Whether there is a service to look after: a database elsewhere, or one in the data folder."""

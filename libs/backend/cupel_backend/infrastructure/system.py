@@ -9,12 +9,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.infrastructure.check_processes import Checkers
 from cupel_backend.infrastructure.clock import SharedClock, utc_now
-from cupel_backend.infrastructure.database import connect, migrate, migrated, time_of
+from cupel_backend.infrastructure.database import connect, database_time, is_migrated, migrate
 from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.metrics import Metrics
 from cupel_backend.infrastructure.object_store import Blobs, WatchedBlobs, open_blobs
 from cupel_backend.infrastructure.settings import Settings
-from cupel_backend.infrastructure.wake_ups import Bell
+from cupel_backend.infrastructure.wake_ups import WakeUps
 
 NOT_READY = refusal("not-ready")
 
@@ -26,7 +26,7 @@ class System:
     settings: Settings
     engine: Engine
     blobs: Blobs
-    bell: Bell
+    wake_ups: WakeUps
     metrics: Metrics
     checkers: Checkers
     now: Callable[[], datetime] = utc_now
@@ -34,7 +34,7 @@ class System:
     def ready(self) -> None:
         """Raise Unavailable unless the database is up to date and blobs can be stored."""
         try:
-            if not migrated(self.engine):
+            if not is_migrated(self.engine):
                 raise NOT_READY("the tables are not up to date: run `cupel admin migrate`")
             self.blobs.check()
         except (SQLAlchemyError, OSError) as error:
@@ -51,7 +51,7 @@ class System:
     def close(self) -> None:
         """Let go of everything: connections, checking processes."""
         self.checkers.close()
-        self.bell.close()
+        self.wake_ups.close()
         self.engine.dispose()
 
 
@@ -63,9 +63,9 @@ def open_system(settings: Settings) -> System:
     return System(
         settings=settings,
         engine=engine,
-        blobs=WatchedBlobs(open_blobs(settings), metrics.storage),
-        bell=Bell(settings, metrics.ring),
+        blobs=WatchedBlobs(open_blobs(settings), metrics.observe_storage),
+        wake_ups=WakeUps(settings, metrics.count_wake_ups),
         metrics=metrics,
         checkers=Checkers(settings),
-        now=utc_now if engine.dialect.name == "sqlite" else SharedClock(lambda: time_of(engine)),
+        now=utc_now if engine.dialect.name == "sqlite" else SharedClock(lambda: database_time(engine)),
     )

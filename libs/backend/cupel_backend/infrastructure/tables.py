@@ -329,7 +329,7 @@ turns = Table(
 )
 
 
-def touch(connection: Connection, track_ids: Iterable[int | None]) -> None:
+def bump_revision(connection: Connection, track_ids: Iterable[int | None]) -> None:
     """Note that boards of these tracks may look different from now on: readers' copies are void."""
     ids = {id for id in track_ids if id is not None}
     # Several are locked in one order, so that two who do this never wait for each other.

@@ -92,7 +92,7 @@ def _verdict(request: Mapping[str, Any]) -> Verdict:
     try:
         return checks[request["kind"]](request)
     except Refused as problem:
-        return {"refused": True, "findings": packed(problem.findings)}
+        return {"refused": True, "findings": findings_to_json(problem.findings)}
     except MemoryError:
         return {"killed": "memory"}
     except OSError as error:
@@ -123,7 +123,7 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
             "single_precision": _some(effects.precision),
             "rank_column": _some(effects.ranks),
         },
-        "findings": packed(run.findings),
+        "findings": findings_to_json(run.findings),
     }
 
 
@@ -141,7 +141,7 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
         limits=Limits(**request["limits"]),
     )
     qrels = collection.qrels
-    not_to_be_had = lacking(impossible(qrels, [parse(text) for text in request["measures"]]))
+    not_to_be_had = measure_findings(impossible(qrels, [parse(text) for text in request["measures"]]))
     if not_to_be_had.refused:
         not_to_be_had.extend(collection.findings)
         raise Refused(not_to_be_had)
@@ -157,11 +157,11 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
                 for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True)
             },
         },
-        "findings": packed(collection.findings),
+        "findings": findings_to_json(collection.findings),
     }
 
 
-def lacking(sentences: Sequence[str]) -> Findings:
+def measure_findings(sentences: Sequence[str]) -> Findings:
     """What is wrong with judgments that a plan can't be had from, a sentence for each such measure."""
     findings = Findings()
     for sentence in sentences:
@@ -169,13 +169,13 @@ def lacking(sentences: Sequence[str]) -> Findings:
     return findings
 
 
-def packed(findings: Findings) -> dict[str, Any]:
+def findings_to_json(findings: Findings) -> dict[str, Any]:
     """Findings as JSON keeps them."""
     listed = [{k: v for k, v in asdict(one).items() if v is not None} for one in findings.listed]
     return {"listed": listed, "totals": findings.totals}
 
 
-def unpacked(value: Mapping[str, Any]) -> Findings:
+def findings_from_json(value: Mapping[str, Any]) -> Findings:
     """What `packed` packed."""
     return Findings([Finding(**one) for one in value["listed"]], dict(value["totals"]))
 

@@ -122,7 +122,7 @@ def _mend_redis() -> None:
     redis.Channel.QoS = QoS
 
 
-class Bell:
+class WakeUps:
     """Rings for work, from a thread of its own: nobody who rings waits for the broker, or fails with it."""
 
     def __init__(self, settings: Settings, note: Callable[[str, bool], None]) -> None:
@@ -134,7 +134,7 @@ class Bell:
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def ring(self, queue: str, *, times: int = 1) -> None:
+    def send(self, queue: str, *, times: int = 1) -> None:
         """Say that `queue` has work for up to `times` workers."""
         with self._change:
             self._due[queue] = min(self._due.get(queue, 0) + times, MOST_RINGS)

@@ -116,7 +116,7 @@ class StoredAnalysis:
 # Reading
 
 
-def of_board(
+def read_analysis(
     connection: Connection, track: Row[Any], version: Row[Any] | None, measure: str
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
     """The analysis of a board as it is now, and the standing of each submission that it ranks, by id."""
@@ -213,12 +213,12 @@ def request(system: "System", track_id: int) -> int:
         connection.execute(select(track_rows.c.id).where(here).with_for_update())
         there = {row.key: row for row in connection.execute(_jobs_of([_key(board) for board in due]))}
         wanted = [_wanted(track, *one) for one in due.items() if _is_new(there.get(_key(one[0])), one[1])]
-        queued = jobs.enqueue_again(connection, wanted, now=system.now())
+        queued = jobs.requeue(connection, wanted, now=system.now())
         # Who is at work may have read what was ranked before: looked at again when that is done.
         if look.at_all and not any(jobs.state_of(row) == "running" for row in there.values()):
             connection.execute(update(track_rows).where(here).values(analysed=track.revision))
     if queued:
-        system.bell.ring(QUEUE)  # once: one worker for all of them leaves the others to scores
+        system.wake_ups.send(QUEUE)  # once: one worker for all of them leaves the others to scores
     return queued
 
 
@@ -248,11 +248,11 @@ def _look(connection: Connection, track: Row[Any], before: datetime) -> _Look | 
     newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
     last = connection.execute(newest).scalar()
     rests = last is not None and last > before
-    if not rescoring.unsettled(connection, track.id):
+    if not rescoring.is_scoring(connection, track.id):
         of_track = scores.c.qrels_id.in_(versions)
         return _Look(and_(of_track, ~_analysed_once(track)), False) if rests else _Look(of_track, True)
     shown = versions.where(qrels.c.number == track.current)
-    changed = None if rests else rescoring.first_done(connection, shown, after=last)
+    changed = None if rests else rescoring.read_first_finished(connection, shown, after=last)
     return None if changed is None or changed >= before else _Look(scores.c.qrels_id.in_(shown), False)
 
 
@@ -318,7 +318,8 @@ def _wanted(track: Row[Any], board: Board, basis: str) -> JobRequest:
 def compute(system: "System", claim: Claim) -> None:
     """Do a claimed job: analyse its board as it is now, unless that is done already.
 
-    The analysis and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    The analysis and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:
@@ -335,7 +336,7 @@ def compute(system: "System", claim: Claim) -> None:
         jobs.finish(connection, claim, now=now)
         if not is_there:
             _keep(connection, track, version, text, {"basis": basis, "data": data, "analysed_at": now})
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
     request(system, track.id)
 
 
@@ -356,7 +357,7 @@ def _keep(
     )
 
 
-def seed(digest: str) -> int:
+def derive_seed(digest: str) -> int:
     """What the analyses under a qrels version draw from: its digest, so that all of them draw the same."""
     return int(sha256(digest.encode()).hexdigest()[:8], 16)
 
@@ -369,8 +370,8 @@ def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], te
     measure = parse(text)
     aggregate = measure.declaration.aggregate
     values = _by_topic([row.vector for row in ranked], aggregate)
-    scale = scale_of(measure, tracks.aspects(track)).type
-    [found] = board_analysis.analyse([values], scales=[scale], seed=seed(version.digest))
+    scale = scale_of(measure, tracks.parse_aspects(track)).type
+    [found] = board_analysis.analyse([values], scales=[scale], seed=derive_seed(version.digest))
     unit = _unit(aggregate, len(values))
     smallest = None if aggregate == "geometric mean" else found.smallest_difference
     tested = found.undefined is None

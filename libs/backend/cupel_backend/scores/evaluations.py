@@ -19,7 +19,7 @@ from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
 from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
-from cupel_backend.infrastructure.tables import VECTOR, runs, touch
+from cupel_backend.infrastructure.tables import VECTOR, bump_revision, runs
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import scores as score_rows
 from cupel_backend.infrastructure.tables import submissions as submission_rows
@@ -77,7 +77,7 @@ class TopicScores:
 # Reading
 
 
-def scores(
+def read_scores(
     system: "System",
     principal: Principal,
     submission: str,
@@ -90,34 +90,34 @@ def scores(
     Those not computed yet are left out.
     """
     with reading(system.engine) as connection:
-        track, version = asked(connection, principal, submission, qrels)
+        track, version = find_track_and_version(connection, principal, submission, qrels)
         if version is None:
             return ()
-        texts = [tracks.measure(text, track) for text in measures] or list(track.measures)
+        texts = [tracks.parse_measure(text, track) for text in measures] or list(track.measures)
         rows = connection.execute(_rows(submission, version, track.profile, texts)).all()
-    declared = tracks.aspects(track)
+    declared = tracks.parse_aspects(track)
     found = {row.measure: _score(row, version, declared) for row in rows}
     return tuple(found[text] for text in dict.fromkeys(texts) if text in found)
 
 
-def topic_scores(
+def read_topic_scores(
     system: "System", principal: Principal, submission: str, *, measure: str, qrels: int | None = None
 ) -> TopicScores:
     """A submission's values by topic; NotFound if it has no such score."""
     with reading(system.engine) as connection:
-        track, version = asked(connection, principal, submission, qrels)
-        text = tracks.measure(measure, track)
+        track, version = find_track_and_version(connection, principal, submission, qrels)
+        text = tracks.parse_measure(measure, track)
         row = version and connection.execute(_rows(submission, version, track.profile, [text])).first()
         if version is None or row is None:
             raise SCORE_UNKNOWN(f"{submission} has no score by {text} yet")
     return TopicScores(
-        _score(row, version, tracks.aspects(track)),
+        _score(row, version, tracks.parse_aspects(track)),
         tuple(version.topics),
         np.frombuffer(row.vector, VECTOR).tolist(),
     )
 
 
-def published(
+def find_version(
     connection: Connection, principal: Principal, track: Row[Any], number: int | None
 ) -> Row[Any] | None:
     """A published version of the track: `number`, else the current one, which there may not be yet.
@@ -128,18 +128,18 @@ def published(
         return None
     wanted = and_(qrels_rows.c.track_id == track.id, qrels_rows.c.number == (number or track.current))
     row = connection.execute(select(qrels_rows).where(wanted, qrels_rows.c.published_at.is_not(None))).first()
-    if row is None or (row.current_since is None and not tracks.organises(principal, track)):
+    if row is None or (row.current_since is None and not tracks.is_organiser(principal, track)):
         raise VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no published qrels version {number}")
     return row
 
 
-def asked(
+def find_track_and_version(
     connection: Connection, principal: Principal, submission: str, number: int | None
 ) -> tuple[Row[Any], Row[Any] | None]:
-    """The track of a submission that the caller may see whole, and the version of `published`."""
-    row = submissions.visible(connection, principal, submission)
+    """The track of a submission that the caller may see whole, and the version of `find_version`."""
+    row = submissions.find_visible(connection, principal, submission)
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
-    return track, published(connection, principal, track, number)
+    return track, find_version(connection, principal, track, number)
 
 
 def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]) -> Select[Any]:
@@ -158,7 +158,7 @@ def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]
 
 
 @lru_cache(maxsize=4096)
-def scale(measure: str, aspects: tuple[Aspect, ...]) -> ScaleNote:
+def describe_scale(measure: str, aspects: tuple[Aspect, ...]) -> ScaleNote:
     """The scale of a measure, by its canonical text, on a track with `aspects`."""
     return scale_of(parse(measure), aspects)
 
@@ -168,7 +168,7 @@ def _score(row: Row[Any], version: Row[Any], aspects: tuple[Aspect, ...]) -> Sco
         row.measure,
         row.value,
         row.exact,
-        scale(row.measure, aspects),
+        describe_scale(row.measure, aspects),
         version.number,
         version.digest,
         row.run_digest,
@@ -197,7 +197,7 @@ class _Work:
 def evaluate(system: "System", claim: Claim) -> None:
     """Do a claimed job: score its submission by those of its measures that have no score yet.
 
-    Scores and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    Scores and the end of the job are one transaction; raises `jobs.LeaseLost` if the job is no longer ours.
     """
     with reading(system.engine) as connection:
         work = _work(connection, claim.payload)
@@ -207,9 +207,9 @@ def evaluate(system: "System", claim: Claim) -> None:
         insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
         if work.submission.withdrawn_at is None:
-            touch(connection, [work.track.id])
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
-    rescoring.settle(system, work.track.id)
+            bump_revision(connection, [work.track.id])
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
+    rescoring.switch_version(system, work.track.id)
     board_analyses.request(system, work.track.id)
 
 
@@ -223,16 +223,16 @@ def _work(connection: Connection, payload: Mapping[str, Any]) -> _Work:
     known = _rows(submission.id, version, track.profile, payload["measures"])
     there = {row.measure for row in connection.execute(known)}
     missing = [parse(text) for text in payload["measures"] if text not in there]
-    newest = connection.execute(rescoring.newest_published(track.id)).scalar_one()
+    newest = connection.execute(rescoring.select_newest_published(track.id)).scalar_one()
     overtaken = version.number < newest and version.current_since is None
     nothing_to_do = submission.withdrawn_at is not None or overtaken
     return _Work(submission, run, version, track, () if nothing_to_do else tuple(missing))
 
 
 def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
-    """A row of `scores` for each measure of `work`."""
+    """A row of `read_scores` for each measure of `work`."""
     profile = profiles.find(work.track.profile)
-    judged = judgments(system.blobs, work.version.blob)
+    judged = load_qrels(system.blobs, work.version.blob)
     ranking = unpack(system.blobs.get(work.run.ranking_blob))
     joined = join(ranking, judged, profile=profile, depth=work.track.depth)
     found = evaluator.evaluate(judged, joined, work.measures)
@@ -248,7 +248,7 @@ def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=4)
-def judgments(blobs: Blobs, key: str) -> Qrels:
+def load_qrels(blobs: Blobs, key: str) -> Qrels:
     """Qrels by the digest in their key; with them stay the tables that measures derived from them."""
     return unpack_qrels(blobs.get(key))
 

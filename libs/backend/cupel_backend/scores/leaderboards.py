@@ -81,7 +81,7 @@ class Leaderboard:
     etag: str
 
 
-def board(
+def read_board(
     system: "System",
     principal: Principal,
     track: str,
@@ -100,20 +100,20 @@ def board(
     limit = max(1, min(limit, LARGEST_PAGE))
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        text = tracks.measure(measure, row) if measure is not None else row.measures[0]
+        text = tracks.parse_measure(measure, row) if measure is not None else row.measures[0]
         etag = _etag(row, text, qrels, limit, cursor)
         if etag == known:
             return None
-        version = evaluations.published(connection, principal, row, qrels)
+        version = evaluations.find_version(connection, principal, row, qrels)
         begin = _position(cursor)
         ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
-        analysis, standings = board_analyses.of_board(connection, row, version, text)
+        analysis, standings = board_analyses.read_analysis(connection, row, version, text)
         rows = tuple(_with_worth(_row(one), standings.get(one.id, NONE)) for one in ranked[:limit])
         return Leaderboard(
             track=row.name,
             measure=text,
-            scale=evaluations.scale(text, tracks.aspects(row)),
+            scale=evaluations.describe_scale(text, tracks.parse_aspects(row)),
             qrels=version and version.number,
             qrels_digest=version and version.digest,
             profile=row.profile,
@@ -126,14 +126,14 @@ def board(
         )
 
 
-def rows(
+def read_rows(
     system: "System", principal: Principal, track: str, *, measure: str, qrels: int
 ) -> tuple[str, dict[str, LeaderboardRow]]:
     """The canonical text of `measure`, and every ranked row under a version, by submission, in order."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        text = tracks.measure(measure, row)
-        version = evaluations.published(connection, principal, row, qrels)
+        text = tracks.parse_measure(measure, row)
+        version = evaluations.find_version(connection, principal, row, qrels)
         ranked = _ranked(connection, row, version, text, 0, None)
         return text, {one.id: _row(one) for one in ranked}
 

@@ -64,31 +64,31 @@ def request(
     return jobs.enqueue(connection, wanted, now=now)
 
 
-def newest_published(track_id: Any) -> Select[Any]:
+def select_newest_published(track_id: Any) -> Select[Any]:
     """The number of the track's version that was published last."""
     return select(func.max(qrels.c.number)).where(
         qrels.c.track_id == track_id, qrels.c.published_at.is_not(None)
     )
 
 
-def newest_of(connection: Connection, track_ids: Sequence[int]) -> dict[int, int]:
+def read_newest_published(connection: Connection, track_ids: Sequence[int]) -> dict[int, int]:
     """The number of the version published last, for each track that has one."""
     query = select(qrels.c.track_id, func.max(qrels.c.number).label("newest")).group_by(qrels.c.track_id)
     query = query.where(qrels.c.track_id.in_(track_ids), qrels.c.published_at.is_not(None))
     return {row.track_id: row.newest for row in connection.execute(query)}
 
 
-def versions_to_score(connection: Connection, track: Row[Any]) -> list[int]:
+def read_versions_to_score(connection: Connection, track: Row[Any]) -> list[int]:
     """Ids of the current qrels version and of the one being published."""
     wanted = or_(
         qrels.c.number == (track.current or 0),
-        qrels.c.number == newest_published(track.id).scalar_subquery(),
+        qrels.c.number == select_newest_published(track.id).scalar_subquery(),
     )
     query = select(qrels.c.id).where(qrels.c.track_id == track.id, wanted).order_by(qrels.c.number)
     return list(connection.execute(query).scalars())
 
 
-def eligible(connection: Connection, track_id: int) -> list[str]:
+def read_eligible_submissions(connection: Connection, track_id: int) -> list[str]:
     """Ids of the submissions that the track's boards list."""
     query = select(submissions.c.id).where(
         submissions.c.track_id == track_id, submissions.c.withdrawn_at.is_(None)
@@ -96,14 +96,14 @@ def eligible(connection: Connection, track_id: int) -> list[str]:
     return list(connection.execute(query.order_by(submissions.c.id)).scalars())
 
 
-def settle(system: "System", track_id: int) -> bool:
+def switch_version(system: "System", track_id: int) -> bool:
     """Switch the board to the version being published, once nothing is left to score; returns whether it did.
 
     Called after anything that may have been the last thing to wait for, in a transaction that sees it.
     """
     with reading(system.engine) as connection:
         track = connection.execute(select(tracks).where(tracks.c.id == track_id)).one()
-        number = connection.execute(newest_published(track_id)).scalar()
+        number = connection.execute(select_newest_published(track_id)).scalar()
     if number is None or number == track.current:
         return False
     with writing(system.engine) as connection:
@@ -116,16 +116,16 @@ def settle(system: "System", track_id: int) -> bool:
     return True
 
 
-def settle_all(system: "System") -> int:
+def switch_all_versions(system: "System") -> int:
     """Settle every track: whatever switch was missed (a worker died, the last job did) happens now."""
     with reading(system.engine) as connection:
-        newest = newest_published(tracks.c.id).scalar_subquery()
+        newest = select_newest_published(tracks.c.id).scalar_subquery()
         behind = or_(tracks.c.current.is_(None), tracks.c.current != newest)
         waiting = list(connection.execute(select(tracks.c.id).where(newest.is_not(None), behind)).scalars())
-    return sum(settle(system, track_id) for track_id in waiting)
+    return sum(switch_version(system, track_id) for track_id in waiting)
 
 
-def unsettled(connection: Connection, track_id: int) -> bool:
+def is_scoring(connection: Connection, track_id: int) -> bool:
     """Whether anything is still to be scored that the track's boards are to list."""
     versions = select(qrels.c.id).where(qrels.c.track_id == track_id)
     listed = and_(submissions.c.id == job_rows.c.submission_id, submissions.c.withdrawn_at.is_(None))
@@ -134,7 +134,9 @@ def unsettled(connection: Connection, track_id: int) -> bool:
     return bool(connection.execute(select(waiting)).scalar_one())
 
 
-def first_done(connection: Connection, versions: Select[Any], *, after: datetime | None) -> datetime | None:
+def read_first_finished(
+    connection: Connection, versions: Select[Any], *, after: datetime | None
+) -> datetime | None:
     """When an evaluation under one of these qrels versions ended first, of those after a moment."""
     done = [job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE]
     if after is not None:
@@ -156,14 +158,14 @@ def _switch(track_id: int, number: int) -> Any:
         .where(
             tracks.c.id == track_id,
             or_(tracks.c.current.is_(None), tracks.c.current < number),
-            newest_published(track_id).scalar_subquery() == number,
+            select_newest_published(track_id).scalar_subquery() == number,
             ~exists().where(here, unsettled),
         )
         .values(current=number, revision=tracks.c.revision + 1)
     )
 
 
-def progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int, RescoringProgress]:
+def read_progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int, RescoringProgress]:
     """How far each version is: submissions that are to be scored, that are, and that can't be."""
     open_ = or_(JOB_STATES["queued"], JOB_STATES["running"])
     each = (

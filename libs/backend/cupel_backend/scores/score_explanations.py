@@ -52,7 +52,7 @@ class ExplanationView:
 
 
 @dataclass(frozen=True)
-class Requested:
+class RequestedExplanations:
     """Explanations that were asked for: canonical texts, and a job for each, under a version."""
 
     submission: str
@@ -62,7 +62,7 @@ class Requested:
 
 
 @dataclass(frozen=True)
-class Explained:
+class SubmissionExplanations:
     """Explanations of a submission's scores with all that they depend on.
 
     qrels and its digest are None while the track has no current version; then nothing is explained. depth:
@@ -88,7 +88,7 @@ def request(
     measures: Sequence[str] = (),
     about: Sequence[str] = (),
     qrels: int | None = None,
-) -> Requested:
+) -> RequestedExplanations:
     """Have scores by `measures` (default: the plan) explained, by a job for each, the same if asked again.
 
     about: the wanted parts (default: all). qrels: a published version (default: the current one). Raises
@@ -96,38 +96,38 @@ def request(
     """
     parts = _parts(about)
     with reading(system.engine) as connection:
-        track, version = evaluations.asked(connection, principal, submission, qrels)
+        track, version = evaluations.find_track_and_version(connection, principal, submission, qrels)
     if version is None:
         raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no judgments to go by yet")
-    declared = tracks.aspects(track), track.label_sets or {}
-    texts = tracks.plan(measures, *declared) if measures else track.measures
-    if sentences := tracks.not_to_be_had(system.blobs, version.blob, tuple(texts)):
+    declared = tracks.parse_aspects(track), track.label_sets or {}
+    texts = tracks.parse_plan(measures, *declared) if measures else track.measures
+    if sentences := tracks.find_uncomputable(system.blobs, version.blob, tuple(texts)):
         raise tracks.MEASURE_INVALID(sentences[0])
     wanted = [_wanted(principal.team, track, version, submission, text, parts) for text in texts]
     with writing(system.engine) as connection:
         _require_room(connection, principal.team)
         queued = jobs.enqueue(connection, wanted, now=system.now())
-        found = jobs.by_key(connection, [one.key for one in wanted])
+        found = jobs.find_by_key(connection, [one.key for one in wanted])
     if queued:
-        system.bell.ring(QUEUE, times=queued)
-    return Requested(submission, version.number, tuple(texts), found)
+        system.wake_ups.send(QUEUE, times=queued)
+    return RequestedExplanations(submission, version.number, tuple(texts), found)
 
 
-def explanations(
+def read_explanations(
     system: "System",
     principal: Principal,
     submission: str,
     *,
     measures: Sequence[str] = (),
     qrels: int | None = None,
-) -> Explained:
+) -> SubmissionExplanations:
     """What is there for `measures` (default: whatever is) under a version (default: the current one)."""
     with reading(system.engine) as connection:
-        track, version = evaluations.asked(connection, principal, submission, qrels)
-        texts = [tracks.measure(text, track) for text in measures]
+        track, version = evaluations.find_track_and_version(connection, principal, submission, qrels)
+        texts = [tracks.parse_measure(text, track) for text in measures]
         run = connection.execute(_run_of(submission)).one()
         rows = connection.execute(_kept(submission, version, track.profile, texts)).all() if version else ()
-    return Explained(
+    return SubmissionExplanations(
         submission=submission,
         qrels=version and version.number,
         qrels_digest=version and version.digest,
@@ -143,14 +143,15 @@ def explanations(
 def compute(system: "System", claim: Claim) -> None:
     """Do a claimed job: explain its measure, as far as that is not done yet.
 
-    What is found and the end of the job are one transaction; raises `jobs.Lost` if the job is no longer ours.
+    What is found and the end of the job are one transaction.
+    Raises `jobs.LeaseLost` if the job is no longer ours.
     """
     rows = _computed(system, claim.payload)
     now = system.now()
     with writing(system.engine) as connection:
         insert_new(connection, explanation_rows, [row | {"explained_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
-    system.metrics.finished(queue=claim.queue, waited=now - claim.created_at)
+    system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
 
 
 def _parts(about: Sequence[str]) -> list[str]:
@@ -215,7 +216,7 @@ def _in_order(rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool) ->
 
 
 def _computed(system: "System", payload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row of `explanations` for each part that is not there yet."""
+    """A row of `read_explanations` for each part that is not there yet."""
     submission, text = payload["submission"], payload["measure"]
     with reading(system.engine) as connection:
         version = connection.execute(select(qrels_rows).where(qrels_rows.c.id == payload["qrels"])).one()
@@ -225,7 +226,7 @@ def _computed(system: "System", payload: Mapping[str, Any]) -> list[dict[str, An
     there = {row.about for row in kept}
     parts = [name for name in payload["about"] if name not in there]
     profile, measure = profiles.find(track.profile), parse(text)
-    judged = evaluations.judgments(system.blobs, version.blob)
+    judged = evaluations.load_qrels(system.blobs, version.blob)
     ranking = unpack(system.blobs.get(run.ranking_blob))
     found = explain(judged, ranking, [measure], profile=profile, depth=track.depth, about=parts)
     keys = {

@@ -1,1 +1,1 @@
-"""All declared measures: parsing by name, reference pages, scale types."""
+"""All declared measures: the parser of their texts and their reference pages."""

@@ -1,4 +1,4 @@
-"""Measures by their text: `nDCG@10`, `AP(rel=2)`, `TOMA(of=nDCG@10)`, and trec_eval's names.
+"""Measures by text: `nDCG@10`, `AP(rel=2)`, `TOMA(of=nDCG@10)`, and trec_eval's names.
 
 Importing this module declares every measure.
 """
@@ -24,28 +24,28 @@ __all__ = ["Measure", "MeasureError", "all_declarations", "parse", "parse_many"]
 
 
 def parse(text: str) -> Measure:
-    """The measure that `text` says; MeasureError says in one sentence what is wrong with it."""
-    found = _piece(text.strip())
-    if len(found) != 1:
-        raise MeasureError(f"{text.strip()!r} stands for {len(found)} measures; one is expected here")
-    return found[0]
+    """Return the measure of `text`. Raise MeasureError, which says what is wrong in one sentence."""
+    measures = _measures(text.strip())
+    if len(measures) != 1:
+        raise MeasureError(f"{text.strip()!r} is a list of {len(measures)} measures; name one of them")
+    return measures[0]
 
 
 def parse_many(text: str) -> tuple[Measure, ...]:
-    """The different measures of a list split at spaces; a trec_eval name may stand for several."""
-    found = (measure for piece in split(text) for measure in _piece(piece))
-    return tuple(dict.fromkeys(found))
+    """Return the distinct measures of a list separated by spaces; a trec_eval name may mean several."""
+    measures = (measure for piece in split(text) for measure in _measures(piece))
+    return tuple(dict.fromkeys(measures))
 
 
 @lru_cache(maxsize=4096)
-def _piece(text: str) -> tuple[Measure, ...]:
-    if (meant := trec_names.meant_by(text)) is not None:
-        return tuple(parse(one) for one in meant)
-    if (why := trec_names.refused(text)) is not None:
-        raise MeasureError(why)
+def _measures(text: str) -> tuple[Measure, ...]:
+    if (translated := trec_names.translate(text)) is not None:
+        return tuple(parse(name) for name in translated)
+    if (reason := trec_names.refusal(text)) is not None:
+        raise MeasureError(reason)
     return (measure_of(read(text)),)
 
 
 def all_declarations() -> tuple[Declaration, ...]:
-    """Every declared measure, by name."""
+    """Return all declared measures, sorted by name."""
     return tuple(DECLARATIONS[name] for name in sorted(DECLARATIONS, key=str.lower))

@@ -1,9 +1,8 @@
-"""The reference pages of measures, in words, made of the registry: what there is to say of each, and in which
-family it stands.
+"""Content of the reference pages of measures, derived from their declarations.
 
-The documentation of a measure is paragraphs. The first one says what it is; an indented one is formulas;
-one that begins with `Caveat:` says where its values mislead; one that begins with `Example:` is a worked
-example (see `examples`). A family is a module; its docstring is the heading and the introduction.
+The docstring of a measure consists of paragraphs. The first one is the summary. An indented paragraph holds
+formulas; `Caveat:` starts a caveat, and `Example:` a worked example (see `worked_examples`). A family is a
+module; its docstring is the heading and the introduction.
 """
 
 import inspect
@@ -24,17 +23,17 @@ from cupel_measures.grammar.trec_names import trec_name
 INDENT, CAVEAT, EXAMPLE = "    ", "Caveat: ", "Example: "
 
 RULES = (
-    "An unjudged document keeps its rank and gains nothing: it has the lowest label of every aspect, and is "
+    "An unjudged document keeps its rank and has gain 0: it has the lowest label of every aspect and is "
     "relevant to no subtopic.",
-    "A negative grade is judged and counts as the lowest label.",
-    "Where no document of a topic is relevant, or the ideal gains nothing, the score is 0.",
-    "A topic that the run lacks has the value of an empty ranking, which is 0.",
-    "A measure is averaged over all topics of the judgments; topics that they lack are ignored.",
-    "Only the first k documents are seen with a cutoff k; a shorter run is not padded.",
-    "Ranks begin at 1. Logarithms have base 2 unless another one is named.",
-    "A tie of scores is broken by document id, the larger one first.",
+    "A negative grade is a judgment with the lowest label.",
+    "If a topic has no relevant document, or its ideal ranking gains nothing, the score is 0.",
+    "A topic that is missing from the run scores as an empty ranking, which is 0.",
+    "Scores are averaged over all topics of the qrels. Topics of the run that the qrels lack are ignored.",
+    "A cutoff k keeps the first k documents. A shorter ranking is not padded.",
+    "Ranks start at 1. Logarithms have base 2 unless the page says otherwise.",
+    "Ties in score are broken by document id, in descending order.",
 )
-"""What holds for every measure, unless its page says otherwise (spec 1.2)."""
+"""Rules that hold for every measure unless its page says otherwise."""
 
 LEFT_OUT = {
     "cutoff": "the whole ranking",
@@ -42,56 +41,57 @@ LEFT_OUT = {
     "aspect": "the first of the collection",
     "aspects": "all of the collection",
     "weights": "equal",
-    "understandability": "all but the first, or the topical one",
+    "understandability": "all except the topical one, which is the first by default",
     "thresholds": "the aspects'",
     "gains": "the aspect's",
     "max_rel": "the scale's greatest gain",
     "levels": "0, 0.1, ..., 1",
     "terms": "all",
-    "documents": "not known",
+    "documents": "unknown",
     "embedding": "the aspects'",
-    "judged_only": "False; True takes documents out that are not judged, before anything else",
+    "judged_only": "False; True removes unjudged documents first",
     "weighting": "step1 for a graded measure, top_half for a binary one",
     "graded": "no aspect",
     "base": "none: log2(1 + i)",
 }
-"""What leaving out a parameter of these names means."""
+"""Meaning of a parameter that is not given, by name."""
 
 
 @dataclass(frozen=True)
 class ReferencePage:
-    """What there is to say of a measure."""
+    """Reference page of a measure."""
 
     declaration: Declaration
 
     @cached_property
     def paragraphs(self) -> tuple[str, ...]:
-        """The documentation, but for caveats and examples; those of formulas are indented."""
-        found = self.declaration.documentation.split("\n\n")
-        return tuple(one for one in found if not one.startswith((CAVEAT, EXAMPLE)))
+        """Paragraphs of the documentation without caveats and examples; formulas are indented."""
+        paragraphs = self.declaration.documentation.split("\n\n")
+        return tuple(text for text in paragraphs if not text.startswith((CAVEAT, EXAMPLE)))
 
     @property
     def formulas(self) -> list[str]:
-        return [inspect.cleandoc(one) for one in self.paragraphs if one.startswith(INDENT)]
+        return [inspect.cleandoc(text) for text in self.paragraphs if text.startswith(INDENT)]
 
     @property
     def caveats(self) -> list[str]:
-        return [_joined(one.removeprefix(CAVEAT)) for one in self._marked(CAVEAT)]
+        return [_joined(text.removeprefix(CAVEAT)) for text in self._marked(CAVEAT)]
 
     @property
     def examples(self) -> list[Example]:
-        return [worked_examples.read(one) for one in self._marked(EXAMPLE)]
+        return [worked_examples.read(text) for text in self._marked(EXAMPLE)]
 
     def _marked(self, mark: str) -> list[str]:
-        return [one for one in self.declaration.documentation.split("\n\n") if one.startswith(mark)]
+        return [text for text in self.declaration.documentation.split("\n\n") if text.startswith(mark)]
 
     @property
     def written(self) -> str:
-        """The shortest text of the measure: with the parameters that it needs, and a cutoff if it has one."""
+        """Shortest text of the measure, with its required parameters and its cutoff."""
         declaration = self.declaration
-        parts = declaration.parameters.values()
-        needed = [one.name for one in parts if one.default is REQUIRED and one.name != declaration.at]
-        inside = ",".join("of=nDCG@10" if name == "of" else f"{name}=..." for name in needed)
+        parameters = declaration.parameters.items()
+        required = [name for name, parameter in parameters if parameter.default is REQUIRED]
+        names = [name for name in required if name != declaration.at]
+        inside = ",".join("of=nDCG@10" if name == "of" else f"{name}=..." for name in names)
         text = declaration.name + (f"({inside})" if inside else "")
         if declaration.at is None:
             return text
@@ -105,7 +105,7 @@ class ReferencePage:
 
     @property
     def aliases(self) -> list[str]:
-        """Other names: aliases, and trec_eval's name where it has another."""
+        """Other names: aliases, and trec_eval's name if it differs."""
         text = self.written.partition("[")[0]
         if self._needs_at:
             text = f"{self.declaration.name}@{'0.1' if self.declaration.at == 'recall' else '10'}"
@@ -114,16 +114,17 @@ class ReferencePage:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """Each parameter with what it takes, and what it is without being given."""
-        return [(one.name, self._expectation(one)) for one in self.declaration.parameters.values()]
+        """Name of each parameter, with its values and its default."""
+        declared = self.declaration.parameters.items()
+        return [(name, self._expectation(parameter)) for name, parameter in declared]
 
     def _expectation(self, parameter: Parameter) -> str:
         after = " (written after @)" if parameter.name == self.declaration.at else ""
         if parameter.default is REQUIRED:
-            return f"{parameter.kind.expects}{after}; needed"
-        return f"{parameter.kind.expects}{after}; default: {self._left_out(parameter)}"
+            return f"{parameter.kind.expects}{after}; required"
+        return f"{parameter.kind.expects}{after}; default: {self._default(parameter)}"
 
-    def _left_out(self, parameter: Parameter) -> str:
+    def _default(self, parameter: Parameter) -> str:
         if parameter.name == "rel" and self.declaration.subtopics:
             return "1"
         if parameter.default is not None and parameter.default is not False:
@@ -132,7 +133,7 @@ class ReferencePage:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What the declaration says beside the documentation: a label and a text each."""
+        """Facts of the declaration: a label and a text each."""
         return [
             ("also called", ", ".join(self.aliases) or "-"),
             ("values", self._bounds),
@@ -148,16 +149,16 @@ class ReferencePage:
         low, high = self.declaration.bounds
         if math.isinf(low):
             return "any number"
-        own = f"from {low:g}" + ("" if math.isinf(high) else f" to {high:g}")
-        return own + ("; as far as `of` goes, where that goes further" if self._over_another else "")
+        bounds = f"from {low:g}" + ("" if math.isinf(high) else f" to {high:g}")
+        return bounds + ("; wider if the values of `of` are wider" if self._has_inner else "")
 
     @property
-    def _over_another(self) -> bool:
+    def _has_inner(self) -> bool:
         return "of" in self.declaration.parameters
 
     @property
     def scale(self) -> str:
-        """The scale type and what it allows; or by which rule it follows from parameters and aspects."""
+        """Scale type and the operations that it allows, or the rule that decides the type."""
         if self.declaration.scale != "depends":
             return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
         return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")
@@ -166,7 +167,7 @@ class ReferencePage:
     def exact(self) -> str:
         if self.declaration.exact is None:
             return "no, floats"
-        return "yes, where the measure in `of` has them" if self.declaration.combines else "yes"
+        return "yes, if the measure in `of` has them" if self.declaration.combines else "yes"
 
     def _law(self, law: str) -> str:
         return f"no: {self.declaration.exempt[law]}" if law in self.declaration.exempt else "yes"
@@ -174,7 +175,7 @@ class ReferencePage:
 
 @dataclass(frozen=True)
 class MeasureFamily:
-    """Measures of one module. name: the module's. title, introduction: what its docstring says."""
+    """Measures of one module, whose docstring gives title and introduction."""
 
     name: str
     title: str
@@ -183,17 +184,17 @@ class MeasureFamily:
 
 
 def families() -> list[MeasureFamily]:
-    """All measures by family: those of one aspect first, then those that combine aspects, then the others."""
+    """Return all families: measures of one aspect, then combining measures, then measures of subtopics."""
     members: dict[str, list[Declaration]] = {}
     for declaration in all_declarations():
         members.setdefault(declaration.compute.__module__, []).append(declaration)
-    found = [_family(module, of) for module, of in members.items()]
-    return sorted(found, key=lambda one: (_kind(one.pages[0].declaration), one.title))
+    all_families = [_family(module, declarations) for module, declarations in members.items()]
+    return sorted(all_families, key=lambda family: (_kind(family.pages[0].declaration), family.title))
 
 
 def family_of(declaration: Declaration) -> MeasureFamily:
-    """The family that a measure stands in."""
-    return next(one for one in families() if declaration in {page.declaration for page in one.pages})
+    """Return the family of a measure."""
+    return next(f for f in families() if declaration in {page.declaration for page in f.pages})
 
 
 def _family(module: str, members: Iterable[Declaration]) -> MeasureFamily:

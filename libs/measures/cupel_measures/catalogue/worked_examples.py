@@ -1,15 +1,15 @@
-"""Worked examples, as the documentation of a measure writes them: a small collection, runs and their scores.
+"""Worked examples in the docstrings of measures: a small collection, runs and their scores.
 
     Example: a=3 b=0 c=1; run c x a: nDCG 0.688529 = (1 + 3/2) / (3 + 1/log2(3)), P@2 0.5.
 
-Parts end with `;`. Judgments come first, then runs: documents in order, and after a colon measures with
-their values over all topics. What stands behind `=` is how a value comes about. A value with six decimals is
-rounded, one with fewer is exact. `|` separates topics; `-` is a run without documents for a topic.
+`;` separates parts. Judgments come first, then runs: documents in rank order, then a colon and measures with
+their values over all topics. The derivation of a value follows `=`. A value with six decimals is rounded; one
+with fewer is exact. `|` separates topics; `-` is an empty ranking.
 
-Without more, documents are judged for relevance on a scale from 0 to the highest grade. Aspects are declared
-ahead of the judgments, with their labels from worst to best or the ends of a range, and after `from` the
-threshold: `relevance 0..3 from 2, trust low high; a=(3,high) b=(1,-)`, where `-` says not judged. Judgments
-by subtopic stand in braces: `a={1,2} b={}`. A text in quotes may follow: `a={1}"apple tree" b"not judged"`.
+By default, documents are judged for relevance on a scale from 0 to the highest grade. Aspects are declared
+before the judgments, with their labels from worst to best or a range, and the threshold after `from`:
+`relevance 0..3 from 2, trust low high; a=(3,high) b=(1,-)`, where `-` means not judged. Judgments by subtopic
+are in braces: `a={1,2} b={}`. A text in quotes may follow: `a={1}"apple tree" b"not judged"`.
 """
 
 import json
@@ -32,7 +32,7 @@ PLAIN, SUBTOPICS, DECLARED, TEXTS = "qrels.txt", "subtopics.txt", "collection.js
 
 @dataclass(frozen=True)
 class Value:
-    """What a measure gives over all topics: as printed, and how it comes about, if that is said."""
+    """Value of a measure over all topics, as printed, with its derivation if there is one."""
 
     measure: str
     printed: str
@@ -40,13 +40,13 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """How far a score may be from the printed number: half a unit of its sixth decimal, if it has one."""
+        """Greatest difference from the printed number: half a unit of the sixth decimal, if it has six."""
         return 5.1e-7 if len(self.printed.partition(".")[2]) >= 6 else 1e-12
 
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """Documents in order, topic after topic, also as written (`text`), and the values of some measures."""
+    """A run: its text as written, its documents by topic in rank order, and its values."""
 
     text: str
     topics: tuple[tuple[str, ...], ...]
@@ -55,7 +55,7 @@ class ExampleRun:
 
 @dataclass(frozen=True)
 class Judgment:
-    """What is known of a document: a label per aspect, or subtopics, or neither; and perhaps its text."""
+    """Judgment of a document: a label per aspect, or subtopics, or neither; optionally its text."""
 
     document: str
     labels: tuple[str, ...]
@@ -63,7 +63,7 @@ class Judgment:
     text: str | None
 
     def lines(self, topic: str) -> Iterator[str]:
-        """Its lines in a file of qrels."""
+        """Yield its lines of a qrels file."""
         if self.labels:
             yield f"{topic} 0 {self.document} {' '.join(self.labels)}\n"
         for subtopic in self.subtopics or ():
@@ -74,9 +74,10 @@ class Judgment:
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example. aspects: as a collection declares them; none where the scale is inferred.
+    """A worked example.
 
-    judgments: scales, if any, and judgments, as written.
+    judgments: declared scales, if any, and judgments, as written. aspects: declarations of a collection file;
+    empty if the scale is inferred.
     """
 
     judgments: tuple[str, ...]
@@ -85,31 +86,33 @@ class Example:
     runs: tuple[ExampleRun, ...]
 
     def lines(self) -> list[str]:
-        """The example to be read: judgments, then each run and what measures give, a line for each."""
+        """Return the example as lines: judgments, then each run with its values."""
         lines = ["judged " + self.judgments[-1]]
         if len(self.judgments) == 2:
-            lines = [*("aspect " + one.strip() for one in self.judgments[0].split(",")), *lines]
+            lines = [*("aspect " + scale.strip() for scale in self.judgments[0].split(",")), *lines]
         width = max(len(value.measure) for run in self.runs for value in run.values)
         for run in self.runs:
             lines.append("run    " + run.text)
             for value in run.values:
-                behind = "" if value.derivation is None else f" = {value.derivation}"
-                lines.append(f"  {value.measure:<{width}}  {value.printed}{behind}")
+                derivation = "" if value.derivation is None else f" = {value.derivation}"
+                lines.append(f"  {value.measure:<{width}}  {value.printed}{derivation}")
         return lines
 
     def write(self, folder: Path) -> tuple[Path, list[Path]]:
-        """Write it into a folder that exists; the file of its qrels or collection, and those of the runs."""
+        """Write the example to an existing folder. Return its qrels or collection file, and its run files."""
         runs = []
         for number, run in enumerate(self.runs, 1):
             runs.append(folder / f"run-{number}.txt")
             runs[-1].write_text("".join(_ranking(run, tag=runs[-1].stem)))
-        judged = [(str(t), one) for t, of in enumerate(self.topics, 1) for one in of]
-        name = PLAIN if all(one.subtopics is None for _, one in judged) else SUBTOPICS
-        (folder / name).write_text("".join(line for topic, one in judged for line in one.lines(topic)))
+        judged = [(str(t), judgment) for t, topic in enumerate(self.topics, 1) for judgment in topic]
+        name = PLAIN if all(judgment.subtopics is None for _, judgment in judged) else SUBTOPICS
+        (folder / name).write_text(
+            "".join(line for topic, judgment in judged for line in judgment.lines(topic))
+        )
         if name == PLAIN and not self.aspects:
             return folder / PLAIN, runs
         collection = self._collection(name)
-        texts = {one.document: one.text for _, one in judged if one.text is not None}
+        texts = {judgment.document: judgment.text for _, judgment in judged if judgment.text is not None}
         if texts:
             lines = (json.dumps({"id": document, "text": text}) for document, text in texts.items())
             (folder / TEXTS).write_text("".join(f"{line}\n" for line in lines))
@@ -132,27 +135,29 @@ def _ranking(run: ExampleRun, tag: str) -> Iterator[str]:
 
 
 def read(paragraph: str) -> Example:
-    """The example that a paragraph of documentation holds; ValueError says what can't be read."""
+    """Parse a paragraph of a docstring as an example. Raise ValueError, which says what is expected."""
     head, _, body = " ".join(paragraph.split()).partition(": ")
     parts = [part.strip() for part in body.removesuffix(".").split(";")]
-    ahead = [part for part in parts if not part.startswith("run ")]
-    if head != "Example" or not 1 <= len(ahead) <= 2 or len(ahead) == len(parts):
+    before_runs = [part for part in parts if not part.startswith("run ")]
+    if head != "Example" or not 1 <= len(before_runs) <= 2 or len(before_runs) == len(parts):
         raise ValueError(
             f"expected `Example: [scales;] judgments; run DOCUMENTS: RESULTS`, got {paragraph!r}"
         )
-    scales = dict(_scale(one.strip()) for one in ahead[0].split(",")) if len(ahead) == 2 else {}
-    topics = tuple(tuple(_judgments(of.strip())) for of in ahead[-1].split("|"))
-    return Example(tuple(ahead), scales, topics, tuple(_run(part) for part in parts if part not in ahead))
+    declared = before_runs[0].split(",") if len(before_runs) == 2 else []
+    scales = dict(_scale(scale.strip()) for scale in declared)
+    topics = tuple(tuple(_judgments(topic.strip())) for topic in before_runs[-1].split("|"))
+    runs = tuple(_run(part) for part in parts if part not in before_runs)
+    return Example(tuple(before_runs), scales, topics, runs)
 
 
 def _scale(text: str) -> tuple[str, dict[str, Any]]:
-    found = SCALE.fullmatch(text)
-    if found is None:
+    match = SCALE.fullmatch(text)
+    if match is None:
         raise ValueError(f"expected a scale such as `relevance 0..3 from 2`, got {text!r}")
-    ends = RANGE.fullmatch(found["labels"])
-    labels = {"range": [int(end) for end in ends.groups()]} if ends else found["labels"].split()
-    threshold = {"threshold": _label(found["threshold"])} if found["threshold"] else {}
-    return found["name"], {"labels": labels, "unjudged": [NOTHING], **threshold}
+    ends = RANGE.fullmatch(match["labels"])
+    labels = {"range": [int(end) for end in ends.groups()]} if ends else match["labels"].split()
+    threshold = {"threshold": _label(match["threshold"])} if match["threshold"] else {}
+    return match["name"], {"labels": labels, "unjudged": [NOTHING], **threshold}
 
 
 def _label(word: str) -> int | str:
@@ -162,34 +167,34 @@ def _label(word: str) -> int | str:
 def _judgments(text: str) -> Iterator[Judgment]:
     place = 0
     while place < len(text):
-        found = JUDGMENT.match(text, place)
-        if found is None:
+        match = JUDGMENT.match(text, place)
+        if match is None:
             raise ValueError(f"expected a judgment such as a=1, a=(1,2) or a={{1,2}}, got {text[place:]!r}")
-        subtopics = None if found["subtopics"] is None else _listed(found["subtopics"])
-        labels = _listed(found["labels"] or found["label"] or "")
-        yield Judgment(found["document"], labels, subtopics, found["text"])
-        place = found.end()
+        subtopics = None if match["subtopics"] is None else _items(match["subtopics"])
+        labels = _items(match["labels"] or match["label"] or "")
+        yield Judgment(match["document"], labels, subtopics, match["text"])
+        place = match.end()
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _items(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
 
 
 def _run(text: str) -> ExampleRun:
     documents, _, results = text.removeprefix("run ").partition(": ")
-    topics = tuple(tuple(one for one in of.split() if one != NOTHING) for of in documents.split("|"))
-    return ExampleRun(documents, topics, tuple(_value(one.strip()) for one in _pieces(results)))
+    topics = tuple(tuple(id_ for id_ in topic.split() if id_ != NOTHING) for topic in documents.split("|"))
+    return ExampleRun(documents, topics, tuple(_value(result.strip()) for result in _pieces(results)))
 
 
 def _value(text: str) -> Value:
-    found = RESULT.fullmatch(text)
-    if found is None:
+    match = RESULT.fullmatch(text)
+    if match is None:
         raise ValueError(f"expected a measure and its value, such as P@2 0.5 = 1/2, got {text!r}")
-    return Value(*found.groups())
+    return Value(*match.groups())
 
 
 def _pieces(text: str) -> list[str]:
-    """`text` split at the commas outside brackets."""
+    """Split `text` at the commas outside brackets."""
     pieces, depth = [""], 0
     for mark in text:
         depth += (mark in "([{") - (mark in ")]}")

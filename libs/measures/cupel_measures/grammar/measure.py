@@ -1,7 +1,7 @@
-"""A declared measure with parameters: what the text of a measure means, and its identity.
+"""Measures with their parameters, identified by their canonical text.
 
-The text is canonical: aliases resolved, parameters in declared order, defaults dropped. Equality, hash
-and the database go by it (compatibility.md 1.2).
+In the canonical text, aliases are resolved, parameters are in declared order, and defaults are omitted.
+Equality, hash and the database use this text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,17 @@ from cupel_measures.model import Aspect
 
 @dataclass(frozen=True)
 class Measure:
-    """A declared measure with parameters. `text` is canonical; `parameters` holds those that differ
-    from their defaults, checked, in declared order."""
+    """A declared measure with parameters.
+
+    parameters: checked values that differ from the defaults, in declared order.
+    """
 
     declaration: Declaration
     parameters: tuple[tuple[str, Any], ...]
 
     @cached_property
     def text(self) -> str:
+        """Canonical text, such as `nDCG@10`."""
         inside = ",".join(f"{k}={shown(v)}" for k, v in self.parameters if k != self.declaration.at)
         after = dict(self.parameters).get(self.declaration.at or "")
         ending = "" if after is None else f"@{shown(after)}"
@@ -44,94 +47,98 @@ class Measure:
         return hash(self.text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As its text: a declaration has functions that go to no other process."""
+        """Pickle the text, because functions of a declaration cannot be pickled."""
         return _of_text, (self.text,)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Every parameter with its value, defaults included."""
-        defaults = {one.name: one.default for one in self.declaration.parameters.values()}
+        """All parameters with their values, including defaults."""
+        defaults = {name: parameter.default for name, parameter in self.declaration.parameters.items()}
         return {**defaults, **dict(self.parameters)}
 
     @cached_property
     def within(self) -> tuple["Measure", ...]:
-        """The measures that it combines: that in `of=`, or those by aspect; none for other measures."""
+        """Measures that it combines: the one in `of=` or one per aspect; empty for other measures."""
         inner = self.arguments.get("of")
-        return (
-            tuple(one for _, one in inner) if isinstance(inner, ArgumentPairs) else (inner,) if inner else ()
-        )
+        if isinstance(inner, ArgumentPairs):
+            return tuple(measure for _, measure in inner)
+        return (inner,) if inner else ()
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and greatest value: those declared, which a combining measure widens to those within."""
-        low, high = zip(self.declaration.bounds, *(one.bounds for one in self.within), strict=True)
+        """Minimum and maximum value, widened by those of the combined measures."""
+        low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)
 
     @property
     def by_scale(self) -> bool:
-        """Whether labels that no document was given may change its values."""
-        declared = self.declaration.by_scale
-        own = declared(self.arguments) if callable(declared) else declared
-        return own or any(one.by_scale for one in self.within)
+        """Whether labels of the scale that no document has may change the values."""
+        by_scale = self.declaration.by_scale
+        declared = by_scale(self.arguments) if callable(by_scale) else by_scale
+        return declared or any(inner.by_scale for inner in self.within)
 
     def having(self, **changes: Any) -> "Measure":
-        """The same measure with some parameters changed; MeasureError as in `parse`."""
-        return _settle(self.declaration, {**dict(self.parameters), **changes})
+        """Return the measure with some parameters changed. Raise MeasureError as `parse` does."""
+        return _checked(self.declaration, {**dict(self.parameters), **changes})
 
     def bound(self, aspects: Sequence[Aspect]) -> "Measure":
-        """The measure as stored for a collection with `aspects`: combining measures list their aspects.
+        """Return the measure as stored for a collection with `aspects`; a combining one lists its aspects.
 
-        Raises MeasureError where it names an aspect that the collection lacks.
+        Raise MeasureError if it names an aspect that the collection lacks.
         """
         arguments = self.arguments
         if self.declaration.subtopics:
             return self
         if not self.declaration.combines:
-            self._known([arguments["aspect"] or aspects[0].name], aspects)
+            self._require_aspects([arguments["aspect"] or aspects[0].name], aspects)
             return self
         if "understandability" in arguments:
-            return self._apart(aspects)
+            return self._bound_by_topicality(aspects)
         order = [aspect.name for aspect in aspects]
         named = [name for name, _ in arguments.get("weights") or ()]
         embedded = [name for name, _ in arguments.get("embedding") or ()]
         inner = arguments.get("of")
         measured = [name for name, _ in inner] if isinstance(inner, ArgumentPairs) else []
         listed = list(arguments["aspects"] or named or measured or order)
-        self._known([*listed, *named, *embedded, *measured], aspects)
+        self._require_aspects([*listed, *named, *embedded, *measured], aspects)
         if measured and sorted(measured) != sorted(listed):
             raise MeasureError(
-                f"{self}: of is for {shown(measured)}, aspects are {shown(listed)}; give each one a measure"
+                f"{self}: of names {shown(measured)}, but aspects are {shown(listed)}; "
+                "name a measure for each aspect"
             )
         if named and sorted(named) != sorted(listed):
             raise MeasureError(
-                f"{self}: weights are for {shown(named)}, aspects are {shown(listed)}; give each one weight"
+                f"{self}: weights name {shown(named)}, but aspects are {shown(listed)}; "
+                "name a weight for each aspect"
             )
         if unused := [name for name in embedded if name not in listed]:
-            raise MeasureError(f"{self}: {unused[0]!r} has an embedding, but is not among its aspects")
+            raise MeasureError(f"{self}: embedding names {unused[0]!r}, which is not one of its aspects")
         return self.having(aspects=sorted(listed, key=order.index))
 
-    def _apart(self, aspects: Sequence[Aspect]) -> "Measure":
-        """`bound` where understandability is apart from topicality: every aspect but the topical one."""
+    def _bound_by_topicality(self, aspects: Sequence[Aspect]) -> "Measure":
+        """Bind a measure that separates topicality from understandability, by default all other aspects."""
         order = [aspect.name for aspect in aspects]
         arguments = self.arguments
         topical = arguments.get("aspect") or order[0]
         named = arguments["understandability"] or [name for name in order if name != topical]
-        self._known([topical, *named], aspects)
+        self._require_aspects([topical, *named], aspects)
         if not named:
-            raise MeasureError(f"{self}: there is no aspect of understandability here beside {topical!r}")
+            raise MeasureError(f"{self}: the collection has no aspect of understandability, only {topical!r}")
         listed = {"understandability": sorted(named, key=order.index)}
         if "aspect" not in arguments:
             return self.having(**listed)
         if topical in named:
-            raise MeasureError(f"{self}: {topical!r} is topicality; understandability is another aspect")
+            raise MeasureError(
+                f"{self}: {topical!r} is the topical aspect; name another one for understandability"
+            )
         return self.having(**listed, aspect=topical)
 
-    def _known(self, names: Iterable[str], aspects: Sequence[Aspect]) -> None:
+    def _require_aspects(self, names: Iterable[str], aspects: Sequence[Aspect]) -> None:
         known = [aspect.name for aspect in aspects]
         for name in names:
             if name not in known:
-                hint = nearest(name, known) or f"; there are {short(', '.join(known))}"
-                raise MeasureError(f"{short(str(self))}: there is no aspect {short(name)!r} here{hint}")
+                hint = nearest(name, known) or f"; it has {short(', '.join(known))}"
+                raise MeasureError(f"{short(str(self))}: the collection has no aspect {short(name)!r}{hint}")
 
 
 def _of_text(text: str) -> Measure:
@@ -139,12 +146,12 @@ def _of_text(text: str) -> Measure:
 
 
 def measure_of(call: Call) -> Measure:
-    """The measure that a call says; MeasureError where it is undeclared or has a wrong parameter."""
+    """Return the measure of a call. Raise MeasureError if it is unknown or a parameter is invalid."""
     if call.name not in NAMES:
-        if (meant := trec_names.meant_by(str(call))) is not None and len(meant) == 1:
-            return measure_of(read(meant[0]))
-        if (why := trec_names.refused(str(call))) is not None:
-            raise MeasureError(why)
+        if (translated := trec_names.translate(str(call))) is not None and len(translated) == 1:
+            return measure_of(read(translated[0]))
+        if (reason := trec_names.refusal(str(call))) is not None:
+            raise MeasureError(reason)
         raise MeasureError(_unknown(call.name))
     declaration, preset = NAMES[call.name]
     given = dict(call.arguments)
@@ -152,38 +159,38 @@ def measure_of(call: Call) -> Measure:
         if declaration.at is None:
             raise MeasureError(_no_cutoff(declaration, call))
         if declaration.at in given:
-            raise MeasureError(f"{call.name}: {declaration.at} is given twice, in brackets and after @")
+            raise MeasureError(f"{call.name}: {declaration.at} is given twice, in parentheses and after @")
         given[declaration.at] = call.at
-    return _settle(declaration, {**preset, **given})
+    return _checked(declaration, {**preset, **given})
 
 
 def _unknown(name: str) -> str:
     known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
-    hint = nearest(name, known) or "; `cupel measures` lists those there are"
-    spelt = "" if name.isascii() else f", spelt {short(ascii(name))}"  # some letters look like others
-    return f"there is no measure {short(name)!r}{spelt}{hint}"
+    hint = nearest(name, known) or "; `cupel measures` lists all measures"
+    spelling = "" if name.isascii() else f" ({short(ascii(name))})"  # some letters look like others
+    return f"unknown measure {short(name)!r}{spelling}{hint}"
 
 
 def _no_cutoff(declaration: Declaration, call: Call) -> str:
     inner = dict(call.arguments).get("of")
     if not declaration.combines or inner is None or isinstance(inner, Mapping):
-        return f"{call.name} takes nothing after @"
+        return f"{call.name} takes no value after @"
     moved = inner if isinstance(inner, Call) else Call(str(inner))
     if moved.name in NAMES and NAMES[moved.name][0].at is None:
-        return f"{call.name} takes nothing after @, and neither does {moved.name}"
+        return f"{call.name} takes no value after @, and neither does {moved.name}"
     moved = Call(moved.name, moved.arguments, call.at)
     right = Call(call.name, tuple((k, moved if k == "of" else v) for k, v in call.arguments))
-    return f"{call.name}: the cutoff stands inside, as {right}"
+    return f"{call.name}: give the cutoff to the inner measure: {right}"
 
 
-def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
-    """Check `given` against the declaration, in declared order, dropping defaults."""
+def _checked(declaration: Declaration, given: dict[str, Any]) -> Measure:
+    """Return the measure with the checked parameters `given`, in declared order, without defaults."""
     for name in given:
         if name not in declaration.parameters:
             known = list(declaration.parameters)
             hint = nearest(name, known) or f"; it takes {', '.join(known)}"
             raise MeasureError(f"{declaration.name} has no parameter {short(name)!r}{hint}")
-    settled: list[tuple[str, Any]] = []
+    parameters: list[tuple[str, Any]] = []
     for parameter in declaration.parameters.values():
         if parameter.name not in given and parameter.default is REQUIRED:
             raise MeasureError(_missing(declaration, parameter.name))
@@ -194,20 +201,20 @@ def _settle(declaration: Declaration, given: dict[str, Any]) -> Measure:
         except ParameterError as problem:
             raise MeasureError(f"{declaration.name}: {problem}") from None
         if value != parameter.default or isinstance(value, bool) != isinstance(parameter.default, bool):
-            settled.append((parameter.name, value))
-    measure = Measure(declaration, tuple(settled))
-    below = [one for one in measure.within if one.bounds[0] < 0]
-    if declaration.combination == "harmonic mean" and below:
-        why = f"a harmonic mean needs values from 0 on, and those of {below[0]} may be less"
-        raise MeasureError(f"{declaration.name}: {why}")
+            parameters.append((parameter.name, value))
+    measure = Measure(declaration, tuple(parameters))
+    negative = [inner for inner in measure.within if inner.bounds[0] < 0]
+    if declaration.combination == "harmonic mean" and negative:
+        reason = f"the harmonic mean needs values of at least 0, but {negative[0]} may be negative"
+        raise MeasureError(f"{declaration.name}: {reason}")
     return measure
 
 
 def _missing(declaration: Declaration, name: str) -> str:
-    right = f"{declaration.name}@10" if name == declaration.at else f"{declaration.name}({name}=...)"
-    right = f"{declaration.name}(of=nDCG@10)" if name == "of" else right
-    right = f"{declaration.name}@0.1" if name == "recall" else right
-    return f"{declaration.name} needs {name}, as in {right}"
+    example = f"{declaration.name}@10" if name == declaration.at else f"{declaration.name}({name}=...)"
+    example = f"{declaration.name}(of=nDCG@10)" if name == "of" else example
+    example = f"{declaration.name}@0.1" if name == "recall" else example
+    return f"{declaration.name} requires {name}, for example {example}"
 
 
 def _read_within(value: Any, kind: Inner) -> Any:
@@ -218,16 +225,16 @@ def _read_within(value: Any, kind: Inner) -> Any:
 
 
 def _measure_within(value: Any, kind: Inner) -> Any:
-    """The measure in an `of=`: of one aspect, a mean, with its aspect left open; or one per aspect."""
+    """Read the value of `of=`: a single-aspect measure without its aspect, or one such measure per aspect."""
     if kind.by_aspect and isinstance(value, Mapping | ArgumentPairs):
         pairs = value if isinstance(value, ArgumentPairs) else value.items()
         if not value or not all(isinstance(name, str) for name, _ in pairs):
             raise kind.refuse(value)
-        return ArgumentPairs(sorted((name, _one_within(one, kind)) for name, one in pairs))
-    return _one_within(value, kind)
+        return ArgumentPairs(sorted((name, _inner_measure(inner, kind)) for name, inner in pairs))
+    return _inner_measure(value, kind)
 
 
-def _one_within(value: Any, kind: ParameterKind) -> Measure:
+def _inner_measure(value: Any, kind: ParameterKind) -> Measure:
     if not isinstance(value, str | Call | Measure):
         raise kind.refuse(value)
     try:
@@ -239,5 +246,5 @@ def _one_within(value: Any, kind: ParameterKind) -> Measure:
     if declaration.combines or declaration.subtopics or declaration.aggregate != "mean":
         raise kind.refuse(inner)
     if inner.arguments["aspect"] is not None:
-        raise ParameterError(f"{inner}: leave its aspect out; a combining measure goes over several")
+        raise ParameterError(f"{inner}: omit its aspect; the combining measure applies it to each aspect")
     return inner

@@ -1,7 +1,7 @@
-"""Kinds of measure parameters: what text may stand for them, and what would be right.
+"""Kinds of measure parameters: the values that they accept and the error messages.
 
-A measure's keyword-only parameters are annotated with one of the aliases at the end; parser,
-documentation and error messages read the kind from there.
+The keyword-only parameters of a measure are annotated with one of the aliases at the end of this file.
+Parser, documentation and error messages read the kind from the annotation.
 """
 
 import difflib
@@ -13,42 +13,43 @@ from typing import Annotated, Any
 from cupel_measures.grammar.syntax import ArgumentPairs, short, shown
 
 MOST = 1e100
+"""Greatest gain, weight or coordinate; sums of many such numbers stay far from overflow."""
 MOST_NUMBERS = 1000
-"""Of a list."""
-"""The greatest gain, weight or coordinate: sums of many stay far from overflow."""
+"""Greatest length of a list of numbers."""
+LONGEST_WORD = 100
+"""Longest word that is compared with known names."""
 
 
 class ParameterError(ValueError):
-    """A value that a parameter can't take; the message says what was expected."""
+    """Invalid value of a parameter; the message says what is expected."""
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """A hint at the known word that looks most like `word`, if one does."""
+    """Return "; did you mean X?" for the known word closest to `word`, or "" if none is close."""
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower()[:LONGEST_WORD], lower, 1, 0.6)
     return f"; did you mean {lower[close[0]]}?" if close else ""
 
 
-LONGEST_WORD = 100
-
-
 @dataclass(frozen=True)
 class ParameterKind:
-    """What a parameter takes: `expects` in words, `read` checks and normalises a parsed value."""
+    """A kind of parameter: `expects` describes its values, `read` checks and normalises one."""
 
     expects: str
 
     def read(self, value: Any) -> Any:
+        """Return the normalised value. Raise ParameterError if the parameter does not accept it."""
         raise NotImplementedError
 
     def refuse(self, value: Any) -> ParameterError:
+        """Return the error for a value that the parameter does not accept."""
         got = repr(value) if isinstance(value, float) else shown(value)
         return ParameterError(f"expected {self.expects}, got {short(got)}")
 
 
 @dataclass(frozen=True)
 class Whole(ParameterKind):
-    """An integer of at least `least`, and at most `most`."""
+    """An integer from `least` to `most`."""
 
     expects: str = "a whole number from 1"
     least: int = 1
@@ -64,7 +65,7 @@ class Whole(ParameterKind):
 
 @dataclass(frozen=True)
 class Number(ParameterKind):
-    """A number of `low`..`high`, open at the ends named in `without`; a rational stays exact."""
+    """A number from `low` to `high`, except those in `without`; a rational stays exact."""
 
     expects: str = "a number"
     low: float = -MOST
@@ -75,7 +76,7 @@ class Number(ParameterKind):
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise self.refuse(value)
         if float(value) > self.high == MOST or float(value) < self.low == -MOST:
-            raise ParameterError(f"numbers here go up to {MOST:g}, got {short(repr(value))}")
+            raise ParameterError(f"expected a number of at most {MOST:g}, got {short(repr(value))}")
         if not self.low <= float(value) <= self.high or float(value) in self.without:
             raise self.refuse(value)
         return settled(value)
@@ -93,7 +94,7 @@ class Flag(ParameterKind):
 
 @dataclass(frozen=True)
 class Word(ParameterKind):
-    """A string; one of `choices` where there are any."""
+    """A string; one of `choices` if there are any."""
 
     expects: str = "a name"
     choices: tuple[str, ...] = ()
@@ -108,7 +109,7 @@ class Word(ParameterKind):
 
 @dataclass(frozen=True)
 class Words(ParameterKind):
-    """A list of different names."""
+    """A list of distinct names."""
 
     expects: str = "a list of different names, such as [relevance,credibility]"
 
@@ -122,7 +123,7 @@ class Words(ParameterKind):
 
 @dataclass(frozen=True)
 class Either(ParameterKind):
-    """What any of `kinds` takes, tried in order."""
+    """A value that one of `kinds` accepts; they are tried in order."""
 
     kinds: tuple[ParameterKind, ...] = ()
 
@@ -137,7 +138,7 @@ class Either(ParameterKind):
 
 @dataclass(frozen=True)
 class Numbers(ParameterKind):
-    """A non-empty list of numbers that goes one way: `rising` or `falling`, equal neighbours allowed."""
+    """A non-empty sorted list of numbers: ascending if `rising`, else descending; ties are allowed."""
 
     expects: str = "a list of numbers"
     each: ParameterKind = Number()
@@ -148,9 +149,9 @@ class Numbers(ParameterKind):
         if not isinstance(value, list | tuple) or not value:
             raise self.refuse(value)
         if len(value) > self.longest:
-            raise ParameterError(f"lists here have up to {self.longest:,} numbers, got {len(value):,}")
+            raise ParameterError(f"expected a list of at most {self.longest:,} numbers, got {len(value):,}")
         try:
-            numbers = tuple(self.each.read(one) for one in value)
+            numbers = tuple(self.each.read(number) for number in value)
         except ParameterError:
             raise self.refuse(value) from None
         if list(numbers) != sorted(numbers, reverse=not self.rising):
@@ -160,9 +161,9 @@ class Numbers(ParameterKind):
 
 @dataclass(frozen=True)
 class GainTableParameter(ParameterKind):
-    """A dict from `key` to `value`, kept sorted by key. Hashable as a tuple of pairs.
+    """A dict from `key` to `value`, stored sorted by key as a hashable tuple of pairs.
 
-    Where `optional`, an empty table is the same as none.
+    With `optional`, an empty dict counts as no value.
     """
 
     expects: str = "a dict"
@@ -171,7 +172,7 @@ class GainTableParameter(ParameterKind):
     optional: bool = False
 
     def read(self, value: Any) -> ArgumentPairs | None:
-        if isinstance(value, ArgumentPairs):  # read before
+        if isinstance(value, ArgumentPairs):  # already normalised
             return value
         if self.optional and value == {}:
             return None
@@ -186,7 +187,7 @@ class GainTableParameter(ParameterKind):
 
 @dataclass(frozen=True)
 class Weighting(GainTableParameter):
-    """A table of weights of aspects that are at least 0 and sum to 1."""
+    """Weights of aspects; each is at least 0, and they sum to 1."""
 
     expects: str = "weights of at least 0 that sum to 1, such as {relevance:0.7,credibility:0.3}"
     value: ParameterKind = Number("", 0, 1)
@@ -201,7 +202,7 @@ class Weighting(GainTableParameter):
 
 @dataclass(frozen=True)
 class Balance(GainTableParameter):
-    """A table of weights of aspects that are at least 0 and not all 0; they need not sum to 1."""
+    """Weights of aspects; each is at least 0, not all are 0, and they need not sum to 1."""
 
     expects: str = "weights of 0 to 1,000, not all 0, such as {relevance:2,understandability:1}"
     value: ParameterKind = Number("", 0, 1000)
@@ -215,7 +216,7 @@ class Balance(GainTableParameter):
 
 @dataclass(frozen=True)
 class NameOrNames(Words):
-    """A name, or a list of different ones; read as a list."""
+    """A name or a list of distinct names, stored as a list."""
 
     expects: str = "a name, or a list of different ones"
 
@@ -225,9 +226,9 @@ class NameOrNames(Words):
 
 @dataclass(frozen=True)
 class Inner(ParameterKind):
-    """A single-aspect measure; `measure` reads it, which knows the declared ones.
+    """A single-aspect measure; the module `measure` reads it, because it knows all declared measures.
 
-    Where `by_aspect`, a dict may give each aspect a measure of its own.
+    With `by_aspect`, a dict may name a measure for each aspect.
     """
 
     expects: str = "a measure of one aspect that is averaged over topics, such as nDCG@10"
@@ -235,12 +236,12 @@ class Inner(ParameterKind):
 
 
 def exact(value: int | float | Fraction) -> Fraction:
-    """The number that was typed, exactly: 0.1 is one tenth."""
+    """Return the number as typed, exactly: 0.1 is one tenth."""
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 def settled(value: int | float | Fraction) -> float | Fraction:
-    """One form per number: a float where its shortest decimal text is exactly `value`, else a rational."""
+    """Return a float if its shortest decimal text equals `value` exactly, else a rational."""
     number = float(value)
     return number if exact(number) == exact(value) else Fraction(value)
 
@@ -261,7 +262,7 @@ GainTable = Annotated[
     ),
 ]
 Negatives = Annotated[str, Word("pooled or judged", ("pooled", "judged"))]
-"""What a negative grade is to measures that know documents in the pool without judgment."""
+"""How measures that distinguish pooled from judged documents treat a negative grade."""
 AspectName = Annotated[str, Word("the name of an aspect")]
 AspectNames = Annotated[
     tuple[str, ...], Words("a list of different aspects, such as [relevance,credibility]")

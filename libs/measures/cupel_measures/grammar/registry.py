@@ -1,7 +1,7 @@
-"""The one registry of measures: a decorator declares each; parser, API, pages and law tests read it.
+"""Registry of measures: a decorator declares each; parser, API, pages and law tests read the declarations.
 
-A measure is a short pure function of rows whose keyword-only parameters are its grammar and whose
-docstring is its documentation. The decorator takes what can't be inferred from them.
+A measure is a short pure function of rows. Its keyword-only parameters are its grammar, and its docstring is
+its documentation. The decorator takes what cannot be inferred from them.
 """
 
 import inspect
@@ -16,22 +16,22 @@ Aggregate = Literal["mean", "sum", "geometric mean"]
 ScaleType = Literal["interval", "ordinal", "neither", "count"]
 Combination = Literal["mean", "harmonic mean", "classes"]
 ScaleRule = Callable[[Any, Mapping[str, Any]], ScaleType]
-"""The scale type by parameters; of a combining measure by all aspects, of another by its aspect."""
+"""Scale type by parameters and aspect; by parameters and all aspects for a combining measure."""
 ByScale = bool | Callable[[Mapping[str, Any]], bool]
-"""Whether the length of the scale counts, or what tells it by parameters."""
+"""Whether the length of the scale matters, or a predicate of the parameters."""
 REQUIRED = inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a measure; `default` is REQUIRED where it must be given."""
+    """A parameter of a measure; `default` is REQUIRED if it has no default."""
 
     name: str
     kind: ParameterKind
     default: Any
 
     def read(self, value: Any) -> Any:
-        """The checked value; None only where it is the default. ParameterError says what was expected."""
+        """Return the checked value; None only if it is the default. Raise ParameterError if it is invalid."""
         if value is None and self.default is None:
             return None
         try:
@@ -45,20 +45,20 @@ class Declaration:
     """A declared measure.
 
     compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
-    bounds: least and greatest value. combines: whether it combines aspects.
-    subtopics: whether it sees judgments by subtopic rather than an aspect.
-    texts: whether it sees the texts of documents too.
-    exempt: laws of the registry that it is exempt from (LAWS), each with the reason.
-    scale: the type of scale (spec 4.2), or "depends" where `scale_rule` tells it by parameters and aspects.
-    exact: gives the same values as exact numbers (a whole number or a rational per row); None where there is
-    no such function. digits: about how many decimal digits those may have below the fraction line on
-    rankings of so many documents, by parameters; None where they stay few. by_scale: whether labels that no
-    document was given may change its values, or what says so by parameters (see `Measure.by_scale`).
-    rises: whether a better label of a retrieved document never lowers the value, although it joins recall
-    base and ideal ranking; of a combining measure, if its inner measures rise too.
-    combination: how a combining measure with an inner one combines: a mean of scores by aspect, a harmonic
-    mean of them, or the inner measure's score on classes of labels. worth: of a combining measure that sees
-    documents by one number each, that number: a function of the view to float64[D].
+    bounds: minimum and maximum value. combines: whether it combines aspects.
+    subtopics: whether it uses judgments by subtopic instead of an aspect.
+    texts: whether it also uses the texts of documents.
+    exempt: laws (LAWS) that do not hold for it, each with the reason.
+    scale: scale type (Ferrante, Ferro and Losiouk, 2019), or "depends" if `scale_rule` decides it.
+    exact: computes the same values as exact numbers, an integer or a rational per row; None if there is no
+    such function. digits: approximate number of decimal digits of the denominators, given the number of
+    ranked documents and the parameters; None if it is small. by_scale: whether labels that no document has
+    may change the values, or a predicate of the parameters (see `Measure.by_scale`).
+    rises: whether a better label of a retrieved document never lowers the value, although it changes recall
+    base and ideal ranking; for a combining measure, provided that its inner measures rise.
+    combination: how a combining measure combines its inner measure: the mean or harmonic mean of the scores
+    by aspect, or the inner measure's score on classes of labels. worth: for a combining measure that reduces
+    each document to one number, the function that computes it: view to float64[D].
     """
 
     name: str
@@ -92,7 +92,7 @@ class Declaration:
 
     @property
     def graded(self) -> bool:
-        """Whether it credits gains rather than a binary relevance threshold."""
+        """Whether the measure credits gains instead of a binary relevance threshold."""
         return "rel" not in self.parameters
 
 
@@ -101,11 +101,11 @@ LAWS = (
     "an empty run scores 0",
     "a better swap never lowers the score",
 )
-"""What holds for every measure on every run, but for the exemptions in its declaration."""
+"""Laws that hold for every measure on every run, except for the exemptions in its declaration."""
 
 DECLARATIONS: dict[str, Declaration] = {}
 NAMES: dict[str, tuple[Declaration, Mapping[str, Any]]] = {}
-"""Every name and alias, with the parameters that the alias sets."""
+"""All names and aliases, with the parameters that the alias sets."""
 
 
 NOTHING_RELEVANT, EMPTY, SWAP = LAWS
@@ -131,13 +131,13 @@ def measure(
     combination: Combination | None = None,
     worth: Callable[..., Floats] | None = None,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
-    """Declare the decorated function as a measure under its own name.
+    """Declare the decorated function as a measure with the function's name.
 
-    Every single-aspect measure also takes `aspect`; it and every measure of subtopics take `judged_only`
-    unless it makes no sense.
+    Each single-aspect measure also takes `aspect`. Each single-aspect measure and each measure of subtopics
+    takes `judged_only`, unless the declaration switches it off. `Declaration` documents the arguments.
     """
 
-    def declared(compute: Callable[..., Floats]) -> Callable[..., Floats]:
+    def declare(compute: Callable[..., Floats]) -> Callable[..., Floats]:
         parameters = _parameters(compute)
         if not combines:
             parameters |= _common(judged_only=judged_only, aspect=not subtopics)
@@ -168,32 +168,32 @@ def measure(
         NAMES.update((alias, (declaration, sets)) for alias, sets in declaration.aliases.items())
         return compute
 
-    return declared
+    return declare
 
 
-def _common(**wanted: bool) -> dict[str, Parameter]:
+def _common(**included: bool) -> dict[str, Parameter]:
     kinds = {"judged_only": (OneFlag, False), "aspect": (AspectName, None)}
     return {
         name: Parameter(name, kind_of(annotation), default)
         for name, (annotation, default) in kinds.items()
-        if wanted[name]
+        if included[name]
     }
 
 
 def _parameters(compute: Callable[..., Floats]) -> dict[str, Parameter]:
     hints = get_type_hints(compute, include_extras=True)
-    signature = inspect.signature(compute).parameters.values()
+    signature = inspect.signature(compute).parameters
     return {
-        one.name: Parameter(one.name, kind_of(hints[one.name]), one.default)
-        for one in signature
-        if one.kind is one.KEYWORD_ONLY
+        name: Parameter(name, kind_of(hints[name]), parameter.default)
+        for name, parameter in signature.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
     }
 
 
 def kind_of(hint: Any) -> ParameterKind:
-    """The kind that an annotation carries, also inside `... | None`."""
-    for one in (hint, *getattr(hint, "__args__", ())):
-        for note in getattr(one, "__metadata__", ()):
+    """Return the parameter kind of an annotation, also in `... | None`. Raise TypeError if it has none."""
+    for member in (hint, *getattr(hint, "__args__", ())):
+        for note in getattr(member, "__metadata__", ()):
             if isinstance(note, ParameterKind):
                 return note
-    raise TypeError(f"{hint} carries no kind of parameter")
+    raise TypeError(f"{hint} is annotated with no ParameterKind")

@@ -1,17 +1,16 @@
-"""The scale type of a measure (spec 4.2; Ferrante, Ferro and Losiouk 2019), and what may be done with it.
+"""Scale types of measures and the statistics that they allow (Ferrante, Ferro and Losiouk, TKDE 2019).
 
-Runs of one length are ordered: measures that see a run as a set are held against the order by the counts of
-the highest degree where two runs differ (SBTO counts along it), measures that look at ranks against the order
-by the first rank where they differ (RBTO). A measure is
+Runs of one length have a total order. Set-based measures are compared with the order by the counts of the
+highest degree in which two runs differ (SBTO). Rank-based measures are compared with the order by the first
+rank at which two runs differ (RBTO). A measure is
 
-- ordinal: it puts runs in that order, without ties of its own;
-- interval: also equally spaced, so that equal differences mean the same everywhere, and means make sense;
+- ordinal: it orders runs in the same way and has no ties of its own;
+- interval: its values are also equally spaced, so equal differences mean the same and means are meaningful;
 - neither: it contradicts the order.
 
-The rules speak of all lengths at once: at a length of one or two documents a measure may be better than
-its type. Where gains give labels the same number, or the lowest one more than an unjudged document has, the
-degrees are the different numbers, 0 among them. A judged-only variant has the type of its measure, on
-condensed runs.
+The type holds for all run lengths; for runs of one or two documents a measure may have a better type. The
+degrees are the distinct gains, including 0 for an unjudged document. A judged-only variant has the type of
+its measure on condensed runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,32 +29,32 @@ OPERATIONS: Mapping[ScaleType, tuple[str, ...]] = {
     "interval": (*ORDERS, "mean", "ANOVA"),
     "count": (*ORDERS, "mean", "ANOVA", "sum"),
 }
-"""What each type allows. A request for more is carried out with a warning."""
+"""Operations that each scale type allows. Other operations are carried out with a warning."""
 
 CLOSE = Fraction(1, 10**9)
-"""Decimals this close to a bound are taken for it; a rational such as 1/3 is compared exactly."""
+"""Decimals this close to a bound count as equal to it; a rational such as 1/3 is compared exactly."""
 
 
 def scale_type(measure: Measure, aspects: Sequence[Aspect]) -> ScaleType:
-    """The scale type of a measure for a collection with `aspects`; MeasureError as in `Measure.bound`."""
+    """Return the scale type for a collection with `aspects`. Raise MeasureError as `Measure.bound` does."""
     bound = measure.bound(aspects)
     if bound.declaration.combines or bound.declaration.subtopics:
         return _by_rule(bound, aspects)
-    own = bound.arguments["aspect"] or aspects[0].name
-    return scale_type_in(bound, next(aspect for aspect in aspects if aspect.name == own))
+    name = bound.arguments["aspect"] or aspects[0].name
+    return scale_type_in(bound, next(aspect for aspect in aspects if aspect.name == name))
 
 
 def warning(measure: Measure, aspects: Sequence[Aspect]) -> str | None:
-    """A sentence where the measure's aggregate over topics asks for more than its scale gives (spec 4.2)."""
-    found, asked = scale_type(measure, aspects), measure.declaration.aggregate
-    if asked in OPERATIONS[found]:
+    """Return a warning if the aggregate over topics needs more than the scale type allows, else None."""
+    type_, aggregate = scale_type(measure, aspects), measure.declaration.aggregate
+    if aggregate in OPERATIONS[type_]:
         return None
-    kind = "ordinal" if found == "ordinal" else "neither interval nor ordinal"
-    return f"{measure}: a {asked} over topics asks for more than its scale gives, which is {kind}"
+    kind = "ordinal" if type_ == "ordinal" else "neither interval nor ordinal"
+    return f"{measure}: a {aggregate} over topics requires an interval scale, but its scale is {kind}"
 
 
 def scale_type_in(measure: Measure, aspect: Aspect) -> ScaleType:
-    """The scale type of a single-aspect measure under the labels of `aspect`."""
+    """Return the scale type of a single-aspect measure under the labels of `aspect`."""
     return _by_rule(measure, aspect)
 
 
@@ -68,11 +67,11 @@ def _by_rule(measure: Measure, scales: Aspect | Sequence[Aspect]) -> ScaleType:
 
 
 def rank_biased(p: float | Fraction, gains: Sequence[Exact]) -> ScaleType:
-    """The type of (1 - p) * sum of p^(rank - 1) * gain.
+    """Return the scale type of (1 - p) * sum of p^(rank - 1) * gain.
 
-    With G the smallest step between gains over the greatest gain: one step at a rank outweighs all that can
-    follow iff p <= G / (G + 1). At equality, with equal steps, scores are equally spaced: p is then
-    1 / (c + 1) for c + 1 degrees.
+    Let G be the smallest step between gains divided by the greatest gain. One step at a rank outweighs all
+    later ranks if and only if p <= G / (G + 1). At equality with equal steps, scores are equally spaced; for
+    c + 1 degrees this is p = 1 / (c + 1).
     """
     degrees = _degrees(gains)
     steps = [better - worse for worse, better in pairwise(degrees)]
@@ -86,10 +85,10 @@ def rank_biased(p: float | Fraction, gains: Sequence[Exact]) -> ScaleType:
 
 
 def total_gain(gains: Sequence[Exact]) -> ScaleType:
-    """The type of a sum of gains: equally spaced with two degrees; with more, gains are traded for counts."""
+    """Return the scale type of a sum of gains: interval with two degrees, else neither."""
     return "interval" if len(_degrees(gains)) == 2 else "neither"
 
 
 def _degrees(gains: Sequence[Exact]) -> list[Exact]:
-    """What the measure tells apart, an unjudged document, which gains 0, included."""
+    """Return the distinct gains, including 0, the gain of an unjudged document."""
     return sorted({0, *gains})

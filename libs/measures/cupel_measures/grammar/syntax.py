@@ -1,4 +1,4 @@
-"""The text of measures, read into a tree: `NAME(param=value, ...)@k`, literals only, nothing is evaluated."""
+"""Parser of measure texts: `NAME(param=value, ...)@k` to a tree. Values are literals, never evaluated."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-# No part of a token is read twice (`++`, `*+`): hostile text takes no longer than other text.
+# Possessive quantifiers (`++`, `*+`) prevent backtracking, so hostile text takes no longer than other text.
 STRING = r"'(?:[^'\\\x00-\x1f\ud800-\udfff]|\\[\\'\"])*+'|\"(?:[^\"\\\x00-\x1f\ud800-\udfff]|\\[\\'\"])*+\""
 WORD = r"[^\W\d](?:[.\-]*+\w++)*+"
 TOKEN = re.compile(
@@ -19,18 +19,22 @@ TOKEN = re.compile(
 )
 CONSTANTS = {"True": True, "False": False, "None": None}
 DEEPEST = 20
-LONGEST = 4000  # characters of a measure's text
-LONGEST_SHOWN = 100  # of them in an error
-MOST_DIGITS = 18  # of a whole number
+"""Deepest nesting of values."""
+LONGEST = 4000
+"""Longest text of a measure, in characters."""
+LONGEST_SHOWN = 100
+"""Longest excerpt of a text in an error message, in characters."""
+MOST_DIGITS = 18
+"""Greatest number of digits of an integer."""
 
 
 class MeasureError(ValueError):
-    """A text that is no measure, or a measure that a collection can't have: one clear sentence."""
+    """Invalid measure text, or a measure that cannot be computed from a collection; one sentence says why."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A measure as written: its name, arguments in order, and what stands after `@`."""
+    """A measure as written: name, arguments in order, and the value after `@`."""
 
     name: str
     arguments: tuple[tuple[str, Any], ...] = ()
@@ -42,13 +46,13 @@ class Call:
 
 
 class ArgumentPairs(tuple[tuple[Any, Any], ...]):
-    """A dict as a hashable value: pairs sorted by key."""
+    """A dict as a hashable tuple of pairs, sorted by key."""
 
     __slots__ = ()
 
 
 def shown(value: Any) -> str:
-    """A parsed value in the grammar's own text."""
+    """Return a parsed value as text of the grammar."""
     if isinstance(value, Call):
         return str(value)
     if isinstance(value, ArgumentPairs | dict):
@@ -64,7 +68,7 @@ def shown(value: Any) -> str:
 
 
 def short(text: str) -> str:
-    """`text` as an error shows it: not more than its beginning."""
+    """Return `text`, truncated for an error message."""
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
@@ -73,17 +77,17 @@ def _bare(word: str) -> bool:
 
 
 def read(text: str) -> Call:
-    """The tree of one measure's text; MeasureError says what is wrong and where."""
-    return _Reader(text).whole()
+    """Parse the text of one measure. Raise MeasureError, which says what is wrong and in which column."""
+    return _Reader(text).measure()
 
 
 def literal(text: str) -> Any:
-    """A value as parameters have them: a number, a word, a list, a dict; MeasureError as `read` has it."""
+    """Parse the text of one parameter value: a number, word, list or dict. Raise MeasureError."""
     return _Reader(text).literal()
 
 
 def split(text: str) -> list[str]:
-    """Measures of a list, split at spaces outside brackets and quotes."""
+    """Split a list of measures at the spaces outside brackets and quotes."""
     pieces, depth = [""], 0
     for token in re.findall(rf"{STRING}|\s++|.", text, re.DOTALL):
         depth += (token in "([{") - (token in ")]}") if len(token) == 1 else 0
@@ -94,13 +98,13 @@ def split(text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
-def _quoting(character: str) -> str:
-    """What a quote asks for that begins no string."""
-    return ": a string ends with the quote it begins with, on its line" if character in "'\"" else ""
+def _quote_hint(character: str) -> str:
+    """Return a hint for a quote that does not start a complete string."""
+    return ": a string ends with the same quote on the same line" if character in "'\"" else ""
 
 
 class _Reader:
-    """A recursive descent over the tokens of one text."""
+    """Recursive-descent parser over the tokens of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -115,14 +119,14 @@ class _Reader:
         while place < len(self.text):
             match = TOKEN.match(self.text, place)
             if match is None:
-                raise self._problem(place, f"unexpected {self.text[place]!r}{_quoting(self.text[place])}")
+                raise self._problem(place, f"unexpected {self.text[place]!r}{_quote_hint(self.text[place])}")
             if match.lastgroup != "space":
                 yield str(match.lastgroup), match.group(), place
             place = match.end()
         yield "end", "", len(self.text)
 
-    def _problem(self, place: int, what: str) -> MeasureError:
-        return MeasureError(f"{short(self.text)!r}, column {place + 1}: {what}")
+    def _problem(self, place: int, message: str) -> MeasureError:
+        return MeasureError(f"{short(self.text)!r}, column {place + 1}: {message}")
 
     def _expected(self, what: str) -> MeasureError:
         kind, token, place = self.tokens[self.next]
@@ -145,7 +149,7 @@ class _Reader:
         self.next += 1
         return token
 
-    def whole(self) -> Call:
+    def measure(self) -> Call:
         call = self._call(self._word("the name of a measure"))
         if self.tokens[self.next][0] != "end":
             raise self._expected("'(', '@' or the end" if not call.arguments else "'@' or the end")
@@ -205,19 +209,19 @@ class _Reader:
             return number
         kind, below, place = self.tokens[self.next]
         if kind != "number" or not isinstance(number, int) or not below.isdigit() or not below.strip("0"):
-            raise self._problem(place, "expected a rational of whole numbers, such as 1/3")
+            raise self._problem(place, "expected a fraction of whole numbers, such as 1/3")
         self.next += 1
-        return Fraction(number, self._whole(below))
+        return Fraction(number, self._integer(below))
 
     def _literal(self, token: str) -> int | float:
         if token.lstrip("+-").isdigit():
-            return self._whole(token)
+            return self._integer(token)
         number = float(token)
         if math.isinf(number):
-            raise self._problem(self.tokens[self.next - 1][2], "this number is out of range")
+            raise self._problem(self.tokens[self.next - 1][2], "the number is out of range")
         return number
 
-    def _whole(self, token: str) -> int:
+    def _integer(self, token: str) -> int:
         if len(token.lstrip("+-0")) > MOST_DIGITS:
             place = self.tokens[self.next - 1][2]
             raise self._problem(place, f"expected a whole number of at most {MOST_DIGITS} digits")
@@ -238,7 +242,7 @@ class _Reader:
             place = self.tokens[self.next][2]
             key = self._value()
             if not isinstance(key, str | int | float | Fraction) or key in seen:
-                raise self._problem(place, "expected another key")
+                raise self._problem(place, "expected a key that is a word or a number and not given twice")
             seen.add(key)
             self._need(":")
             yield key, self._value()

@@ -1,4 +1,4 @@
-"""trec_eval's names for measures and what they mean here (compatibility.md 1.2), both ways."""
+"""Translation between trec_eval's measure names (versions 9.0.8 and 10.0) and Cupel's."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ CUTOFFS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
 RECALLS = ("0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
 MULTIPLES = ("0.2", "0.4", "0.6", "0.8", "1.0", "1.2", "1.4", "1.6", "1.8", "2.0")
 
-# trec_eval's name, our text (`{}` takes the parameter), and the parameters that the bare name stands for
+# trec_eval name: Cupel text (`{}` takes the parameter), and the parameters that the bare name implies
 NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_q": ("NumQ", ()),
     "num_ret": ("NumRet", ()),
@@ -46,25 +46,25 @@ ALL_VALUES = {
     "11pt_avg": "AP11(levels=[{}])",
     "utility": "Utility(a={},b={},c={},d={})",
 }
-"""Names that take all the values after them at once."""
+"""Names that take all values at once."""
 PAIRS = {"ndcg": "nDCG(gains={{{}}})", "rbp": "RBP_trec({})"}
 """Names with values of the form `1=3,2=9` or `p=0.8`."""
 OURS = ("P", "Rprec", "infAP")
-"""Names that our grammar has too: it wins, so that a bare P asks for its cutoff."""
+"""Names that Cupel's grammar has too. The grammar takes precedence, so a bare P requires a cutoff."""
 
-EXPERIMENTAL = "is an experiment, and none of the measures here; "
-PREFERENCES = "is computed from preferences between documents, which are no labels; Bpref comes nearest"
-GROUPS = "averages over several groups of judgments in one qrels file; score each as an aspect of its own"
+EXPERIMENTAL = "is experimental and not supported; "
+PREFERENCES = "is computed from preferences between documents, not from labels; use Bpref"
+GROUPS = "averages over several groups of judgments in one qrels file; declare each group as an aspect"
 REFUSED = {
-    "G": EXPERIMENTAL + "nDCG is nearest to it",
-    "binG": EXPERIMENTAL + "AP is nearest to it",
-    "Rndcg": EXPERIMENTAL + "nDCG@k at several k tells the same",
-    "ndcg_rel": EXPERIMENTAL + "nDCG is nearest to it",
-    "ndcg_p": "was renamed: ndcg takes gains here, as in ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})",
-    "yaap": EXPERIMENTAL + "AP is nearest to it",
-    "ideal_dcg": "says nothing of a run: it is the greatest DCG that a topic allows; nDCG divides by it",
-    "relstring": "is a string, no number; per-topic values tell more than it does",
-    "runid": "names the run, and is no measure",
+    "G": EXPERIMENTAL + "use nDCG",
+    "binG": EXPERIMENTAL + "use AP",
+    "Rndcg": EXPERIMENTAL + "use nDCG@k with several k",
+    "ndcg_rel": EXPERIMENTAL + "use nDCG",
+    "ndcg_p": "was renamed: ndcg takes gains, for example ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})",
+    "yaap": EXPERIMENTAL + "use AP",
+    "ideal_dcg": "does not depend on the run: it is the greatest DCG of a topic, by which nDCG divides",
+    "relstring": "is a string, not a number; use per-topic values",
+    "runid": "is the name of the run, not a measure",
     "prefs": PREFERENCES,
     "all_prefs": PREFERENCES,
     "qrels_jg": GROUPS,
@@ -72,15 +72,15 @@ REFUSED = {
     "P_avgjg": GROUPS,
     "Rprec_mult_avgjg": GROUPS,
 }
-"""trec_eval's names that are no measures here, and why."""
+"""trec_eval names that are not supported, with the reason."""
 MISUSED = {
-    "utility": "takes four values, as in utility_1,-1,0,0",
-    "ndcg": "takes gains by level, as in ndcg_1=3,2=9; a document without judgment always gains 0",
-    "rbp": "takes p, as in rbp_p=0.8",
+    "utility": "takes four values, for example utility_1,-1,0,0",
+    "ndcg": "takes gains by level, for example ndcg_1=3,2=9; an unjudged document always has gain 0",
+    "rbp": "takes p, for example rbp_p=0.8",
 }
-"""Names with values that can't be meant, and what would be right."""
+"""Names that are often given invalid values, with a valid example."""
 
-# members in trec_eval's order
+# members in the order of trec_eval
 OFFICIAL = "num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
 SETS = {
     "official": OFFICIAL,
@@ -91,28 +91,28 @@ SETS = {
 }
 
 
-def meant_by(name: str) -> list[str] | None:
-    """Our texts for a trec_eval name, such as `ndcg_cut_10`, `P.5,10` or `official`; None if it is none."""
+def translate(name: str) -> list[str] | None:
+    """Return the Cupel texts of a trec_eval name such as `ndcg_cut_10`, `P.5,10` or `official`, or None."""
     if name in SETS:
-        return [text for member in SETS[name].split() for text in _whole(member)]
+        return [text for member in SETS[name].split() for text in _bare(member)]
     if name in NAMES and name not in OURS:
-        return _whole(name)
-    if (whole := _parametrised(name)) is not None:
-        return [whole]
-    for trec, (text, _) in NAMES.items():
-        if (values := _values(name, trec)) and "{}" in text:
-            return [text.format(value) for value in values]
+        return _bare(name)
+    if (text := _parametrised(name)) is not None:
+        return [text]
+    for trec, (pattern, _) in NAMES.items():
+        if (values := _values(name, trec)) and "{}" in pattern:
+            return [pattern.format(value) for value in values]
     return None
 
 
-def _whole(name: str) -> list[str]:
-    """What the bare name stands for: one measure, or one per default parameter."""
+def _bare(name: str) -> list[str]:
+    """Return what a name without parameters means: one measure, or one per default parameter."""
     text, defaults = NAMES[name]
     return [text.format(value) for value in defaults] if defaults else [text]
 
 
 def _parametrised(name: str) -> str | None:
-    """The one measure of a name that takes several values, such as `utility_2,-1,0,0` or `ndcg_1=3,2=9`."""
+    """Return the measure of a name with several values, such as `utility_2,-1,0,0` or `ndcg_1=3,2=9`."""
     for trec, text in ALL_VALUES.items():
         values = _values(name, trec)
         if values and text.count("{}") in (1, len(values)):
@@ -132,19 +132,19 @@ def _values(name: str, trec: str) -> list[str] | None:
     return match.group(1).split(",") if match else None
 
 
-def refused(name: str) -> str | None:
-    """Why a name of trec_eval's, with or without parameters, is no measure here; None for other names."""
+def refusal(name: str) -> str | None:
+    """Return why a trec_eval name, with or without parameters, is not supported; None for other names."""
     base = re.split(r"[.=]|_[0-9]", name)[0]
     if base.startswith("prefs_"):
         base = "prefs"
-    for trec, right in MISUSED.items():
+    for trec, usage in MISUSED.items():
         if re.fullmatch(rf"{trec}[._]-?[\w.]*[0-9=][\w.,=-]*", name):
-            return f"trec_eval's {trec} {right}"
+            return f"trec_eval's {trec} {usage}"
     return f"trec_eval's {name} {REFUSED[base]}" if base in REFUSED else None
 
 
 def examples() -> list[str]:
-    """trec_eval names to suggest for a mistyped one."""
+    """Return the trec_eval names to suggest for a mistyped name."""
     return list(NAMES)
 
 
@@ -155,7 +155,7 @@ FORMATS: dict[str, Callable[[str], str]] = {
 
 
 def trec_name(text: str) -> str:
-    """trec_eval's name of the measure with this canonical text; the text itself where it has none."""
+    """Return trec_eval's name of the measure with this canonical text, or the text if there is none."""
     if text == "SetF":
         return "set_F"
     for trec, (pattern, _) in NAMES.items():

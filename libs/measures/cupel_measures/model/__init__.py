@@ -1,7 +1,7 @@
 """The nouns of evaluation: aspects, judgments, rankings, joined runs and document texts.
 
-All are immutable values over flat numpy arrays. Topics are sorted by the bytes of their ids (for UTF-8 text
-that is Python's own order of strings); a pool is sorted by document id within its topic.
+All are immutable values over flat numpy arrays. Topics are sorted by the UTF-8 bytes of their ids, which is
+Python's order of strings. A pool is sorted by document id within its topic.
 """
 
 from cupel_measures.model.arrays import Exact as Exact

@@ -15,16 +15,16 @@ Exact = int | Fraction
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """Many short byte strings in one: id `i` is `blob[starts[i]:starts[i + 1]]`, UTF-8."""
+    """Many ids in one byte string: id `i` is `blob[starts[i]:starts[i + 1]]`, in UTF-8."""
 
     blob: bytes
     starts: Ints
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
-        """Pack `ids` in their order."""
+        """Pack `ids` in the given order."""
         starts = np.zeros(len(ids) + 1, dtype=np.int64)
-        np.cumsum([len(one) for one in ids], out=starts[1:])
+        np.cumsum([len(id_) for id_ in ids], out=starts[1:])
         return cls(b"".join(ids), starts)
 
     def __len__(self) -> int:
@@ -34,9 +34,10 @@ class Ids:
         return self.blob[self.starts[i] : self.starts[i + 1]].decode()
 
     def bytes_at(self, i: int) -> bytes:
+        """Return id `i` as UTF-8 bytes."""
         return self.blob[self.starts[i] : self.starts[i + 1]]
 
     def to_list(self) -> list[bytes]:
-        """Every id, in order."""
+        """Return all ids in order, as UTF-8 bytes."""
         starts = self.starts.tolist()
-        return [self.blob[a:b] for a, b in itertools.pairwise(starts)]
+        return [self.blob[begin:end] for begin, end in itertools.pairwise(starts)]

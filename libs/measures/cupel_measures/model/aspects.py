@@ -16,10 +16,10 @@ Label = int | str
 class Aspect:
     """One judged dimension and its ordered scale.
 
-    `labels` run from worst to best; `lowest` are further labels read as the worst one, `unjudged`
-    those that say "not judged". `threshold` is the index of the smallest label that counts as
-    relevant. `gains` and `embedding` have one number per label, non-decreasing. `inferred` says
-    that the scale was read off a plain qrels file (0 to its highest grade).
+    labels: from worst to best. lowest: further labels that are read as the worst one. unjudged: labels that
+    mean "not judged". threshold: index of the smallest label that counts as relevant. declared_gains,
+    declared_embedding: one number per label, non-decreasing. inferred: whether the scale was inferred from a
+    plain qrels file (0 to its highest grade).
     """
 
     name: str
@@ -33,12 +33,12 @@ class Aspect:
 
     @property
     def integer(self) -> bool:
-        """Whether all labels are integers, so that gains and `rel` are the labels themselves."""
+        """Whether all labels are integers; gains and `rel` are then the labels themselves."""
         return isinstance(self.labels, range) or all(isinstance(label, int) for label in self.labels)
 
     @cached_property
     def gains(self) -> Floats:
-        """Gain per label index: declared, else the label itself (negatives 0), else its index."""
+        """Gain by label index: the declared one, else the label itself (0 if negative), else its index."""
         if self.declared_gains is not None:
             return np.array(self.declared_gains, dtype=np.float64)
         if self.integer and self.ascending:
@@ -47,13 +47,14 @@ class Aspect:
 
     @property
     def ascending(self) -> bool:
-        """Whether integer labels grow with quality (a range may descend: `{range: [100, 0]}`)."""
+        """Whether integer labels grow with quality; a range may descend: `{range: [100, 0]}`."""
         return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
 
     def index_from(self, rel: int) -> int:
-        """Index of the smallest label that reaches `rel`: a label where they are integers, else an index.
+        """Return the index of the smallest label that reaches `rel`.
 
-        At least 0, and the number of labels where none reaches it.
+        `rel` is a label where labels are integers, else a label index. The result is at least 0; it is the
+        number of labels if no label reaches `rel`.
         """
         if not self.integer:
             return max(rel, 0)
@@ -63,13 +64,16 @@ class Aspect:
 
     @cached_property
     def embedding(self) -> tuple[float | Fraction, ...]:
-        """Place of each label for distances (spec 3.1): declared, else 0, 1, 2, ..."""
+        """Position of each label in distances: the declared one, else 0, 1, 2, ... (TOMA, CIKM 2021, 3.1)."""
         return self.declared_embedding or tuple(range(len(self.labels)))
 
 
 @dataclass(frozen=True)
 class LabelSet:
-    """Label tuples that can occur: `tuples` of label indices, in the order of `aspects` (spec 3.2)."""
+    """Label tuples that can occur (TOMA, CIKM 2021, 3.2).
+
+    tuples: label indices in the order of `aspects`.
+    """
 
     aspects: tuple[str, ...]
     tuples: frozenset[tuple[int, ...]]

@@ -12,11 +12,11 @@ from cupel_measures.model.arrays import Ids, Ints
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """The texts of documents as counts of terms.
+    """Document texts as term counts.
 
-    documents: D different ids, in the order of their file. vocabulary: V terms, ascending by bytes.
+    documents: D distinct ids, in the order of their file. vocabulary: V terms, ascending by bytes.
     offsets: int64[D + 1]; document d has the terms offsets[d]:offsets[d + 1]. term: int32[n], index into the
-    vocabulary, ascending within a document. count: int32[n], how often it stands there, from 1.
+    vocabulary, ascending within a document. count: int32[n], occurrences in the document, at least 1.
     """
 
     documents: Ids
@@ -25,52 +25,52 @@ class Texts:
     term: NDArray[np.int32]
     count: NDArray[np.int32]
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Derived tables, keyed by who made them."""
+    """Derived tables, keyed by the module that computes them."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": {}}
 
     @classmethod
     def empty(cls) -> "Texts":
-        """No texts."""
+        """Return texts of no documents."""
         nothing = np.zeros(0, dtype=np.int32)
         return cls(Ids.of([]), Ids.of([]), np.zeros(1, dtype=np.int64), nothing, nothing)
 
     def places(self, ids: Ids) -> Ints:
-        """int64[n]: the place of each of `ids` among the documents, -1 where there is no text of it."""
+        """Return the index of each id among the documents: int64[n], -1 for a document without text."""
         if "places" not in self.cache:
-            self.cache["places"] = {one: place for place, one in enumerate(self.documents.to_list())}
+            self.cache["places"] = {id_: place for place, id_ in enumerate(self.documents.to_list())}
         place = self.cache["places"].get
-        return np.fromiter((place(one, -1) for one in ids.to_list()), dtype=np.int64, count=len(ids))
+        return np.fromiter((place(id_, -1) for id_ in ids.to_list()), dtype=np.int64, count=len(ids))
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The texts that a run ranks: a row per topic of the qrels, as in `Joined`, with every document of it.
+    """Texts that a run ranks: one row per topic of the qrels, with every document of the run.
 
-    offsets: int64[rows + 1] into document. document: int64[n], by rank, the place of each document's text
-    among `texts`, -1 where there is none.
+    offsets: int64[rows + 1] into document. document: int64[n], ordered by rank; the index of each document
+    in `texts`, or -1 if it has no text. Rows are those of `Joined`.
     """
 
     texts: Texts
     offsets: Ints
     document: Ints
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What measures derived from these rows, keyed by who made it."""
+    """Tables that measures derive from these rows, keyed by the module that computes them."""
 
     @classmethod
     def empty(cls, topics: int) -> "Content":
-        """A run without documents, and no texts."""
+        """Return the content of a run without documents."""
         return cls(Texts.empty(), np.zeros(topics + 1, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def part(self, begin: int, end: int) -> "Content":
-        """Rows begin..end - 1."""
+        """Return rows `begin` to `end - 1`."""
         first, last = self.offsets[begin], self.offsets[end]
         return Content(self.texts, self.offsets[begin : end + 1] - first, self.document[first:last])
 
     @classmethod
     def stack(cls, parts: Sequence["Content"]) -> "Content":
-        """The rows of several runs, one after another. ValueError where their texts differ."""
+        """Concatenate the rows of several runs. Raise ValueError if their texts differ."""
         if len({id(part.texts) for part in parts}) != 1:
             raise ValueError("only runs over the same texts can be stacked")
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])

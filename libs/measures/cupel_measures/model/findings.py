@@ -1,7 +1,7 @@
-"""What readers find wrong or noteworthy in a file: every finding at once, each with a stable code.
+"""Findings of the readers: errors and warnings about a file, each with a stable code.
 
-A finding is an *error* (the file is refused) or a *warning* (it is accepted). Codes are declared
-here, once; the command line, the API and the reference pages read this table.
+A file with an *error* is refused; a file with *warnings* only is accepted. Each code is declared once; the
+command line, the API and the reference pages read this table.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from typing import Literal
 Severity = Literal["error", "warning"]
 
 LISTED_PER_CODE = 100
-"""How many findings of one code are listed; the rest are only counted."""
+"""Number of findings of one code that are listed; the others are only counted."""
 
 
 @dataclass(frozen=True)
 class FindingKind:
-    """A declared kind of finding: its code, how bad it is, what it means and what would be right."""
+    """Declaration of a finding: code, severity, meaning, and how to correct the file."""
 
     code: str
     severity: Severity
@@ -28,14 +28,14 @@ KINDS: dict[str, FindingKind] = {}
 
 
 def declare(code: str, severity: Severity, meaning: str, remedy: str) -> str:
-    """Declare a kind of finding and return its code, the name by which code refers to it."""
+    """Declare a kind of finding and return its code."""
     KINDS[code] = FindingKind(code, severity, meaning, remedy)
     return code
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing found: where (line and column count from 1), in which topic, and the text it is about."""
+    """One error or warning, with its place. Lines and columns count from 1."""
 
     code: str
     message: str
@@ -61,29 +61,29 @@ class Finding:
 
 @dataclass
 class Findings:
-    """Everything found in one file: at most `LISTED_PER_CODE` of a code are listed, all are counted."""
+    """All findings of one file: at most `LISTED_PER_CODE` per code are listed, all are counted."""
 
     listed: list[Finding] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
 
     def add(self, finding: Finding, times: int = 1) -> None:
-        """Count `finding` `times` times; list it unless its code has been listed often enough."""
+        """Count `finding` `times` times, and list it while its code has room."""
         seen = self.totals.get(finding.code, 0)
         self.totals[finding.code] = seen + times
         if seen < LISTED_PER_CODE:
             self.listed.append(finding)
 
     def room(self, code: str) -> int:
-        """How many more findings of `code` would be listed: others need not be made, `count` is enough."""
+        """Return how many more findings of `code` are listed; beyond that, call `count` instead of `add`."""
         return max(LISTED_PER_CODE - self.totals.get(code, 0), 0)
 
     def count(self, code: str, times: int = 1) -> None:
-        """Count findings that are not listed."""
+        """Count findings without listing them."""
         if times:
             self.totals[code] = self.totals.get(code, 0) + times
 
     def extend(self, other: "Findings") -> None:
-        """Add all of `other`, its unlisted counts included."""
+        """Add all findings of `other`, including the unlisted ones."""
         listed: dict[str, int] = {}
         for finding in other.listed:
             self.add(finding)
@@ -112,7 +112,7 @@ class Findings:
 
 
 class Refused(ValueError):
-    """A file or collection that can't be used; `findings` says everything that is wrong with it."""
+    """Refusal of a file or collection; `findings` lists all its errors."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings

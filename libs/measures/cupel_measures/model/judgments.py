@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 from cupel_measures.model.arrays import Ids, Ints
 from cupel_measures.model.aspects import Aspect, LabelSet
 
-# States of a (document, aspect) pair that carry no label of the scale. A label index is >= 0.
-NEGATIVE = (
-    -1
-)  # a negative grade: lowest label, judged (spec 1.2) - yet "pooled, not judged" to Bpref and infAP
-UNJUDGED = -2  # in the pool of this aspect with a label that says "not judged"
-ABSENT = -3  # not in the pool of this aspect
+# States of a (document, aspect) pair without a label of the scale. A label index is at least 0.
+NEGATIVE = -1
+"""A negative grade: judged with the lowest label. Bpref and infAP treat it as pooled but not judged."""
+UNJUDGED = -2
+"""In the pool of this aspect, with a label that means "not judged"."""
+ABSENT = -3
+"""Not in the pool of this aspect."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subtopics:
-    """Judgments by subtopic: row i says that document[i] got judgment[i] for subtopic names[subtopic[i]].
+    """Judgments by subtopic: document[i] has judgment[i] for subtopic names[subtopic[i]].
 
-    names: different ids, in byte order; the same id in two topics is two subtopics. document (index into
+    names: distinct ids, in byte order; the same id in two topics denotes two subtopics. document (index into
     `Qrels.documents`), subtopic, judgment: int32[n], sorted by document, then subtopic.
     """
 
@@ -33,7 +34,7 @@ class Subtopics:
     judgment: NDArray[np.int32]
 
     def only(self, mask: NDArray[np.bool_]) -> "Subtopics":
-        """The rows in `mask`, bool[n]."""
+        """Return the rows selected by `mask`, bool[n]."""
         return replace(
             self, document=self.document[mask], subtopic=self.subtopic[mask], judgment=self.judgment[mask]
         )
@@ -43,10 +44,9 @@ class Subtopics:
 class Qrels:
     """All judgments of a collection, of all aspects.
 
-    topics: T ids in byte order. offsets: int64[T + 1]; topic t's pool is documents
-    offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels:
-    int32[A, D], the label index on its aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. label_sets: those
-    the collection declares, by name.
+    topics: T ids in byte order. offsets: int64[T + 1]; the pool of topic t is documents
+    offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels: int32[A, D], a
+    label index of the aspect's scale, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared sets by name.
     """
 
     aspects: tuple[Aspect, ...]
@@ -57,27 +57,27 @@ class Qrels:
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     subtopics: Subtopics | None = None
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Derived tables (lookup tables of readers, ideal gains of measures), keyed by who made them."""
+    """Derived tables, such as lookup tables and ideal gains, keyed by the module that computes them."""
     whole: "Qrels | None" = field(default=None, repr=False)
-    """Those of which these are a part, by `keeping`."""
+    """The qrels from which `keeping` took these."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cache": {}}  # another process makes its own tables
+        return {**self.__dict__, "cache": {}}  # another process computes its own tables
 
     @classmethod
     def empty(
         cls, aspects: tuple[Aspect, ...], label_sets: Mapping[str, LabelSet], *, subtopics: bool = True
     ) -> "Qrels":
-        """Qrels without topics, which may get judgments by subtopic unless `subtopics` is false."""
+        """Return qrels without topics; with `subtopics`, they can hold judgments by subtopic."""
         none = np.zeros((len(aspects), 0), dtype=np.int32)
         by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
         return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets, by_subtopic)
 
     def keeping(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
-        """These qrels without the judgments of other documents than `kept`, bool[D].
+        """Return these qrels with the judgments of the documents in `kept`, bool[D], only.
 
-        A document without judgments keeps its place in `documents`: what was joined stays joined. With
-        `aspect` only its labels are taken away; without, all labels and judgments by subtopic.
+        The other documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only
+        labels of this aspect are removed; else all labels and all judgments by subtopic.
         """
         where = slice(None) if aspect is None else self.aspect_index(aspect)
         labels = self.labels.copy()
@@ -88,7 +88,7 @@ class Qrels:
         return replace(self, labels=labels, subtopics=subtopics, cache={}, whole=self)
 
     def aspect_index(self, name: str) -> int:
-        """Index of the aspect called `name`; KeyError if there is none."""
+        """Return the index of the aspect `name`. Raise KeyError if there is none."""
         for index, aspect in enumerate(self.aspects):
             if aspect.name == name:
                 return index
@@ -96,12 +96,12 @@ class Qrels:
 
     @cached_property
     def only_by_subtopic(self) -> bool:
-        """Whether there are judgments by subtopic, and of no aspect any; a part is as the whole."""
+        """Whether all judgments are by subtopic; a part answers as the whole does."""
         if self.whole is not None:
             return self.whole.only_by_subtopic
         return self.subtopics is not None and bool(self.labels.size) and bool((self.labels == ABSENT).all())
 
     @cached_property
     def topic_of(self) -> Ints:
-        """int64[D]: the index of each pooled document's topic."""
+        """Topic index of each pooled document: int64[D]."""
         return np.repeat(np.arange(len(self.topics)), np.diff(self.offsets))

@@ -1,13 +1,15 @@
-"""Profiles: named sets of reading and ordering rules, recorded with every score (compatibility.md 1.1)."""
+"""Profiles: named sets of parsing and tie-breaking rules, recorded with every score."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Profile:
-    """single_precision: scores are compared as 32-bit floats. truncated_recall: interpolated
-    precision at level c needs int(c R + 0.9) documents instead of c R rounded half away from zero.
-    negatives_judged: a negative grade is a judgment (the lowest label); else pooled, not judged.
+    """A named set of parsing and tie-breaking rules.
+
+    single_precision: compare scores as 32-bit floats. truncated_recall: interpolated precision at level c
+    needs int(c R + 0.9) documents instead of c R rounded half away from zero. negatives_judged: read a
+    negative grade as the lowest label; else as pooled but not judged.
     """
 
     name: str
@@ -36,8 +38,8 @@ DEFAULT = PROFILES["cupel"]
 
 
 def find(name: str) -> Profile:
-    """The profile called `name`; ValueError names the ones there are."""
+    """Return the profile `name`. Raise ValueError, which lists all profiles, if there is none."""
     try:
         return PROFILES[name]
     except KeyError:
-        raise ValueError(f"there is no profile {name!r}; profiles are {', '.join(PROFILES)}") from None
+        raise ValueError(f"unknown profile {name!r}; use one of {', '.join(PROFILES)}") from None

@@ -14,7 +14,7 @@ from cupel_measures.model.profiles import DEFAULT, Profile
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Every document of a run, in order: by topic (bytes), then score descending, then id descending.
+    """All documents of a run, ordered by topic (bytes), score (descending) and id (descending).
 
     topics: T ids. offsets: int64[T + 1] into documents (n ids) and scores (float64[n]).
     """
@@ -27,9 +27,9 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run as read: its tag, its ranking before any cut, its ir_metadata block and what was found.
+    """A run as read, before any cut.
 
-    reordered: the topics that the rank column would order otherwise.
+    metadata: its ir_metadata block. reordered: topics whose rank column gives another order than the scores.
     """
 
     tag: str
@@ -41,16 +41,16 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A run seen through qrels: a row per topic of the qrels (in their order, one run after another).
+    """Runs joined with qrels: one row per run and topic of the qrels, run after run.
 
-    A row keeps only the retrieved documents that the topic's pool knows, by ascending rank; an
-    unjudged document matters only through the ranks of the others.
+    A row holds the retrieved documents that are in the pool of the topic, by ascending rank. Other documents
+    matter only through the ranks of these hits.
 
-    retrieved: int64[rows], how many documents the run has for the topic (after any depth cut).
+    retrieved: int64[rows], number of documents that the run retrieves for the topic, after any depth cut.
     offsets: int64[rows + 1] into the hits. document: int32[hits], index into `Qrels.documents`.
-    rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with
-    the same score as the hit (its tie group), itself included. profile: the rules it was joined by.
-    strangers: how many topics of the run the qrels don't have; they are ignored.
+    rank: int32[hits], from 1. first, last: int32[hits], ranks of the first and last document with the same
+    score as the hit (its tie group, including itself). profile: the rules of the join.
+    strangers: number of topics of the run that the qrels lack; they are ignored.
     """
 
     retrieved: Ints
@@ -64,13 +64,13 @@ class Joined:
 
     @classmethod
     def empty(cls, topics: int) -> "Joined":
-        """A run without documents."""
+        """Return a joined run without documents."""
         nothing = np.zeros(0, dtype=np.int32)
         rows = np.zeros(topics, dtype=np.int64), np.zeros(topics + 1, dtype=np.int64)
         return cls(*rows, nothing, nothing, nothing, nothing)
 
     def part(self, begin: int, end: int) -> "Joined":
-        """Rows begin..end - 1; topics of the run that the qrels don't have are not counted."""
+        """Return rows `begin` to `end - 1`. Unknown topics of the run are not counted."""
         hits = slice(self.offsets[begin], self.offsets[end])
         return Joined(
             self.retrieved[begin:end],
@@ -84,9 +84,9 @@ class Joined:
 
     @classmethod
     def stack(cls, parts: Sequence["Joined"]) -> "Joined":
-        """The rows of several runs, one after another. ValueError where their profiles differ."""
+        """Concatenate the rows of several runs. Raise ValueError if their profiles differ."""
         if len({part.profile.name for part in parts}) != 1:
-            raise ValueError("only runs that were joined by one profile can be stacked")
+            raise ValueError("joined runs have different profiles; join them with one profile")
         ends = np.concatenate([[0], np.cumsum([part.offsets[-1] for part in parts])])
         offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
         return cls(

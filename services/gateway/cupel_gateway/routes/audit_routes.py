@@ -89,7 +89,7 @@ def show_audit_history(
     track: Text, kind: Name, number: Name, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """A number of the reports of one kind over time and qrels versions, of the newest 500 audits."""
-    points = audit_requests.history(system, caller, track, kind=kind, number=number)
+    points = audit_requests.read_history(system, caller, track, kind=kind, number=number)
     told = [AuditHistoryPoint.model_validate(one) for one in points]
     body = AuditHistoryResource(track=track, kind=kind, number=number, points=told)
     return tagged(body, if_none_match)
@@ -139,7 +139,9 @@ def show_audit_report(
     audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """What the trials that are done say: a partial report, while some are not."""
-    return tagged(resource_builders.audit_report(*audit_parts.report(system, caller, audit)), if_none_match)
+    return tagged(
+        resource_builders.audit_report(*audit_parts.read_report(system, caller, audit)), if_none_match
+    )
 
 
 @router.get(
@@ -158,8 +160,8 @@ def show_audit_table(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """A table of the report as CSV."""
-    result, _ = audit_parts.report(system, caller, audit)
-    return tagged_text(audit_parts.table(result, table), "text/csv", if_none_match)
+    result, _ = audit_parts.read_report(system, caller, audit)
+    return tagged_text(audit_parts.export_table(result, table), "text/csv", if_none_match)
 
 
 @router.get(
@@ -167,7 +169,9 @@ def show_audit_table(
 )
 def show_audit_page(audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """The report as one self-contained page for people."""
-    told = resource_builders.audit_report(*audit_parts.report(system, caller, audit)).model_dump(mode="json")
+    told = resource_builders.audit_report(*audit_parts.read_report(system, caller, audit)).model_dump(
+        mode="json"
+    )
     drawn = page(told)
     policies = {"Content-Security-Policy": policy(drawn)}
     return tagged_text(drawn, "text/html", if_none_match, **policies)

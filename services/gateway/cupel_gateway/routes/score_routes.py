@@ -43,7 +43,7 @@ def show_scores(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Scores over all topics by each `measure` (default: the track's plan) under a qrels version."""
-    found = evaluations.scores(system, caller, submission, measures=measure, qrels=qrels)
+    found = evaluations.read_scores(system, caller, submission, measures=measure, qrels=qrels)
     scores = [ScoreResource.model_validate(one) for one in found]
     return tagged(SubmissionScores(submission=submission, scores=scores), if_none_match)
 
@@ -68,7 +68,7 @@ def show_topic_scores(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The value of `measure` on every topic of the qrels version."""
-    found = evaluations.topic_scores(system, caller, submission, measure=measure, qrels=qrels)
+    found = evaluations.read_topic_scores(system, caller, submission, measure=measure, qrels=qrels)
     return tagged(resource_builders.topic_scores(submission, found), if_none_match)
 
 
@@ -110,5 +110,5 @@ def show_explanations(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """What has been computed for each `measure` (default: all) under a qrels version."""
-    found = score_explanations.explanations(system, caller, submission, measures=measure, qrels=qrels)
+    found = score_explanations.read_explanations(system, caller, submission, measures=measure, qrels=qrels)
     return tagged(ExplanationList.model_validate(found), if_none_match)

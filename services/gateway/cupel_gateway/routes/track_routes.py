@@ -115,7 +115,7 @@ def show_leaderboard(
 ) -> Response:
     """Submissions by a measure (default: the first of the plan) under a qrels version."""
     known = (if_none_match or "").strip('"')
-    board = leaderboards.board(
+    board = leaderboards.read_board(
         system,
         caller,
         track,

@@ -186,7 +186,7 @@ def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
         for audit in _all(system, audit_requests.list_, name):
             told[f"audit {audit['id']}"] = audit
             if audit["state"] == "done":
-                report = audit_parts.report(system, ADMIN, audit["id"])[0].as_data()
+                report = audit_parts.read_report(system, ADMIN, audit["id"])[0].as_data()
                 told[f"report of {audit['id']}"] = json.loads(json.dumps(report))
     return told
 
@@ -200,16 +200,18 @@ def show_boards(system: System) -> dict[str, Any]:
         sent = [one["id"] for one in _all(system, submissions.list_, name)]
         for number in numbers:
             for id in sent:
-                explained = score_explanations.explanations(system, ADMIN, id, qrels=number)
+                explained = score_explanations.read_explanations(system, ADMIN, id, qrels=number)
                 if explained.explanations:
                     told[f"explanations of {id} under {number}"] = _plain(explained)
-                scored = evaluations.scores(system, ADMIN, id, qrels=number)
+                scored = evaluations.read_scores(system, ADMIN, id, qrels=number)
                 told[f"scores of {id} under {number}"] = _plain(scored)
                 for one in scored:
-                    topics = evaluations.topic_scores(system, ADMIN, id, measure=one.measure, qrels=number)
+                    topics = evaluations.read_topic_scores(
+                        system, ADMIN, id, measure=one.measure, qrels=number
+                    )
                     told[f"topics of {id} under {number} by {one.measure}"] = _plain(topics)
             for measure in track["measures"]:
-                board = leaderboards.board(system, ADMIN, name, measure=measure, qrels=number)
+                board = leaderboards.read_board(system, ADMIN, name, measure=measure, qrels=number)
                 told[f"board of {name} under {number} by {measure}"] = _plain(board)
     return told
 

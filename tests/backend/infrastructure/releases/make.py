@@ -143,7 +143,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     def claimed(submission: str) -> Claim:
         """The next job, which is for this submission."""
         clock.forward(1.000001)  # an instant keeps its microseconds
-        claim = jobs.claim(system, rescoring.QUEUE)
+        claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         assert claim.payload["submission"] == submission
         return claim
@@ -207,7 +207,7 @@ def make_audits(system: System, clock: Clock) -> None:
         for name in ("busy", "waiting")
     ]
     clock.forward(60)
-    audit_schedules.make_due(system)  # there are no judgments of the second track: a problem
+    audit_schedules.request_due_audits(system)  # there are no judgments of the second track: a problem
     for one in often:
         audit_schedules.remove(system, ORGANISER, one.id)
     audit_requests.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
@@ -216,9 +216,9 @@ def make_audits(system: System, clock: Clock) -> None:
     work_off(system, analysing=True)
     for gathered in (True, False):
         cancelled = audit_requests.request(system, ORGANISER, "busy", kind="downsampling")
-        claim = jobs.claim(system, audit_requests.QUEUE) if gathered else None
+        claim = jobs.claim_next(system, audit_requests.QUEUE) if gathered else None
         if claim is not None:
-            audit_parts.gather(system, claim)
+            audit_parts.prepare_audit(system, claim)
         audit_requests.cancel(system, ORGANISER, cancelled.id)
 
 

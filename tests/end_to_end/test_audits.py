@@ -14,8 +14,9 @@ from cupel_contract.audit_resources import AuditResource
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.run_files import read_run
 from support.data.real_runs import DEPTH, Load, example
+from support.patience import until
 from support.service.invariants import assert_audits_fit
-from support.service.service_processes import Serve, Service, until
+from support.service.service_processes import Serve, Service
 
 HURRIED = {
     "lease_seconds": 2,
@@ -100,9 +101,7 @@ def cancel_on_the_way(client: Client, load: Load) -> None:
     audit = client.request_audit(load.track, "downsampling", parameters=long)
     until(lambda: client.audit(audit.id).state == "running" and client.audit(audit.id).progress.parts)
     client.cancel_audit(audit.id)
-    until(
-        lambda: not [job for job in client.jobs(state="running") if job.kind.startswith("audit")], seconds=10
-    )
+    until(lambda: not [job for job in client.jobs(state="running") if job.kind.startswith("audit")])
     last = client.audit(audit.id)
     assert last.state == "cancelled"
     assert last.progress.trials_done < 20_000

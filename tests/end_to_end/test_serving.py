@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from cupel_client.api.client import Client, ServiceError
-from support.service.service_processes import CUPEL, Serve, Service, command, services, until
+from support.patience import seconds, until
+from support.service.service_processes import CUPEL, Serve, Service, command, services
 from support.service.service_sizes import SizeName, place
 
 
@@ -25,7 +26,7 @@ def running(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def started_again(data: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Another `cupel serve`, which is expected to end by itself."""
-    return subprocess.run(command(data, *options), capture_output=True, text=True, timeout=60)
+    return subprocess.run(command(data, *options), capture_output=True, text=True, timeout=seconds(120))
 
 
 def test_the_first_token_lets_its_owner_in_and_is_for_nobody_elses_eyes(running: Service) -> None:
@@ -49,7 +50,7 @@ def test_what_the_service_keeps_is_its_owners_alone(running: Service) -> None:
 
 def test_it_is_a_gateway_a_worker_and_a_scheduler(running: Service) -> None:
     assert len(running.children()) == 3
-    assert httpx.get(f"{running.url}/readyz").status_code == 200
+    assert httpx.get(f"{running.url}/readyz", timeout=seconds(60)).status_code == 200
 
 
 def test_the_log_says_who_says_what(running: Service) -> None:
@@ -90,7 +91,9 @@ def test_a_setting_that_can_not_be_is_named_in_a_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(variable, value)
-    done = subprocess.run([CUPEL, "serve", "--port", "0"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [CUPEL, "serve", "--port", "0"], capture_output=True, text=True, timeout=seconds(120)
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("cupel serve: ")
     assert len(done.stderr.splitlines()) == 1
@@ -101,9 +104,9 @@ def test_a_setting_that_can_not_be_is_named_in_a_sentence(
 def test_a_part_that_dies_is_replaced_and_callers_wait_rather_than_fail(running: Service, part: str) -> None:
     before = running.child(part)
     before.kill()
-    assert httpx.get(f"{running.url}/readyz", timeout=30).status_code == 200
+    assert httpx.get(f"{running.url}/readyz", timeout=seconds(60)).status_code == 200
     assert running.child(part).pid != before.pid
-    psutil.wait_procs([before], timeout=10)
+    psutil.wait_procs([before], timeout=seconds(60))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
@@ -159,7 +162,7 @@ def test_a_token_that_was_put_to_use_and_taken_away_is_not_issued_anew(serve: Se
 
 
 def test_every_part_of_the_service_is_counted_by_its_metrics(running: Service) -> None:
-    text = until(lambda: httpx.get(f"{running.url}/metrics").text)
+    text = until(lambda: httpx.get(f"{running.url}/metrics", timeout=seconds(60)).text)
     assert "cupel_" in text
 
 

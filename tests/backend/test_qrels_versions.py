@@ -1,4 +1,4 @@
-"""Qrels versions: drafted, published, rescored, and switched in one step."""
+"""Tests of qrels versions: drafts, publishing, rescoring and the switch of the current version."""
 
 import threading
 
@@ -36,16 +36,16 @@ def track(system: System) -> None:
     make_track(system)
 
 
-def work_one(system: System) -> None:
-    claim = jobs.claim(system, "score")
+def evaluate_next(system: System) -> None:
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     evaluations.evaluate(system, claim)
 
 
-def kill_one(system: System, clock: Clock) -> None:
-    """Make the next job dead."""
+def fail_next(system: System, clock: Clock) -> None:
+    """Let the next evaluation fail until it is dead."""
     for _ in range(3):
-        claim = jobs.claim(system, "score")
+        claim = jobs.claim_next(system, "score")
         assert claim is not None
         jobs.fail(system, claim, "no")
         clock.forward(10)
@@ -56,25 +56,25 @@ def state(system: System, number: int) -> str:
 
 
 def board_scores(system: System, number: int | None = None) -> dict[str, float]:
-    board = leaderboards.board(system, ALICE, "track", measure="nDCG@2", qrels=number)
+    board = leaderboards.read_board(system, ALICE, "track", measure="nDCG@2", qrels=number)
     assert board is not None
     return {row.submission: row.score for row in board.rows}
 
 
-def test_an_upload_is_a_draft_that_only_organisers_see(system: System) -> None:
+def test_upload_creates_a_draft_visible_to_organisers_only(system: System) -> None:
     version = upload_qrels(system)
     assert (version.number, version.state) == (1, "draft")
     assert version.counts == {"topics": 2, "documents": 5, "judgments": {"relevance": 5, "credibility": 5}}
-    assert [one.number for one in qrels_versions.list_(system, ORGANISER, "track").items] == [1]
+    assert [version.number for version in qrels_versions.list_(system, ORGANISER, "track").items] == [1]
     for other in (ALICE, STRANGER):
         assert qrels_versions.list_(system, other, "track").items == ()
         with pytest.raises(NotFound):
             qrels_versions.get(system, other, "track", 1)
         with pytest.raises(NotFound):
-            leaderboards.board(system, other, "track", qrels=1)
+            leaderboards.read_board(system, other, "track", qrels=1)
 
 
-def test_only_organisers_of_the_track_upload_and_publish(system: System) -> None:
+def test_upload_and_publish_require_organiser_of_the_track(system: System) -> None:
     upload_qrels(system)
     for other in (ALICE, STRANGER):
         with pytest.raises(Forbidden):
@@ -84,7 +84,7 @@ def test_only_organisers_of_the_track_upload_and_publish(system: System) -> None
     assert qrels_versions.publish(system, ADMIN, "track", 1).state == "current"
 
 
-def test_judgments_are_refused_with_every_error_of_every_file(system: System) -> None:
+def test_upload_reports_every_error_of_every_file(system: System) -> None:
     files = {"relevance.txt": b"t1 0 a 7\n", "credibility.txt": b"t1 0 a so-so\nt1 0\n"}
     with pytest.raises(Invalid) as refusal:
         qrels_versions.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
@@ -93,7 +93,7 @@ def test_judgments_are_refused_with_every_error_of_every_file(system: System) ->
     assert qrels_versions.list_(system, ORGANISER, "track").items == ()
 
 
-def test_a_file_that_was_not_sent_is_named(system: System) -> None:
+def test_upload_names_missing_file(system: System) -> None:
     with pytest.raises(Invalid) as refusal:
         qrels_versions.upload(
             system, ORGANISER, "track", collection=COLLECTION, files={"../relevance.txt": RELEVANCE}
@@ -101,21 +101,21 @@ def test_a_file_that_was_not_sent_is_named(system: System) -> None:
     assert any("credibility.txt" in finding.message for finding in refusal.value.findings.errors)
 
 
-def test_a_collection_that_is_no_text_is_refused(system: System) -> None:
+def test_upload_refuses_collection_file_that_is_not_text(system: System) -> None:
     with pytest.raises(Invalid):
         qrels_versions.upload(system, ORGANISER, "track", collection=b"\xff\xfe\x00", files={})
 
 
-def test_the_first_version_is_current_at_once_when_nobody_submitted(system: System) -> None:
+def test_first_version_is_current_at_once_without_submissions(system: System) -> None:
     assert publish_qrels(system).state == "current"
 
 
-def test_submissions_before_any_judgments_are_scored_when_they_come(system: System) -> None:
+def test_publishing_scores_earlier_submissions(system: System) -> None:
     received = submit(system, ALICE)
     assert (received.state, received.jobs) == ("waiting", ())
-    board = leaderboards.board(system, ALICE, "track")
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
-    assert (board.qrels, board.rows, [one.submission for one in board.unscored]) == (None, (), [received.id])
+    assert (board.qrels, board.rows, [row.submission for row in board.unscored]) == (None, (), [received.id])
     assert publish_qrels(system).state == "publishing"
     assert submissions.get(system, ALICE, received.id).state == "queued"
     assert work_off(system) == 1
@@ -123,24 +123,24 @@ def test_submissions_before_any_judgments_are_scored_when_they_come(system: Syst
     assert board_scores(system) == {received.id: 1.0}
 
 
-def test_the_board_switches_when_every_submission_is_scored_and_not_before(system: System) -> None:
+def test_version_becomes_current_after_every_submission_is_scored(system: System) -> None:
     publish_qrels(system)
     good, poor = submit(system, ALICE, run_file(GOOD)), submit(system, BOB, run_file(POOR))
     work_off(system)
     old = board_scores(system)
     version = publish_qrels(system, relevance=CORRECTED)
     assert (version.state, version.progress) == ("publishing", rescoring.RescoringProgress(2, 0, 0))
-    work_one(system)
+    evaluate_next(system)
     assert board_scores(system) == old
     assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(2, 1, 0)
-    work_one(system)
+    evaluate_next(system)
     assert [state(system, 1), state(system, 2)] == ["superseded", "current"]
     assert board_scores(system) != old
     assert board_scores(system, 1) == old
     assert set(old) == {good.id, poor.id}
 
 
-def test_new_submissions_meanwhile_are_scored_under_both_versions(system: System) -> None:
+def test_submission_during_publishing_is_scored_under_both_versions(system: System) -> None:
     publish_qrels(system)
     submit(system, ALICE)
     work_off(system)
@@ -153,27 +153,25 @@ def test_new_submissions_meanwhile_are_scored_under_both_versions(system: System
         assert meanwhile.id in board_scores(system, number)
 
 
-def test_a_dead_job_does_not_hold_the_switch_and_is_listed_as_not_scored(
-    system: System, clock: Clock
-) -> None:
+def test_dead_job_does_not_block_the_switch_and_is_listed_as_unscored(system: System, clock: Clock) -> None:
     publish_qrels(system)
     received = submit(system, ALICE)
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
-    kill_one(system, clock)
+    fail_next(system, clock)
     scheduler_steps.tick(system)
     assert state(system, 2) == "current"
-    board = leaderboards.board(system, ALICE, "track")
+    board = leaderboards.read_board(system, ALICE, "track")
     assert board is not None
     assert board.rows == ()
-    assert [(one.submission, "failed" in one.reason) for one in board.unscored] == [(received.id, True)]
+    assert [(row.submission, "failed" in row.reason) for row in board.unscored] == [(received.id, True)]
     assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(1, 0, 1)
 
 
-def test_a_revived_job_brings_its_submission_back_to_the_board(system: System, clock: Clock) -> None:
+def test_revived_job_adds_its_submission_to_the_board(system: System, clock: Clock) -> None:
     publish_qrels(system)
     received = submit(system, ALICE)
-    kill_one(system, clock)
+    fail_next(system, clock)
     assert submissions.get(system, ALICE, received.id).state == "dead"
     jobs.revive(system, ORGANISER, received.jobs[0].id)
     work_off(system)
@@ -181,7 +179,7 @@ def test_a_revived_job_brings_its_submission_back_to_the_board(system: System, c
     assert board_scores(system) == {received.id: 1.0}
 
 
-def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
+def test_later_version_supersedes_an_unfinished_one(system: System) -> None:
     publish_qrels(system)
     submit(system, ALICE)
     work_off(system)
@@ -191,7 +189,7 @@ def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
     work_off(system)
     assert [state(system, number) for number in (1, 2, 3)] == ["superseded", "superseded", "current"]
     assert qrels_versions.get(system, ALICE, "track", 2).progress == rescoring.RescoringProgress(1, 0, 0)
-    unfinished = leaderboards.board(system, ORGANISER, "track", qrels=2)
+    unfinished = leaderboards.read_board(system, ORGANISER, "track", qrels=2)
     assert unfinished is not None
     assert unfinished.rows == ()
     with pytest.raises(NotFound):
@@ -199,31 +197,29 @@ def test_a_later_version_supersedes_an_unfinished_one(system: System) -> None:
 
 
 @pytest.mark.parametrize("principal", [ALICE, STRANGER])
-def test_what_a_version_would_change_is_for_organisers_until_it_is_current(
-    system: System, principal: Principal
-) -> None:
+def test_publishing_version_is_visible_to_organisers_only(system: System, principal: Principal) -> None:
     publish_qrels(system)
     received = submit(system, ALICE)
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
-    submit(system, BOB, run_file(POOR))  # holds the switch
-    work_one(system)
+    submit(system, BOB, run_file(POOR))  # its open evaluation delays the switch
+    evaluate_next(system)
     for forbidden in (
-        lambda: leaderboards.board(system, principal, "track", qrels=2),
+        lambda: leaderboards.read_board(system, principal, "track", qrels=2),
         lambda: qrels_versions.diff(system, principal, "track", 2, base=1, measure="AP"),
         lambda: qrels_versions.diff(system, principal, "track", 1, base=2, measure="AP"),
-        lambda: evaluations.scores(system, ALICE, received.id, qrels=2),
+        lambda: evaluations.read_scores(system, ALICE, received.id, qrels=2),
     ):
         with pytest.raises(NotFound):
             forbidden()
     for organiser in (ORGANISER, ADMIN):
-        assert leaderboards.board(system, organiser, "track", qrels=2) is not None
+        assert leaderboards.read_board(system, organiser, "track", qrels=2) is not None
         assert qrels_versions.diff(system, organiser, "track", 2, base=1, measure="AP").rows
     work_off(system)
-    assert leaderboards.board(system, principal, "track", qrels=2) is not None
+    assert leaderboards.read_board(system, principal, "track", qrels=2) is not None
 
 
-def test_a_submission_stays_scored_whatever_becomes_of_other_versions(system: System, clock: Clock) -> None:
+def test_submission_state_ignores_other_versions(system: System, clock: Clock) -> None:
     publish_qrels(system)
     received = submit(system, ALICE)
     work_off(system)
@@ -233,27 +229,25 @@ def test_a_submission_stays_scored_whatever_becomes_of_other_versions(system: Sy
 
     publish_qrels(system, relevance=CORRECTED)
     assert state_now() == "scored"
-    kill_one(system, clock)
+    fail_next(system, clock)
     publish_qrels(system, relevance=CORRECTED)
     work_off(system)
     assert state(system, 3) == "current"
     assert state_now() == "scored"
 
 
-def test_a_submission_is_partly_scored_while_some_of_the_plan_is_missing(
-    system: System, clock: Clock
-) -> None:
+def test_submission_is_partly_scored_while_measures_are_missing(system: System, clock: Clock) -> None:
     publish_qrels(system)
     received = submit(system, ALICE)
     work_off(system)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "P@2"]})
-    kill_one(system, clock)
+    fail_next(system, clock)
     assert submissions.get(system, ALICE, received.id).state == "partly"
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
     assert submissions.get(system, ALICE, received.id).state == "scored"
 
 
-def test_publishing_again_changes_nothing_and_an_older_one_is_refused(system: System) -> None:
+def test_publishing_is_idempotent_and_refuses_older_versions(system: System) -> None:
     upload_qrels(system)
     publish_qrels(system, relevance=CORRECTED)
     assert qrels_versions.publish(system, ORGANISER, "track", 2).state == "current"
@@ -261,7 +255,7 @@ def test_publishing_again_changes_nothing_and_an_older_one_is_refused(system: Sy
         qrels_versions.publish(system, ORGANISER, "track", 1)
 
 
-def test_a_withdrawn_submission_does_not_hold_the_switch(system: System) -> None:
+def test_withdrawn_submission_does_not_block_the_switch(system: System) -> None:
     publish_qrels(system)
     received = submit(system, ALICE)
     work_off(system)
@@ -270,21 +264,21 @@ def test_a_withdrawn_submission_does_not_hold_the_switch(system: System) -> None
     assert state(system, 2) == "current"
 
 
-def test_a_switch_that_a_dying_worker_missed_is_made_up_for(system: System) -> None:
+def test_tick_makes_a_switch_that_a_worker_missed(system: System) -> None:
     publish_qrels(system)
     submit(system, ALICE)
     work_off(system)
     publish_qrels(system, relevance=CORRECTED)
-    claim = jobs.claim(system, "score")
+    claim = jobs.claim_next(system, "score")
     assert claim is not None
     with system.engine.execution_options(writes=True).begin() as connection:
-        jobs.finish(connection, claim, now=system.now())  # and no word to anybody
+        jobs.finish(connection, claim, now=system.now())  # the worker dies before it switches the version
     assert state(system, 2) == "publishing"
     scheduler_steps.tick(system)
     assert state(system, 2) == "current"
 
 
-def test_submissions_while_publishing_and_switching_all_reach_the_new_board(system: System) -> None:
+def test_concurrent_submissions_all_reach_the_new_board(system: System) -> None:
     publish_qrels(system)
     for number in range(3):
         submit(system, ALICE, run_file(tag=f"before{number}"))
@@ -317,7 +311,7 @@ def test_submissions_while_publishing_and_switching_all_reach_the_new_board(syst
     assert len(board_scores(system)) == 3 + len(sent)
 
 
-def test_what_moved_between_two_versions_is_told(system: System) -> None:
+def test_diff_shows_rank_changes_between_versions(system: System) -> None:
     publish_qrels(system)
     good, poor = submit(system, ALICE, run_file(GOOD)), submit(system, BOB, run_file(POOR))
     work_off(system)
@@ -326,14 +320,14 @@ def test_what_moved_between_two_versions_is_told(system: System) -> None:
     late = submit(system, BOB, run_file(GOOD, tag="late"))
     work_off(system)
     diff = qrels_versions.diff(system, ALICE, "track", 2, base=1, measure="ndcg_cut_2")
-    moved = {row.submission: (row.old_rank, row.new_rank) for row in diff.rows}
-    assert moved == {good.id: (1, 2), poor.id: (2, 1), late.id: (None, 2)}
+    ranks = {row.submission: (row.old_rank, row.new_rank) for row in diff.rows}
+    assert ranks == {good.id: (1, 2), poor.id: (2, 1), late.id: (None, 2)}
     assert diff.measure == "nDCG@2"
     with pytest.raises(NotFound):
         qrels_versions.diff(system, ALICE, "track", 2, base=7, measure="AP")
 
 
-def test_findings_of_judgments_are_for_organisers(system: System) -> None:
+def test_findings_are_visible_to_organisers_only(system: System) -> None:
     files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "extra.txt": b"", "": b""}
     version = qrels_versions.upload(system, ORGANISER, "track", collection=COLLECTION, files=files)
     assert version.findings.totals == {"collection-file-unused": 2}
@@ -341,10 +335,10 @@ def test_findings_of_judgments_are_for_organisers(system: System) -> None:
     assert not qrels_versions.get(system, ALICE, "track", 1).findings.warnings
 
 
-def test_versions_of_a_track_are_listed_page_by_page(system: System) -> None:
+def test_versions_are_listed_in_pages(system: System) -> None:
     for _ in range(3):
         upload_qrels(system)
     first = qrels_versions.list_(system, ORGANISER, "track", limit=2)
     rest = qrels_versions.list_(system, ORGANISER, "track", limit=2, cursor=first.next)
-    assert [one.number for one in (*first.items, *rest.items)] == [3, 2, 1]
+    assert [version.number for version in (*first.items, *rest.items)] == [3, 2, 1]
     assert tracks.get(system, ORGANISER, "track").publishing is None

@@ -13,10 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support.patience import seconds
+
 SUPERVISE = """
 import json
 import sys
-from cupel_standalone.supervising import Child, GaveUp, Supervisor
+from cupel_standalone.supervisor import Child, GaveUp, Supervisor
 chosen, *programs = sys.argv[1:]
 children = [Child(f"child{n}", (sys.executable, "-c", code), {}) for n, code in enumerate(programs)]
 try:
@@ -24,7 +26,7 @@ try:
 except GaveUp as error:
     sys.exit(f"gave up: {error}")
 """
-WAIT = "import time\nprint('here', flush=True)\ntime.sleep(60)"
+WAIT = "import time\nprint('here', flush=True)\ntime.sleep(600)"
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -97,11 +99,11 @@ def test_what_a_dead_child_left_behind_is_ended_before_it_starts_again(supervise
     child, grandchild = children_of(process)
     child.kill()
     line(process, "here")
-    assert grandchild.wait(timeout=10) is None
+    assert grandchild.wait(timeout=seconds(60)) is None
 
 
 def test_a_child_that_can_not_live_ends_the_service_with_its_reason(supervise: Start) -> None:
-    output, _ = supervise("raise SystemExit('no such table')", WAIT).communicate(timeout=60)
+    output, _ = supervise("raise SystemExit('no such table')", WAIT).communicate(timeout=seconds(60))
     assert output.count("child0 | no such table") == 5
     assert re.search(r"gave up: child0 ended with exit code 1 after \d+ s, 5 times in a row", output)
 
@@ -124,7 +126,7 @@ def test_told_to_stop_it_lets_the_children_finish(supervise: Start) -> None:
     process = supervise(f"import os, signal, sys\nsignal.signal(signal.SIGTERM, {finish})\n" + WAIT)
     line(process, "here")
     process.send_signal(signal.SIGTERM)
-    assert "child0 | finished" in process.communicate(timeout=30)[0]
+    assert "child0 | finished" in process.communicate(timeout=seconds(60))[0]
     assert process.returncode == 0
 
 
@@ -136,7 +138,7 @@ def test_asked_twice_it_ends_children_that_do_not_listen(supervise: Start) -> No
     process.send_signal(signal.SIGINT)
     line(process, "stopping; press Ctrl-C again to end at once")
     process.send_signal(signal.SIGINT)
-    assert "did not stop in time" in process.communicate(timeout=20)[0]
+    assert "did not stop in time" in process.communicate(timeout=seconds(60))[0]
     assert not any(child.is_running() for child in children)
 
 
@@ -148,6 +150,6 @@ def test_nothing_outlives_a_supervisor_that_is_killed(supervise: Start) -> None:
     children = children_of(process)
     process.kill()
     process.wait()
-    gone, alive = psutil.wait_procs(children, timeout=10)
+    gone, alive = psutil.wait_procs(children, timeout=seconds(60))
     assert len(gone) == 2
     assert not alive

@@ -9,8 +9,9 @@ import pytest
 
 from cupel_client.api.client import Client
 from support.data.real_runs import Load, clef_or_example
+from support.patience import until
 from support.service.invariants import assert_all_scored, assert_scored_as_offline
-from support.service.service_processes import Serve, Service, until
+from support.service.service_processes import Serve, Service
 
 HURRIED = {
     "lease_seconds": 2,

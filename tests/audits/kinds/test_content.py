@@ -198,7 +198,7 @@ def test_nonsense_is_refused_in_a_sentence(kind: str) -> None:
     assert "it compares runs, and there is only one" in why(runs={"one": RUNS["run0"]})
     assert "LMD looks at texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
-    with pytest.raises(AuditError, match="reference: there is no measure 'alpha_NDGC'"):
+    with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read(kind, {"reference": "alpha_NDGC@20"})
 
 

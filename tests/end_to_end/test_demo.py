@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import seconds
+
 
 @pytest.fixture(scope="module")
 def shown() -> str:
@@ -16,7 +18,7 @@ def shown() -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=seconds(300),
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
