@@ -182,8 +182,11 @@ def parse(resource: type[T], value: Any) -> T:
 
 def body(request: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON of a request body; raises ServiceError, as the service would, if a field is invalid."""
+    as_json = json.loads(
+        json.dumps(values, default=str)
+    )  # YAML files may have numbers as keys and dates as values
     try:
-        return request.model_validate(values).model_dump(mode="json", exclude_unset=True)
+        return request.model_validate(as_json).model_dump(mode="json", exclude_unset=True)
     except ValidationError as problem:
         items = [_field_item(error) for error in problem.errors()]
         detail = "; ".join(f"{item['field']}: {item['message']}" for item in items)
