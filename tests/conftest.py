@@ -48,7 +48,10 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The real collections, which are not part of the repository (`CUPEL_SHARED`, default ../shared)."""
+    """The folder of the real collections, which are not part of the repository.
+
+    CUPEL_SHARED names it (default: the folder `shared` beside the checkout).
+    """
     folder = Path(os.environ.get("CUPEL_SHARED", ROOT.parent / "shared"))
     if not (folder / "data").is_dir():
         pytest.skip(f"no shared data at {folder}: set CUPEL_SHARED to the folder that holds data/")

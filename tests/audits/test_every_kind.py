@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cupel_audits import KINDS, SETTINGS, AuditError, read
+from cupel_audits import KINDS, SETTINGS, AuditError, read_audit
 from cupel_audits.declarations import Audit
 from cupel_audits.execution import parts, result
 from cupel_audits.report import AuditReport, digest
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.model import Qrels, Texts
 from support.data.audit_subjects import SEED, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked, scale, texts_of
@@ -75,7 +75,7 @@ def subject_for(audit: Audit, qrels: Qrels, handed_in: Mapping[str, Scored]) -> 
         handed_in,
         MEASURES,
         teams=[f"team{at // 2}" for at in range(len(handed_in))],
-        top=audit.top(),
+        top=audit.ranking_depth(),
         other=judgments(99),
         texts=texts(),
     )
@@ -83,7 +83,7 @@ def subject_for(audit: Audit, qrels: Qrels, handed_in: Mapping[str, Scored]) -> 
 
 @lru_cache(maxsize=4)
 def made(kind: str, seed: int) -> AuditSubject:
-    return subject_for(read(kind, quick(kind)), judgments(seed), runs(seed))
+    return subject_for(read_audit(kind, quick(kind)), judgments(seed), runs(seed))
 
 
 def numbers_in(data: Any) -> Iterator[float]:
@@ -125,14 +125,14 @@ def test_a_kind_says_what_it_answers_and_what_its_parameters_do(kind: str) -> No
     assert declared.answers.endswith("?")
     assert len(declared.__doc__ or "") > 200
     assert all(setting.about for setting in SETTINGS[kind].values())
-    assert json.loads(json.dumps(read(kind).values)) == read(kind).values
-    assert read(kind, read(kind).values) == read(kind)
+    assert json.loads(json.dumps(read_audit(kind).values)) == read_audit(kind).values
+    assert read_audit(kind, read_audit(kind).values) == read_audit(kind)
 
 
 @every_kind
 def test_unknown_parameters_are_refused_in_one_sentence(kind: str) -> None:
     with pytest.raises(AuditError) as refused:
-        read(kind, {"colour": "blue"})
+        read_audit(kind, {"colour": "blue"})
     [sentence] = refused.value.sentences
     assert sentence.startswith(f"{kind} has no parameter 'colour'; it takes ")
 
@@ -147,18 +147,18 @@ def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(k
         default = one.parameter.default
         if isinstance(default, int) and not isinstance(default, bool) and name not in UNBOUNDED:
             with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):
-                read(kind, {name: 2**31})
+                read_audit(kind, {name: 2**31})
         if isinstance(default, tuple) and isinstance(default[0], int | float):  # not names
             with pytest.raises(
                 AuditError, match=f"{name}: expected a list of at most 1,000 numbers, got 2,000"
             ):
-                read(kind, {name: [default[0]] * 2000})
+                read_audit(kind, {name: [default[0]] * 2000})
 
 
 @every_kind
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_finished_audit_is_one_result_in_any_order_of_its_trials(kind: str, seed: int) -> None:
-    audit, subject = read(kind, quick(kind)), made(kind, seed)
+    audit, subject = read_audit(kind, quick(kind)), made(kind, seed)
     found = trials_of(kind, subject, quick(kind))
     trials = range(audit.trials(subject))
     assert [*found] == [*trials] == [trial for part in parts(audit, subject) for trial in part]
@@ -177,16 +177,16 @@ def test_a_finished_audit_is_one_result_in_any_order_of_its_trials(kind: str, se
 
 @every_kind
 def test_a_report_needs_no_more_than_what_was_kept_of_its_subject(kind: str) -> None:
-    audit, subject = read(kind, quick(kind)), made(kind, 1)
+    audit, subject = read_audit(kind, quick(kind)), made(kind, 1)
     found = trials_of(kind, subject, quick(kind))
-    about = About.of(json.loads(json.dumps(subject.about.as_data())))
+    about = SubjectSummary.of(json.loads(json.dumps(subject.about.as_data())))
     mine, kept = audit.report(subject.about, found), audit.report(about, found)
     assert digest(mine.as_data()) == digest(kept.as_data())
 
 
 @every_kind
 def test_some_of_the_trials_make_a_partial_report(kind: str) -> None:
-    audit, subject = read(kind, quick(kind)), made(kind, 1)
+    audit, subject = read_audit(kind, quick(kind)), made(kind, 1)
     found = trials_of(kind, subject, quick(kind))
     for some in [*([trial] for trial in [*found][:6]), [*found][::2], [*found][1:]]:
         if some:
@@ -217,7 +217,7 @@ NONSENSE = {
 @every_kind
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_gives_sentences_or_a_report_that_says_undefined(kind: str, what: str) -> None:
-    audit, (qrels, handed_in) = read(kind, quick(kind)), NONSENSE[what]
+    audit, (qrels, handed_in) = read_audit(kind, quick(kind)), NONSENSE[what]
     subject = subject_for(audit, qrels, handed_in)
     if sentences := list(audit.problems(subject)):
         assert all(len(sentence) > 20 for sentence in sentences)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cupel_audits.subject import AuditSubject
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.model import ABSENT, Qrels
 from cupel_measures.reading.run_files import read_run
@@ -21,9 +21,9 @@ from support.data.small_collections import diverse
 
 def real(load: Load, measures: str, *, top: int = 0, other: Qrels | None = None) -> AuditSubject:
     qrels = load.collection.qrels
-    runs = [(path.name, see(read_run(path).ranking, qrels, top=top, other=other)) for path in load.runs]
-    again = None if other is None else GatheredJudgments("other", other)
-    return gather(GatheredJudgments(load.track, qrels), runs, parse_many(measures), top=top, other=again)
+    runs = [(path.name, view_of(read_run(path).ranking, qrels, top=top, other=other)) for path in load.runs]
+    again = None if other is None else NamedQrels("other", other)
+    return assemble_subject(NamedQrels(load.track, qrels), runs, parse_many(measures), top=top, other=again)
 
 
 @pytest.fixture(scope="module", params=["clef-2015", "touche"])

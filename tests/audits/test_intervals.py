@@ -3,14 +3,14 @@
 import pytest
 from scipy import stats
 
-from cupel_audits.analysis.run_orders import spread, within
+from cupel_audits.analysis.run_orders import spread, two_sided_t
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 10, 29, 30, 999, 1000])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.9999])
 def test_students_distribution_is_scipys(confidence: float, degrees: int) -> None:
     expected = stats.t.ppf((1 + confidence) / 2, degrees)
-    assert within(confidence, degrees) == pytest.approx(expected, rel=1e-11)
+    assert two_sided_t(confidence, degrees) == pytest.approx(expected, rel=1e-11)
 
 
 def test_the_interval_is_scipys() -> None:

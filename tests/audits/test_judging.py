@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cupel_audits.analysis import judgment_effects
 from cupel_audits.analysis.judgment_effects import if_judged
 from cupel_audits.subject import AuditSubject
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.model import Aspect, LabelSet, Qrels
 from cupel_measures.model.profiles import PROFILES
@@ -77,9 +77,10 @@ def test_every_measure_is_that_of_qrels_with_one_judgment_more(
     begin = data.draw(st.integers(0, 9))
     chosen = measures[begin::10]
     seen = [
-        (f"{n}", see(ranking_of(run), qrels, profile=PROFILES[profile], top=9)) for n, run in enumerate(given)
+        (f"{n}", view_of(ranking_of(run), qrels, profile=PROFILES[profile], top=9))
+        for n, run in enumerate(given)
     ]
-    compare(gather(GatheredJudgments("q", qrels), seen, chosen, top=9), given, chosen)
+    compare(assemble_subject(NamedQrels("q", qrels), seen, chosen, top=9), given, chosen)
 
 
 def test_documents_of_the_pool_and_others_are_tried_alike() -> None:

@@ -132,6 +132,6 @@ def test_a_long_row_of_nested_samples_is_each_of_them() -> None:
     samples = [place < size for size in range(84, 0, -7)]
     measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5")]
     whole = Evaluator(qrels, joined_of(run, qrels))
-    for kept, evaluator in zip(samples, whole.along(samples), strict=True):
+    for kept, evaluator in zip(samples, whole.nested_samples(samples), strict=True):
         anew = Evaluator(fresh(qrels.keeping(kept)), joined_of(run, qrels))
         assert bits(evaluator, measures) == bits(anew, measures)

@@ -15,9 +15,8 @@ from sqlalchemy import text
 from cupel_backend import job_execution, jobs, submissions
 from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
-from cupel_backend.infrastructure.object_store import open_blobs
 from cupel_backend.infrastructure.settings import Settings
-from cupel_backend.infrastructure.system import System, open_system
+from cupel_backend.infrastructure.system import System, open_blobs, open_system
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.jobs import Claim, LeaseLost
 from support.backend_cast import (

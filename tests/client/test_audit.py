@@ -17,10 +17,10 @@ from click.testing import CliRunner, Result
 
 from cupel_audits import KINDS, SETTINGS, Audit
 from cupel_audits.declarations import audit, setting
-from cupel_audits.execution import parts, result, work
+from cupel_audits.execution import parts, result, run_trials
 from cupel_audits.report import AuditReport, Column, ReportTable
-from cupel_audits.subject import About, AuditSubject
-from cupel_audits.subject_files import GatheredJudgments, Seen, gather
+from cupel_audits.subject import AuditSubject, SubjectSummary
+from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import cli
 from cupel_client.offline.audit_work import Shelf
 from cupel_measures.catalogue.parser import parse_many
@@ -104,10 +104,12 @@ def wrong(*arguments: str) -> str:
 class TestResult:
     def test_it_is_that_of_the_library_on_the_same_files(self) -> None:
         qrels = read_qrels(Path("qrels.txt"))
-        runs = [(name, Seen(join_run(Path(name), qrels))) for name in RUNS]
-        subject = gather(GatheredJudgments("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
+        runs = [(name, RunView(join_run(Path(name), qrels))) for name in RUNS]
+        subject = assemble_subject(NamedQrels("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
         asked = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
-        found = {trial: one for part in parts(asked, subject) for trial, one in work(asked, subject, 3, part)}
+        found = {
+            trial: one for part in parts(asked, subject) for trial, one in run_trials(asked, subject, 3, part)
+        }
         expected = result(asked, subject.about, 3, 4, found).as_data()
         told = data_of(*DOWNSAMPLING, "--seed", "3")
         provenance = told.pop("provenance")
@@ -259,7 +261,7 @@ class TestNonsense:
         Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
         Path("twin.txt").write_text(Path("ant-a.txt").read_text())
         told = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
-        assert told["report"]["verdict"] == ["AP: undefined, for the runs can't be told apart."]
+        assert told["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
         assert told["report"]["numbers"]["tau(AP)@50"] is None
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
         assert "undefined: tau of AP with 50 per cent" in shown
@@ -272,7 +274,7 @@ class TestNonsense:
         assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
         left = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
         assert (left.exit_code, left.stdout) == (1, "")
-        assert "nothing is audited: it compares runs, and there is only one" in left.stderr
+        assert "nothing is audited: the audit compares runs, but there is only one" in left.stderr
 
 
 class TestTeams:
@@ -330,12 +332,12 @@ class Probe(Audit):
     fine: OneFlag = setting(True, "be fine")
     words: Annotated[str, Word("a name")] | None = setting(None, "some name")
 
-    texts = True
+    needs_texts = True
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return self.depth
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         assert subject.tops is not None
         assert subject.content is not None
         for _ in trials:
@@ -343,10 +345,12 @@ class Probe(Audit):
                 "depth": subject.tops.depth,
                 "unjudged": int((subject.tops.pooled < 0).sum()),
                 "texts": len(subject.content.document),
-                "other": None if subject.other is None else float(subject.other.means["AP"][0]),
+                "other": None
+                if subject.other_subject is None
+                else float(subject.other_subject.means["AP"][0]),
             }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         rows = tuple((name, value) for name, value in found[0].items())
         columns = (Column("what", "what"), Column("value", "value"))
         return AuditReport(

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from cupel_client.main import cli
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.model.findings import KINDS
+from cupel_measures.findings import KINDS
 from cupel_measures.reading.qrels_files import qrels_digest, read_qrels
 from cupel_measures.reading.run_files import digest, join_run, read_run
 from cupel_measures.scoring.evaluator import evaluate

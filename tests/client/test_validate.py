@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cupel_client.main import cli
-from cupel_measures.model.findings import KINDS
+from cupel_measures.findings import KINDS
 from cupel_measures.reading.run_files import digest, read_run
 
 QRELS = "1 0 a 2\n1 0 b 1\n2 0 a 1\n"

@@ -12,7 +12,7 @@ from cupel_backend.infrastructure.errors import Invalid, refusal
 from cupel_contract.error_codes import ERROR_CODES, ProblemKind
 from cupel_gateway.problem_responses import HTTP_STATUS
 from cupel_measures.explaining import ABOUT
-from cupel_measures.model.findings import KINDS
+from cupel_measures.findings import KINDS
 from cupel_measures.model.profiles import PROFILES
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cupel_audits import execution, read
+from cupel_audits import execution, read_audit
 from cupel_audits import report as reporting
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_client.api.client import Client
 from cupel_contract.audit_resources import AuditResource
 from cupel_measures.catalogue.parser import parse
@@ -83,13 +83,14 @@ def offline(load: Load, audit: AuditResource) -> str:
     """The digest of the library's report on the same files."""
     qrels = load.collection.qrels
     runs = [
-        (path.name.removesuffix(".gz"), see(read_run(path).ranking, qrels, depth=DEPTH)) for path in load.runs
+        (path.name.removesuffix(".gz"), view_of(read_run(path).ranking, qrels, depth=DEPTH))
+        for path in load.runs
     ]
     teams = [one.team for one in audit.runs]
     measures = [parse(text) for text in MEASURES]
-    subject = gather(GatheredJudgments("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
-    kind = read(audit.kind, SETTINGS)
-    found = dict(execution.work(kind, subject, audit.seed, range(PARTS)))
+    subject = assemble_subject(NamedQrels("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
+    kind = read_audit(audit.kind, SETTINGS)
+    found = dict(execution.run_trials(kind, subject, audit.seed, range(PARTS)))
     report = execution.result(kind, subject.about, audit.seed, PARTS, found).report
     assert report is not None
     return reporting.digest(report.as_data())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.model.findings import Refused
+from cupel_measures.findings import Refused
 from cupel_measures.reading.collection_files import Collection, read_collection
 from cupel_measures.reading.run_files import join_run, read_run
 from cupel_measures.scoring.evaluator import evaluate

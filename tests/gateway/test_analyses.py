@@ -37,13 +37,13 @@ def test_a_board_is_pending_then_analysed_under_another_etag(service, track: str
 
 
 def test_a_board_without_anything_to_compare_is_undefined(service, track: str) -> None:
-    assert board(service, track)["analysis"]["undefined"] == "nothing is ranked yet"
+    assert board(service, track)["analysis"]["undefined"] == "no submission is ranked yet"
     service.submitted(track)
     service.work(analysing=True)
     alone = board(service, track)
     assert (alone["analysis"]["state"], alone["analysis"]["undefined"]) == (
         "undefined",
-        "one submission: nothing to compare with",
+        "only one submission is ranked",
     )
     assert len(alone["rows"][0]["interval"]) == 2
     assert alone["rows"][0]["rank_interval"] is None

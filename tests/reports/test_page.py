@@ -72,7 +72,7 @@ def test_the_page_says_what_was_asked_and_what_came_out() -> None:
     reader = Reader(page(result(forms(RUNS))))
     assert reader.open == []
     assert reader.texts["h1"] == ["Pool downsampling"]
-    assert "How much of the order of runs is left" in reader.texts["p"][1]
+    assert "How similar is the order of runs" in reader.texts["p"][1]
     assert "The order of aster holds." in reader.texts["li"]
     names, values = reader.texts["dt"], [text.strip() for text in reader.texts["dd"]]
     asked = dict(zip(names, values, strict=True))
@@ -81,7 +81,7 @@ def test_the_page_says_what_was_asked_and_what_came_out() -> None:
     assert asked["aspect"].startswith("not given")
     assert asked["seed"] == "7"
     assert asked["host"] == "a machine"
-    assert "how often judgments are drawn anew" in reader.texts["small"]
+    assert "number of random samples" in reader.texts["small"]
     assert result(forms(RUNS))["digest"] in reader.texts["code"]
 
 

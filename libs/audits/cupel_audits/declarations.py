@@ -1,8 +1,19 @@
-"""The one registry of audit kinds: what each answers, its parameters, its trials and its report.
+"""The registry of audit kinds: the question, the parameters, the trials and the report of each.
 
-A kind is a frozen dataclass whose fields are its parameters. Its trials are independent: each draws from a
-generator of its own, seeded by the audit's seed and its number, so that any of them can be done again alone,
-in any order, process or grouping, with the same result to the last bit.
+To add a kind, add one module to `cupel_audits/kinds/` (or a package, if one file is not enough). It is
+imported and registered with the others. The module holds:
+
+- a frozen dataclass derived from `Audit` and decorated with `@audit(...)`. Its fields are the parameters,
+each declared with `setting`; its docstring is the documentation; - a TypedDict for the result of a trial,
+which JSON must hold without loss, because results are stored as JSON: `run_trials` yields one for each trial,
+and `report` takes all finished ones; - row classes, table schemas and plots for the report: see
+`cupel_audits.report`.
+
+`kinds/downsampling.py` and `kinds/leave_one_run_out.py` are examples.
+
+Trials are independent. Each draws from its own random generator, which is seeded by the seed of the audit,
+the kind and the number of the trial. So a trial can be repeated alone, in any order, process or grouping, and
+has the same result bit by bit.
 """
 
 import contextlib
@@ -15,23 +26,23 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 import numpy as np
 
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.parameters import ParameterError, Whole, nearest
 from cupel_measures.grammar.registry import Parameter, kind_of
 from cupel_measures.grammar.syntax import MeasureError, literal
 
 Audited = TypeVar("Audited", bound="Audit")
 
-MOST = 100_000
+LARGEST_COUNT = 100_000
 
 
-def whole(least: int = 1, what: str = "a whole number") -> Whole:
-    """How often something is drawn, or how deep one looks: never more than memory can hold."""
-    return Whole(f"{what} from {least} to {MOST:,}", least, MOST)
+def whole_number(least: int = 1, description: str = "a whole number") -> Whole:
+    """Return the type of a count or a depth, bounded so that memory suffices."""
+    return Whole(f"{description} from {least} to {LARGEST_COUNT:,}", least, LARGEST_COUNT)
 
 
 class AuditError(ValueError):
-    """An audit that can't be done; `sentences` say all reasons, each with what would be right."""
+    """An audit is impossible; `sentences` holds all reasons, each with a remedy."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         super().__init__("; ".join(sentences))
@@ -40,65 +51,66 @@ class AuditError(ValueError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Audit:
-    """An audit of some kind with its parameters. What a kind does not say is as here.
+    """An audit with its parameters; base class of all kinds, with defaults that kinds may override.
 
-    name, title: of the kind. answers: its question, in one sentence. source: the paper, or spec section.
-    texts: whether it needs those of the documents. beside: what a command line has to name beside judgments
-    and runs, such as "--other second.txt". compares: whether it holds the judgments against others
-    (`Subject.other`).
+    name, title: of the kind. answers: the question that the kind answers, in one sentence. source: the
+    papers. needs_texts: whether the texts of the documents are required. extra_arguments: arguments that an
+    example command needs besides judgments and runs, such as "--other second.txt". needs_other_qrels: whether
+    the judgments are compared with others (`AuditSubject.other_subject`).
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     answers: ClassVar[str]
     source: ClassVar[str]
-    texts: ClassVar[bool] = False
-    beside: ClassVar[str] = ""
-    compares: ClassVar[bool] = False
+    needs_texts: ClassVar[bool] = False
+    extra_arguments: ClassVar[str] = ""
+    needs_other_qrels: ClassVar[bool] = False
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
-        """Why it can't be done of `subject`: a sentence each, with what would be right."""
-        if len(subject.about.runs) < 2:
-            yield f"it compares runs, and there {_are(len(subject.about.runs))}: give two or more"
+        """Yield a sentence for each reason why the subject cannot be audited, with a remedy."""
+        if (count := len(subject.about.runs)) < 2:
+            found = "is only one" if count else "are none"
+            yield f"the audit compares runs, but there {found}: give two or more"
 
-    def top(self) -> int:
-        """How deep `Subject.tops` is needed, rankings with their unjudged documents; 0 for not at all."""
+    def ranking_depth(self) -> int:
+        """Return the depth to which `AuditSubject.tops` is needed; 0 if it is not needed."""
         return 0
 
     def trials(self, subject: AuditSubject) -> int:
-        """How many independent trials there are."""
+        """Return the number of independent trials."""
         return 1
 
     def steps(self, subject: AuditSubject) -> float:
-        """How often one trial scores all runs by all measures, about: trials are grouped by this."""
+        """Return about how often one trial scores all runs by all measures; cheap trials are grouped."""
         return 1.0
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        """The result of each of `trials`, which JSON can hold to the last bit, one after another."""
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+        """Yield the result of each of these trials, in their order; JSON must hold it without loss."""
         raise NotImplementedError
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
-        """What the finished trials (number -> result) say; a function of its arguments alone.
+    def report(self, about: SubjectSummary, results: Mapping[int, Any]) -> AuditReport:
+        """Return the report on the finished trials (number -> result), a function of its arguments alone.
 
-        Only called with at least one finished trial; with fewer than all of them it is a partial report.
+        There is at least one result; the report is partial where there are fewer than `trials`.
         """
         raise NotImplementedError
 
     @property
     def values(self) -> dict[str, Any]:
-        """The parameters as JSON holds them."""
-        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: list(one) if isinstance(one, tuple) else one for name, one in found.items()}
+        """The parameters as JSON data."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def generator(self, seed: int, trial: int) -> np.random.Generator:
-        """What a trial draws from."""
+        """Return the random generator of a trial."""
         kind = int.from_bytes(sha256(self.name.encode()).digest()[:8], "big")
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, kind, trial])))
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A parameter of a kind with what it does, in words."""
+    """A parameter of a kind, and its description."""
 
     parameter: Parameter
     about: str
@@ -106,80 +118,68 @@ class Setting:
 
 KINDS: dict[str, type[Audit]] = {}
 SETTINGS: dict[str, dict[str, Setting]] = {}
-"""Of each kind, by name, in the order of declaration."""
+"""The parameters of each kind. Both registries are sorted by the name of the kind."""
 
 
 def audit(name: str, *, title: str, answers: str, source: str) -> Callable[[type[Audited]], type[Audited]]:
-    """Declare the decorated class as a kind of audit; its docstring is the documentation."""
+    """Register the decorated class as a kind of audit; its docstring is the documentation."""
 
-    def declared(cls: type[Audited]) -> type[Audited]:
-        made = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
-        made.name, made.title, made.answers, made.source = name, title, answers, source
-        hints = get_type_hints(made, include_extras=True)
-        KINDS[name] = made
+    def register(cls: type[Audited]) -> type[Audited]:
+        kind = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+        kind.name, kind.title, kind.answers, kind.source = name, title, answers, source
+        hints = get_type_hints(kind, include_extras=True)
+        KINDS[name] = kind
         SETTINGS[name] = {
             field.name: Setting(
                 Parameter(field.name, kind_of(hints[field.name]), field.default), field.metadata["about"]
             )
-            for field in dataclasses.fields(made)
+            for field in dataclasses.fields(kind)
         }
-        return made
+        _sort_by_name(KINDS)
+        _sort_by_name(SETTINGS)
+        return kind
 
-    return declared
+    return register
+
+
+def _sort_by_name(registry: dict[str, Any]) -> None:
+    """Sort the entries, so that the order in which kinds are listed does not depend on imports."""
+    entries = sorted(registry.items())
+    registry.clear()
+    registry.update(entries)
 
 
 def setting(default: Any, about: str) -> Any:
-    """A parameter of a kind: its default, and what it does."""
+    """Declare a parameter of a kind by its default and its description."""
     return dataclasses.field(default=default, metadata={"about": about})
 
 
-def read(kind: str, given: Mapping[str, Any] | None = None) -> Audit:
-    """The audit of this kind with these parameters, as JSON gives them.
+def read_audit(kind: str, parameters: Mapping[str, Any] | None = None) -> Audit:
+    """Return the audit of this kind with parameters from JSON data.
 
-    AuditError tells all that is wrong: an unknown kind, unknown parameters, values they can't take.
+    Raise AuditError with all problems: an unknown kind, unknown parameters, and invalid values.
     """
-    return _audit(kind, given or {}, Parameter.read)
+    return _read(kind, parameters or {}, Parameter.read)
 
 
-def from_text(kind: str, given: Mapping[str, str]) -> Audit:
-    """The audit of this kind with these parameters, as a command line gives them.
+def parse_audit(kind: str, parameters: Mapping[str, str]) -> Audit:
+    """Return the audit of this kind with parameters from a command line.
 
-    A value is written as in a measure's text, a list also without its brackets: `90,50,10`, `{quality:0.5}`.
-    Raises as `read` does.
+    A value is written as in the text of a measure, a list also without its brackets: `90,50,10`,
+    `{quality:0.5}`. Raise as `read_audit` does.
     """
-    return _audit(kind, given, _read_text)
+    return _read(kind, parameters, _parse_value)
 
 
-def _read_text(parameter: Parameter, text: str) -> Any:
-    """The first of what `text` may mean that the parameter takes; else what is wrong with the first."""
-    problems = []
-    for meant in _meanings(text):
-        try:
-            return parameter.read(meant)
-        except ParameterError as problem:
-            problems.append(problem)
-    raise problems[0]
-
-
-def _meanings(text: str) -> Iterator[Any]:
-    for written in (text, f"[{text}]"):
-        with contextlib.suppress(MeasureError, TypeError):
-            meant = literal(written)
-            json.dumps(meant)  # TypeError for what the parameters of an audit can't be: rationals, measures
-            yield meant
-    yield text
-    yield text.split(",")
-
-
-def _audit(kind: str, given: Mapping[str, Any], read: Callable[[Parameter, Any], Any]) -> Audit:
+def _read(kind: str, parameters: Mapping[str, Any], read_value: Callable[[Parameter, Any], Any]) -> Audit:
     if kind not in KINDS:
         raise AuditError(
             [f"there is no audit {kind!r}{nearest(kind, [*KINDS])}; there are {', '.join(KINDS)}"]
         )
     settings, values, sentences = SETTINGS[kind], {}, []
-    for name, value in given.items():
+    for name, value in parameters.items():
         try:
-            values[name] = read(_known(settings, kind, name), value)
+            values[name] = read_value(_find_parameter(settings, kind, name), value)
         except ParameterError as problem:
             sentences.append(str(problem))
     if sentences:
@@ -187,18 +187,35 @@ def _audit(kind: str, given: Mapping[str, Any], read: Callable[[Parameter, Any],
     return KINDS[kind](**values)
 
 
-def require(audit: Audit, subject: AuditSubject) -> None:
-    """Raise AuditError where the audit can't be done of `subject`, with every reason."""
-    if sentences := list(audit.problems(subject)):
-        raise AuditError(sentences)
-
-
-def _known(settings: Mapping[str, Setting], kind: str, name: str) -> Parameter:
+def _find_parameter(settings: Mapping[str, Setting], kind: str, name: str) -> Parameter:
     if name not in settings:
-        takes = f"it takes {', '.join(settings)}" if settings else "it takes none"
-        raise ParameterError(f"{kind} has no parameter {name!r}{nearest(name, [*settings])}; {takes}")
+        known = f"it takes {', '.join(settings)}" if settings else "it takes none"
+        raise ParameterError(f"{kind} has no parameter {name!r}{nearest(name, [*settings])}; {known}")
     return settings[name].parameter
 
 
-def _are(number: int) -> str:
-    return "is only one" if number == 1 else "are none"
+def _parse_value(parameter: Parameter, text: str) -> Any:
+    """Return the first interpretation of the text that is valid; raise the problem with the first one."""
+    problems = []
+    for value in _interpretations(text):
+        try:
+            return parameter.read(value)
+        except ParameterError as problem:
+            problems.append(problem)
+    raise problems[0]
+
+
+def _interpretations(text: str) -> Iterator[Any]:
+    for written in (text, f"[{text}]"):
+        with contextlib.suppress(MeasureError, TypeError):
+            value = literal(written)
+            json.dumps(value)  # TypeError: rationals and measures cannot be parameters of audits
+            yield value
+    yield text
+    yield text.split(",")
+
+
+def check_audit(audit: Audit, subject: AuditSubject) -> None:
+    """Raise AuditError with every reason why the audit is impossible for this subject."""
+    if sentences := list(audit.problems(subject)):
+        raise AuditError(sentences)

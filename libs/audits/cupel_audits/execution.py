@@ -1,4 +1,4 @@
-"""How an audit is done: in parts, of trials that are done together, and a report on those there are."""
+"""Execution of audits: trials are grouped into parts, and a report is made from the finished ones."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,41 +8,43 @@ from typing import Any
 
 from cupel_audits.declarations import Audit
 from cupel_audits.report import AuditReport, digest
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 
-AT_ONCE = 3e8
-"""Judged documents that a part scores, about: some seconds of work."""
+DOCUMENTS_PER_PART = 3e8
+"""About so many judged documents are scored in a part, which takes some seconds."""
 MOST_PARTS = 1000
 FEWEST_PARTS = 8
-"""If there are so many trials: for progress, and to share them between processes."""
+"""At least so many parts, if there are so many trials: for progress, and to share them between processes."""
 
 
 def parts(audit: Audit, subject: AuditSubject, *, most: int | None = None) -> tuple[range, ...]:
-    """The trials of each part, all of them in order; cheap trials are grouped. most: trials of a part."""
+    """Return the trials of each part, in order; cheap trials are grouped. most: the most trials in a part."""
     trials = audit.trials(subject)
-    each = max(1.0, audit.steps(subject) * len(subject.measures) * max(int(subject.joined.offsets[-1]), 1))
-    wanted = max(FEWEST_PARTS, trials * each / AT_ONCE, math.ceil(trials / (most or trials)))
-    number = min(wanted, MOST_PARTS, trials)
+    cost = max(1.0, audit.steps(subject) * len(subject.measures) * max(int(subject.joined.offsets[-1]), 1))
+    needed = max(FEWEST_PARTS, trials * cost / DOCUMENTS_PER_PART, math.ceil(trials / (most or trials)))
+    number = min(needed, MOST_PARTS, trials)
     ends = [round(trials * part / int(number)) for part in range(int(number) + 1)]
     return tuple(range(begin, end) for begin, end in pairwise(ends))
 
 
-def work(audit: Audit, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """Each of `trials` with its result, one after another: whoever asks may stop between two."""
-    return zip(trials, audit.work(subject, seed, trials), strict=True)
+def run_trials(
+    audit: Audit, subject: AuditSubject, seed: int, trials: Sequence[int]
+) -> Iterator[tuple[int, Any]]:
+    """Yield each trial with its result as soon as it is finished, so that the caller can stop in between."""
+    return zip(trials, audit.run_trials(subject, seed, trials), strict=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
-    """What an audit answers with, deterministic: the same request on the same data gives the same digest.
+    """The result of an audit: the same request on the same data gives the same digest.
 
-    done: finished trials of `trials`. report: None while there is none.
+    trials, done: the number of all trials, and of the finished ones. report: None while no trial is finished.
     """
 
     kind: str
     parameters: Mapping[str, Any]
     seed: int
-    about: About
+    about: SubjectSummary
     trials: int
     done: int
     report: AuditReport | None
@@ -52,7 +54,7 @@ class Result:
         return self.done == self.trials
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON holds it, with its digest."""
+        """Return the result as JSON data, with its digest."""
         data = {
             "kind": self.kind,
             "parameters": dict(self.parameters),
@@ -65,8 +67,18 @@ class Result:
         return data | {"digest": digest(data)}
 
 
-def result(audit: Audit, about: About, seed: int, trials: int, found: Mapping[int, Any]) -> Result:
-    """What the finished trials (number -> result) say, in whatever order they came."""
-    ordered = {trial: found[trial] for trial in sorted(found)}
-    report = audit.report(about, ordered) if ordered else None
-    return Result(audit.name, audit.values, seed, about, trials, len(ordered), report)
+def result(audit: Audit, about: SubjectSummary, seed: int, trials: int, results: Mapping[int, Any]) -> Result:
+    """Return the result of an audit from its finished trials (number -> result), in any order.
+
+    trials: the number of all trials.
+    """
+    ordered = {trial: results[trial] for trial in sorted(results)}
+    return Result(
+        kind=audit.name,
+        parameters=audit.values,
+        seed=seed,
+        about=about,
+        trials=trials,
+        done=len(ordered),
+        report=audit.report(about, ordered) if ordered else None,
+    )

@@ -1,20 +1,38 @@
-"""Reports: what an audit found, as sentences, numbers, tables and plots of them; all of it JSON."""
+"""Reports of audits: sentences, named numbers, tables and plots, all of which JSON can hold.
+
+A table is declared by a row class and a schema. The fields of the row class are the columns, in their order:
+
+    @dataclass(frozen=True, kw_only=True)
+    class ScoreRow:
+        measure: MeasureCell
+        run: RunCell
+        score: Annotated[float | None, Heading("mean score", "over the topics")]
+
+    SCORES = TableSchema.of("scores", "Scores of the runs", ScoreRow)
+
+Compute a list of rows first. Then derive the verdict, the numbers and the table from these rows, so that no
+cell is read by its position: `SCORES.table(rows)`. Plots name the columns that they draw, and are checked
+against the schema when they are built: `Plot.bars(SCORES, "scores", title=..., caption=..., x="run",
+y="score")`.
+"""
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 Cell = float | int | str | bool | None
 Form = Literal["curve", "heatmap", "changes", "bars", "points"]
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name in files, its heading, and what stands in it."""
+    """A column of a table: its name in files, its heading, and an explanation of its cells."""
 
     name: str
     title: str
@@ -22,38 +40,124 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """The heading and the explanation of a column that is named by the field of a row class."""
+
+    title: str
+    about: str = ""
+
+
+MeasureCell = Annotated[str, Heading("measure")]
+RunCell = Annotated[str, Heading("run")]
+
+
+@dataclass(frozen=True)
 class ReportTable:
-    """Rows under columns. None is undefined, or there is nothing."""
+    """Rows under columns. A cell is None where its value is undefined or missing."""
 
     name: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, from left to right."""
+        return [column.name for column in self.columns]
+
     def column(self, name: str) -> list[Cell]:
-        """The cells of a column, top down."""
-        place = [column.name for column in self.columns].index(name)
+        """Return the cells of a column from top to bottom."""
+        place = self.names.index(name)
         return [row[place] for row in self.rows]
 
+    def records(self) -> list[dict[str, Cell]]:
+        """Return each row as a mapping from column names to cells."""
+        names = self.names
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
     def as_csv(self) -> str:
-        """With a line of the columns' names; numbers as Python prints them, nothing for None."""
+        """Return the table as CSV with a header line; numbers in full, an empty cell for None."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([column.name for column in self.columns])
+        writer.writerow(self.names)
         writer.writerows(self.rows)
         return stream.getvalue()
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A picture of a table, by the names of its columns.
+class TableSchema(Generic[Row]):
+    """The name, the title and the columns of a table whose rows are instances of a row class.
 
-    form: `curve`: y over x, a line for each `series`, with a band from `low` to `high`; `heatmap`: `value` by
-    x and y; `changes`: the rank `y` of each `series` at the stages `x`, from one to the next; `bars`: y for
-    each x, with an interval from `low` to `high`, in colours by `series`; `points`: y over x, named by
-    `label`. x_order: the stages of x in order, where they are words. domain: the least and greatest value of
-    y (of `value` in a heatmap) that can be, where it should be shown whole. reference: a line at this y.
-    facet: a column that makes a picture of its own for each of its values.
+    columns_by_field: the columns of each field of the row class. A field is one column; a field that holds a
+    row class contributes all columns of that class, and a field that holds a tuple of cells contributes one
+    column for each cell.
+    """
+
+    name: str
+    title: str
+    columns_by_field: Mapping[str, tuple[Column, ...]]
+
+    @classmethod
+    def of(cls, name: str, title: str, row_class: type[Row]) -> "TableSchema[Row]":
+        """Derive the columns from the fields of a row class, each `Annotated` with a Heading."""
+        hints = get_type_hints(row_class, include_extras=True)
+        names = [one.name for one in fields(row_class)]  # type: ignore[arg-type]
+        return cls(name, title, {name: _columns_of_field(name, hints[name]) for name in names})
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, from left to right."""
+        return tuple(column for columns in self.columns_by_field.values() for column in columns)
+
+    def with_columns(self, field_name: str, *columns: Column) -> "TableSchema[Row]":
+        """Return this schema with other columns for a field; without columns the field is left out."""
+        if field_name not in self.columns_by_field:
+            raise KeyError(f"table {self.name!r} has no field {field_name!r}")
+        return TableSchema(self.name, self.title, {**self.columns_by_field, field_name: columns})
+
+    def table(self, rows: Iterable[Row]) -> ReportTable:
+        """Return the table of these rows."""
+        readers = [_cell_reader(name, columns) for name, columns in self.columns_by_field.items() if columns]
+        cells = tuple(tuple(cell for read in readers for cell in read(row)) for row in rows)
+        return ReportTable(self.name, self.title, self.columns, cells)
+
+
+def _columns_of_field(name: str, hint: Any) -> tuple[Column, ...]:
+    """Return the columns of one field: those of the row class that it holds, or one with its heading."""
+    if is_dataclass(hint):
+        return TableSchema.of(name, "", hint).columns  # type: ignore[arg-type]
+    headings = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Heading)]
+    return tuple(Column(name, heading.title, heading.about) for heading in headings)
+
+
+def _cell_reader(name: str, columns: Sequence[Column]) -> Callable[[Any], tuple[Cell, ...]]:
+    """Return a function that gives the cells of one field of a row."""
+    value_of = attrgetter(name)
+
+    def read(row: Any) -> tuple[Cell, ...]:
+        cells = _cells(value_of(row))
+        if len(cells) != len(columns):
+            raise ValueError(f"field {name!r} has {len(cells)} cells for {len(columns)} columns")
+        return cells
+
+    return read
+
+
+def _cells(value: Any) -> tuple[Cell, ...]:
+    if isinstance(value, tuple):
+        return value
+    if is_dataclass(value):
+        return tuple(cell for one in fields(value) for cell in _cells(getattr(value, one.name)))
+    return (value,)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of a table, described by the names of its columns; use a named constructor to build one.
+
+    form: see the constructors. x_order: the categories of x in order, where x holds words. domain: the
+    smallest and the largest possible value of y (of `value` in a heat map), where all of that range is to be
+    shown. reference: draws a line at this y. facet: a column; each of its values gets a panel.
     """
 
     name: str
@@ -73,14 +177,142 @@ class Plot:
     reference: float | None = None
     facet: str | None = None
 
+    @classmethod
+    def curve(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        series: str | None = None,
+        low: str | None = None,
+        high: str | None = None,
+        x_order: tuple[str, ...] | None = None,
+        domain: tuple[float, float] | None = None,
+        reference: float | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw y over x, a line for each value of `series`, with a band from `low` to `high`."""
+        return cls(
+            name, title, caption, "curve", schema.name, x, y, series=series, low=low, high=high,
+            x_order=x_order, domain=domain, reference=reference, facet=facet,
+        ).checked(schema)  # fmt: skip
+
+    @classmethod
+    def heatmap(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        value: str,
+        x_order: tuple[str, ...] | None = None,
+        domain: tuple[float, float] | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Colour a cell for each x and y by `value`."""
+        return cls(
+            name, title, caption, "heatmap", schema.name, x, y, value=value, x_order=x_order, domain=domain,
+            facet=facet,
+        ).checked(schema)  # fmt: skip
+
+    @classmethod
+    def changes(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        series: str,
+        x_order: tuple[str, ...] | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw the rank y of each value of `series` at the stages x, connected from stage to stage."""
+        return cls(
+            name, title, caption, "changes", schema.name, x, y, series=series, x_order=x_order, facet=facet
+        ).checked(schema)  # fmt: skip
+
+    @classmethod
+    def bars(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        series: str | None = None,
+        low: str | None = None,
+        high: str | None = None,
+        x_order: tuple[str, ...] | None = None,
+        domain: tuple[float, float] | None = None,
+        reference: float | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw a bar of height y for each x, coloured by `series`, with an interval from `low` to `high`."""
+        return cls(
+            name, title, caption, "bars", schema.name, x, y, series=series, low=low, high=high,
+            x_order=x_order, domain=domain, reference=reference, facet=facet,
+        ).checked(schema)  # fmt: skip
+
+    @classmethod
+    def points(
+        cls,
+        schema: TableSchema[Any],
+        name: str,
+        *,
+        title: str,
+        caption: str,
+        x: str,
+        y: str,
+        series: str | None = None,
+        label: str | None = None,
+        domain: tuple[float, float] | None = None,
+        reference: float | None = None,
+        facet: str | None = None,
+    ) -> "Plot":
+        """Draw a point at x and y for each row, coloured by `series` and named by `label`."""
+        return cls(
+            name, title, caption, "points", schema.name, x, y, series=series, label=label, domain=domain,
+            reference=reference, facet=facet,
+        ).checked(schema)  # fmt: skip
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns that the plot uses."""
+        optional = (self.series, self.low, self.high, self.value, self.label, self.facet)
+        return (self.x, self.y, *(name for name in optional if name is not None))
+
+    def checked(self, schema: TableSchema[Any]) -> "Plot":
+        """Return this plot; raise ValueError if it uses a column that the schema does not have."""
+        known = [column.name for column in schema.columns]
+        for name in self.column_names:
+            if name not in known:
+                raise ValueError(
+                    f"plot {self.name!r}: table {schema.name!r} has no column {name!r}; "
+                    f"its columns are {', '.join(known)}"
+                )
+        return self
+
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What an audit found.
+    """The findings of an audit.
 
-    verdict: what came out, in sentences with their numbers, the most important first. numbers: by name, what
-    alerts and histories go by; None is undefined. tables: the first holds the points that were measured.
-    reading: how to read it, and what it does not say. undefined: what has no value, and why, in sentences.
+    verdict: the findings as sentences with their numbers, the most important first. numbers: values by name
+    for alerts and histories; None is undefined. tables: the first one holds the measured points. reading: how
+    to interpret the result, and its limits. undefined: sentences on values that are undefined, with the
+    reason.
     """
 
     verdict: tuple[str, ...]
@@ -92,35 +324,35 @@ class AuditReport:
     warnings: tuple[str, ...] = field(default=())
 
     def table(self, name: str) -> ReportTable:
-        """The table of this name; KeyError if there is none."""
+        """Return the table of this name; raise KeyError if there is none."""
         return {table.name: table for table in self.tables}[name]
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the report as JSON data."""
         return asdict(self)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "AuditReport":
-        """From what JSON held."""
+        """Return the report that `as_data` gave, also after a round trip through JSON."""
         tables = [
             ReportTable(one["name"], one["title"], _columns(one["columns"]), tuple(map(tuple, one["rows"])))
             for one in data["tables"]
         ]
-        plots = [Plot(**{name: _settled(part) for name, part in one.items()}) for one in data["plots"]]
+        plots = [Plot(**{name: _as_tuple(part) for name, part in one.items()}) for one in data["plots"]]
         prose = {name: tuple(data[name]) for name in ("verdict", "reading", "undefined", "warnings")}
         return cls(numbers=data["numbers"], tables=tuple(tables), plots=tuple(plots), **prose)
 
 
 def merged(reports: Sequence[AuditReport]) -> AuditReport:
-    """Reports on several questions as one, in their order; their tables and plots have different names."""
-    prose = ("verdict", "tables", "plots", "reading", "undefined", "warnings")
+    """Merge reports on several questions, in their order; names of tables and plots must be unique."""
+    names = ("verdict", "tables", "plots", "reading", "undefined", "warnings")
     numbers = {name: value for report in reports for name, value in report.numbers.items()}
-    found = {name: tuple(dict.fromkeys(one for r in reports for one in getattr(r, name))) for name in prose}
-    return AuditReport(numbers=numbers, **found)
+    parts = {name: tuple(dict.fromkeys(one for r in reports for one in getattr(r, name))) for name in names}
+    return AuditReport(numbers=numbers, **parts)
 
 
 def digest(data: Any) -> str:
-    """SHA-256 of a result: of its JSON with sorted keys and without spaces."""
+    """Return the SHA-256 of JSON data, written with sorted keys and without spaces, as hexadecimal digits."""
     return sha256(
         json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     ).hexdigest()
@@ -130,5 +362,5 @@ def _columns(data: Sequence[Mapping[str, str]]) -> tuple[Column, ...]:
     return tuple(Column(**one) for one in data)
 
 
-def _settled(part: Any) -> Any:
+def _as_tuple(part: Any) -> Any:
     return tuple(part) if isinstance(part, list) else part

@@ -19,8 +19,8 @@ DECIMALS = 12
 """Mean scores that are equal when rounded so are tied: floats would invent differences (spec 1.2.7)."""
 
 
-@dataclass(frozen=True)
-class About:
+@dataclass(frozen=True, kw_only=True)
+class SubjectSummary:
     """What a report needs to know of its subject; JSON holds it.
 
     runs: their names, in the order of all that goes by run. teams: the team of each run, or None where teams
@@ -51,7 +51,7 @@ class About:
         return asdict(self)
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "About":
+    def of(cls, data: Mapping[str, Any]) -> "SubjectSummary":
         """From what JSON held."""
         fields: dict[str, Any] = {
             name: tuple(one) if isinstance(one, list) else one for name, one in data.items()
@@ -88,12 +88,12 @@ class AuditSubject:
     them, by the measures that can be had of them without texts.
     """
 
-    about: About
+    about: SubjectSummary
     qrels: Qrels
     joined: Joined
     tops: Tops | None = None
     content: Content | None = None
-    other: "AuditSubject | None" = None
+    other_subject: "AuditSubject | None" = None
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cupel_audits.analysis.judgment_samples import graded, relevant_by_subtopic
-from cupel_audits.subject import About, AuditSubject, Tops
+from cupel_audits.subject import AuditSubject, SubjectSummary, Tops
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Content, Ids, Joined, Qrels, Ranking, profiles
 from cupel_measures.model.profiles import DEFAULT, Profile
@@ -21,7 +21,7 @@ ARRAYS = ("retrieved", "offsets", "document", "rank", "first", "last")
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RunView:
     """A run as audits look at it.
 
     joined: with the qrels. top: the first documents of each topic of the qrels, best first, where they are
@@ -35,14 +35,14 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class GatheredJudgments:
+class NamedQrels:
     """Qrels and the name that reports give them."""
 
     name: str
     qrels: Qrels
 
 
-def see(
+def view_of(
     ranking: Ranking,
     qrels: Qrels,
     *,
@@ -51,22 +51,22 @@ def see(
     top: int = 0,
     content: Content | None = None,
     other: Qrels | None = None,
-) -> Seen:
+) -> RunView:
     """A run as an audit needs it. depth: rankings are cut there. top: as `Audit.top` says."""
     first = _first(ranking, qrels, profile, min(top, depth or top)) if top else None
     again = None if other is None else join(ranking, other, profile=profile, depth=depth)
-    return Seen(join(ranking, qrels, profile=profile, depth=depth), first, content, again)
+    return RunView(join(ranking, qrels, profile=profile, depth=depth), first, content, again)
 
 
-def gather(
-    judgments: GatheredJudgments,
-    runs: Sequence[tuple[str, Seen]],
+def assemble_subject(
+    judgments: NamedQrels,
+    runs: Sequence[tuple[str, RunView]],
     measures: Sequence[Measure],
     *,
     teams: Sequence[str] | None = None,
     depth: int | None = None,
     top: int = 0,
-    other: GatheredJudgments | None = None,
+    other: NamedQrels | None = None,
 ) -> AuditSubject:
     """The subject that named runs make under judgments. ValueError where there are no runs."""
     if not runs:
@@ -87,11 +87,11 @@ def gather(
 
 
 def _other(
-    judgments: GatheredJudgments | None,
+    judgments: NamedQrels | None,
     names: tuple[str, ...],
     joined: Sequence[Joined],
     measures: Sequence[Measure],
-    about: About,
+    about: SubjectSummary,
 ) -> AuditSubject | None:
     if judgments is None:
         return None
@@ -101,18 +101,18 @@ def _other(
 
 
 def _about(
-    judgments: GatheredJudgments,
+    judgments: NamedQrels,
     names: tuple[str, ...],
     measures: Sequence[Measure],
     profile: str,
     teams: Sequence[str] | None,
     depth: int | None,
-    other: GatheredJudgments | None,
-) -> About:
+    other: NamedQrels | None,
+) -> SubjectSummary:
     qrels = judgments.qrels
-    bare = AuditSubject(_NOBODY, qrels, Joined.empty(len(qrels.topics)))
+    bare = AuditSubject(_EMPTY_SUMMARY, qrels, Joined.empty(len(qrels.topics)))
     relevant = graded(bare)[1] | relevant_by_subtopic(bare)
-    return About(
+    return SubjectSummary(
         runs=names,
         teams=None if teams is None else tuple(teams),
         topics=qrels.topics,
@@ -127,7 +127,18 @@ def _about(
     )
 
 
-_NOBODY = About((), None, (), (), (), DEFAULT.name, None, "", 0, 0)
+_EMPTY_SUMMARY = SubjectSummary(
+    runs=(),
+    teams=None,
+    topics=(),
+    aspects=(),
+    measures=(),
+    profile=DEFAULT.name,
+    depth=None,
+    qrels="",
+    judged=0,
+    relevant=0,
+)
 
 
 def _first(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int) -> Ranking:
@@ -180,9 +191,9 @@ def pack(subject: AuditSubject) -> bytes:
         blob = np.frombuffer(subject.tops.documents.blob, np.uint8)
         arrays |= {"ids": blob, "starts": starts, "topic": subject.tops.topic}
         arrays |= {"pooled": subject.tops.pooled, "ranked": subject.tops.ranked}
-    if subject.other is not None:
-        arrays |= _arrays("other_", subject.other)
-        heads.append(subject.other.about.as_data())
+    if subject.other_subject is not None:
+        arrays |= _arrays("other_", subject.other_subject)
+        heads.append(subject.other_subject.about.as_data())
     arrays["heads"] = np.frombuffer(json.dumps(heads).encode(), np.uint8)
     stream = io.BytesIO()
     np.savez_compressed(stream, allow_pickle=False, **arrays)
@@ -192,7 +203,7 @@ def pack(subject: AuditSubject) -> bytes:
 def unpack(blob: bytes, qrels: Qrels, other: Qrels | None = None) -> AuditSubject:
     """The subject that `pack` was given, under the same qrels. ValueError where the blob is damaged."""
     with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
-        heads = [About.of(one) for one in json.loads(arrays["heads"].tobytes())]
+        heads = [SubjectSummary.of(one) for one in json.loads(arrays["heads"].tobytes())]
         tops = None
         if "ranked" in arrays:
             documents = Ids(arrays["ids"].tobytes(), arrays["starts"])
@@ -206,7 +217,7 @@ def _arrays(prefix: str, subject: AuditSubject) -> dict[str, Any]:
     return found | {prefix + "strangers": np.array(subject.joined.strangers)}
 
 
-def _joined(prefix: str, arrays: Any, about: About) -> Joined:
+def _joined(prefix: str, arrays: Any, about: SubjectSummary) -> Joined:
     columns = {name: arrays[prefix + name] for name in ARRAYS}
     strangers = int(arrays[prefix + "strangers"])
     return Joined(**columns, profile=profiles.find(about.profile), strangers=strangers)

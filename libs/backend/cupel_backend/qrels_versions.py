@@ -29,7 +29,7 @@ from cupel_backend.infrastructure.upload_checker import findings_from_json, meas
 from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
 from cupel_contract.states import QrelsState
-from cupel_measures.model.findings import Findings
+from cupel_measures.findings import Findings
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System

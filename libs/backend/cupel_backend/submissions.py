@@ -36,8 +36,8 @@ from cupel_backend.scores import rescoring
 from cupel_backend.submission_states import read_states
 from cupel_backend.submitted_runs import SubmittedRun
 from cupel_contract.states import SubmissionState
-from cupel_measures.model.findings import Finding, Findings
-from cupel_measures.model.findings import declare as declare_finding
+from cupel_measures.findings import Finding, Findings
+from cupel_measures.findings import declare as declare_finding
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System

@@ -22,9 +22,9 @@ from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.scores import rescoring
 from cupel_contract.states import TokenScope
 from cupel_measures.catalogue.parser import Measure, parse, parse_many
+from cupel_measures.findings import Finding, Refused
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, Qrels, profiles
-from cupel_measures.model.findings import Finding, Refused
 from cupel_measures.reading.collection_files import aspects_from, label_sets_from
 from cupel_measures.reading.declarations.aspect_declarations import LABELS
 from cupel_measures.reading.qrels_files import unpack_qrels

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupel_audits import KINDS, SETTINGS
 from cupel_audits.report import AuditReport, Column, ReportTable
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_reports.content_security import directives
 from cupel_reports.number_formats import UNDEFINED, counted, printable, shown
 from cupel_reports.page_tables import Sheet, sheet
@@ -31,7 +31,7 @@ def page(data: Mapping[str, Any]) -> str:
     from cupel_reports.figures import figures, script
 
     result = printable(data)
-    about = About.of(result["about"])
+    about = SubjectSummary.of(result["about"])
     report = AuditReport.of(result["report"]) if result["report"] else None
     drawn = figures(report) if report else []
     scripts = [script()] if any(figure.panels for figure in drawn) else []
@@ -72,7 +72,7 @@ def _sheets(report: AuditReport) -> list[Sheet]:
     return [*map(sheet, report.tables), *([sheet(numbers, alike=False)] if report.numbers else [])]
 
 
-def _facts(about: About) -> Iterator[str]:
+def _facts(about: SubjectSummary) -> Iterator[str]:
     yield counted(len(about.runs), "run")
     if about.teams:
         yield counted(len(set(about.teams)), "team")
@@ -93,7 +93,7 @@ def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         }
 
 
-def _asked(result: Mapping[str, Any], about: About) -> Iterator[tuple[str, str]]:
+def _asked(result: Mapping[str, Any], about: SubjectSummary) -> Iterator[tuple[str, str]]:
     yield "seed", str(result["seed"])
     yield "trials", f"{shown(result['done'])} of {shown(result['trials'])} done"
     yield "measures", ", ".join(about.measures)
@@ -105,7 +105,7 @@ def _asked(result: Mapping[str, Any], about: About) -> Iterator[tuple[str, str]]
     yield "rankings", "whole" if about.depth is None else f"cut after rank {about.depth}"
 
 
-def _lists(about: About) -> list[dict[str, Any]]:
+def _lists(about: SubjectSummary) -> list[dict[str, Any]]:
     """What is many: runs with their teams, topics."""
     teams: Sequence[str] = about.teams or [""] * len(about.runs)
     return [

@@ -13,7 +13,7 @@ from cupel_backend.infrastructure.errors import Problem, Unauthenticated, refusa
 from cupel_contract.error_codes import ERROR_CODES, ErrorCode, ProblemKind
 from cupel_contract.problem_resources import ErrorItem, ProblemDocument
 from cupel_gateway.resource_builders import error_item
-from cupel_measures.model.findings import Finding, Findings
+from cupel_measures.findings import Finding, Findings
 
 log = logging.getLogger(__name__)
 

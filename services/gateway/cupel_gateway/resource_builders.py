@@ -37,9 +37,9 @@ from cupel_contract.score_resources import (
 from cupel_contract.states import ErrorCodeKind
 from cupel_contract.submission_resources import SubmissionResource
 from cupel_measures.catalogue.parser import Measure
+from cupel_measures.findings import Finding, FindingKind, Findings
 from cupel_measures.grammar.registry import REQUIRED, Declaration
 from cupel_measures.grammar.syntax import shown
-from cupel_measures.model.findings import Finding, FindingKind, Findings
 
 R = TypeVar("R", bound=Resource)
 

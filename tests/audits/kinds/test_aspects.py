@@ -188,7 +188,7 @@ def test_nonsense_is_refused_in_a_sentence(table_3: AuditSubject) -> None:
     none = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
     with pytest.raises(AuditError, match="no document has a label above the lowest"):
         report_of(subject_of(none, RUNS, "nDCG", top=100))
-    with pytest.raises(AuditError, match="it compares runs, and there is only one"):
+    with pytest.raises(AuditError, match="the audit compares runs, but there is only one"):
         report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
     with pytest.raises(AuditError, match="none of the measures can be asked of one aspect"):
         report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cupel_audits import AuditError, read
+from cupel_audits import AuditError, read_audit
 from cupel_audits.subject import AuditSubject
 from cupel_measures.model import Texts
 from support.data.audit_subjects import audited, problems, reported, subject_of, trials_of
@@ -195,11 +195,11 @@ def test_nonsense_is_refused_in_a_sentence(kind: str) -> None:
     plain = qrels_of({"t0": {"t0d00": 1}})
     assert "it needs judgments by subtopic, and there are none" in why(qrels=plain)
     assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
-    assert "it compares runs, and there is only one" in why(runs={"one": RUNS["run0"]})
+    assert "the audit compares runs, but there is only one" in why(runs={"one": RUNS["run0"]})
     assert "LMD looks at texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
-        read(kind, {"reference": "alpha_NDGC@20"})
+        read_audit(kind, {"reference": "alpha_NDGC@20"})
 
 
 def test_selection_needs_a_measure_of_texts_and_a_pool_that_it_may_label(subject: AuditSubject) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cupel_audits.declarations import AuditError, read
+from cupel_audits.declarations import AuditError, read_audit
 from cupel_audits.execution import parts
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b
@@ -64,7 +64,7 @@ def test_another_seed_draws_other_documents() -> None:
 
 def test_parts_hold_every_trial_once() -> None:
     qrels, runs = board(runs=3, topics=2)
-    audit = read("downsampling", {"repeats": 17})
+    audit = read_audit("downsampling", {"repeats": 17})
     found = [trial for part in parts(audit, subject_of(qrels, runs, "AP")) for trial in part]
     assert found == list(range(17))
 
@@ -85,11 +85,13 @@ def test_one_aspect_loses_judgments_and_others_keep_theirs() -> None:
 def test_nonsense_is_told_in_sentences() -> None:
     qrels, runs = board(runs=2)
     one = subject_of(qrels, {"run0": runs["run0"]}, "AP")
-    assert problems("downsampling", one) == ["it compares runs, and there is only one: give two or more"]
+    assert problems("downsampling", one) == [
+        "the audit compares runs, but there is only one: give two or more"
+    ]
     nothing = subject_of(qrels_of({"1": {"a": 0, "b": 0}}), runs, "AP")
     assert any("no document is judged relevant" in one for one in problems("downsampling", nothing))
     with pytest.raises(AuditError, match="percentages above 0"):
-        read("downsampling", {"ratios": [50, 0]})
+        read_audit("downsampling", {"ratios": [50, 0]})
 
 
 def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
@@ -97,14 +99,14 @@ def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["a"]}})
     report = audited("downsampling", subject_of(qrels, runs, "AP"), FEW)
     assert report.numbers["tau(AP)@50"] is None
-    assert report.verdict == ("AP: undefined, for the runs can't be told apart.",)
-    assert any("all runs score the same" in sentence for sentence in report.undefined)
+    assert report.verdict == ("AP: tau is undefined because all runs have the same score.",)
+    assert any("all runs have the same score" in sentence for sentence in report.undefined)
 
 
 def test_an_order_that_any_loss_upsets_is_said_to_hold_only_with_all_judgments() -> None:
     report = audited("incomplete", subject_of(*board(runs=12), "P@5"), {"percents": [100, 30], "repeats": 3})
     assert report.numbers["tau(P@5)@30"] < 0.9  # type: ignore[operator]
-    assert "the order holds (tau at least 0.9) only with all judgments; with 30" in report.verdict[0]
+    assert "tau is at least 0.9 only with all judgments; with 30" in report.verdict[0]
 
 
 def test_measures_that_do_not_see_the_aspect_are_told() -> None:
@@ -113,6 +115,9 @@ def test_measures_that_do_not_see_the_aspect_are_told() -> None:
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["b", "a"]}})
     measures = "AP AP(aspect=quality) CAM(of=AP)"
     report = audited("downsampling", subject_of(qrels, runs, measures), {**FEW, "aspect": "quality"})
-    blind = "AP: not by quality, which alone loses judgments, so that nothing changes"
-    assert blind in report.warnings
-    assert blind not in audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings
+    warning = (
+        "AP: does not score by quality, the only aspect whose judgments are removed, "
+        "so the order cannot change"
+    )
+    assert warning in report.warnings
+    assert warning not in audited("downsampling", subject_of(qrels, runs, measures), FEW).warnings

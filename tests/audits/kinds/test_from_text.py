@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cupel_audits import AuditError, from_text, read
+from cupel_audits import AuditError, parse_audit, read_audit
 
 READ = [
     ("ratios", "90,50,10", [90, 50, 10]),
@@ -35,19 +35,19 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "text", "value"), READ)
 def test_a_text_is_what_json_would_say(name: str, text: str, value: Any) -> None:
-    assert from_text("downsampling", {name: text}) == read("downsampling", {name: value})
+    assert parse_audit("downsampling", {name: text}) == read_audit("downsampling", {name: value})
 
 
 @pytest.mark.parametrize(("name", "text", "sentence"), REFUSED)
 def test_what_is_wrong_is_told(name: str, text: str, sentence: str) -> None:
     with pytest.raises(AuditError) as problem:
-        from_text("downsampling", {name: text})
+        parse_audit("downsampling", {name: text})
     assert sentence in str(problem.value)
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(AuditError) as problem:
-        from_text("downsampling", {"ratios": "0", "repeats": "0", "colour": "red"})
+        parse_audit("downsampling", {"ratios": "0", "repeats": "0", "colour": "red"})
     assert [one.partition(" ")[0] for one in problem.value.sentences] == [
         "ratios:",
         "repeats:",

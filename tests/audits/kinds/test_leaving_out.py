@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cupel_audits.analysis.run_orders import ranks
-from cupel_audits.declarations import AuditError, read
+from cupel_audits.declarations import AuditError, read_audit
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.audit_subjects import audited, board, lists, problems, reported, subject_of, trials_of
@@ -95,20 +95,22 @@ def test_a_run_that_shares_everything_loses_nothing() -> None:
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
     assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
     assert report.verdict[1].startswith("AP: fair to runs from outside the pool.")
-    assert "none lost: 6" in report.verdict[0]
+    assert "it removes none for 6 of 6" in report.verdict[0]
 
 
 def test_the_verdict_has_its_numbers() -> None:
     """`three` ranks last as it is; `one` falls behind `two` when it loses c."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
-    rows = report.table("points").rows
-    places = [row[8] for row in rows]
+    points = report.table("points")
+    places = points.column("places")
     full = under({"1": set(), "2": set()})
-    assert [row[6] for row in rows] == ranks_of(full)
+    assert points.column("rank") == ranks_of(full)
     assert report.numbers["worst_rank_loss(AP)"] == max(int(one or 0) for one in places)
     assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
-    assert report.verdict[0].startswith("Left out of the pool of depth 2 (as given), each of 3 loses 2 judg")
-    assert "Of its first 1 documents a run from outside would have" in report.verdict[-1]
+    assert report.verdict[0].startswith(
+        "Pool depth 2 (as given). Leaving out one of 3 removes a median of 2 judgments"
+    )
+    assert "Of the first 1 documents of a run that is left out," in report.verdict[-1]
 
 
 def ranks_of(scores: list[float]) -> list[int]:
@@ -155,7 +157,7 @@ def test_nonsense_is_told_in_sentences() -> None:
         "all runs are of one team, A: it takes runs of two teams or more"
     ]
     with pytest.raises(AuditError, match="rising depths"):
-        read("leave_one_run_out", {"depths": [20, 10]})
+        read_audit("leave_one_run_out", {"depths": [20, 10]})
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
     assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
 
@@ -178,7 +180,7 @@ def test_who_falls_far_is_told_in_words() -> None:
     )
     report = audited("leave_one_run_out", subject_of(qrels, runs, "P@2"), {"depth": 2, "depths": [2]})
     assert report.verdict[1].startswith(
-        "P@2: unfair to runs from outside the pool. Of 4 places they would lose"
+        "P@2: unfair to runs from outside the pool. A run that is left out loses"
     )
     assert report.numbers["worst_rank_loss(P@2)"] == 3
     assert report.numbers["unjudged_outside@2"] == 1
@@ -188,5 +190,5 @@ def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
     runs = {"one": RUNS["one"], "two": RUNS["one"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] is None
-    assert report.verdict[1] == "AP: undefined, for the runs can't be told apart."
-    assert report.undefined == ("tau of AP: all runs score the same",)
+    assert report.verdict[1] == "AP: undefined because all runs have the same score."
+    assert report.undefined == ("tau of AP: all runs have the same score",)

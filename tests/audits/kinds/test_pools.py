@@ -10,7 +10,7 @@ from cupel_audits.analysis.judgment_samples import stratified
 from cupel_audits.analysis.pool_contributions import Contributions, pool_depth
 from cupel_audits.analysis.pools import Pools, held, unjudged
 from cupel_audits.analysis.run_orders import spread
-from cupel_audits.declarations import AuditError, read
+from cupel_audits.declarations import AuditError, read_audit
 from cupel_audits.kinds.incomplete import halves
 from cupel_audits.kinds.unlabelled_systems import removed
 from cupel_measures.catalogue.parser import parse
@@ -181,7 +181,7 @@ def test_one_topic_is_warned_of(kind: str) -> None:
 def test_a_part_of_the_depths_makes_a_partial_report() -> None:
     qrels, runs = board()
     subject = subject_of(qrels, runs, "AP", top=20)
-    audit, found = read("pool_depth"), trials_of("pool_depth", subject, only=[7, 2])
+    audit, found = read_audit("pool_depth"), trials_of("pool_depth", subject, only=[7, 2])
     report = audit.report(subject.about, dict(sorted(found.items())))
     assert [row[1] for row in report.table("points").rows] == [8, 3]
 
@@ -195,7 +195,7 @@ def test_how_many_systems_are_removed() -> None:
 def test_documents_of_runs_that_are_left_keep_their_judgments() -> None:
     subject = subject_of(QRELS, RUNS, "AP", top=3)
     parameters = {"percents": [34, 67], "repeats": 20, "depth": 2}
-    pools, audit = Pools.of(subject), read("unlabelled_systems", parameters)
+    pools, audit = Pools.of(subject), read_audit("unlabelled_systems", parameters)
     kept = {}
     for gone in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
         left = [run for run in range(3) if run not in gone]
@@ -252,6 +252,6 @@ def test_parameters_out_of_range_are_refused() -> None:
         ("unlabelled_systems", {"systems": "some"}),
     ):
         with pytest.raises(AuditError, match="expected"):
-            read(kind, parameters)
+            read_audit(kind, parameters)
     two = subject_of(QRELS, dict(list(RUNS.items())[:2]), "AP", top=20)
     assert problems("unlabelled_systems", two, {"systems": "removed"})

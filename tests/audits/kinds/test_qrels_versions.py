@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from cupel_audits import AuditError, read
+from cupel_audits import AuditError, read_audit
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject
 from cupel_measures.comparing.agreement import agreement
@@ -53,8 +53,8 @@ def test_agreement_is_over_what_both_versions_judge(versions: AuditSubject) -> N
     assert report.numbers["same(relevance)"] == 7 / 9
     assert report.numbers["changed(relevance)"] == 2
     assert report.numbers["removed(relevance)"] == report.numbers["added(relevance)"] == 1
-    assert versions.other is not None
-    [of] = agreement(versions.qrels, versions.other.qrels)
+    assert versions.other_subject is not None
+    [of] = agreement(versions.qrels, versions.other_subject.qrels)
     assert (report.numbers["kappa(relevance)"], report.numbers["alpha(relevance)"]) == (of.kappa, of.alpha)
     # linear weights: observed distance (1 + 2) / 9; expected: first 0 1 2 by 4 3 2, second by 4 2 3, so
     # (4*2*1 + 4*3*2 + 3*4*1 + 3*3*1 + 2*4*2 + 2*2*1) / 81 = 73 / 81
@@ -230,4 +230,4 @@ def test_nonsense_is_refused_in_a_sentence(versions: AuditSubject) -> None:
     with pytest.raises(AuditError, match="neither version judges a document relevant"):
         report_of(both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
     with pytest.raises(AuditError, match="alpha: expected a number between 0 and 1"):
-        read("qrels_versions", {"alpha": 0})
+        read_audit("qrels_versions", {"alpha": 0})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cupel_audits.kinds.unjudged.unjudged_kind import shifted
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.scoring.evaluator import Evaluator, evaluate
 from support.data.audit_subjects import audited, board, lists, problems, reported, subject_of, trials_of
@@ -139,10 +139,10 @@ def test_measures_that_read_texts_are_not_tried_and_the_report_says_so() -> None
     texts = texts_of({"a": "red apple", "b": "rain", "n": "wine"})
     runs = lists({"one": {"1": ["a", "n"]}, "two": {"1": ["n", "b"]}})
     seen = [
-        (name, see(ranking_of(run), qrels, top=5, content=content_of(run, qrels, texts)))
+        (name, view_of(ranking_of(run), qrels, top=5, content=content_of(run, qrels, texts)))
         for name, run in runs.items()
     ]
-    subject = gather(GatheredJudgments("q", qrels), seen, [parse("LMD"), parse("alpha_nDCG@5")], top=5)
+    subject = assemble_subject(NamedQrels("q", qrels), seen, [parse("LMD"), parse("alpha_nDCG@5")], top=5)
     report = audited("unjudged", subject)
     assert report.undefined[0].startswith("LMD: not tried, for it reads texts")
     assert len(report.undefined) == 1

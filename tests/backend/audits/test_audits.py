@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from cupel_audits import execution, read, report
+from cupel_audits import execution, read_audit, report
 from cupel_audits.kinds.downsampling import Downsampling
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_backend import job_execution, jobs, scheduler_steps, submissions
 from cupel_backend.audits import audit_parts, audit_requests
 from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
@@ -96,13 +96,13 @@ def offline(folder: Path, audit: audit_requests.AuditView) -> str:
     for number in range(5):
         path = folder / f"run{number}.txt"
         path.write_bytes(run(number))
-        runs.append((path.name, see(read_run(path).ranking, qrels, depth=1000)))
-    kind = read(audit.kind, audit.parameters)
+        runs.append((path.name, view_of(read_run(path).ranking, qrels, depth=1000)))
+    kind = read_audit(audit.kind, audit.parameters)
     measures = [parse(text) for text in audit.measures]
     teams = [one.team for one in audit.runs]
-    subject = gather(GatheredJudgments("mine", qrels), runs, measures, teams=teams, depth=1000)
+    subject = assemble_subject(NamedQrels("mine", qrels), runs, measures, teams=teams, depth=1000)
     trials = range(kind.trials(subject))
-    found = dict(execution.work(kind, subject, audit.seed, trials))
+    found = dict(execution.run_trials(kind, subject, audit.seed, trials))
     return report_digest(execution.result(kind, subject.about, audit.seed, len(trials), found))
 
 
@@ -182,7 +182,7 @@ def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
 ) -> None:
     monkeypatch.setattr(audit_parts, "LOOK_SECONDS", 0.0)
     audit = gathered(system, part_trials=6, parameters=SMALL | {"repeats": 24})
-    real = execution.work
+    real = execution.run_trials
 
     def cancelled_meanwhile(*given: Any) -> Any:
         for trial, result in real(*given):
@@ -190,7 +190,7 @@ def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
                 audit_requests.cancel(system, ORGANISER, audit.id)
             yield trial, result
 
-    monkeypatch.setattr(execution, "work", cancelled_meanwhile)
+    monkeypatch.setattr(execution, "run_trials", cancelled_meanwhile)
     claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     audit_parts.run_part(system, claim)
@@ -356,7 +356,7 @@ def test_a_subject_that_can_not_be_audited_is_said_in_sentences(system: System, 
     failed = audit_requests.get(system, BOB, audit.id)
     assert failed.state == "failed"
     assert failed.problems == (
-        "it compares runs, and there is only one: give two or more",
+        "the audit compares runs, but there is only one: give two or more",
         "aspect: there is no 'beauty'; there are relevance, credibility",
     )
     with pytest.raises(Conflict):

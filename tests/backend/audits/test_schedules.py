@@ -242,9 +242,9 @@ def test_an_alert_is_judged_once_by_every_audit(
     assert (told[calm.id].raised, told[other.id].raised, told[other.id].value) == (False, False, None)
     assert audit_alerts.check_all(judged) == 0
     exposed = judged.metrics.exposition(judged).decode()
-    assert 'cupel_alerts_raised{track="track"} 1.0' in exposed
+    assert 'cupel_raised_audit_alerts{track="track"} 1.0' in exposed
     audit_alerts.remove(judged, ORGANISER, low.id)
-    assert 'cupel_alerts_raised{track="track"} 0.0' in judged.metrics.exposition(judged).decode()
+    assert 'cupel_raised_audit_alerts{track="track"} 0.0' in judged.metrics.exposition(judged).decode()
     with pytest.raises(Invalid):
         audit_alerts.add(judged, ORGANISER, "track", kind="downsampling", number=number)
     with pytest.raises(Invalid, match="needs the texts"):

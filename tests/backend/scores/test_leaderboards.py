@@ -1,4 +1,4 @@
-"""Leaderboards: a pure function of scores, ranked on full precision."""
+"""Tests of leaderboards: ranking by exact scores, pages and etags."""
 
 from fractions import Fraction
 
@@ -34,13 +34,13 @@ def track(system: System) -> None:
     publish_qrels(system)
 
 
-def board(system: System, **asked: object) -> Leaderboard:
-    found = leaderboards.read_board(system, BOB, "track", **asked)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+def board(system: System, **query: object) -> Leaderboard:
+    page = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
+    assert page is not None
+    return page
 
 
-def test_equal_scores_share_a_rank_and_are_listed_by_time_of_receipt(system: System, clock: Clock) -> None:
+def test_equal_scores_share_a_rank_in_order_of_receipt(system: System, clock: Clock) -> None:
     sent = []
     for number, ranking in enumerate([POOR, GOOD, POOR, GOOD]):
         clock.forward(1)
@@ -51,7 +51,7 @@ def test_equal_scores_share_a_rank_and_are_listed_by_time_of_receipt(system: Sys
     assert [row.submission for row in rows] == [sent[1], sent[3], sent[0], sent[2]]
 
 
-def test_scores_that_print_alike_are_ranked_on_full_precision(system: System, clock: Clock) -> None:
+def test_scores_are_ranked_on_full_precision(system: System, clock: Clock) -> None:
     sent = [submit(system, ALICE, run_file(tag=f"r{number}")).id for number in range(3)]
     work_off(system)
     values = [0.1, 0.1 + 2**-54, 0.1 + 2**-52]
@@ -65,34 +65,34 @@ def test_scores_that_print_alike_are_ranked_on_full_precision(system: System, cl
 
 
 def ranked(system: System, measure: str) -> list[tuple[int, str, float, str | None]]:
-    """(rank, tag, score, exact) of each row."""
+    """Return (rank, tag, score, exact) of each row."""
     rows = board(system, measure=measure).rows
     return [(row.rank, row.tag, row.score, row.exact) for row in rows]
 
 
-def with_second_at(rank: int, tag: str) -> bytes:
-    """A run with the best document first for t1, and the second best one at a rank."""
+def run_with_second_at(rank: int, tag: str) -> bytes:
+    """Return a run that ranks the best document of t1 first and the second best at `rank`."""
     documents = ["a", *(f"u{number}" for number in range(rank - 2)), "b"]
     lines = [f"t1 Q0 {document} 1 {9999 - place} {tag}" for place, document in enumerate(documents)]
     return "\n".join(lines).encode()
 
 
-def test_scores_that_differ_below_the_floats_are_not_tied(system: System) -> None:
+def test_exact_scores_that_round_to_one_float_are_not_tied(system: System) -> None:
     tracks.change(system, ORGANISER, "track", changes={"measures": ["RBTO@250", "RBP(p=1/3)"]})
     for rank, tag in ((200, "last"), (100, "second"), (90, "first"), (100, "second too")):
-        submit(system, ALICE, with_second_at(rank, tag.replace(" ", "_")))
+        submit(system, ALICE, run_with_second_at(rank, tag.replace(" ", "_")))
     work_off(system)
     rows = ranked(system, "RBTO@250")
     assert [row[:2] for row in rows] == [(1, "first"), (2, "second"), (2, "second_too"), (4, "last")]
     assert len({score for _, _, score, _ in rows}) == 1
-    # labels 0, 1, 2 are digits: 2 * 3^249 for a, 3^(250 - rank) for b; over two topics (spec 4.1)
+    # Labels 0, 1, 2 are digits in base 3: 2 * 3^249 for a, 3^(250 - rank) for b; mean of two topics.
     assert [exact for *_, exact in rows] == [
         to_text(Fraction(2 * 3**249 + 3 ** (250 - rank), 2)) for rank in (90, 100, 100, 200)
     ]
     assert [row[:2] for row in ranked(system, "RBP(p=1/3)")] == [row[:2] for row in rows]
 
 
-def test_scores_that_differ_by_rounding_alone_are_tied(system: System, clock: Clock) -> None:
+def test_scores_that_differ_only_by_rounding_are_tied(system: System, clock: Clock) -> None:
     tracks.change(system, ORGANISER, "track", changes={"measures": ["P@10"]})
     publish_qrels(system, relevance=b"".join(b"t%d 0 %c 1\n" % (t, d) for t in (1, 2) for d in b"abc"))
     for ranking in ([("t1", "a"), ("t2", "ab")], [("t1", "abc")], [("t1", "abc"), ("t2", "c")]):
@@ -106,9 +106,9 @@ def test_scores_that_differ_by_rounding_alone_are_tied(system: System, clock: Cl
     ]
 
 
-def test_a_board_goes_by_floats_altogether_where_a_score_is_older_than_exact_ones(system: System) -> None:
+def test_board_with_a_score_without_exact_value_is_ranked_by_floats(system: System) -> None:
     tracks.change(system, ORGANISER, "track", changes={"measures": ["RBTO@250"]})
-    sent = [submit(system, ALICE, with_second_at(rank, f"r{rank}")).id for rank in (200, 100, 90)]
+    sent = [submit(system, ALICE, run_with_second_at(rank, f"r{rank}")).id for rank in (200, 100, 90)]
     work_off(system)
     assert [row.rank for row in board(system).rows] == [1, 2, 3]
     with writing(system.engine) as connection:
@@ -121,10 +121,10 @@ def test_a_board_goes_by_floats_altogether_where_a_score_is_older_than_exact_one
     assert [row.submission for row in board(system).rows] == sent[::-1]
 
 
-def test_pages_of_an_exact_board_follow_one_another(system: System) -> None:
+def test_pages_of_an_exact_board_are_consecutive(system: System) -> None:
     tracks.change(system, ORGANISER, "track", changes={"measures": ["RBTO@250"]})
     for rank in (60, 55, 60, 50):
-        submit(system, ALICE, with_second_at(rank, f"r{rank}"))
+        submit(system, ALICE, run_with_second_at(rank, f"r{rank}"))
     work_off(system)
     pages = [board(system, limit=1, cursor=str(place)).rows for place in range(4)]
     assert [(row.rank, row.tag) for rows in pages for row in rows] == [
@@ -135,7 +135,7 @@ def test_pages_of_an_exact_board_follow_one_another(system: System) -> None:
     ]
 
 
-def test_exact_scores_of_thousands_of_digits_are_not_kept(system: System) -> None:
+def test_exact_scores_of_thousands_of_digits_are_not_stored(system: System) -> None:
     changes = {"measures": ["RBP(p=0.999)", "RBP(p=0.999)@100", "nDCG@2"]}
     tracks.change(system, ORGANISER, "track", changes=changes)
     submit(system, ALICE)
@@ -144,7 +144,7 @@ def test_exact_scores_of_thousands_of_digits_are_not_kept(system: System) -> Non
     assert kept == {"RBP(p=0.999)": False, "RBP(p=0.999)@100": True, "nDCG@2": False}
 
 
-def test_a_board_shows_all_that_it_depends_on(system: System) -> None:
+def test_board_shows_everything_it_depends_on(system: System) -> None:
     submit(system, ALICE)
     work_off(system)
     shown = board(system)
@@ -154,40 +154,40 @@ def test_a_board_shows_all_that_it_depends_on(system: System) -> None:
     assert shown.rows[0].team == "alice"
 
 
-def test_what_is_not_scored_is_not_ranked_but_listed_with_the_reason(system: System) -> None:
+def test_unscored_submission_is_listed_with_the_reason(system: System) -> None:
     scored = submit(system, ALICE)
     work_off(system)
     waiting = submit(system, BOB)
     shown = board(system)
     assert [row.submission for row in shown.rows] == [scored.id]
-    assert [(one.submission, one.reason) for one in shown.unscored] == [(waiting.id, "waiting to be scored")]
+    assert [(row.submission, row.reason) for row in shown.unscored] == [(waiting.id, "waiting to be scored")]
     other = board(system, measure="P@2")
     assert (other.rows, len(other.unscored)) == ((), 2)
     assert other.unscored[0].reason == "not scored by this measure"
 
 
-def test_a_measure_may_be_asked_for_by_any_of_its_names(system: System) -> None:
+def test_board_accepts_every_name_of_a_measure(system: System) -> None:
     submit(system, ALICE)
     work_off(system)
     assert board(system, measure="ndcg_cut_2").rows == board(system).rows
 
 
 @pytest.mark.parametrize("measure", ["", "nDGC", "AP P@1", "AP(aspect=taste)", "AP(" * 50])
-def test_a_measure_that_can_not_be_is_refused(system: System, measure: str) -> None:
+def test_invalid_measure_is_refused(system: System, measure: str) -> None:
     with pytest.raises(Invalid):
         board(system, measure=measure)
 
 
-def test_a_version_that_is_not_there_is_not_found(system: System) -> None:
+def test_unknown_version_is_not_found(system: System) -> None:
     with pytest.raises(NotFound):
         board(system, qrels=2)
 
 
-def test_pages_follow_one_another_without_gap_or_repetition(system: System) -> None:
+def test_pages_cover_the_board_without_gap_or_repetition(system: System) -> None:
     for number in range(7):
         submit(system, ALICE, run_file(GOOD if number % 2 else POOR, tag=f"r{number}"))
     work_off(system)
-    whole = board(system).rows
+    all_rows = board(system).rows
     paged: list[leaderboards.LeaderboardRow] = []
     cursor = None
     while True:
@@ -196,12 +196,12 @@ def test_pages_follow_one_another_without_gap_or_repetition(system: System) -> N
         cursor = shown.next
         if cursor is None:
             break
-    assert tuple(paged) == whole
+    assert tuple(paged) == all_rows
     with pytest.raises(Invalid):
         board(system, cursor="-1")
 
 
-def test_the_etag_holds_until_the_board_may_look_different(system: System) -> None:
+def test_etag_changes_with_the_board(system: System) -> None:
     etag = board(system).etag
     assert leaderboards.read_board(system, BOB, "track", known=etag) is None
     for change in (
@@ -217,7 +217,7 @@ def test_the_etag_holds_until_the_board_may_look_different(system: System) -> No
     assert leaderboards.read_board(system, BOB, "track", known=etag, measure="AP") is not None
 
 
-def test_the_etag_holds_while_the_board_stays_as_it_is(system: System) -> None:
+def test_etag_is_stable_while_the_board_is_unchanged(system: System) -> None:
     gone = submit(system, ALICE)
     submit(system, ALICE, run_file(POOR))
     submissions.withdraw(system, ALICE, gone.id)

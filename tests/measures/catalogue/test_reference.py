@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from cupel_measures.catalogue.parser import Measure, parse
+from cupel_measures.findings import Refused
 from cupel_measures.grammar import trec_names
 from cupel_measures.model import Qrels
-from cupel_measures.model.findings import Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run

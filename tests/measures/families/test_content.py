@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from cupel_audits.analysis.lmd_selection import centrality, select_documents, select_terms, select_topics
 from cupel_measures.catalogue.parser import parse
+from cupel_measures.findings import Refused
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Content, Texts
-from cupel_measures.model.findings import Refused
 from cupel_measures.reading.collection_files import parse_collection
 from cupel_measures.scoring.evaluator import check, evaluate
 from cupel_measures.scoring.language_models import Corpus, Targets
@@ -164,9 +164,7 @@ class TestEdgeCases:
 
 class TestParameters:
     def test_kl_is_refused_without_smoothing(self) -> None:
-        with pytest.raises(
-            MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl is of use with smoothing"
-        ):
+        with pytest.raises(MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl needs smoothing"):
             check(QRELS, [parse("LMD(divergence=kl)")], texts=True)
 
     def test_kl_is_0_where_the_ranking_has_no_text_at_all(self) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
+from cupel_measures.findings import Refused
 from cupel_measures.grammar.registry import DECLARATIONS
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, Qrels
-from cupel_measures.model.findings import Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.collection_files import read_collection
 from cupel_measures.scoring.evaluator import check, evaluate

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cupel_measures.findings import KINDS, Refused
 from cupel_measures.model import ABSENT, NEGATIVE, UNJUDGED, Aspect, LabelSet
-from cupel_measures.model.findings import KINDS, Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.collection_files import (
     aspects_from,

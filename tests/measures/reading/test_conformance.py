@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from cupel_measures.findings import Refused
 from cupel_measures.model import Joined, Qrels
-from cupel_measures.model.findings import Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading import joins
 from cupel_measures.reading.compression import open_plain

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cupel_measures.findings import Refused
 from cupel_measures.model import Joined, Ranking
-from cupel_measures.model.findings import Refused
 from cupel_measures.model.profiles import PROFILES, Profile
 from cupel_measures.reading import joins
 from cupel_measures.reading.lines.decimal_columns import NUMBER, numbers

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cupel_measures.findings import KINDS, Finding, Refused
 from cupel_measures.model import Qrels
-from cupel_measures.model.findings import KINDS, Finding, Refused
 from cupel_measures.reading.collection_files import parse_collection
 from cupel_measures.reading.declarations.aspect_declarations import aspects_from
 from support.data.small_collections import ranked, score_of

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cupel_measures.findings import Refused
 from cupel_measures.model import Aspect
-from cupel_measures.model.findings import Refused
 from cupel_measures.reading.qrels_files import pack_qrels, read_qrels
 
 DECLARED = Aspect("credibility", (0, 1, 2), lowest=(-2,), unjudged=(-1,))

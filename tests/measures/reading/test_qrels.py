@@ -15,8 +15,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
 from cupel_measures.model import ABSENT, NEGATIVE, UNJUDGED, Aspect, LabelSet, Qrels
-from cupel_measures.model.findings import KINDS, LISTED_PER_CODE, Finding, Findings, Refused
 from cupel_measures.reading.qrels_files import (
     SUBTOPICS,
     QrelsFile,

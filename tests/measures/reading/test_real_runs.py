@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cupel_measures.findings import Refused
 from cupel_measures.model import Joined, Run
-from cupel_measures.model.findings import Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading import joins
 from cupel_measures.reading.compression import open_plain

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from cupel_measures.model.findings import Refused
+from cupel_measures.findings import Refused
 from cupel_measures.reading.compression import open_plain
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import Limits, digest, join_run, read_run

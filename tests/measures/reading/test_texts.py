@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cupel_measures.findings import Refused
 from cupel_measures.model import Texts
-from cupel_measures.model.findings import Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading import joins
 from cupel_measures.reading import text_files as reading

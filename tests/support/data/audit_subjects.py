@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from cupel_audits import read
-from cupel_audits.declarations import require
-from cupel_audits.execution import result, work
+from cupel_audits import read_audit
+from cupel_audits.declarations import check_audit
+from cupel_audits.execution import result, run_trials
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject
-from cupel_audits.subject_files import GatheredJudgments, gather, see
+from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.model import Qrels, Texts
 from support.data.small_collections import Scored, content_of, qrels_of, ranked, ranking_of
@@ -32,12 +32,12 @@ def subject_of(
     """Named runs under `qrels`, and under `other`."""
     content = {name: None if texts is None else content_of(run, qrels, texts) for name, run in runs.items()}
     seen = [
-        (name, see(ranking_of(run), qrels, top=top, content=content[name], other=other))
+        (name, view_of(ranking_of(run), qrels, top=top, content=content[name], other=other))
         for name, run in runs.items()
     ]
-    again = None if other is None else GatheredJudgments("other", other)
-    return gather(
-        GatheredJudgments("qrels", qrels), seen, parse_many(measures), teams=teams, top=top, other=again
+    again = None if other is None else NamedQrels("other", other)
+    return assemble_subject(
+        NamedQrels("qrels", qrels), seen, parse_many(measures), teams=teams, top=top, other=again
     )
 
 
@@ -76,10 +76,10 @@ def trials_of(
     only: Iterable[int] | None = None,
 ) -> dict[int, Any]:
     """The results of `only` these trials (default: all), as JSON gives them back."""
-    audit = read(kind, parameters)
-    require(audit, subject)
+    audit = read_audit(kind, parameters)
+    check_audit(audit, subject)
     chosen = list(range(audit.trials(subject)) if only is None else only)
-    return {number: json.loads(json.dumps(one)) for number, one in work(audit, subject, seed, chosen)}
+    return {number: json.loads(json.dumps(one)) for number, one in run_trials(audit, subject, seed, chosen)}
 
 
 def audited(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None = None) -> AuditReport:
@@ -93,7 +93,7 @@ def reported(
     kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None, found: Mapping[int, Any]
 ) -> AuditReport:
     """The report on `found`."""
-    audit = read(kind, parameters)
+    audit = read_audit(kind, parameters)
     report = result(audit, subject.about, SEED, audit.trials(subject), found).report
     assert report is not None
     return report
@@ -101,4 +101,4 @@ def reported(
 
 def problems(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None = None) -> list[str]:
     """Why the audit can't be done."""
-    return list(read(kind, parameters).problems(subject))
+    return list(read_audit(kind, parameters).problems(subject))

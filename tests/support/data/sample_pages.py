@@ -6,7 +6,7 @@ from typing import Any
 
 from cupel_audits.execution import Result
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 
 RUNS = ("aster", "birch")
 
@@ -23,16 +23,20 @@ HOSTILE = (
 """Names of runs that would break a careless page."""
 
 
-def about(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -> About:
-    topics, teams = ("1", "2", "3"), None
+def about(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -> SubjectSummary:
     facts: dict[str, Any] = {
+        "runs": tuple(runs),
+        "teams": None,
+        "topics": ("1", "2", "3"),
+        "aspects": ("relevance",),
+        "measures": tuple(measures),
         "profile": "cupel",
         "depth": None,
         "qrels": "a track",
         "judged": 120,
         "relevant": 30,
     }
-    return About(tuple(runs), teams, topics, ("relevance",), tuple(measures), **(facts | more))
+    return SubjectSummary(**(facts | more))
 
 
 def result(report: AuditReport | None, runs: Sequence[str] = RUNS, **more: Any) -> dict[str, Any]:

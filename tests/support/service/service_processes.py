@@ -85,7 +85,7 @@ Serve = Callable[..., Service]
 def services(folder: Path, **at: object) -> Iterator[Serve]:
     """A function that starts services on `folder`, all on the same data; those left at the end are ended.
 
-    at: settings of all of them, such as where a place of sizes.py is.
+    at: settings of all of them, such as where a place of service_sizes.py is.
     """
     started: list[Service] = []
 

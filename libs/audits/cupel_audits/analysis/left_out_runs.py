@@ -1,327 +1,411 @@
-"""How fair a collection is to runs from outside its pool: groups of runs are left out of it in turn.
+"""Reports of audits that leave groups of runs out of the pool, one after another.
 
-A trial is a group, and its result: {"depth": of the pool, "runs": those of the group, "brought": by depth
-the judged and the relevant documents that the group alone brings, "lost": documents that lose their
-judgment, "tau": by measure, "scores", "ranks": by measure those of the group's runs, before and after,
-"unjudged": by depth the shares of the group's runs, before and after}.
+A trial leaves out one group; its result is a LeftOutTrial.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Annotated, TypedDict
 
 from cupel_audits.analysis.pool_contributions import Contributions, deepest, pool_depth, unjudged
 from cupel_audits.analysis.pools import Depth, Depths, mean_of
 from cupel_audits.analysis.run_orders import STRONG, TAU, ranks
-from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.declarations import Audit, setting
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.scoring.pool import Mask
 
-Left = Sequence[tuple[str, Any]]
-"""Who was left out, by name, and the result of that trial."""
 FAIR = 0.05
-"""A worst loss of this share of the places of the board (at least one place) is called fair."""
+"""The reports call a collection fair if no run loses more than this share of the ranks, or one rank."""
+
+
+class LeftOutTrial(TypedDict):
+    """The result of leaving out one group; JSON holds it. Lists of two are before and after.
+
+    depth: of the pool. runs: the indices of the group's runs. brought: lists of a depth, and the judged and
+    the relevant documents that the group alone contributes to the pool of that depth. lost: documents that
+    lose their judgment. tau: by measure, over all runs. scores, ranks: by measure, two lists over the group's
+    runs. unjudged: lists of a depth and two lists over the group's runs: the unjudged share of the first
+    documents.
+    """
+
+    depth: int
+    runs: list[int]
+    brought: list[tuple[int, int, int]]
+    lost: int
+    tau: dict[str, float | None]
+    scores: dict[str, list[list[float]]]
+    ranks: dict[str, list[list[int]]]
+    unjudged: list[tuple[int, list[float | None], list[float | None]]]
+
+
+LeftOut = Sequence[tuple[str, LeftOutTrial]]
+"""The names of the groups that were left out, with the results of their trials."""
+LeftOutCell = Annotated[str, Heading("left out")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaveOut(Audit):
-    """What the two kinds share; `groups` says which runs are left out together."""
+    """Base class of the kinds that leave out groups of runs; `groups` returns the groups."""
 
-    depths: Depths = setting((10, 20, 50, 100), "depths to which unique documents are counted")  # noqa: RUF009
-    depth: Depth | None = setting(None, "how deep the pool was judged (default: read off it)")  # noqa: RUF009
+    depths: Depths = setting((10, 20, 50, 100), "depths at which unique documents are counted")  # noqa: RUF009
+    depth: Depth | None = setting(None, "depth of the judged pool (default: estimated from the judgments)")  # noqa: RUF009
 
     def groups(self, subject: AuditSubject) -> list[int]:
-        """The group of each run, from 0."""
+        """Return the number of the group of each run, from 0."""
         raise NotImplementedError
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if not subject.about.relevant:
-            yield "no document is judged relevant: there is nothing to lose that would matter"
+            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
-        """One for each group."""
+        """Return the number of groups."""
         return len(set(self.groups(subject)))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[LeftOutTrial]:
         groups = self.groups(subject)
-        brought, most = Contributions.of(subject, groups), max(*self.depths, self.depth or 1)
+        contributions, most = Contributions.of(subject, groups), max(*self.depths, self.depth or 1)
         depth = self.depth or pool_depth(subject, most)
         depths = {depth, *(min(one, deepest(subject)) for one in self.depths)}
-        owners = {one: brought.owner(one) for one in sorted(depths)}
-        for group in trials:
-            members = [run for run, of in enumerate(groups) if of == group]
-            alone = {one: owner == group for one, owner in owners.items()}
-            yield {"depth": depth, "runs": members, **_trial(subject, brought, members, alone, depth)}
+        owners = {one: contributions.owner(one) for one in sorted(depths)}
+        for trial in trials:
+            members = [run for run, group in enumerate(groups) if group == trial]
+            alone = {one: owner == trial for one, owner in owners.items()}
+            yield _trial(subject, contributions, members, alone, depth)
 
 
 def _trial(
-    subject: AuditSubject, brought: Contributions, members: list[int], alone: Mapping[int, Mask], depth: int
-) -> dict[str, Any]:
-    """alone: by depth bool[D], what these runs alone bring to the pool."""
-    lost = alone[depth] & brought.judged
+    subject: AuditSubject,
+    contributions: Contributions,
+    members: list[int],
+    alone: Mapping[int, Mask],
+    depth: int,
+) -> LeftOutTrial:
+    """Leave out the runs `members`; alone: bool[D] by depth, the documents that only they contribute."""
+    lost = alone[depth] & contributions.judged
     full, means = subject.means, subject.means
     if lost.any():
         means = subject.means_under(subject.evaluator.keeping(~lost))
     sides = (full, means)
+    judged, relevant = contributions.judged, contributions.relevant
     return {
+        "depth": depth,
+        "runs": members,
         "brought": [
-            [one, *(int((mine & of).sum()) for of in (brought.judged, brought.relevant))]
-            for one, mine in alone.items()
+            (at, int((mine & judged).sum()), int((mine & relevant).sum())) for at, mine in alone.items()
         ],
         "lost": int(lost.sum()),
         "tau": {text: tau_b(full[text], scores).value for text, scores in means.items()},
         "scores": {text: [side[text][members].tolist() for side in sides] for text in full},
         "ranks": {text: [[ranks(side[text])[run] for run in members] for side in sides] for text in full},
-        "unjudged": [[one, *_unjudged(subject, lost, members, one)] for one in alone],
+        "unjudged": [(at, *_unjudged_shares(subject, lost, members, at)) for at in alone],
     }
 
 
-def _unjudged(subject: AuditSubject, lost: Mask, members: list[int], depth: int) -> list[list[float | None]]:
-    """By run the mean over topics of the unjudged share, before and after."""
-    sides = (subject.judged, subject.judged & ~lost)
-    return [[mean_of(unjudged(subject, run, judged, depth)) for run in members] for judged in sides]
+def _unjudged_shares(
+    subject: AuditSubject, lost: Mask, members: list[int], depth: int
+) -> tuple[list[float | None], list[float | None]]:
+    """Return the unjudged share of each run, a mean over topics, before and after."""
+    before, after = (
+        [mean_of(unjudged(subject, run, judged, depth)) for run in members]
+        for judged in (subject.judged, subject.judged & ~lost)
+    )
+    return before, after
 
 
-def report(about: About, names: Sequence[str], found: Mapping[int, Any], depth: int | None) -> AuditReport:
-    """The report on the groups that were left out so far, by name. depth: the pool's, where it was given."""
-    left = [(names[trial], one) for trial, one in found.items()]
-    points, brought, missing = _points(about, left), _contributions(left), _missing(about, left)
-    summary = _summary(about, points, left)
+@dataclass(frozen=True, kw_only=True)
+class LeftOutRun:
+    """A run by one measure, in the pool and left out of it."""
+
+    measure: MeasureCell
+    left: LeftOutCell
+    run: RunCell
+    before: Annotated[float, Heading("score in the pool")]
+    after: Annotated[float, Heading("score left out")]
+    change: Annotated[float, Heading("change of score")]
+    rank: Annotated[int, Heading("rank in the pool")]
+    outside: Annotated[int, Heading("rank left out")]
+    places: Annotated[int, Heading("ranks lost", "below 0: ranks gained")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairnessRow:
+    """The losses by one measure, over all runs that were left out."""
+
+    measure: MeasureCell
+    tau: Annotated[float | None, Heading("tau", f"{TAU}, mean")]
+    least: Annotated[float | None, Heading("least tau")]
+    places: Annotated[float | None, Heading("ranks lost", "mean over the runs, each left out")]
+    worst: Annotated[int, Heading("most ranks lost")]
+    run: Annotated[str, Heading("by")]
+    change: Annotated[float | None, Heading("change of score", "mean over the runs")]
+    greatest: Annotated[float, Heading("greatest loss of score")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOutOrder:
+    """The order of all runs by one measure, with one group left out."""
+
+    left: LeftOutCell
+    measure: MeasureCell
+    tau: Annotated[float | None, Heading("tau", TAU)]
+    lost: Annotated[int, Heading("judgments lost")]
+
+
+@dataclass(frozen=True)
+class ContributionRow:
+    """The documents that one group alone contributes to a pool."""
+
+    left: LeftOutCell
+    depth: Annotated[int, Heading("pool depth")]
+    judged: Annotated[int, Heading("judged", "documents that it alone contributes to the pool")]
+    relevant: Annotated[int, Heading("relevant", "of them")]
+
+
+@dataclass(frozen=True)
+class UnjudgedShare:
+    """The unjudged share of the first documents of a run, in the pool and left out of it."""
+
+    run: RunCell
+    depth: Annotated[int, Heading("depth")]
+    before: Annotated[
+        float | None, Heading("unjudged in the pool", "share of its first documents, mean over topics")
+    ]
+    after: Annotated[
+        float | None, Heading("unjudged left out", "share of its first documents, mean over topics")
+    ]
+
+
+@dataclass(frozen=True)
+class StageRank:
+    """The rank of a run by one measure at one of the STAGES."""
+
+    measure: MeasureCell
+    run: RunCell
+    stage: Annotated[str, Heading("stage")]
+    rank: Annotated[int, Heading("rank")]
+
+
+STAGES = ("in the pool", "left out")
+POINTS = TableSchema.of("points", "Runs in the pool and left out of it", LeftOutRun)
+SUMMARY = TableSchema.of("summary", "Fairness to runs from outside the pool", FairnessRow)
+TAUS = TableSchema.of("taus", "Order of all runs, with one left out of the pool", LeftOutOrder)
+CONTRIBUTIONS = TableSchema.of("contributions", "Documents that only one contributes", ContributionRow)
+UNJUDGED = TableSchema.of("unjudged", "Unjudged documents among the first ones", UnjudgedShare)
+RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of it", StageRank)
+
+
+def report(
+    about: SubjectSummary, names: Sequence[str], results: Mapping[int, LeftOutTrial], depth: int | None
+) -> AuditReport:
+    """Return the report on the groups left out so far.
+
+    names: of all groups. depth: of the pool, None where it was estimated.
+    """
+    left_out = [(names[trial], result) for trial, result in results.items()]
+    points = list(_points(about, left_out))
+    summary = [_summary_row(measure, points, left_out) for measure in about.measures]
+    contributions, missing = list(_contributions(left_out)), list(_unjudged_rows(about, left_out))
     return AuditReport(
         verdict=(
-            _losses(left, depth),
-            *(_fairness(about, dict(zip(_NAMES, row, strict=True))) for row in summary.rows),
-            *_strangers(missing),
+            _loss_sentence(left_out, depth),
+            *(_fairness_sentence(about, row) for row in summary),
+            *_unjudged_sentence(missing),
         ),
-        numbers=_numbers(summary, brought, missing, left),
-        tables=(points, summary, _taus(about, left), brought, missing, _stages(points)),
+        numbers=_numbers(summary, contributions, missing, left_out),
+        tables=(
+            POINTS.table(points),
+            SUMMARY.table(summary),
+            TAUS.table(_orders(about, left_out)),
+            CONTRIBUTIONS.table(contributions),
+            UNJUDGED.table(missing),
+            RANKS.table(_stage_ranks(points)),
+        ),
         plots=PLOTS,
         reading=READING,
         undefined=tuple(
-            f"tau of {row[0]}: all runs score the same" for row in summary.rows if row[1] is None
+            f"tau of {row.measure}: all runs have the same score" for row in summary if row.tau is None
         ),
         warnings=about.cautions,
     )
 
 
-LEFT, RUN = Column("left", "left out"), Column("run", "run")
-STAGES = ("in the pool", "left out")
-
-
-def _points(about: About, left: Left) -> ReportTable:
-    """Each run in and out of the pool, by each measure."""
-    columns = (
-        MEASURE,
-        LEFT,
-        RUN,
-        Column("before", "score in the pool"),
-        Column("after", "score left out"),
-        Column("change", "change of score"),
-        Column("rank", "rank in the pool"),
-        Column("outside", "rank left out"),
-        Column("places", "places lost", "a gain is below 0"),
-    )
-    rows = []
+def _points(about: SubjectSummary, left_out: LeftOut) -> Iterator[LeftOutRun]:
     for measure in about.measures:
-        for name, one in left:
-            sides = (*one["scores"][measure], *one["ranks"][measure])
-            for run, before, after, rank, outside in zip(one["runs"], *sides, strict=True):
-                score = (before, after, after - before)
-                rows.append((measure, name, about.runs[run], *score, rank, outside, outside - rank))
-    return ReportTable("points", "Runs in and out of the pool", columns, tuple(rows))
+        for name, trial in left_out:
+            (scores, scores_left), (ranks_in, ranks_out) = trial["scores"][measure], trial["ranks"][measure]
+            for run, before, after, rank, outside in zip(
+                trial["runs"], scores, scores_left, ranks_in, ranks_out, strict=True
+            ):
+                yield LeftOutRun(
+                    measure=measure,
+                    left=name,
+                    run=about.runs[run],
+                    before=before,
+                    after=after,
+                    change=after - before,
+                    rank=rank,
+                    outside=outside,
+                    places=outside - rank,
+                )
 
 
-_NAMES = ("measure", "tau", "least", "places", "worst", "run", "change", "greatest")
-
-
-def _summary(about: About, points: ReportTable, left: Left) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("tau", "tau", f"{TAU}, mean"),
-        Column("least", "least tau"),
-        Column("places", "places lost", "mean over the runs, each left out"),
-        Column("worst", "most places lost"),
-        Column("run", "by"),
-        Column("change", "change of score", "mean over the runs"),
-        Column("greatest", "greatest loss of score"),
-    )
-    rows = tuple(_row(measure, points, left) for measure in about.measures)
-    return ReportTable("summary", "How fair the board is to newcomers", columns, rows)
-
-
-def _row(measure: str, points: ReportTable, left: Left) -> tuple[Cell, ...]:
-    here: list[Any] = [row for row in points.rows if row[0] == measure]
-    taus = [one["tau"][measure] for _, one in left if one["tau"][measure] is not None]
-    worst = max(here, key=lambda row: (row[8], -row[5]))
-    return (
-        measure,
-        mean(taus),
-        min(taus, default=None),
-        mean([row[8] for row in here]),
-        worst[8],
-        worst[2],
-        mean([row[5] for row in here]),
-        max(-row[5] for row in here),
+def _summary_row(measure: str, points: Sequence[LeftOutRun], left_out: LeftOut) -> FairnessRow:
+    runs = [point for point in points if point.measure == measure]
+    taus = [tau for _, trial in left_out if (tau := trial["tau"][measure]) is not None]
+    worst = max(runs, key=lambda point: (point.places, -point.change))
+    return FairnessRow(
+        measure=measure,
+        tau=mean(taus),
+        least=min(taus, default=None),
+        places=mean([point.places for point in runs]),
+        worst=worst.places,
+        run=worst.run,
+        change=mean([point.change for point in runs]),
+        greatest=max(-point.change for point in runs),
     )
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """None of none."""
+    """Return the mean, or None if there are no values."""
     return math.fsum(values) / len(values) if values else None
 
 
-def _taus(about: About, left: Left) -> ReportTable:
-    columns = (LEFT, MEASURE, Column("tau", "tau", TAU), Column("lost", "judgments lost"))
-    rows = [
-        (name, measure, one["tau"][measure], one["lost"]) for name, one in left for measure in about.measures
-    ]
-    return ReportTable("taus", "The order of all runs, with one left out of the pool", columns, tuple(rows))
+def _orders(about: SubjectSummary, left_out: LeftOut) -> Iterator[LeftOutOrder]:
+    for name, trial in left_out:
+        for measure in about.measures:
+            yield LeftOutOrder(left=name, measure=measure, tau=trial["tau"][measure], lost=trial["lost"])
 
 
-def _contributions(left: Left) -> ReportTable:
-    columns = (
-        LEFT,
-        Column("depth", "pool depth"),
-        Column("judged", "judged", "documents that it alone brings to the pool"),
-        Column("relevant", "relevant", "of them"),
-    )
-    rows = [(name, *of) for name, one in left for of in one["brought"]]
-    return ReportTable("contributions", "What each alone brings to the pool", columns, tuple(rows))
+def _contributions(left_out: LeftOut) -> Iterator[ContributionRow]:
+    for name, trial in left_out:
+        for depth, judged, relevant in trial["brought"]:
+            yield ContributionRow(name, depth, judged, relevant)
 
 
-def _missing(about: About, left: Left) -> ReportTable:
-    columns = (
-        RUN,
-        Column("depth", "depth"),
-        Column("before", "unjudged in the pool", "share of its first documents, mean over topics"),
-        Column("after", "unjudged left out", "likewise"),
-    )
-    rows = [
-        (about.runs[run], depth, *shares)
-        for _, one in left
-        for depth, *sides in one["unjudged"]
-        for run, *shares in zip(one["runs"], *sides, strict=True)
-    ]
-    return ReportTable("unjudged", "Unjudged documents among the first ones", columns, tuple(rows))
+def _unjudged_rows(about: SubjectSummary, left_out: LeftOut) -> Iterator[UnjudgedShare]:
+    for _, trial in left_out:
+        for depth, before, after in trial["unjudged"]:
+            for run, *shares in zip(trial["runs"], before, after, strict=True):
+                yield UnjudgedShare(about.runs[run], depth, *shares)
 
 
-def _stages(points: ReportTable) -> ReportTable:
-    columns = (MEASURE, RUN, Column("stage", "stage"), Column("rank", "rank"))
-    rows = [
-        (row[0], row[2], stage, rank)
-        for row in points.rows
-        for stage, rank in zip(STAGES, row[6:8], strict=True)
-    ]
-    return ReportTable("stages", "Rank of each run, in the pool and left out of it", columns, tuple(rows))
+def _stage_ranks(points: Sequence[LeftOutRun]) -> Iterator[StageRank]:
+    for point in points:
+        for stage, rank in zip(STAGES, (point.rank, point.outside), strict=True):
+            yield StageRank(point.measure, point.run, stage, rank)
 
 
-def _numbers(summary: ReportTable, brought: ReportTable, missing: ReportTable, left: Left) -> dict[str, Any]:
-    """(worst_)rank_loss, (worst_)score_loss and (least_)tau by measure; the others by depth."""
-    found: dict[str, Any] = {"pool_depth": left[0][1]["depth"]}
-    for measure, tau, least, places, worst, _, change, greatest in summary.rows:
-        found |= {f"tau({measure})": tau, f"least_tau({measure})": least}
-        found |= {f"rank_loss({measure})": places, f"worst_rank_loss({measure})": worst}
-        found |= {f"score_loss({measure})": -float(change or 0), f"worst_score_loss({measure})": greatest}
-    for depth in dict.fromkeys(brought.column("depth")):
-        rows: list[Any] = [row for row in brought.rows if row[1] == depth]
-        found |= {f"unique@{depth}": mean([row[2] for row in rows])}
-        found |= {f"unique_relevant@{depth}": mean([row[3] for row in rows])}
-        shares: list[Any] = [row[3] for row in missing.rows if row[1] == depth and row[3] is not None]
-        found |= {f"unjudged_outside@{depth}": mean(shares)}
-        found |= {f"worst(unjudged_outside@{depth})": max(shares, default=None)}
-    return found
+def _numbers(
+    summary: Sequence[FairnessRow],
+    contributions: Sequence[ContributionRow],
+    missing: Sequence[UnjudgedShare],
+    left_out: LeftOut,
+) -> dict[str, float | int | None]:
+    """Return (worst_)rank_loss, (worst_)score_loss and (least_)tau by measure, and the others by depth."""
+    numbers: dict[str, float | int | None] = {"pool_depth": left_out[0][1]["depth"]}
+    for row in summary:
+        numbers |= {f"tau({row.measure})": row.tau, f"least_tau({row.measure})": row.least}
+        numbers |= {f"rank_loss({row.measure})": row.places, f"worst_rank_loss({row.measure})": row.worst}
+        numbers |= {f"score_loss({row.measure})": -float(row.change or 0)}
+        numbers |= {f"worst_score_loss({row.measure})": row.greatest}
+    for depth in dict.fromkeys(row.depth for row in contributions):
+        rows = [row for row in contributions if row.depth == depth]
+        numbers |= {f"unique@{depth}": mean([row.judged for row in rows])}
+        numbers |= {f"unique_relevant@{depth}": mean([row.relevant for row in rows])}
+        shares = [row.after for row in missing if row.depth == depth and row.after is not None]
+        numbers |= {f"unjudged_outside@{depth}": mean(shares)}
+        numbers |= {f"worst(unjudged_outside@{depth})": max(shares, default=None)}
+    return numbers
 
 
-def _losses(left: Left, depth: int | None) -> str:
-    """What is lost, and by which depth of the pool."""
-    lost = sorted(one["lost"] for _, one in left)
-    used = left[0][1]["depth"]
-    how = "as given" if depth else "read off the judgments, which get rarer there"
+def _loss_sentence(left_out: LeftOut, depth: int | None) -> str:
+    """Return a sentence on the judgments that are lost, and on the depth of the pool."""
+    lost = sorted(trial["lost"] for _, trial in left_out)
+    used = left_out[0][1]["depth"]
+    origin = "as given" if depth else "estimated: below it, the share of judged documents falls"
     return (
-        f"Left out of the pool of depth {used} ({how}), each of {len(lost)} loses {median(lost):g} "
-        f"judgments in the middle and {lost[-1]} at most; none lost: {lost.count(0)}."
+        f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} removes a median of {median(lost):g} "
+        f"judgments and at most {lost[-1]}; it removes none for {lost.count(0)} of {len(lost)}."
     )
 
 
-def _fairness(about: About, row: Mapping[str, Any]) -> str:
-    """How far newcomers would be misjudged by one measure."""
-    if row["tau"] is None:
-        return f"{row['measure']}: undefined, for the runs can't be told apart."
+def _fairness_sentence(about: SubjectSummary, row: FairnessRow) -> str:
+    """Return a sentence on the effect on runs from outside the pool, by one measure."""
+    if row.tau is None:
+        return f"{row.measure}: undefined because all runs have the same score."
     return (
-        f"{row['measure']}: {_word(len(about.runs), row)} to runs from outside the pool. Of "
-        f"{len(about.runs)} places they would lose {row['places']:.2f} on average and {row['worst']} at "
-        f"worst ({row['run']}), their score would change by {row['change']:+.4f}; tau with the order as it "
-        f"is would be {row['tau']:.3f} on average, {row['least']:.3f} at the least."
+        f"{row.measure}: {_fairness(len(about.runs), row)} to runs from outside the pool. A run that is left "
+        f"out loses {row.places:.2f} of {len(about.runs)} ranks on average and at most {row.worst} "
+        f"({row.run}); its score changes by {row.change:+.4f} on average. Tau with the original order is "
+        f"{row.tau:.3f} on average and at least {row.least:.3f}."
     )
 
 
-def _word(runs: int, row: Mapping[str, Any]) -> str:
+def _fairness(runs: int, row: FairnessRow) -> str:
     tolerable = max(1.0, FAIR * runs)
-    if row["worst"] <= tolerable and row["least"] >= STRONG:
+    if row.worst <= tolerable and (row.least or 0) >= STRONG:
         return "fair"
-    as_a_rule = row["places"] <= tolerable / 2 and row["tau"] >= STRONG
-    return "fair as a rule, with exceptions," if as_a_rule else "unfair"
+    mostly = (row.places or 0) <= tolerable / 2 and (row.tau or 0) >= STRONG
+    return "mostly fair" if mostly else "unfair"
 
 
-def _strangers(missing: ReportTable) -> Iterator[str]:
-    """What they would have unjudged at the least depth."""
-    depth = min((row[1] for row in missing.rows), key=lambda one: int(one or 0), default=None)
-    rows: list[Any] = [row for row in missing.rows if row[1] == depth and row[3] is not None]
+def _unjudged_sentence(missing: Sequence[UnjudgedShare]) -> Iterator[str]:
+    """Yield a sentence on the unjudged share at the smallest depth, where it is defined."""
+    depth = min((row.depth for row in missing), default=None)
+    rows = [row for row in missing if row.depth == depth and row.after is not None]
     if rows:
-        worst = max(rows, key=lambda row: row[3])
+        worst = max(rows, key=lambda row: row.after or 0)
         yield (
-            f"Of its first {depth} documents a run from outside would have "
-            f"{mean([row[3] for row in rows]):.1%} unjudged, and {worst[3]:.1%} at worst ({worst[0]}); in "
-            f"the pool it is {mean([row[2] for row in rows]):.1%}."
+            f"Of the first {depth} documents of a run that is left out, "
+            f"{mean([row.after or 0 for row in rows]):.1%} are unjudged on average and at most "
+            f"{worst.after:.1%} ({worst.run}); with the run in the pool it is "
+            f"{mean([row.before or 0 for row in rows]):.1%} on average."
         )
 
 
 PLOTS = (
-    Plot(
+    Plot.changes(
+        RANKS,
         "stages",
-        "Ranks in and out of the pool",
-        "Rank of each run when it is in the pool and when it is left out of it.",
-        "changes",
-        "stages",
-        "stage",
-        "rank",
+        title="Ranks in the pool and left out of it",
+        caption="Rank of each run when it is in the pool and when it is left out of it.",
+        x="stage",
+        y="rank",
         series="run",
         facet="measure",
         x_order=STAGES,
     ),
-    Plot(
+    Plot.heatmap(
+        TAUS,
         "taus",
-        "The order of all runs, with one left out of the pool",
-        f"{TAU}.",
-        "heatmap",
-        "taus",
-        "measure",
-        "left",
+        title="Order of all runs, with one left out of the pool",
+        caption=f"{TAU}.",
+        x="measure",
+        y="left",
         value="tau",
         domain=(0.0, 1.0),
     ),
-    Plot(
+    Plot.bars(
+        CONTRIBUTIONS,
         "contributions",
-        "What each alone brings to the pool",
-        "Judged documents that nobody else has among the first ones, by depth.",
-        "bars",
-        "contributions",
-        "left",
-        "judged",
+        title="Documents that only one contributes",
+        caption="Judged documents that are among the first ones of no other, by depth.",
+        x="left",
+        y="judged",
         series="depth",
     ),
 )
 READING = (
-    f"Called fair here: nobody loses more than {FAIR:.0%} of the places (or one place), and tau stays at "
-    f"least {STRONG}. Fair as a rule: the mean loss is at most half as much, and tau so high on average. "
-    "The words are ours, the numbers beside them tell more.",
-    "Who is left out is like those who made the pool. A new kind of system may find relevant documents that "
-    "none of them did, and would suffer more: the result is a lower bound of the harm.",
-    "A score can rise when judgments are lost: recall bases and ideal rankings shrink with them.",
+    f"The report says fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
+    f"at least {STRONG}. It says mostly fair if the mean loss is at most half as much and the mean tau at "
+    f"least {STRONG}. These terms are a convention of Cupel; go by the numbers.",
+    "The runs that are left out resemble those that made the pool. A new kind of system may retrieve "
+    "relevant documents that none of them did, and lose more. So the result is a lower bound of the bias.",
+    "A score can rise when judgments are lost, because recall bases and ideal rankings shrink too.",
 )

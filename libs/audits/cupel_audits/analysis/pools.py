@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_audits.analysis.judgment_samples import graded, relevant_by_subtopic
-from cupel_audits.declarations import whole
+from cupel_audits.declarations import whole_number
 from cupel_audits.subject import AuditSubject, Tops
 from cupel_measures.grammar.parameters import Numbers
 from cupel_measures.model import Floats, Ints
@@ -17,7 +17,7 @@ from cupel_measures.scoring.pool import Mask
 
 NOWHERE = 2**31 - 1
 """The rank of a document in rankings that do not have it."""
-_DEPTH = whole(what="a depth: a whole number")
+_DEPTH = whole_number(description="a depth: a whole number")
 Depth = Annotated[int, _DEPTH]
 Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", _DEPTH)]
 

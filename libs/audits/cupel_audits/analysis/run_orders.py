@@ -1,31 +1,42 @@
-"""What becomes of an order of runs: of trials, over repeats, and as the points and pictures of reports."""
+"""Orders of runs: ranks, correlations between two orders, and the spread of a correlation over repeats."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, TypedDict
 
 import numpy as np
 
-from cupel_audits.report import Column
+from cupel_audits.report import Column, Heading
 from cupel_measures.comparing.correlation import tau_ap, tau_b
 from cupel_measures.model import Floats
 
 STRONG = 0.9
-"""The usual bound of tau from which two orders are taken to say the same (Voorhees 2000)."""
+"""From this tau on, two orders of runs are usually considered equivalent (Voorhees, IP&M 36(5), 2000)."""
 
 TAU = "tau-b between the runs' scores under these judgments and under all of them"
 
 
+class ComparedOrder(TypedDict):
+    """The order of runs by one measure, compared with the order under all judgments; JSON holds it.
+
+    tau: tau-b, None where it is undefined. mean: the mean score of all runs. ranks: the rank of each run.
+    """
+
+    tau: float | None
+    mean: float
+    ranks: list[int]
+
+
 def ranks(scores: Floats) -> list[int]:
-    """The rank of each run from 1, greatest score first; equal scores share the best."""
-    below = np.sort(-scores)
-    return [int(place) + 1 for place in np.searchsorted(below, -scores)]
+    """Return the rank of each run, 1 for the highest score; equal scores share the best rank."""
+    ascending = np.sort(-scores)
+    return [int(place) + 1 for place in np.searchsorted(ascending, -scores)]
 
 
-def against(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[str, dict[str, Any]]:
-    """By measure what became of an order, as JSON: tau, tau_ap (None: undefined), mean score, ranks."""
+def compare_orders(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[str, ComparedOrder]:
+    """Compare the orders by two sets of mean scores, each float64[runs] by measure."""
     return {
         text: {
             "tau": tau_b(full[text], scores).value,
@@ -36,28 +47,30 @@ def against(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[s
     }
 
 
-def weighed(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[str, float | None]:
-    """tau AP by measure: swaps near the top weigh more."""
+def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats]) -> dict[str, float | None]:
+    """Return tau AP by measure, which weighs swaps near the top more; None where it is undefined."""
     return {text: tau_ap(full[text], scores).value for text, scores in reduced.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Values over repeats: n that are defined, their mean, its interval, the least and the greatest.
+    """The mean of values over repeats with its interval, the extremes, and the number of defined values.
 
-    All but n are None where there is no value; the interval is where there are fewer than two.
+    All but n are None where no value is defined; the interval is None where fewer than two are.
     """
 
-    n: int
-    mean: float | None = None
-    low: float | None = None
-    high: float | None = None
-    least: float | None = None
-    greatest: float | None = None
+    mean: Annotated[float | None, Heading("tau", "mean over the repeats where it is defined")] = None
+    low: Annotated[
+        float | None, Heading("from", "95 per cent interval of the mean: mean -+ t(0.975; n - 1) s / sqrt(n)")
+    ] = None
+    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean")] = None
+    least: Annotated[float | None, Heading("least", "over the repeats")] = None
+    greatest: Annotated[float | None, Heading("greatest", "over the repeats")] = None
+    n: Annotated[int, Heading("repeats", "in which it is defined")]
 
     @property
     def cells(self) -> tuple[float | int | None, ...]:
-        """As the cells of SPREAD."""
+        """The values under the columns SPREAD."""
         return self.mean, self.low, self.high, self.least, self.greatest, self.n
 
 
@@ -72,37 +85,37 @@ SPREAD = (
 
 
 def spread(values: Sequence[float | None], *, confidence: float = 0.95) -> Spread:
-    """Over repeats, with the t-interval of the mean (spec 7.3); an undefined value, None, is left out."""
-    found = [value for value in values if value is not None]
-    n = len(found)
+    """Return the spread of values over repeats, with the t-interval of the mean; None is left out."""
+    defined = [value for value in values if value is not None]
+    n = len(defined)
     if not n:
-        return Spread(0)
-    mean = math.fsum(found) / n
-    least, greatest = min(found), max(found)
+        return Spread(n=0)
+    mean = math.fsum(defined) / n
+    least, greatest = min(defined), max(defined)
     if n < 2:
-        return Spread(n, mean, None, None, least, greatest)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in found) / (n - 1))
-    half = within(confidence, n - 1) * deviation / math.sqrt(n)
-    return Spread(n, mean, mean - half, mean + half, least, greatest)
+        return Spread(mean=mean, least=least, greatest=greatest, n=n)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in defined) / (n - 1))
+    half = two_sided_t(confidence, n - 1) * deviation / math.sqrt(n)
+    return Spread(mean=mean, low=mean - half, high=mean + half, least=least, greatest=greatest, n=n)
 
 
 @cache
-def within(confidence: float, degrees: int) -> float:
-    """The t for which Student's distribution of so many degrees of freedom lies so much between -t and t.
+def two_sided_t(confidence: float, degrees: int) -> float:
+    """Return the t such that Student's distribution has this probability between -t and t.
 
-    confidence: up to 0.9999. By halving, to the last digit. (scipy has it too, and takes longer to import
-    than many an audit to be done.)
+    confidence: up to 0.9999. degrees: degrees of freedom. Found by bisection, to the last digit: importing
+    scipy takes longer than many audits.
     """
     low, high = 0.0, 1.0
-    while _between(high, degrees) < confidence:
+    while _probability_within(high, degrees) < confidence:
         high *= 2
     while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if _between(middle, degrees) < confidence else (low, middle)
+        low, high = (middle, high) if _probability_within(middle, degrees) < confidence else (low, middle)
     return high
 
 
-def _between(t: float, degrees: int) -> float:
-    """How much lies between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+def _probability_within(t: float, degrees: int) -> float:
+    """Return the probability between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     sine, cosine2 = t / math.sqrt(degrees + t * t), degrees / (degrees + t * t)
     odd = degrees % 2
     term, total = math.sqrt(cosine2) if odd else 1.0, 0.0

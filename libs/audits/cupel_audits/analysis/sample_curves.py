@@ -1,172 +1,217 @@
-"""The report of audits that take judgments away step by step and ask what is left of the order of runs.
+"""Reports of audits that remove judgments step by step and compare the order of runs with the original one.
 
-A trial is a list with an entry for each step: {"kept": judged documents that are left, "orders":
-`orders.against` all judgments, "tau_ap": `orders.weighed` or nothing}.
+A trial is one repeat: a list with a SampleStep for each step, in the order of the steps.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import SPREAD, STRONG, TAU, spread
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About
-
-Trial = Sequence[Mapping[str, Any]]
+from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, Spread, spread
+from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
+from cupel_audits.subject import SubjectSummary
 
 MEASURE = Column("measure", "measure")
 
 
+class SampleStep(TypedDict):
+    """The result of one step of a repeat; JSON holds it.
+
+    kept: judged documents that are left. orders: by measure, compared with the order under all judgments.
+    tau_ap: by measure, where the audit asks for it.
+    """
+
+    kept: int
+    orders: dict[str, ComparedOrder]
+    tau_ap: NotRequired[dict[str, float | None]]
+
+
+SampleTrial = Sequence[SampleStep]
+
+
 @dataclass(frozen=True)
 class Axis:
-    """What grows or falls: a column, a step in words, such as "{:g} per cent", and which way it goes."""
+    """The quantity that changes from step to step.
+
+    column: of the steps. words: a format for one step, such as "{:g} per cent". falling: whether the steps go
+    down from all judgments, or up.
+    """
 
     column: Column
     words: str
     falling: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """The orders by one measure at one step, over all repeats."""
+
+    measure: MeasureCell
+    step: Annotated[float, Heading("step")]
+    kept: Annotated[float, Heading("judgments left", "share of the judged documents, mean over the repeats")]
+    tau: Spread
+    score: Annotated[float, Heading("mean score", "of all runs, mean over the repeats")]
+    tau_ap: Annotated[float | None, Heading("tau AP", "mean over the repeats")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksOfRun:
+    """The ranks of one run by one measure at one step, over all repeats."""
+
+    measure: MeasureCell
+    step: Annotated[float, Heading("step")]
+    run: RunCell
+    rank: Annotated[float, Heading("rank", "median over the repeats; equal scores share the best rank")]
+    best: Annotated[int, Heading("best rank", "over the repeats")]
+    worst: Annotated[int, Heading("worst rank", "over the repeats")]
+
+
+POINTS = TableSchema.of("points", "Orders with fewer judgments", CurvePoint)
+RANKS = TableSchema.of("ranks", "Ranks of the runs", RanksOfRun)
+
+
 def report(
-    about: About,
+    about: SubjectSummary,
     axis: Axis,
     steps: Sequence[float],
-    trials: Sequence[Trial],
+    trials: Sequence[SampleTrial],
     reading: Sequence[str],
     *,
     tau: str = TAU,
 ) -> AuditReport:
-    """The report on `trials` over `steps`, which go the way of the axis or are sorted so that they do.
+    """Return the report on repeats over these steps, which are sorted in the direction of the axis.
 
-    tau: what it is, in words.
+    tau: a description of tau, for captions.
     """
-    order = sorted(range(len(steps)), key=lambda place: steps[place], reverse=axis.falling)
-    points = ReportTable("points", "Orders with fewer judgments", _columns(axis, trials), tuple(
-        _point(about, measure, steps[place], [trial[place] for trial in trials])
-        for measure in about.measures
-        for place in order
-    ))  # fmt: skip
+    points = points_of(about, axis, steps, trials)
     return AuditReport(
         verdict=tuple(_verdict(axis, points, measure) for measure in about.measures),
         numbers=_numbers(points),
-        tables=(points, _ranks(about, axis, steps, order, trials)),
-        plots=_plots(axis, tau),
-        reading=(
-            f"{tau}. Above {STRONG} two orders are usually taken to say the same.",
-            *reading,
+        tables=(
+            points_schema(axis, trials).table(points),
+            RANKS.with_columns("step", axis.column).table(_ranks(about, axis, steps, trials)),
         ),
-        undefined=tuple(_undefined(axis, points)),
+        plots=_plots(axis, tau),
+        reading=(f"{tau}. Two orders with a tau above {STRONG} are usually considered equivalent.", *reading),
+        undefined=tuple(
+            f"tau of {point.measure} with {axis.words.format(point.step)}: all runs have the same score, "
+            "there or under all judgments"
+            for point in points
+            if point.tau.mean is None
+        ),
         warnings=about.cautions,
     )
 
 
-def _columns(axis: Axis, trials: Sequence[Trial]) -> tuple[Column, ...]:
-    weighed = (Column("tau_ap", "tau AP", "mean over the repeats"),) if "tau_ap" in trials[0][0] else ()
-    return (
-        MEASURE,
-        axis.column,
-        Column("kept", "judgments left", "share of the judged documents, mean over the repeats"),
-        *SPREAD,
-        Column("score", "mean score", "of all runs, mean over the repeats"),
-        *weighed,
+def points_schema(axis: Axis, trials: Sequence[SampleTrial]) -> TableSchema[CurvePoint]:
+    """Return the schema of the points: the column of the axis, and tau AP where it was computed."""
+    schema = POINTS.with_columns("step", axis.column)
+    return schema if "tau_ap" in trials[0][0] else schema.with_columns("tau_ap")
+
+
+def points_of(
+    about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[SampleTrial]
+) -> list[CurvePoint]:
+    """Return the points of each measure, in the direction of the axis."""
+    return [
+        _point(about, measure, steps[place], [trial[place] for trial in trials])
+        for measure in about.measures
+        for place in _places(axis, steps)
+    ]
+
+
+def _places(axis: Axis, steps: Sequence[float]) -> list[int]:
+    """Return the places of the steps, sorted in the direction of the axis."""
+    return sorted(range(len(steps)), key=lambda place: steps[place], reverse=axis.falling)
+
+
+def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[SampleStep]) -> CurvePoint:
+    orders = [repeat["orders"][measure] for repeat in repeats]
+    weighted = [repeat["tau_ap"][measure] for repeat in repeats if "tau_ap" in repeat]
+    return CurvePoint(
+        measure=measure,
+        step=step,
+        kept=math.fsum(repeat["kept"] for repeat in repeats) / len(repeats) / max(about.judged, 1),
+        tau=spread([order["tau"] for order in orders]),
+        score=math.fsum(order["mean"] for order in orders) / len(orders),
+        tau_ap=spread(weighted).mean,
     )
 
 
-def _point(about: About, measure: str, step: float, entries: Trial) -> tuple[Cell, ...]:
-    found = [entry["orders"][measure] for entry in entries]
-    kept = math.fsum(entry["kept"] for entry in entries) / len(entries) / max(about.judged, 1)
-    taus = spread([one["tau"] for one in found])
-    score = math.fsum(one["mean"] for one in found) / len(found)
-    weighed = [spread([entry["tau_ap"][measure] for entry in entries]).mean] if "tau_ap" in entries[0] else []
-    return measure, step, kept, *taus.cells, score, *weighed
+def _numbers(points: Sequence[CurvePoint]) -> Mapping[str, float | int | None]:
+    """Return tau(MEASURE)@STEP and kept@STEP."""
+    numbers: dict[str, float | int | None] = {}
+    for point in points:
+        numbers[f"tau({point.measure})@{point.step:g}"] = point.tau.mean
+        numbers[f"kept@{point.step:g}"] = point.kept
+    return numbers
 
 
-def _numbers(points: ReportTable) -> dict[str, float | int | None]:
-    """tau(MEASURE)@STEP and kept@STEP."""
-    found: dict[str, Any] = {}
-    for measure, step, kept, mean, *_ in points.rows:
-        found[f"tau({measure})@{step:g}"] = mean
-        found[f"kept@{step:g}"] = kept
-    return found
-
-
-def _verdict(axis: Axis, points: ReportTable, measure: str) -> str:
-    """How far the order holds, in one sentence."""
-    taus = [(float(row[1] or 0), row[3]) for row in points.rows if row[0] == measure]
-    defined = [(step, float(tau)) for step, tau in taus if tau is not None]
+def _verdict(axis: Axis, points: Sequence[CurvePoint], measure: str) -> str:
+    """Return a sentence on how far tau of a measure stays at least STRONG."""
+    of_measure = [point for point in points if point.measure == measure]
+    defined = [(point.step, point.tau.mean) for point in of_measure if point.tau.mean is not None]
     if not defined:
-        return f"{measure}: undefined, for the runs can't be told apart."
+        return f"{measure}: tau is undefined because all runs have the same score."
     last, final = defined[-1]
     ending = f"with {axis.words.format(last)} tau is {final:.2f}"
-    held = [step for step, tau in defined if tau >= STRONG]
     fallen = next((step for step, tau in defined if tau < STRONG), None)
     if fallen is None:
-        return f"{measure}: the order holds throughout; {ending}."
-    before = [step for step in held if (step > fallen) == axis.falling]
+        return f"{measure}: tau is at least {STRONG} at every step; {ending}."
+    before = [step for step, tau in defined if tau >= STRONG and (step > fallen) == axis.falling]
     if not before:
-        return f"{measure}: the order does not hold anywhere (tau below {STRONG}); {ending}."
-    if all(row[2] == 1 for row in points.rows if row[0] == measure and row[1] in before):
-        return f"{measure}: the order holds (tau at least {STRONG}) only with all judgments; {ending}."
-    least = axis.words.format(before[-1])
+        return f"{measure}: tau is below {STRONG} from the first step on; {ending}."
+    if all(point.kept == 1 for point in of_measure if point.step in before):
+        return f"{measure}: tau is at least {STRONG} only with all judgments; {ending}."
     way = "down" if axis.falling else "up"
-    return f"{measure}: the order holds (tau at least {STRONG}) {way} to {least}; {ending}."
+    return f"{measure}: tau is at least {STRONG} {way} to {axis.words.format(before[-1])}; {ending}."
 
 
 def _ranks(
-    about: About, axis: Axis, steps: Sequence[float], order: Sequence[int], trials: Sequence[Trial]
-) -> ReportTable:
-    """Where each run stands: the middle of its ranks, and the range of nearly all of them."""
+    about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[SampleTrial]
+) -> list[RanksOfRun]:
     rows = []
     for measure in about.measures:
-        for place in order:
+        for place in _places(axis, steps):
             by_run = zip(*(trial[place]["orders"][measure]["ranks"] for trial in trials), strict=True)
             for run, ranks in zip(about.runs, by_run, strict=True):
-                rows.append((measure, steps[place], run, median(ranks), min(ranks), max(ranks)))
-    columns = (
-        MEASURE,
-        axis.column,
-        Column("run", "run"),
-        Column("rank", "rank", "median over the repeats; equal scores share the best rank"),
-        Column("best", "best rank", "over the repeats"),
-        Column("worst", "worst rank", "over the repeats"),
-    )
-    return ReportTable("ranks", "Ranks of the runs", columns, tuple(rows))
+                rows.append(
+                    RanksOfRun(
+                        measure=measure,
+                        step=steps[place],
+                        run=run,
+                        rank=median(ranks),
+                        best=min(ranks),
+                        worst=max(ranks),
+                    )
+                )
+    return rows
 
 
 def _plots(axis: Axis, tau: str) -> tuple[Plot, ...]:
-    x = axis.column.name
     return (
-        Plot(
+        Plot.curve(
+            POINTS.with_columns("step", axis.column),
             "tau",
-            "What is left of the order",
-            f"{tau}: mean over the repeats and its 95 per cent interval.",
-            "curve",
-            "points",
-            x,
-            "mean",
+            title="Agreement with the order under all judgments",
+            caption=f"{tau}: mean over the repeats and its 95 per cent interval.",
+            x=axis.column.name,
+            y="mean",
             series="measure",
             low="low",
             high="high",
             reference=STRONG,
         ),
-        Plot(
+        Plot.changes(
+            RANKS.with_columns("step", axis.column),
             "ranks",
-            "How ranks change",
-            "Median rank of each run at each step; lines that cross are runs that change places.",
-            "changes",
-            "ranks",
-            x,
-            "rank",
+            title="Changes of rank",
+            caption="Median rank of each run at each step; runs whose lines cross swap places.",
+            x=axis.column.name,
+            y="rank",
             series="run",
             facet="measure",
         ),
     )
-
-
-def _undefined(axis: Axis, points: ReportTable) -> list[str]:
-    return [
-        f"tau of {row[0]} with {axis.words.format(row[1])}: all runs score the same, there or with all"
-        for row in points.rows
-        if row[3] is None
-    ]

@@ -71,10 +71,10 @@ class OverTopics(Audit):
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if (number := len(subject.about.topics)) < 2:
-            are = "is only one topic" if number == 1 else "are no topics"
-            yield f"it compares runs over topics, and there {are}: give judgments of two or more"
+            count = "is only one topic" if number == 1 else "are no topics"
+            yield f"the audit compares runs over topics, but there {count}: give judgments of two or more"
         if not subject.about.measures:
-            yield "it compares runs by measures, and there are none: give one or more"
+            yield "the audit compares runs by measures, but there are none: give one or more"
         for measure in subject.measures:
             try:
                 check(subject.qrels, [measure], texts=subject.content is not None)

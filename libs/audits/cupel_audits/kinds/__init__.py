@@ -1,1 +1,7 @@
-"""The audit kinds: one file or folder per kind. Each declares itself."""
+"""The audit kinds: one module or package per kind, which registers itself when it is imported."""
+
+from importlib import import_module
+from pkgutil import walk_packages
+
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

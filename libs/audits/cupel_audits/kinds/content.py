@@ -8,13 +8,13 @@ from cupel_audits.analysis import content_measures, judgment_samples, sample_cur
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import SPREAD, against, spread
+from cupel_audits.analysis.run_orders import SPREAD, compare_orders, spread
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
 from cupel_audits.kinds.downsampling import KEPT, Percents, Repeats
 from cupel_audits.kinds.incomplete import halves
 from cupel_audits.report import AuditReport, Plot, ReportTable, merged
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.grammar.measure import Measure
@@ -51,7 +51,7 @@ class ContentRobustness(Audit):
     LMD joins the measures where none of them looks at texts, and so does the reference.
     """
 
-    texts: ClassVar[bool] = True
+    needs_texts: ClassVar[bool] = True
 
     curve: Curve = setting("incomplete", "how judgments become fewer")
     reference: MeasureText = setting(CLASSIC, "the classic measure that all are held against")
@@ -65,7 +65,7 @@ class ContentRobustness(Audit):
         yield from super().problems(subject)
         yield from content_measures.problems(subject, self.reference)
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return self.deepest if self.curve == "pool_depth" else 0
 
     def trials(self, subject: AuditSubject) -> int:
@@ -83,7 +83,7 @@ class ContentRobustness(Audit):
         own = [] if any(parse(text).declaration.texts for text in measures) else ["LMD"]
         return [*measures, *own, self.reference]
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         measures = content_measures.bound(subject, self._asked(subject.about.measures))
         full = content_measures.means_of(subject.evaluator, measures)
         [reference] = content_measures.bound(subject, [self.reference])
@@ -99,7 +99,7 @@ class ContentRobustness(Audit):
         judged = halves(subject) if self.curve == "incomplete" else Judged.of(subject, None)
         return judgment_samples.stratified(self.generator(seed, trial), judged, self.percents)
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         axis = pool_depth.AXIS if self.curve == "pool_depth" else KEPT
         trials = [one["steps"] for one in found.values()]
         reference = next(iter(found.values()))["reference"]
@@ -113,17 +113,23 @@ class ContentRobustness(Audit):
         return replace(merged([report, _own(axis, self._steps, measures, trials)]), verdict=tuple(verdict))
 
 
+class ContentStep(sample_curves.SampleStep):
+    """One step of a repeat. own: by measure, tau-b with the measure's own order under all judgments."""
+
+    own: dict[str, float | None]
+
+
 def _step(
     subject: AuditSubject,
     kept: Mask,
     measures: Sequence[Measure],
     full: Mapping[str, Floats],
     reference: str,
-) -> dict[str, Any]:
+) -> ContentStep:
     found = content_measures.means_of(subject.evaluator.keeping(kept), measures)
     return {
         "kept": int(kept.sum()),
-        "orders": against(dict.fromkeys(found, full[reference]), found),
+        "orders": compare_orders(dict.fromkeys(found, full[reference]), found),
         "own": {text: tau_b(full[text], scores).value for text, scores in found.items()},
     }
 
@@ -132,7 +138,7 @@ def _own(
     axis: sample_curves.Axis,
     steps: Sequence[float],
     measures: Sequence[str],
-    trials: Sequence[sample_curves.Trial],
+    trials: Sequence[Sequence[ContentStep]],
 ) -> AuditReport:
     """How far each measure keeps its own order."""
     rows = tuple(

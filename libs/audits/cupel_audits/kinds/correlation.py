@@ -9,7 +9,7 @@ from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.compared_measures import Under, asked_for
 from cupel_measures.comparing.correlation import levels, tau_ap, tau_b, tau_b_by_topic
@@ -67,7 +67,7 @@ class CorrelationAudit(OverTopics):
     def trials(self, subject: AuditSubject) -> int:
         return len(_pairs(subject, self.aspects))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         pairs, scores = _pairs(subject, self.aspects), dict[str, Compared]()
         for trial in trials:
             *texts, under = pairs[trial]
@@ -91,7 +91,7 @@ class CorrelationAudit(OverTopics):
             **top,
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         done = list(found.values())
         between = [one for one in done if one["under"] is None]
         under = [one for one in done if one["under"] is not None]
@@ -183,7 +183,7 @@ def _row(one: Mapping[str, Any], columns: Sequence[Column]) -> tuple[Cell, ...]:
     return tuple(known[column.name] for column in columns)
 
 
-def _square(about: About, between: Sequence[Mapping[str, Any]]) -> ReportTable:
+def _square(about: SubjectSummary, between: Sequence[Mapping[str, Any]]) -> ReportTable:
     """Both halves of the matrix, and its diagonal, for the heat maps."""
     known = {(one["first"], one["second"]): one for one in between}
     known |= {(second, first): one for (first, second), one in known.items()}
@@ -198,7 +198,7 @@ def _square(about: About, between: Sequence[Mapping[str, Any]]) -> ReportTable:
     return ReportTable("matrix", "Every measure with every other", columns, tuple(rows))
 
 
-def _ranks(about: About, between: Sequence[Mapping[str, Any]]) -> ReportTable:
+def _ranks(about: SubjectSummary, between: Sequence[Mapping[str, Any]]) -> ReportTable:
     """Where each run stands by each measure."""
     by_measure = {one[which]: one["ranks"][place] for one in between for place, which in enumerate(WHICH)}
     rows = [
@@ -214,13 +214,13 @@ def _ranks(about: About, between: Sequence[Mapping[str, Any]]) -> ReportTable:
     return ReportTable("ranks", "Ranks of the runs", columns, tuple(rows))
 
 
-def _in_order(about: About, between: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _in_order(about: SubjectSummary, between: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The measures that were compared."""
     seen = {one[which] for one in between for which in WHICH}
     return tuple(measure for measure in dict.fromkeys(about.measures) if measure in seen)
 
 
-def _movers(about: About, done: Sequence[Mapping[str, Any]]) -> ReportTable:
+def _movers(about: SubjectSummary, done: Sequence[Mapping[str, Any]]) -> ReportTable:
     rows = []
     for one in done:
         moves = _moves(one)
@@ -239,7 +239,7 @@ def _movers(about: About, done: Sequence[Mapping[str, Any]]) -> ReportTable:
     return ReportTable("movers", "Runs that change places most", columns, tuple(rows))
 
 
-def _by_topic(about: About, done: Sequence[Mapping[str, Any]]) -> ReportTable:
+def _by_topic(about: SubjectSummary, done: Sequence[Mapping[str, Any]]) -> ReportTable:
     rows = [
         (one["first"], one["second"], topic, tau)
         for one in done
@@ -250,7 +250,7 @@ def _by_topic(about: About, done: Sequence[Mapping[str, Any]]) -> ReportTable:
 
 
 def _verdict(
-    about: About, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
+    about: SubjectSummary, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     for done, what in ((between, "measures"), (under, "aspects")):
         known = sorted((one for one in done if one["overall"] is not None), key=lambda one: one["overall"])
@@ -268,7 +268,7 @@ def _verdict(
             )
 
 
-def _said(about: About, one: Mapping[str, Any]) -> str:
+def _said(about: SubjectSummary, one: Mapping[str, Any]) -> str:
     """The two measures, their tau, and who moves most."""
     topics = "" if one["by_topic"] is None else f", {one['by_topic']:.2f} topic by topic"
     run = _furthest(_moves(one))[0]
@@ -299,7 +299,7 @@ def _undefined(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _plots(
-    about: About, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
+    about: SubjectSummary, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
 ) -> Iterator[Plot]:
     squares = (("overall", "Overall"), ("by_topic", "Topic by topic")) if between else ()
     for name, title in squares:

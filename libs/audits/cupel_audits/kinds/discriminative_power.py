@@ -8,16 +8,16 @@ import numpy as np
 
 from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
-from cupel_audits.declarations import audit, setting, whole
+from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.resampling import Power, discriminative_power
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.parameters import Number
 
 Alpha = Annotated[float, Number("a chance between 0 and 1, both excluded", 0, 1, (0, 1))]
-Replicates = Annotated[int, whole()]
+Replicates = Annotated[int, whole_number()]
 
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Other levels that the power is told at."""
@@ -70,7 +70,7 @@ class DiscriminativePower(OverTopics):
         scored = max(1, int(subject.joined.offsets[-1])) * max(1, len(subject.measures))
         return 1 + drawn / A_DOCUMENT / scored
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         for trial in trials:
             yield self._trial(compared(subject, subject.measures[trial]), seed)
 
@@ -98,7 +98,7 @@ class DiscriminativePower(OverTopics):
             "signs": "".join(_sign(one) for one in np.where(told, np.sign(apart), 0).tolist()),
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         done = list(found.values())
         defined = [one for one in done if one["undefined"] is None]
         return AuditReport(

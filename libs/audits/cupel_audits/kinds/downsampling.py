@@ -1,17 +1,22 @@
-"""`downsampling`: fewer judgments of the same pool (Ferrante et al., TKDE 2019, 5.4; spec 4.6)."""
+"""`downsampling`: a random part of the judgments (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
+
+import numpy as np
 
 from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
-from cupel_audits.analysis.run_orders import against, weighed
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.analysis.run_orders import compare_orders, tau_ap_by_measure
+from cupel_audits.analysis.sample_curves import SampleStep
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.report import AuditReport, Column
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.grammar.parameters import AspectName, Number, Numbers, OneFlag, Word
+from cupel_measures.scoring.evaluator import Evaluator
+from cupel_measures.scoring.pool import Mask
 
 Percents = Annotated[
     tuple[float, ...],
@@ -22,50 +27,52 @@ Percents = Annotated[
     ),
 ]
 KEPT = sample_curves.Axis(
-    Column("percent", "judgments kept, in per cent", "of each stratum, before floors"),
+    Column("percent", "judgments kept, in per cent", "of each stratum, before the minimum is applied"),
     "{:g} per cent of the judgments",
     falling=True,
 )
 READING = (
-    "Judgments are taken away at random, as if fewer had been made; those of a shallower pool would be "
-    "missing systematically: `pool_depth` asks about that.",
-    "All judgments are taken for the truth. They are a sample themselves, so that tau tells how stable the "
-    "order is, not how right.",
+    "Judgments are removed at random, as if fewer documents had been judged. A shallower pool lacks "
+    "judgments systematically; use `pool_depth` for its effect.",
+    "All judgments together are taken as the truth, but they are a sample themselves. So tau tells how "
+    "stable the order is, not how correct it is.",
 )
-Repeats = Annotated[int, whole()]
+Repeats = Annotated[int, whole_number()]
 Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))]
 
 
 @audit(
     "downsampling",
     title="Pool downsampling",
-    answers="How much of the order of runs is left when only a part of the judgments is there?",
-    source="Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4 (spec 4.6)",
+    answers="How similar is the order of runs if only a part of the judgments is available?",
+    source="Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4",
 )
 class Downsampling(Audit):
-    """Takes judgments away at random and ranks the runs again.
+    """Removes judgments at random and ranks the runs again.
 
-    A document that loses its judgment is unjudged. A stratified sample keeps, of the n documents of each
-    topic and grade, max(f, floor(P n / 100)), f being 10 for the lowest grade and 1 for others. A uniform one
-    keeps max(1, floor(P n / 100)) of a topic's n judged documents, and is drawn again while it has no
-    relevant one. Recall bases and ideal rankings are those of the sample.
+    A document whose judgment is removed becomes unjudged. A stratified sample keeps, of the n documents of
+    each topic and grade, max(f, floor(P n / 100)) documents, where f is 10 for the lowest grade and 1 for
+    others. A uniform sample keeps max(1, floor(P n / 100)) of the n judged documents of a topic, and is drawn
+    again until it has a relevant one. Recall bases and ideal rankings are computed from the sample.
     """
 
-    ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages that are kept")
-    repeats: Repeats = setting(30, "how often judgments are drawn anew")
-    method: Method = setting("stratified", "stratified by grade, or uniform over a topic's judged documents")
-    nested: OneFlag = setting(False, "uniform samples are nested, as stratified ones always are")
-    aspect: AspectName | None = setting(
-        None, "the aspect that loses judgments (default: all do, and those by subtopic)"
+    ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages of judgments to keep")
+    repeats: Repeats = setting(30, "number of random samples")
+    method: Method = setting(
+        "stratified", "sampling method: stratified by grade, or uniform over the judged documents of a topic"
     )
-    tau_ap: OneFlag = setting(False, "tell tau AP too, which weighs swaps at the top more")
+    nested: OneFlag = setting(False, "nest uniform samples; stratified samples are always nested")
+    aspect: AspectName | None = setting(
+        None, "aspect whose judgments are removed (default: all aspects and subtopics)"
+    )
+    tau_ap: OneFlag = setting(False, "also report tau AP, which weighs swaps near the top more")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if self.aspect is not None and self.aspect not in subject.about.aspects:
             yield f"aspect: there is no {self.aspect!r}; there are {', '.join(subject.about.aspects)}"
         if not subject.about.relevant:
-            yield "no document is judged relevant: there is nothing to take away that would matter"
+            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
         return self.repeats
@@ -73,45 +80,57 @@ class Downsampling(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.ratios)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[list[SampleStep]]:
         judged = Judged.of(subject, self.aspect)
         for trial in trials:
-            yield self._trial(subject, judged, seed, trial)
+            samples = self._samples(judged, self.generator(seed, trial))
+            evaluators = self._evaluators(subject.evaluator, samples)
+            yield [
+                self._step(subject, kept, evaluator)
+                for kept, evaluator in zip(samples, evaluators, strict=True)
+            ]
 
-    def _trial(self, subject: AuditSubject, judged: Judged, seed: int, trial: int) -> list[Any]:
-        """What becomes of the order at each ratio, and how many judged documents were kept."""
-        chance, whole, found = self.generator(seed, trial), subject.evaluator, []
+    def _samples(self, judged: Judged, rng: np.random.Generator) -> list[Mask]:
+        """Draw a sample of the judged documents for each ratio."""
         if self.method == "stratified":
-            samples = list(judgment_samples.stratified(chance, judged, self.ratios))
-        else:
-            samples = list(judgment_samples.uniform(chance, judged, self.ratios, nested=self.nested))
-        if self.nested or self.method == "stratified":
-            evaluators = whole.along(samples, self.aspect)
-        else:
-            evaluators = (whole.keeping(kept, self.aspect) for kept in samples)
-        for kept, evaluator in zip(samples, evaluators, strict=True):
-            means = subject.means_under(evaluator)
-            top = {"tau_ap": weighed(subject.means, means)} if self.tau_ap else {}
-            found.append({"kept": int(kept.sum()), "orders": against(subject.means, means), **top})
-        return found
+            return list(judgment_samples.stratified(rng, judged, self.ratios))
+        return list(judgment_samples.uniform(rng, judged, self.ratios, nested=self.nested))
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
-        report = sample_curves.report(about, KEPT, self.ratios, list(found.values()), READING)
+    def _evaluators(self, evaluator: Evaluator, samples: Sequence[Mask]) -> Iterator[Evaluator]:
+        """Yield the evaluator under each sample; nested samples are scored faster together."""
+        if self.nested or self.method == "stratified":
+            yield from evaluator.nested_samples(samples, self.aspect)
+        else:
+            for kept in samples:
+                yield evaluator.keeping(kept, self.aspect)
+
+    def _step(self, subject: AuditSubject, kept: Mask, evaluator: Evaluator) -> SampleStep:
+        means = subject.means_under(evaluator)
+        step: SampleStep = {"kept": int(kept.sum()), "orders": compare_orders(subject.means, means)}
+        if self.tau_ap:
+            step["tau_ap"] = tau_ap_by_measure(subject.means, means)
+        return step
+
+    def report(self, about: SubjectSummary, results: Mapping[int, Sequence[SampleStep]]) -> AuditReport:
+        report = sample_curves.report(about, KEPT, self.ratios, list(results.values()), READING)
         if self.aspect is None:
             return report
-        blind = [one for one in about.measures if self.aspect not in _looked_at(one, about.aspects)]
-        said = (
-            f"{', '.join(blind)}: not by {self.aspect}, which alone loses judgments, so that nothing changes"
+        unaffected = [text for text in about.measures if self.aspect not in _aspects_of(text, about.aspects)]
+        warning = (
+            f"{', '.join(unaffected)}: does not score by {self.aspect}, the only aspect whose judgments are "
+            "removed, so the order cannot change"
         )
-        return replace(report, warnings=(*report.warnings, said)) if blind else report
+        return replace(report, warnings=(*report.warnings, warning)) if unaffected else report
 
 
-def _looked_at(text: str, aspects: Sequence[str]) -> set[str]:
-    """The aspects that a bound measure scores by."""
+def _aspects_of(text: str, aspects: Sequence[str]) -> set[str]:
+    """Return the aspects by which a bound measure scores."""
     measure = parse(text)
-    given = measure.arguments
+    arguments = measure.arguments
     if measure.declaration.subtopics:
         return set()
-    named = {*(given.get("aspects") or ()), *(given.get("understandability") or ())}
-    alone = not measure.declaration.combines or "understandability" in given
-    return named | ({given.get("aspect") or aspects[0]} if alone else set())
+    named = {*(arguments.get("aspects") or ()), *(arguments.get("understandability") or ())}
+    uses_one_aspect = not measure.declaration.combines or "understandability" in arguments
+    return named | ({arguments.get("aspect") or aspects[0]} if uses_one_aspect else set())

@@ -9,11 +9,11 @@ import numpy as np
 from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import relevant
-from cupel_audits.analysis.run_orders import against
+from cupel_audits.analysis.run_orders import compare_orders
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import KEPT, READING, Percents, Repeats
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 
 STEPS = tuple(float(percent) for percent in range(100, 0, -5))
 
@@ -49,17 +49,17 @@ class Incomplete(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.percents)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         judged = halves(subject)
         for trial in trials:
             samples = list(judgment_samples.stratified(self.generator(seed, trial), judged, self.percents))
             found = []
-            for kept, evaluator in zip(samples, subject.evaluator.along(samples), strict=True):
+            for kept, evaluator in zip(samples, subject.evaluator.nested_samples(samples), strict=True):
                 means = subject.means_under(evaluator)
-                found.append({"kept": int(kept.sum()), "orders": against(subject.means, means)})
+                found.append({"kept": int(kept.sum()), "orders": compare_orders(subject.means, means)})
             yield found
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         return sample_curves.report(about, KEPT, self.percents, list(found.values()), READING)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from cupel_audits.analysis.left_out_runs import LeaveOut, report
 from cupel_audits.declarations import audit
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 
 
 @audit(
@@ -39,7 +39,7 @@ class LeaveOneTeamOut(LeaveOut):
         names = _names(subject.about)
         return [names.index(team) for team in subject.about.teams or ()]
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         names = _names(about)
         told = report(about, names, found, self.depth)
         if len(names) < len(about.runs):
@@ -50,6 +50,6 @@ class LeaveOneTeamOut(LeaveOut):
 ALONE = "Every team has one run here: the result is that of leave_one_run_out."
 
 
-def _names(about: About) -> tuple[str, ...]:
+def _names(about: SubjectSummary) -> tuple[str, ...]:
     """The teams, by name."""
     return tuple(sorted(set(about.teams or ())))

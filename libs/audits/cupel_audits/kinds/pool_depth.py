@@ -8,10 +8,10 @@ from typing import Any
 
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.pools import Depth, Pools, held, tops_of
-from cupel_audits.analysis.run_orders import STRONG, against
+from cupel_audits.analysis.run_orders import STRONG, compare_orders
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.model import Ints
 
 DEPTH = Column("depth", "pool depth", "how many first documents of each run")
@@ -46,14 +46,14 @@ class PoolDepth(Audit):
         if not subject.about.relevant:
             yield "no document is judged relevant: there is nothing to lose that would matter"
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return self.deepest
 
     def trials(self, subject: AuditSubject) -> int:
         """One for each depth, from 1, as far as some run goes."""
         return min(self.deepest, held(tops_of(subject)))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         pools = Pools.of(subject)
         for trial in trials:
             yield self._trial(subject, pools, trial + 1)
@@ -69,10 +69,10 @@ class PoolDepth(Audit):
             "documents": int(pool.sum()),
             "share": _share(pools.by_topic(pool), pools.by_topic(whole)),
             "relevant": _share(*(pools.by_topic(one & pools.relevant) for one in (pool, whole))),
-            "orders": against(subject.means, means),
+            "orders": compare_orders(subject.means, means),
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         depths = [trial + 1 for trial in found]
         report = sample_curves.report(about, AXIS, depths, [list(found.values())], READING)
         pools = _pools(depths, list(found.values()))
@@ -145,7 +145,7 @@ def _cost(report: AuditReport, pools: ReportTable, deepest: int) -> Iterator[str
             )
 
 
-def _outside(about: About, last: Any, deepest: int) -> Iterator[str]:
+def _outside(about: SubjectSummary, last: Any, deepest: int) -> Iterator[str]:
     missing = about.judged - last["kept"] if last else 0
     if missing:
         yield (

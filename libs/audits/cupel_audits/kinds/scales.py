@@ -13,7 +13,7 @@ from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable, digest
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
 from cupel_measures.comparing.correlation import levels
 from cupel_measures.grammar.parameters import Number, Word
@@ -67,7 +67,7 @@ class Scales(OverTopics):
     def steps(self, subject: AuditSubject) -> float:
         return 1 + QUANTILES / max(1, int(subject.joined.offsets[-1])) / max(1, len(subject.measures))
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         for trial in trials:
             yield self._trial(compared(subject, subject.measures[trial]))
 
@@ -87,7 +87,7 @@ class Scales(OverTopics):
             "notes": [*by_mean.warnings, *scores.notes],
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         done = list(found.values())
         return AuditReport(
             verdict=(*_verdict(done), *_same(done)),

@@ -10,11 +10,11 @@ import numpy as np
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.judgment_samples import shares
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import against
+from cupel_audits.analysis.run_orders import compare_orders
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import Repeats
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.grammar.parameters import Number, Numbers, Word
 from cupel_measures.model import Ints
@@ -64,7 +64,7 @@ class UnlabelledSystems(Audit):
         if self.systems == "removed" and len(subject.about.runs) == 2:
             yield "systems=removed orders the removed runs, and of two only one can be: give three or more"
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return self.depth
 
     def trials(self, subject: AuditSubject) -> int:
@@ -73,7 +73,7 @@ class UnlabelledSystems(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.percents)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         pools = Pools.of(subject)
         number = removed(len(subject.about.runs), self.percents)
         for trial in trials:
@@ -85,10 +85,10 @@ class UnlabelledSystems(Audit):
         brought = pools.best <= self.depth
         pool = int((pools.judged & brought.any(axis=0)).sum())
         samples = [pools.mask(pools.judged & brought[order[gone:]].any(axis=0)) for gone in number]
-        evaluators = subject.evaluator.along(samples)
+        evaluators = subject.evaluator.nested_samples(samples)
         for gone, kept, evaluator in zip(number, samples, evaluators, strict=True):
             means = subject.means_under(evaluator)
-            orders, out = against(full, means), np.sort(order[:gone])
+            orders, out = compare_orders(full, means), np.sort(order[:gone])
             if self.systems == "removed":
                 for text, one in orders.items():
                     one["tau"] = tau_b(full[text][out], means[text][out]).value
@@ -96,7 +96,7 @@ class UnlabelledSystems(Audit):
             found.append({"kept": int(kept.sum()), "pool": pool, "orders": orders, "lost": lost})
         return found
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         trials = list(found.values())
         report = sample_curves.report(about, AXIS, self.percents, trials, READING)
         bias = _bias(about, self.percents, trials)
@@ -114,7 +114,7 @@ class UnlabelledSystems(Audit):
         )
 
 
-def _outside(about: About, depth: int, pool: int) -> Iterator[str]:
+def _outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[str]:
     """That some judgments are gone whoever is left out; `pool`: judged documents of all runs' first ones."""
     if pool < about.judged:
         yield (
@@ -134,7 +134,7 @@ def _lost(change: Any, order: Ints, gone: int) -> list[float]:
     return [math.fsum(change[part].tolist()) / len(part) for part in parts]
 
 
-def _bias(about: About, percents: Sequence[float], trials: Sequence[Any]) -> ReportTable:
+def _bias(about: SubjectSummary, percents: Sequence[float], trials: Sequence[Any]) -> ReportTable:
     rows = []
     for measure in about.measures:
         for place, percent in enumerate(percents):
@@ -164,7 +164,7 @@ PLOT = Plot(
 )
 
 
-def _unfair(about: About, bias: ReportTable) -> Iterator[str]:
+def _unfair(about: SubjectSummary, bias: ReportTable) -> Iterator[str]:
     """The bias at the percentage next to a half, in one sentence for each measure."""
     middle = min((row[1] for row in bias.rows), key=lambda percent: abs(float(percent or 0) - 50))
     for measure, percent, out, left, bias_there in bias.rows:

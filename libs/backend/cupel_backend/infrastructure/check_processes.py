@@ -38,7 +38,7 @@ class Checkers:
             self._free.put(None)
 
     def check(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The verdict on the file that `request` names (see checker.py).
+        """The verdict on the file that `request` names (see upload_checker.py).
 
         Raises Invalid (check-ended) where it ended without one, Unavailable if no turn came in time or
         the checker could not store what it made.

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cupel_contract.error_codes import ERROR_CODES, ErrorCode, ProblemKind
-from cupel_measures.model.findings import Finding, Findings
+from cupel_measures.findings import Finding, Findings
 
 
 class Problem(Exception):

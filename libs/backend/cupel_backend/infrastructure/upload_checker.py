@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from cupel_measures.catalogue.parser import parse
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import NEGATIVE
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.reading.collection_files import parse_collection
 from cupel_measures.reading.compression import Limits
 from cupel_measures.reading.qrels_files import pack_qrels, qrels_digest, unpack_qrels

@@ -1,11 +1,13 @@
-"""Analyses: what the order of a leaderboard is worth, worked out by a job for every board there is.
+"""Board analyses: intervals, groups and ties of every leaderboard, computed by one job per board.
 
-A board is a measure under a qrels version; it has one analysis, which holds for exactly the runs and scores
-that it was computed from (its `basis`). While the board ranks others, it is pending: groups are never shown
-with an order that is not theirs. The job of a board is one row, queued anew when the board has changed and
-nothing more of its track is being scored: a burst of submissions costs one analysis, not one each. A track
-that is never at rest has its boards analysed all the same, and one that changes all the time no more often
-than every `analysis_seconds`; only what was never analysed does not wait.
+A board is a measure under a qrels version. Its analysis is valid for exactly the runs and scores that it was
+computed from (its `basis`). If the board ranks others, its analysis is pending, so that groups never appear
+beside an order that they do not belong to.
+
+The job of a board is one row. It is queued again when the board has changed and no evaluation of its track is
+open, so a burst of submissions costs one analysis. A track with a constant stream of submissions is still
+analysed from time to time. A changed board is analysed at most once every `analysis_seconds`; a board without
+any analysis does not wait.
 """
 
 import math
@@ -55,12 +57,12 @@ if TYPE_CHECKING:
 
 ANALYSE = "analyse"
 QUEUE = "audit"
-"""Not that of scores, which never wait for it."""
+"""Analyses and evaluations have separate queues, because scores must never wait for an analysis."""
 
-MOST = 1000
-"""Submissions that are compared: half a million pairs."""
+MAX_SUBMISSIONS = 1000
+"""Largest number of submissions that are compared: half a million pairs."""
 
-ALONE = "one submission: nothing to compare with"
+ONE_SUBMISSION = "only one submission is ranked"
 
 METHOD = (
     "groups by randomised Tukey HSD, intervals by bias-corrected accelerated bootstrap over topics, "
@@ -68,18 +70,18 @@ METHOD = (
 )
 
 Board = tuple[int, str]
-"""Id of a qrels version, and the text of a measure."""
+"""Id of a qrels version, and the canonical text of a measure."""
 
 
 @dataclass(frozen=True)
 class RankInformation:
-    """What the place of a submission is worth.
+    """Uncertainty of a submission's score and rank.
 
-    interval: of its score; rank_interval: of its rank, where equal ones share the middle of theirs (boards
-    show the best of them, so `leaderboards.Row` has whole ranks around both); None
-    where undefined. groups: a, b, ... from the best on: two submissions share one exactly where the test
-    does not tell them apart. tied_for_first: whether it is not told apart from the first one. Both are
-    empty where there was no test.
+    interval: confidence interval of the score, or None if undefined. rank_interval: of the midrank, or None
+    (`leaderboards.LeaderboardRow` rounds it outwards to whole ranks). groups: a, b, ... from the best on; two
+    submissions share a group exactly if they are not significantly different. tied_for_first: whether the
+    submission is not significantly different from the first one. Without a test, groups is empty and
+    tied_for_first None.
     """
 
     interval: tuple[float, float] | None = None
@@ -88,13 +90,13 @@ class RankInformation:
     tied_for_first: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredAnalysis:
-    """What the order of a whole board is worth.
+    """Significance analysis of a whole board. Values that are not known yet are None.
 
-    undefined: why nothing is told apart. separable: how many of the `neighbours` on the board are told
-    apart. smallest_difference: the least true difference that so many topics show with chance 0.8 at alpha;
-    None where that is undefined, or the score is a geometric mean. What is not known yet is None.
+    undefined: the reason if nothing was tested. separable: how many of the `neighbours`, pairs of adjacent
+    submissions, are significantly different. smallest_difference: the smallest true difference that is
+    detected with power 0.8 at level alpha on that many topics; None if undefined, or for geometric means.
     """
 
     state: AnalysisState
@@ -119,51 +121,56 @@ class StoredAnalysis:
 def read_analysis(
     connection: Connection, track: Row[Any], version: Row[Any] | None, measure: str
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
-    """The analysis of a board as it is now, and the standing of each submission that it ranks, by id."""
-    ranked = _in_order(connection.execute(_ranked(track, _is(version, measure)))) if version else []
-    kept = version and connection.execute(_kept(track, _is(version, measure, analysis_rows))).first()
-    if not ranked or version is None:
-        return StoredAnalysis(AnalysisState.UNDEFINED, "nothing is ranked yet"), {}
-    if not kept or kept.basis != _basis(ranked):
-        return _not_there(connection, version, measure, ranked), {}
-    told = dict(kept.data)
-    standings = [_standing(one) for one in told.pop("standings")]
-    state = AnalysisState.DONE if told["undefined"] is None else AnalysisState.UNDEFINED
-    told["warnings"] = tuple(told["warnings"])
-    analysis = StoredAnalysis(state, **told, submissions=len(ranked), computed_at=kept.analysed_at)
-    return analysis, {row.id: one for row, one in zip(ranked, standings, strict=True)}
+    """Return the analysis of a board in its current state, and rank information by submission."""
+    if version is None:
+        return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
+    ranked = _sort_canonically(connection.execute(_select_ranked(track, _is_board(version, measure))))
+    if not ranked:
+        return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
+    stored = connection.execute(_select_stored(track, _is_board(version, measure, analysis_rows))).first()
+    if stored is None or stored.basis != _compute_basis(ranked):
+        return _describe_missing(connection, version, measure, ranked), {}
+    data = dict(stored.data)
+    information = [_unpack_information(fields) for fields in data.pop("standings")]
+    analysis = StoredAnalysis(
+        **data | {"warnings": tuple(data["warnings"])},
+        state=AnalysisState.DONE if data["undefined"] is None else AnalysisState.UNDEFINED,
+        submissions=len(ranked),
+        computed_at=stored.analysed_at,
+    )
+    return analysis, {row.id: entry for row, entry in zip(ranked, information, strict=True)}
 
 
-def _not_there(
+def _describe_missing(
     connection: Connection, version: Row[Any], measure: str, ranked: Sequence[Row[Any]]
 ) -> StoredAnalysis:
-    row = connection.execute(_jobs_of([_key((version.id, measure))])).first()
-    if row is not None and _given_up(row, _basis(ranked)):
-        why = "its analysis failed; the organisers can see why"
-        return StoredAnalysis(AnalysisState.UNDEFINED, why, submissions=len(ranked))
-    return StoredAnalysis(AnalysisState.PENDING, submissions=len(ranked))
+    job = connection.execute(_select_jobs([_job_key((version.id, measure))])).first()
+    if job is not None and _has_failed(job, _compute_basis(ranked)):
+        reason = "the analysis failed; the organisers can see the error"
+        return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined=reason, submissions=len(ranked))
+    return StoredAnalysis(state=AnalysisState.PENDING, submissions=len(ranked))
 
 
-def _standing(told: Mapping[str, Any]) -> RankInformation:
-    """As it was before JSON made lists of its tuples."""
+def _unpack_information(data: Mapping[str, Any]) -> RankInformation:
+    # JSON turned the tuples into lists.
     fields: dict[str, Any] = {
-        name: tuple(one) if isinstance(one, list) else one for name, one in told.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
     }
     return RankInformation(**fields)
 
 
-def _is(version: Row[Any], measure: str, table: Any = scores) -> ColumnElement[bool]:
+def _is_board(version: Row[Any], measure: str, table: Any = scores) -> ColumnElement[bool]:
     return and_(table.c.qrels_id == version.id, table.c.measure == measure)
 
 
-def _ranked(track: Row[Any], which: ColumnElement[bool], *more: Any) -> Select[Any]:
-    """What the boards of a track rank, board by board."""
+def _select_ranked(track: Row[Any], boards: ColumnElement[bool], *columns: Any) -> Select[Any]:
+    """Select the ranked submissions of a track's boards, grouped by board."""
     return (
-        select(scores.c.qrels_id, scores.c.measure, submissions.c.id, runs.c.digest, scores.c.value, *more)
+        select(scores.c.qrels_id, scores.c.measure, submissions.c.id, runs.c.digest, scores.c.value, *columns)
         .join(submissions, submissions.c.id == scores.c.submission_id)
         .join(runs, runs.c.id == submissions.c.run_id)
         .where(
-            which,
+            boards,
             submissions.c.track_id == track.id,
             submissions.c.withdrawn_at.is_(None),
             scores.c.profile == track.profile,
@@ -174,21 +181,21 @@ def _ranked(track: Row[Any], which: ColumnElement[bool], *more: Any) -> Select[A
     )
 
 
-def _kept(track: Row[Any], which: ColumnElement[bool]) -> Select[Any]:
+def _select_stored(track: Row[Any], boards: ColumnElement[bool]) -> Select[Any]:
     return select(analysis_rows).where(
-        which,
+        boards,
         analysis_rows.c.profile == track.profile,
         analysis_rows.c.scoring_version == SCORING_VERSION,
     )
 
 
-def _in_order(rows: Any) -> list[Row[Any]]:
-    """By what the runs are, so that the same ones are analysed to the same bits, whoever sent them when."""
+def _sort_canonically(rows: Any) -> list[Row[Any]]:
+    """Sort by content, so that equal runs give bit-equal analyses in any order of submission."""
     return sorted(rows, key=lambda row: (row.digest, row.value, row.id))
 
 
-def _basis(ranked: Sequence[Row[Any]]) -> str:
-    """What an analysis of these rows, in order, holds for."""
+def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
+    """Return a digest of the sorted rows that an analysis is valid for."""
     return sha256(repr([(row.digest, row.value) for row in ranked]).encode()).hexdigest()
 
 
@@ -196,34 +203,39 @@ def _basis(ranked: Sequence[Row[Any]]) -> str:
 
 
 def request(system: "System", track_id: int) -> int:
-    """Queue an analysis of each board of the track that is due; returns how many.
+    """Queue an analysis of each board of the track that is due; returns the number of queued jobs.
 
-    To be called after anything that may have been the last thing to wait for; what was missed, or has to wait
-    longer, the scheduler finds.
+    Call it after every event that may make a board due. The scheduler repeats it for waiting boards.
     """
-    before = system.now() - timedelta(seconds=system.settings.analysis_seconds)
+    cutoff = system.now() - timedelta(seconds=system.settings.analysis_seconds)
     with reading(system.engine) as connection:
         track = connection.execute(select(track_rows).where(track_rows.c.id == track_id)).one()
-        look = _look(connection, track, before) if track.analysed != track.revision else None
-        if look is None:
+        scope = _find_scope(connection, track, cutoff) if track.analysed != track.revision else None
+        if scope is None:
             return 0
-        due = _due(connection, track, look.at)
+        due = _find_due_boards(connection, track, scope.boards)
     with writing(system.engine) as connection:
-        here = track_rows.c.id == track_id
-        connection.execute(select(track_rows.c.id).where(here).with_for_update())
-        there = {row.key: row for row in connection.execute(_jobs_of([_key(board) for board in due]))}
-        wanted = [_wanted(track, *one) for one in due.items() if _is_new(there.get(_key(one[0])), one[1])]
-        queued = jobs.requeue(connection, wanted, now=system.now())
-        # Who is at work may have read what was ranked before: looked at again when that is done.
-        if look.at_all and not any(jobs.state_of(row) == "running" for row in there.values()):
-            connection.execute(update(track_rows).where(here).values(analysed=track.revision))
+        is_track = track_rows.c.id == track_id
+        connection.execute(select(track_rows.c.id).where(is_track).with_for_update())
+        existing = {
+            row.key: row for row in connection.execute(_select_jobs([_job_key(board) for board in due]))
+        }
+        job_requests = [
+            _build_job_request(track, board, basis)
+            for board, basis in due.items()
+            if _needs_job(existing.get(_job_key(board)), basis)
+        ]
+        queued = jobs.requeue(connection, job_requests, now=system.now())
+        # A running job may have read the board before it changed, so the track is checked again afterwards.
+        if scope.is_complete and not any(jobs.state_of(row) == "running" for row in existing.values()):
+            connection.execute(update(track_rows).where(is_track).values(analysed=track.revision))
     if queued:
-        system.wake_ups.send(QUEUE)  # once: one worker for all of them leaves the others to scores
+        system.wake_ups.send(QUEUE)  # wakes one worker only, so that the others stay free for scoring
     return queued
 
 
 def request_all(system: "System") -> int:
-    """`request` for every track of which a board may look different than when it was last asked for."""
+    """Call `request` for every track with boards that changed since they were last checked."""
     changed = or_(track_rows.c.analysed.is_(None), track_rows.c.analysed != track_rows.c.revision)
     with reading(system.engine) as connection:
         ids = list(connection.execute(select(track_rows.c.id).where(changed)).scalars())
@@ -231,203 +243,209 @@ def request_all(system: "System") -> int:
 
 
 @dataclass(frozen=True)
-class _Look:
-    """Which boards may be due now, as a condition on scores, and whether these are all there are."""
+class _Scope:
+    """Boards that may be due, as a condition on scores, and whether these are all boards of the track."""
 
-    at: ColumnElement[bool]
-    at_all: bool
+    boards: ColumnElement[bool]
+    is_complete: bool
 
 
-def _look(connection: Connection, track: Row[Any], before: datetime) -> _Look | None:
-    """Where to look for boards that are due; None where all of them wait. before: some time ago.
+def _find_scope(connection: Connection, track: Row[Any], cutoff: datetime) -> _Scope | None:
+    """Return the boards that may be due, or None if all have to wait.
 
-    While a track rests, which was analysed since then, it is new boards alone. While more is being scored, it
-    is those that people see, once one of them changed before that: some tracks never stop.
+    No evaluation is open: all boards, or those without any analysis if the last one is newer than `cutoff`.
+    Evaluations are open: boards of the current version, if they changed before `cutoff` and the last analysis
+    is not newer than `cutoff`, because some tracks never stop scoring.
     """
-    versions = _versions(track)
+    versions = _select_versions(track)
     newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
     last = connection.execute(newest).scalar()
-    rests = last is not None and last > before
+    is_recent = last is not None and last > cutoff
     if not rescoring.is_scoring(connection, track.id):
-        of_track = scores.c.qrels_id.in_(versions)
-        return _Look(and_(of_track, ~_analysed_once(track)), False) if rests else _Look(of_track, True)
-    shown = versions.where(qrels.c.number == track.current)
-    changed = None if rests else rescoring.read_first_finished(connection, shown, after=last)
-    return None if changed is None or changed >= before else _Look(scores.c.qrels_id.in_(shown), False)
+        in_track = scores.c.qrels_id.in_(versions)
+        return _Scope(and_(in_track, ~_has_analysis(track)), False) if is_recent else _Scope(in_track, True)
+    current = versions.where(qrels.c.number == track.current)
+    changed = None if is_recent else rescoring.read_first_finished(connection, current, after=last)
+    return None if changed is None or changed >= cutoff else _Scope(scores.c.qrels_id.in_(current), False)
 
 
-def _versions(track: Row[Any]) -> Select[Any]:
+def _select_versions(track: Row[Any]) -> Select[Any]:
     return select(qrels.c.id).where(qrels.c.track_id == track.id)
 
 
-def _analysed_once(track: Row[Any]) -> ColumnElement[bool]:
-    """Whether the board of a score has an analysis, of whatever it ranked."""
-    same = and_(
+def _has_analysis(track: Row[Any]) -> ColumnElement[bool]:
+    """Return the condition that the board of a score has an analysis, outdated or not."""
+    same_board = and_(
         analysis_rows.c.qrels_id == scores.c.qrels_id,
         analysis_rows.c.measure == scores.c.measure,
     )
-    return _kept(track, same).exists()
+    return _select_stored(track, same_board).exists()
 
 
-def _due(connection: Connection, track: Row[Any], which: ColumnElement[bool]) -> dict[Board, str]:
-    """The basis of each of these boards that has no analysis of it."""
-    kept = connection.execute(_kept(track, analysis_rows.c.qrels_id.in_(_versions(track))))
-    known = {(row.qrels_id, row.measure): row.basis for row in kept}
-    rows = connection.execute(_ranked(track, which))
-    found = {
-        board: _basis(_in_order(of_board))
-        for board, of_board in groupby(rows, lambda row: (row.qrels_id, row.measure))
+def _find_due_boards(
+    connection: Connection, track: Row[Any], boards: ColumnElement[bool]
+) -> dict[Board, str]:
+    """Return the basis of each of these boards that has no analysis with that basis."""
+    stored = connection.execute(_select_stored(track, analysis_rows.c.qrels_id.in_(_select_versions(track))))
+    analysed = {(row.qrels_id, row.measure): row.basis for row in stored}
+    rows = connection.execute(_select_ranked(track, boards))
+    bases = {
+        board: _compute_basis(_sort_canonically(ranked))
+        for board, ranked in groupby(rows, lambda row: (row.qrels_id, row.measure))
     }
-    return {board: basis for board, basis in found.items() if known.get(board) != basis}
+    return {board: basis for board, basis in bases.items() if analysed.get(board) != basis}
 
 
-def _is_new(job: Row[Any] | None, basis: str) -> bool:
-    """Whether to queue the board's job: it is not waiting or at work, nor given up on this very basis."""
-    return job is None or (jobs.state_of(job) not in ("queued", "running") and not _given_up(job, basis))
+def _needs_job(job: Row[Any] | None, basis: str) -> bool:
+    """Return whether to queue the board's job: it is not open and has not failed on the same basis."""
+    return job is None or (jobs.state_of(job) not in ("queued", "running") and not _has_failed(job, basis))
 
 
-def _given_up(job: Row[Any], basis: str) -> bool:
+def _has_failed(job: Row[Any], basis: str) -> bool:
     return jobs.state_of(job) == "dead" and job.payload["basis"] == basis
 
 
-def _key(board: Board) -> str:
+def _job_key(board: Board) -> str:
     version, measure = board
     return f"{ANALYSE}/{version}/{SCORING_VERSION}/{sha256(measure.encode()).hexdigest()[:32]}"
 
 
-def _jobs_of(keys: Sequence[str]) -> Select[Any]:
+def _select_jobs(keys: Sequence[str]) -> Select[Any]:
     return select(job_rows).where(job_rows.c.key.in_(keys))
 
 
-def _wanted(track: Row[Any], board: Board, basis: str) -> JobRequest:
+def _build_job_request(track: Row[Any], board: Board, basis: str) -> JobRequest:
     version, measure = board
     return JobRequest(
-        key=_key(board),
+        key=_job_key(board),
         kind=ANALYSE,
         queue=QUEUE,
         tenant=f"track {track.name}",
         payload={"qrels": version, "measure": measure, "basis": basis},
         track_id=track.id,
-        # No qrels_id: no version waits for this, nor is it counted as scoring.
+        # No qrels_id: an analysis does not count as scoring, and no version waits for it.
     )
 
 
-# Working
+# Computing
 
 
 def compute(system: "System", claim: Claim) -> None:
-    """Do a claimed job: analyse its board as it is now, unless that is done already.
+    """Handle a claimed job: analyse its board in its current state, unless that is done already.
 
-    The analysis and the end of the job are one transaction.
-    Raises `jobs.LeaseLost` if the job is no longer ours.
+    The analysis is written and the job finished in one transaction. Raises `jobs.LeaseLost`.
     """
     text = claim.payload["measure"]
     with reading(system.engine) as connection:
         version = connection.execute(select(qrels).where(qrels.c.id == claim.payload["qrels"])).one()
         track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
-        rows = connection.execute(_ranked(track, _is(version, text), scores.c.vector))
-        ranked = _in_order(rows)
-        kept = connection.execute(_kept(track, _is(version, text, analysis_rows))).first()
-    basis = _basis(ranked)
-    is_there = not ranked or (kept is not None and kept.basis == basis)
-    data = {} if is_there else _analysed(ranked, version, track, text)
+        rows = connection.execute(_select_ranked(track, _is_board(version, text), scores.c.vector))
+        ranked = _sort_canonically(rows)
+        stored = connection.execute(_select_stored(track, _is_board(version, text, analysis_rows))).first()
+    basis = _compute_basis(ranked)
+    is_done = not ranked or (stored is not None and stored.basis == basis)
+    data = {} if is_done else _analyse(ranked, version, track, text)
     now = system.now()
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=now)
-        if not is_there:
-            _keep(connection, track, version, text, {"basis": basis, "data": data, "analysed_at": now})
+        if not is_done:
+            _store(connection, track, version, text, {"basis": basis, "data": data, "analysed_at": now})
     system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
     request(system, track.id)
 
 
-def _keep(
+def _store(
     connection: Connection, track: Row[Any], version: Row[Any], measure: str, values: Mapping[str, Any]
 ) -> None:
-    """In the place of the board's earlier one; readers' copies of the board are void."""
+    """Replace the stored analysis of the board, and increment the track's revision to change its etags."""
     keys = {"profile": track.profile, "scoring_version": SCORING_VERSION}
     same = and_(*(analysis_rows.c[name] == value for name, value in keys.items()))
-    connection.execute(delete(analysis_rows).where(_is(version, measure, analysis_rows), same))
+    connection.execute(delete(analysis_rows).where(_is_board(version, measure, analysis_rows), same))
     row = {"qrels_id": version.id, "measure": measure, **keys, **values}
     connection.execute(insert(analysis_rows).values(row))
-    moved = track_rows.c.revision + 1
-    nothing_else = track_rows.c.analysed == track_rows.c.revision
-    here = update(track_rows).where(track_rows.c.id == track.id)
+    revision = track_rows.c.revision + 1
+    is_checked = track_rows.c.analysed == track_rows.c.revision  # then the analysis is the only change
+    statement = update(track_rows).where(track_rows.c.id == track.id)
     connection.execute(
-        here.values(revision=moved, analysed=case((nothing_else, moved), else_=track_rows.c.analysed))
+        statement.values(
+            revision=revision, analysed=case((is_checked, revision), else_=track_rows.c.analysed)
+        )
     )
 
 
 def derive_seed(digest: str) -> int:
-    """What the analyses under a qrels version draw from: its digest, so that all of them draw the same."""
+    """Return the random seed of all analyses under the qrels version with this digest."""
     return int(sha256(digest.encode()).hexdigest()[:8], 16)
 
 
-def _analysed(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], text: str) -> dict[str, Any]:
-    """StoredAnalysis and standings as they are kept."""
-    if len(ranked) > MOST:
-        why = f"more than {MOST:,} submissions are not compared with each other"
-        return _data(StoredAnalysis(AnalysisState.UNDEFINED, why), [RankInformation()] * len(ranked))
+def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], text: str) -> dict[str, Any]:
+    """Return the analysis and rank information in their stored form."""
+    if len(ranked) > MAX_SUBMISSIONS:
+        reason = f"more than {MAX_SUBMISSIONS:,} submissions are not compared"
+        return _pack(
+            StoredAnalysis(state=AnalysisState.UNDEFINED, undefined=reason), [RankInformation()] * len(ranked)
+        )
     measure = parse(text)
     aggregate = measure.declaration.aggregate
-    values = _by_topic([row.vector for row in ranked], aggregate)
+    values = _unpack_vectors([row.vector for row in ranked], aggregate)
     scale = scale_of(measure, tracks.parse_aspects(track)).type
-    [found] = board_analysis.analyse([values], scales=[scale], seed=derive_seed(version.digest))
-    unit = _unit(aggregate, len(values))
-    smallest = None if aggregate == "geometric mean" else found.smallest_difference
-    tested = found.undefined is None
+    [result] = board_analysis.analyse([values], scales=[scale], seed=derive_seed(version.digest))
+    convert = _find_conversion(aggregate, len(values))
+    smallest = None if aggregate == "geometric mean" else result.smallest_difference
+    is_tested = result.undefined is None
     analysis = StoredAnalysis(
-        AnalysisState.DONE,
-        ALONE if len(ranked) == 1 else found.undefined,
-        tied_for_first=sum(one.tied_for_first for one in found.standings) if tested else None,
-        separable=found.separable if tested else None,
-        neighbours=found.neighbours,
-        smallest_difference=None if smallest is None else unit(smallest),
+        state=AnalysisState.DONE,
+        undefined=ONE_SUBMISSION if len(ranked) == 1 else result.undefined,
+        tied_for_first=sum(system.tied_for_first for system in result.standings) if is_tested else None,
+        separable=result.separable if is_tested else None,
+        neighbours=result.neighbours,
+        smallest_difference=None if smallest is None else convert(smallest),
         topics=len(values),
-        alpha=found.alpha,
-        replicates=found.replicates,
-        seed=found.seed,
-        warnings=found.warnings,
+        alpha=result.alpha,
+        replicates=result.replicates,
+        seed=result.seed,
+        warnings=result.warnings,
     )
-    return _data(analysis, [_placed(one, unit, tested=tested) for one in found.standings])
+    return _pack(analysis, [_describe_rank(entry, convert, is_tested) for entry in result.standings])
 
 
-def _data(analysis: StoredAnalysis, standings: Sequence[RankInformation]) -> dict[str, Any]:
-    told = asdict(analysis) | {"standings": [asdict(one) for one in standings]}
+def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> dict[str, Any]:
+    data = asdict(analysis) | {"standings": [asdict(entry) for entry in information]}
     return {
-        name: value for name, value in told.items() if name not in ("state", "submissions", "computed_at")
+        name: value for name, value in data.items() if name not in ("state", "submissions", "computed_at")
     }
 
 
-def _by_topic(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
-    """float64[topics, systems]: values whose means are in the order of the board."""
-    found = np.stack([np.frombuffer(one, VECTOR) for one in vectors], axis=1).astype(np.float64)
+def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
+    """Return float64[topics, systems]: values whose means are in the order of the board."""
+    values = np.stack([np.frombuffer(vector, VECTOR) for vector in vectors], axis=1).astype(np.float64)
     if aggregate == "geometric mean":
-        return np.array([[math.log(value) for value in topic] for topic in found.tolist()])
-    return found
+        return np.array([[math.log(value) for value in topic] for topic in values.tolist()])
+    return values
 
 
-def _unit(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
-    """From a mean of `_by_topic` to what the board shows."""
-    ways: dict[Aggregate, Callable[[float], float]] = {
+def _find_conversion(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
+    """Return the function from a mean of `_unpack_vectors` to the score that the board shows."""
+    conversions: dict[Aggregate, Callable[[float], float]] = {
         "mean": lambda value: value,
         "sum": lambda value: value * topics,
         "geometric mean": math.exp,
     }
-    return ways[aggregate]
+    return conversions[aggregate]
 
 
-def _placed(
-    one: board_analysis.RankedSystem, unit: Callable[[float], float], *, tested: bool
+def _describe_rank(
+    ranked: board_analysis.RankedSystem, convert: Callable[[float], float], is_tested: bool
 ) -> RankInformation:
     return RankInformation(
-        _bounds(one.mean, unit),
-        _bounds(one.rank, float) if tested else None,
-        tuple(map(letters, one.groups)) if tested else (),
-        one.tied_for_first if tested else None,
+        interval=_convert_interval(ranked.mean, convert),
+        rank_interval=_convert_interval(ranked.rank, float) if is_tested else None,
+        groups=tuple(map(letters, ranked.groups)) if is_tested else (),
+        tied_for_first=ranked.tied_for_first if is_tested else None,
     )
 
 
-def _bounds(interval: Interval, unit: Callable[[float], float]) -> tuple[float, float] | None:
+def _convert_interval(interval: Interval, convert: Callable[[float], float]) -> tuple[float, float] | None:
     if interval.low is None or interval.high is None:
         return None
-    return unit(interval.low), unit(interval.high)
+    return convert(interval.low), convert(interval.high)

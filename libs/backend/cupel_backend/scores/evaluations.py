@@ -1,7 +1,7 @@
-"""Evaluations: scoring one submission against one qrels version, and reading the scores.
+"""Evaluations: scoring one submission against one qrels version, and reading its scores.
 
-A score exists once per (submission, qrels version, measure, profile, scoring version). Its per-topic
-values are one packed vector in the version's topic order.
+A score exists once per (submission, qrels version, measure, profile, scoring version). Its per-topic values
+are stored as one packed vector in the version's topic order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,13 +42,13 @@ SCORE_UNKNOWN = refusal("score-unknown")
 VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoreView:
-    """A measure's value for a submission over all topics, with what it depends on.
+    """A measure's aggregate value for a submission, with everything that it depends on.
 
-    value is None where the aggregate is undefined. exact: what it is rounded from, as p/q, where that is
-    kept (`evaluating.keeps_exact`). scale: what may be done with it. topics: of the version; missing_topics
-    of them are not in the run, and count with the measure's value on an empty ranking.
+    value: None if the aggregate is undefined. exact: the unrounded value as p/q, if it is stored. scale: the
+    measure's scale type and what it permits. topics: number of topics of the version. missing_topics: topics
+    absent from the run; each counts with the measure's value for an empty ranking.
     """
 
     measure: str
@@ -67,7 +67,7 @@ class ScoreView:
 
 @dataclass(frozen=True)
 class TopicScores:
-    """A score and its values by topic, in the same order."""
+    """A score with its per-topic values, in the order of `topics`."""
 
     score: ScoreView
     topics: tuple[str, ...]
@@ -85,33 +85,35 @@ def read_scores(
     measures: Sequence[str] = (),
     qrels: int | None = None,
 ) -> tuple[ScoreView, ...]:
-    """Scores of a submission by `measures` (default: the plan) under a version (default: the current one).
+    """Return a submission's scores by `measures` (default: the plan) under a version (default: current).
 
-    Those not computed yet are left out.
+    Scores that are not computed yet are left out.
     """
     with reading(system.engine) as connection:
         track, version = find_track_and_version(connection, principal, submission, qrels)
         if version is None:
             return ()
         texts = [tracks.parse_measure(text, track) for text in measures] or list(track.measures)
-        rows = connection.execute(_rows(submission, version, track.profile, texts)).all()
-    declared = tracks.parse_aspects(track)
-    found = {row.measure: _score(row, version, declared) for row in rows}
+        rows = connection.execute(_select_scores(submission, version, track.profile, texts)).all()
+    aspects = tracks.parse_aspects(track)
+    found = {row.measure: _build_view(row, version, aspects) for row in rows}
     return tuple(found[text] for text in dict.fromkeys(texts) if text in found)
 
 
 def read_topic_scores(
     system: "System", principal: Principal, submission: str, *, measure: str, qrels: int | None = None
 ) -> TopicScores:
-    """A submission's values by topic; NotFound if it has no such score."""
+    """Return a submission's per-topic values; raises NotFound if there is no such score."""
     with reading(system.engine) as connection:
         track, version = find_track_and_version(connection, principal, submission, qrels)
         text = tracks.parse_measure(measure, track)
-        row = version and connection.execute(_rows(submission, version, track.profile, [text])).first()
+        row = (
+            version and connection.execute(_select_scores(submission, version, track.profile, [text])).first()
+        )
         if version is None or row is None:
-            raise SCORE_UNKNOWN(f"{submission} has no score by {text} yet")
+            raise SCORE_UNKNOWN(f"submission {submission} has no score by {text} yet")
     return TopicScores(
-        _score(row, version, tracks.parse_aspects(track)),
+        _build_view(row, version, tracks.parse_aspects(track)),
         tuple(version.topics),
         np.frombuffer(row.vector, VECTOR).tolist(),
     )
@@ -120,29 +122,33 @@ def read_topic_scores(
 def find_version(
     connection: Connection, principal: Principal, track: Row[Any], number: int | None
 ) -> Row[Any] | None:
-    """A published version of the track: `number`, else the current one, which there may not be yet.
+    """Return the published version `number` of the track (default: the current one, None if there is none).
 
-    One that the board does not show yet, or never did, is for organisers of the track only.
+    Raises NotFound for an unknown version. Versions that were never current are visible to organisers only.
     """
     if number is None and track.current is None:
         return None
-    wanted = and_(qrels_rows.c.track_id == track.id, qrels_rows.c.number == (number or track.current))
-    row = connection.execute(select(qrels_rows).where(wanted, qrels_rows.c.published_at.is_not(None))).first()
+    matches = and_(qrels_rows.c.track_id == track.id, qrels_rows.c.number == (number or track.current))
+    row = connection.execute(
+        select(qrels_rows).where(matches, qrels_rows.c.published_at.is_not(None))
+    ).first()
     if row is None or (row.current_since is None and not tracks.is_organiser(principal, track)):
-        raise VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no published qrels version {number}")
+        raise VERSION_NOT_PUBLISHED(
+            f"published qrels version {number} of the track {track.name!r} not found, or not visible to you"
+        )
     return row
 
 
 def find_track_and_version(
     connection: Connection, principal: Principal, submission: str, number: int | None
 ) -> tuple[Row[Any], Row[Any] | None]:
-    """The track of a submission that the caller may see whole, and the version of `find_version`."""
+    """Return the track of a submission that the caller may see in full, and the result of `find_version`."""
     row = submissions.find_visible(connection, principal, submission)
     track = connection.execute(select(track_rows).where(track_rows.c.id == row.track_id)).one()
     return track, find_version(connection, principal, track, number)
 
 
-def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]) -> Select[Any]:
+def _select_scores(submission: str, version: Row[Any], profile: str, texts: Sequence[str]) -> Select[Any]:
     return (
         select(score_rows, runs.c.digest.label("run_digest"))
         .join(submission_rows, submission_rows.c.id == score_rows.c.submission_id)
@@ -159,33 +165,33 @@ def _rows(submission: str, version: Row[Any], profile: str, texts: Sequence[str]
 
 @lru_cache(maxsize=4096)
 def describe_scale(measure: str, aspects: tuple[Aspect, ...]) -> ScaleNote:
-    """The scale of a measure, by its canonical text, on a track with `aspects`."""
+    """Return the scale of a measure, given by its canonical text, on a track with `aspects`."""
     return scale_of(parse(measure), aspects)
 
 
-def _score(row: Row[Any], version: Row[Any], aspects: tuple[Aspect, ...]) -> ScoreView:
+def _build_view(row: Row[Any], version: Row[Any], aspects: tuple[Aspect, ...]) -> ScoreView:
     return ScoreView(
-        row.measure,
-        row.value,
-        row.exact,
-        describe_scale(row.measure, aspects),
-        version.number,
-        version.digest,
-        row.run_digest,
-        row.profile,
-        row.scoring_version,
-        len(version.topics),
-        row.missing_topics,
-        row.scored_at,
+        measure=row.measure,
+        value=row.value,
+        exact=row.exact,
+        scale=describe_scale(row.measure, aspects),
+        qrels=version.number,
+        qrels_digest=version.digest,
+        run_digest=row.run_digest,
+        profile=row.profile,
+        scoring_version=row.scoring_version,
+        topics=len(version.topics),
+        missing_topics=row.missing_topics,
+        scored_at=row.scored_at,
     )
 
 
-# Working
+# Scoring
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What a job needs to know, read at its start."""
+@dataclass(frozen=True, kw_only=True)
+class _EvaluationInput:
+    """The input of an evaluation job, read at its start."""
 
     submission: Row[Any]
     run: Row[Any]
@@ -195,69 +201,72 @@ class _Work:
 
 
 def evaluate(system: "System", claim: Claim) -> None:
-    """Do a claimed job: score its submission by those of its measures that have no score yet.
+    """Handle a claimed job: score its submission by those of its measures that have no score yet.
 
-    Scores and the end of the job are one transaction; raises `jobs.LeaseLost` if the job is no longer ours.
+    Scores are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
     with reading(system.engine) as connection:
-        work = _work(connection, claim.payload)
-    rows = _computed(system, work) if work.measures else []
+        inputs = _read_input(connection, claim.payload)
+    rows = _compute_rows(system, inputs) if inputs.measures else []
     now = system.now()
     with writing(system.engine) as connection:
         insert_new(connection, score_rows, [row | {"scored_at": now} for row in rows])
         jobs.finish(connection, claim, now=now)
-        if work.submission.withdrawn_at is None:
-            bump_revision(connection, [work.track.id])
+        if inputs.submission.withdrawn_at is None:
+            bump_revision(connection, [inputs.track.id])
     system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
-    rescoring.switch_version(system, work.track.id)
-    board_analyses.request(system, work.track.id)
+    rescoring.switch_version(system, inputs.track.id)
+    board_analyses.request(system, inputs.track.id)
 
 
-def _work(connection: Connection, payload: Mapping[str, Any]) -> _Work:
+def _read_input(connection: Connection, payload: Mapping[str, Any]) -> _EvaluationInput:
     submission = connection.execute(
         select(submission_rows).where(submission_rows.c.id == payload["submission"])
     ).one()
     version = connection.execute(select(qrels_rows).where(qrels_rows.c.id == payload["qrels"])).one()
     track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
     run = connection.execute(select(runs).where(runs.c.id == submission.run_id)).one()
-    known = _rows(submission.id, version, track.profile, payload["measures"])
+    known = _select_scores(submission.id, version, track.profile, payload["measures"])
     there = {row.measure for row in connection.execute(known)}
     missing = [parse(text) for text in payload["measures"] if text not in there]
     newest = connection.execute(rescoring.select_newest_published(track.id)).scalar_one()
     overtaken = version.number < newest and version.current_since is None
     nothing_to_do = submission.withdrawn_at is not None or overtaken
-    return _Work(submission, run, version, track, () if nothing_to_do else tuple(missing))
+    measures = () if nothing_to_do else tuple(missing)
+    return _EvaluationInput(submission=submission, run=run, version=version, track=track, measures=measures)
 
 
-def _computed(system: "System", work: _Work) -> list[dict[str, Any]]:
-    """A row of `read_scores` for each measure of `work`."""
-    profile = profiles.find(work.track.profile)
-    judged = load_qrels(system.blobs, work.version.blob)
-    ranking = unpack(system.blobs.get(work.run.ranking_blob))
-    joined = join(ranking, judged, profile=profile, depth=work.track.depth)
-    found = evaluator.evaluate(judged, joined, work.measures)
-    exact = evaluator.exact_means(judged, joined, work.measures, depth=work.track.depth)
+def _compute_rows(system: "System", inputs: _EvaluationInput) -> list[dict[str, Any]]:
+    """Return a row of the table `scores` for each measure of `inputs`."""
+    profile = profiles.find(inputs.track.profile)
+    judged = load_qrels(system.blobs, inputs.version.blob)
+    ranking = unpack(system.blobs.get(inputs.run.ranking_blob))
+    joined = join(ranking, judged, profile=profile, depth=inputs.track.depth)
+    found = evaluator.evaluate(judged, joined, inputs.measures)
+    exact = evaluator.exact_means(judged, joined, inputs.measures, depth=inputs.track.depth)
     keys = {
-        "submission_id": work.submission.id,
-        "qrels_id": work.version.id,
+        "submission_id": inputs.submission.id,
+        "qrels_id": inputs.version.id,
         "profile": profile.name,
         "scoring_version": SCORING_VERSION,
-        "missing_topics": _missing(joined),
+        "missing_topics": _count_missing_topics(joined),
     }
-    return [keys | _values(measure, values, exact.get(measure)) for measure, values in found.values.items()]
+    return [
+        keys | _score_columns(measure, values, exact.get(measure)) for measure, values in found.values.items()
+    ]
 
 
 @lru_cache(maxsize=4)
 def load_qrels(blobs: Blobs, key: str) -> Qrels:
-    """Qrels by the digest in their key; with them stay the tables that measures derived from them."""
+    """Return the qrels stored at `key`. The cache also keeps tables that measures derived from them."""
     return unpack_qrels(blobs.get(key))
 
 
-def _missing(joined: Joined) -> int:
+def _count_missing_topics(joined: Joined) -> int:
     return int(np.count_nonzero(joined.retrieved == 0))
 
 
-def _values(measure: Measure, values: Floats, exact: Fraction | None) -> dict[str, Any]:
+def _score_columns(measure: Measure, values: Floats, exact: Fraction | None) -> dict[str, Any]:
     value = aggregate(measure, values)
     return {
         "measure": str(measure),

@@ -1,4 +1,4 @@
-"""Leaderboards: submissions of a track ordered by a measure under a qrels version. A query, never a table."""
+"""Leaderboards: submissions of a track ordered by a measure under a qrels version, computed by a query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ from cupel_measures.scoring.evaluator import SCORING_VERSION
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-LARGEST_PAGE = 1000
-NONE = board_analyses.RankInformation()
+MAX_PAGE = 1000
+NO_INFORMATION = board_analyses.RankInformation()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeaderboardRow:
     """A ranked submission. Equal scores share a rank: 1, 2, 2, 4.
 
-    exact: what score is rounded from, as `evaluations.ScoreView` has it. What its place is worth comes with
-    the analysis (`board_analyses.RankInformation`); rank_interval in whole ranks, never
-    without the rank that is shown: 2 to 3 where two that share rank 2 would share the middle of 2 and 3.
+    exact: the unrounded score, as in `evaluations.ScoreView`. The fields with defaults come from the analysis
+    (`board_analyses.RankInformation`). rank_interval: in whole ranks, always containing `rank`: 2 to 3 for
+    two tied submissions that share rank 2, whose midrank is 2.5.
     """
 
     rank: int
@@ -51,20 +51,19 @@ class LeaderboardRow:
 
 @dataclass(frozen=True)
 class UnscoredSubmission:
-    """A submission that is not ranked, and why."""
+    """A submission that is not ranked, and the reason."""
 
     submission: str
     team: str
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Leaderboard:
-    """A page of a leaderboard with all that it depends on.
+    """A page of a leaderboard with everything that it depends on.
 
-    analysis: of the whole board, unscored: on the first page only. qrels is None while the track has no
-    current version; then nobody is ranked. etag names the state of the database that the page was read from:
-    same etag, same page.
+    analysis: of the whole board. unscored: on the first page only. qrels: None while the track has no current
+    version; then `rows` is empty. etag: identifies the content of the page.
     """
 
     track: str
@@ -92,24 +91,27 @@ def read_board(
     cursor: str | None = None,
     known: str | None = None,
 ) -> Leaderboard | None:
-    """The board by `measure` (default: the plan's first) under a version (default: the current one).
+    """Read the board by `measure` (default: the plan's first) under a version (default: the current one).
 
-    known: an etag; if it still holds, None is returned. Raises NotFound for an unknown track or version,
-    Invalid for a measure that the track can't have.
+    known: an etag; None is returned if it still matches. Raises NotFound for an unknown track or version,
+    and Invalid for a measure that the track does not support.
     """
-    limit = max(1, min(limit, LARGEST_PAGE))
+    limit = max(1, min(limit, MAX_PAGE))
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.parse_measure(measure, row) if measure is not None else row.measures[0]
-        etag = _etag(row, text, qrels, limit, cursor)
+        etag = _compute_etag(row, text, qrels, limit, cursor)
         if etag == known:
             return None
         version = evaluations.find_version(connection, principal, row, qrels)
-        begin = _position(cursor)
-        ranked = _ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
+        begin = _parse_cursor(cursor)
+        ranked = _read_ranked(connection, row, version, text, begin, limit + 1) if version is not None else []
         more = len(ranked) > limit
-        analysis, standings = board_analyses.read_analysis(connection, row, version, text)
-        rows = tuple(_with_worth(_row(one), standings.get(one.id, NONE)) for one in ranked[:limit])
+        analysis, information = board_analyses.read_analysis(connection, row, version, text)
+        rows = tuple(
+            _add_rank_information(_build_row(entry), information.get(entry.id, NO_INFORMATION))
+            for entry in ranked[:limit]
+        )
         return Leaderboard(
             track=row.name,
             measure=text,
@@ -120,7 +122,7 @@ def read_board(
             scoring_version=SCORING_VERSION,
             analysis=analysis,
             rows=rows,
-            unscored=_unscored(connection, row, version, text) if begin == 0 else (),
+            unscored=_read_unscored(connection, row, version, text) if begin == 0 else (),
             next=str(begin + len(rows)) if more else None,
             etag=etag,
         )
@@ -129,30 +131,30 @@ def read_board(
 def read_rows(
     system: "System", principal: Principal, track: str, *, measure: str, qrels: int
 ) -> tuple[str, dict[str, LeaderboardRow]]:
-    """The canonical text of `measure`, and every ranked row under a version, by submission, in order."""
+    """Return the canonical text of `measure`, and all ranked rows under a version by submission, in order."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
         text = tracks.parse_measure(measure, row)
         version = evaluations.find_version(connection, principal, row, qrels)
-        ranked = _ranked(connection, row, version, text, 0, None)
-        return text, {one.id: _row(one) for one in ranked}
+        ranked = _read_ranked(connection, row, version, text, 0, None)
+        return text, {entry.id: _build_row(entry) for entry in ranked}
 
 
-def _etag(track: Any, *asked: Any) -> str:
-    """The track's revision moves with everything that its boards show."""
+def _compute_etag(track: Any, *query: Any) -> str:
+    # The track's revision changes with everything that its leaderboards show.
     state = (str(track.created_at), track.id, track.revision, SCORING_VERSION)
-    return sha256(repr((state, asked)).encode()).hexdigest()[:32]
+    return sha256(repr((state, query)).encode()).hexdigest()[:32]
 
 
-def _position(cursor: str | None) -> int:
+def _parse_cursor(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
-        raise CURSOR_UNKNOWN(f"{cursor!r} is not a cursor of a board")
+        raise CURSOR_UNKNOWN(f"invalid cursor {cursor!r}")
     return int(cursor)
 
 
-def _scored_by(version: Any, track: Any, measure: str) -> ColumnElement[bool]:
+def _has_score(version: Any, track: Any, measure: str) -> ColumnElement[bool]:
     return and_(
         scores.c.submission_id == submissions.c.id,
         scores.c.qrels_id == version.id,
@@ -162,11 +164,11 @@ def _scored_by(version: Any, track: Any, measure: str) -> ColumnElement[bool]:
     )
 
 
-def _ranked(
+def _read_ranked(
     connection: Connection, track: Any, version: Any, measure: str, begin: int, limit: int | None
 ) -> Sequence[Any]:
-    """At most `limit` ranked rows from position `begin` on."""
-    best_first = _best_first(connection, track, version, measure)
+    """Read at most `limit` ranked rows, starting at position `begin`."""
+    best_first = _select_ranking_order(connection, track, version, measure)
     query = (
         select(
             submissions.c.id,
@@ -180,8 +182,8 @@ def _ranked(
             func.rank().over(order_by=best_first).label("rank"),
         )
         .join(runs, runs.c.id == submissions.c.run_id)
-        .join(scores, _scored_by(version, track, measure))
-        .where(_listed(track), scores.c.value.is_not(None))
+        .join(scores, _has_score(version, track, measure))
+        .where(_is_listed(track), scores.c.value.is_not(None))
         .order_by(best_first, submissions.c.received_at, submissions.c.id)
         .offset(begin)
         .limit(limit)
@@ -189,62 +191,65 @@ def _ranked(
     return connection.execute(query).all()
 
 
-def _best_first(
+def _select_ranking_order(
     connection: Connection, track: Any, version: Any, measure: str
 ) -> ColumnElement[float] | ColumnElement[str]:
-    """By exact scores where all have one, else all by floats: one order of the whole board, never a mixture.
+    """Return the sort key of the board: exact scores if all rows have one, else floats for all rows.
 
-    A score that was computed before exact ones were kept has none; the next qrels version gives it one.
+    Mixing both would be inconsistent. Scores of old releases have no exact value.
     """
-    rounded = select(submissions.c.id).join(scores, _scored_by(version, track, measure))
-    rounded = rounded.where(_listed(track), scores.c.value.is_not(None), scores.c.exact_key.is_(None))
-    some = connection.execute(select(exists(rounded))).scalar_one()
-    return scores.c.value.desc() if some else scores.c.exact_key.desc()
+    inexact = select(submissions.c.id).join(scores, _has_score(version, track, measure))
+    inexact = inexact.where(_is_listed(track), scores.c.value.is_not(None), scores.c.exact_key.is_(None))
+    has_inexact = connection.execute(select(exists(inexact))).scalar_one()
+    return scores.c.value.desc() if has_inexact else scores.c.exact_key.desc()
 
 
-def _row(row: Any) -> LeaderboardRow:
+def _build_row(row: Any) -> LeaderboardRow:
     return LeaderboardRow(
-        row.rank,
-        row.id,
-        row.team,
-        row.name,
-        row.tag,
-        row.value,
-        row.exact,
-        row.received_at,
-        row.missing_topics,
+        rank=row.rank,
+        submission=row.id,
+        team=row.team,
+        name=row.name,
+        tag=row.tag,
+        score=row.value,
+        exact=row.exact,
+        received_at=row.received_at,
+        missing_topics=row.missing_topics,
     )
 
 
-def _with_worth(row: LeaderboardRow, standing: board_analyses.RankInformation) -> LeaderboardRow:
-    worth = vars(standing)
-    if standing.rank_interval is not None:
-        low, high = standing.rank_interval
-        worth = worth | {"rank_interval": (min(row.rank, floor(low)), max(row.rank, ceil(high)))}
-    return replace(row, **worth)
+def _add_rank_information(row: LeaderboardRow, information: board_analyses.RankInformation) -> LeaderboardRow:
+    fields = vars(information)
+    if information.rank_interval is not None:
+        low, high = information.rank_interval
+        fields = fields | {"rank_interval": (min(row.rank, floor(low)), max(row.rank, ceil(high)))}
+    return replace(row, **fields)
 
 
-def _listed(track: Any) -> ColumnElement[bool]:
+def _is_listed(track: Any) -> ColumnElement[bool]:
     return and_(submissions.c.track_id == track.id, submissions.c.withdrawn_at.is_(None))
 
 
-def _unscored(
+def _read_unscored(
     connection: Connection, track: Any, version: Any, measure: str
 ) -> tuple[UnscoredSubmission, ...]:
-    """Submissions without a value, by time of receipt."""
-    query = select(submissions.c.id, submissions.c.team).where(_listed(track))
+    """Read the listed submissions without a value, in the order of receipt."""
+    query = select(submissions.c.id, submissions.c.team).where(_is_listed(track))
     query = query.order_by(submissions.c.received_at, submissions.c.id)
     if version is None:
-        reason = "the track has no current qrels yet"
+        reason = "the track has no current qrels version yet"
         return tuple(UnscoredSubmission(row.id, row.team, reason) for row in connection.execute(query))
     of_version = and_(jobs.c.submission_id == submissions.c.id, jobs.c.qrels_id == version.id)
     is_open = or_(JOB_STATES["queued"], JOB_STATES["running"])
     reasons = case(
         (scores.c.measure.is_not(None), "the measure is undefined for this run"),
         (exists().where(of_version, is_open), "waiting to be scored"),
-        (exists().where(of_version, JOB_STATES["dead"]), "its evaluation failed; the organisers can see why"),
+        (
+            exists().where(of_version, JOB_STATES["dead"]),
+            "the evaluation failed; the organisers can see the error",
+        ),
         else_="not scored by this measure",
     )
     query = query.add_columns(reasons.label("reason"))
-    query = query.outerjoin(scores, _scored_by(version, track, measure)).where(scores.c.value.is_(None))
+    query = query.outerjoin(scores, _has_score(version, track, measure)).where(scores.c.value.is_(None))
     return tuple(UnscoredSubmission(row.id, row.team, row.reason) for row in connection.execute(query))

@@ -1,7 +1,7 @@
-"""What is to be scored, and when a new qrels version takes over the board.
+"""Rescoring: queuing evaluations, and switching a track to a new qrels version.
 
-Every submission is scored under the track's current version, and under the one being published, if
-any. A job asks for measures explicitly, so what it has to do never changes after it was queued.
+Every submission is scored under the track's current version and under the version being published, if any.
+A job lists its measures explicitly, so a later change of the plan does not change queued jobs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ QUEUE = "score"
 
 @dataclass(frozen=True)
 class RescoringProgress:
-    """How far the submissions of a track are scored under a qrels version."""
+    """Numbers of a track's submissions under a qrels version: all, scored, and failed for good (dead)."""
 
     total: int
     scored: int
@@ -44,10 +44,10 @@ def request(
     submission_ids: Sequence[str],
     measures: Sequence[str],
 ) -> int:
-    """Queue the evaluation of each submission under each version; returns how many jobs are new."""
+    """Queue the evaluation of each submission under each version; returns the number of new jobs."""
     plan = sorted(measures)
     name = sha256(" ".join(plan).encode()).hexdigest()[:16]
-    wanted = (
+    job_requests = (
         jobs.JobRequest(
             key=f"{EVALUATE}/{submission_id}/{qrels_id}/{SCORING_VERSION}/{name}",
             kind=EVALUATE,
@@ -61,18 +61,18 @@ def request(
         for qrels_id in qrels_ids
         for submission_id in submission_ids
     )
-    return jobs.enqueue(connection, wanted, now=now)
+    return jobs.enqueue(connection, job_requests, now=now)
 
 
 def select_newest_published(track_id: Any) -> Select[Any]:
-    """The number of the track's version that was published last."""
+    """Select the highest number of the track's published versions."""
     return select(func.max(qrels.c.number)).where(
         qrels.c.track_id == track_id, qrels.c.published_at.is_not(None)
     )
 
 
 def read_newest_published(connection: Connection, track_ids: Sequence[int]) -> dict[int, int]:
-    """The number of the version published last, for each track that has one."""
+    """Return the highest number of a published version, for each track that has one."""
     query = select(qrels.c.track_id, func.max(qrels.c.number).label("newest")).group_by(qrels.c.track_id)
     query = query.where(qrels.c.track_id.in_(track_ids), qrels.c.published_at.is_not(None))
     return {row.track_id: row.newest for row in connection.execute(query)}
@@ -89,7 +89,7 @@ def read_versions_to_score(connection: Connection, track: Row[Any]) -> list[int]
 
 
 def read_eligible_submissions(connection: Connection, track_id: int) -> list[str]:
-    """Ids of the submissions that the track's boards list."""
+    """Return ids of the submissions that the track's leaderboards list."""
     query = select(submissions.c.id).where(
         submissions.c.track_id == track_id, submissions.c.withdrawn_at.is_(None)
     )
@@ -97,9 +97,9 @@ def read_eligible_submissions(connection: Connection, track_id: int) -> list[str
 
 
 def switch_version(system: "System", track_id: int) -> bool:
-    """Switch the board to the version being published, once nothing is left to score; returns whether it did.
+    """Make the version being published current if all its evaluations have finished; returns whether it did.
 
-    Called after anything that may have been the last thing to wait for, in a transaction that sees it.
+    Call it after every event that may have completed them, once that event's transaction is committed.
     """
     with reading(system.engine) as connection:
         track = connection.execute(select(tracks).where(tracks.c.id == track_id)).one()
@@ -107,17 +107,17 @@ def switch_version(system: "System", track_id: int) -> bool:
     if number is None or number == track.current:
         return False
     with writing(system.engine) as connection:
-        # Locked first: an UPDATE that waits for a row sees it as it is then, but jobs as they were before.
+        # Lock first: an UPDATE that waits for the row lock sees the new row, but an old snapshot of the jobs.
         connection.execute(select(tracks.c.id).where(tracks.c.id == track_id).with_for_update())
-        if connection.execute(_switch(track_id, number)).rowcount != 1:
+        if connection.execute(_switch_statement(track_id, number)).rowcount != 1:
             return False
-        arrived = update(qrels).where(qrels.c.track_id == track_id, qrels.c.number == number)
-        connection.execute(arrived.values(current_since=system.now()))
+        became_current = update(qrels).where(qrels.c.track_id == track_id, qrels.c.number == number)
+        connection.execute(became_current.values(current_since=system.now()))
     return True
 
 
 def switch_all_versions(system: "System") -> int:
-    """Settle every track: whatever switch was missed (a worker died, the last job did) happens now."""
+    """Switch every track that is due, in case a worker died before it could; returns their number."""
     with reading(system.engine) as connection:
         newest = select_newest_published(tracks.c.id).scalar_subquery()
         behind = or_(tracks.c.current.is_(None), tracks.c.current != newest)
@@ -126,7 +126,7 @@ def switch_all_versions(system: "System") -> int:
 
 
 def is_scoring(connection: Connection, track_id: int) -> bool:
-    """Whether anything is still to be scored that the track's boards are to list."""
+    """Return whether any submission on the track's leaderboards waits for an evaluation."""
     versions = select(qrels.c.id).where(qrels.c.track_id == track_id)
     listed = and_(submissions.c.id == job_rows.c.submission_id, submissions.c.withdrawn_at.is_(None))
     is_open = or_(JOB_STATES["queued"], JOB_STATES["running"])
@@ -137,38 +137,38 @@ def is_scoring(connection: Connection, track_id: int) -> bool:
 def read_first_finished(
     connection: Connection, versions: Select[Any], *, after: datetime | None
 ) -> datetime | None:
-    """When an evaluation under one of these qrels versions ended first, of those after a moment."""
+    """Return when the first evaluation under these versions finished; with `after`, the first after it."""
     done = [job_rows.c.qrels_id.in_(versions), job_rows.c.kind == EVALUATE]
     if after is not None:
         done.append(job_rows.c.finished_at > after)
     return connection.execute(select(func.min(job_rows.c.finished_at)).where(*done)).scalar()
 
 
-def _switch(track_id: int, number: int) -> Any:
-    """The one conditional UPDATE of a track's current version."""
-    unsettled = and_(
+def _switch_statement(track_id: int, number: int) -> Any:
+    """Build the conditional UPDATE of a track's current version."""
+    is_open = and_(
         job_rows.c.qrels_id == qrels.c.id,
         or_(JOB_STATES["queued"], JOB_STATES["running"]),
         submissions.c.id == job_rows.c.submission_id,
         submissions.c.withdrawn_at.is_(None),
     )
-    here = and_(qrels.c.track_id == track_id, qrels.c.number == number)
+    is_version = and_(qrels.c.track_id == track_id, qrels.c.number == number)
     return (
         update(tracks)
         .where(
             tracks.c.id == track_id,
             or_(tracks.c.current.is_(None), tracks.c.current < number),
             select_newest_published(track_id).scalar_subquery() == number,
-            ~exists().where(here, unsettled),
+            ~exists().where(is_version, is_open),
         )
         .values(current=number, revision=tracks.c.revision + 1)
     )
 
 
 def read_progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int, RescoringProgress]:
-    """How far each version is: submissions that are to be scored, that are, and that can't be."""
+    """Return the progress of each version."""
     open_ = or_(JOB_STATES["queued"], JOB_STATES["running"])
-    each = (
+    by_submission = (
         select(
             job_rows.c.qrels_id,
             job_rows.c.submission_id,
@@ -180,18 +180,18 @@ def read_progress(connection: Connection, qrels_ids: Sequence[int]) -> dict[int,
         .group_by(job_rows.c.qrels_id, job_rows.c.submission_id)
         .subquery()
     )
-    scored = exists().where(  # a job for a version that was overtaken ends without a score
-        scores.c.submission_id == each.c.submission_id,
-        scores.c.qrels_id == each.c.qrels_id,
+    scored = exists().where(  # a job for a superseded version finishes without a score
+        scores.c.submission_id == by_submission.c.submission_id,
+        scores.c.qrels_id == by_submission.c.qrels_id,
         scores.c.scoring_version == SCORING_VERSION,
     )
     totals = select(
-        each.c.qrels_id,
+        by_submission.c.qrels_id,
         func.count().label("total"),
-        func.count().filter(each.c.open == 0, each.c.dead == 0, scored).label("scored"),
-        func.count().filter(each.c.dead > 0).label("dead"),
-    ).group_by(each.c.qrels_id)
-    found = {
+        func.count().filter(by_submission.c.open == 0, by_submission.c.dead == 0, scored).label("scored"),
+        func.count().filter(by_submission.c.dead > 0).label("dead"),
+    ).group_by(by_submission.c.qrels_id)
+    counts = {
         row.qrels_id: RescoringProgress(row.total, row.scored, row.dead) for row in connection.execute(totals)
     }
-    return {id: found.get(id, RescoringProgress(0, 0, 0)) for id in qrels_ids}
+    return {id: counts.get(id, RescoringProgress(0, 0, 0)) for id in qrels_ids}

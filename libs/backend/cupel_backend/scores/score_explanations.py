@@ -1,7 +1,7 @@
-"""Explanations: what scores do not tell by themselves, computed by jobs when asked for, and kept.
+"""Explanations of scores, computed by jobs on request and stored.
 
-One exists once per (submission, qrels version, measure, profile, scoring version) and part, of
-`explaining.ABOUT`.
+A part, one of `explaining.ABOUT`, exists once per (submission, qrels version, measure, profile, scoring
+version).
 """
 
 from collections import defaultdict
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 EXPLAIN = "explain"
 QUEUE = "audit"
-"""Not that of scores: one explanation may take as long as a thousand of them."""
+"""Explanations and evaluations have separate queues: an explanation may take as long as 1,000 evaluations."""
 
-MOST_OPEN = 1000
+MAX_OPEN = 1000
 
 ABOUT_UNKNOWN = refusal("about-unknown")
 TOO_MANY_EXPLANATIONS = refusal("too-many-explanations")
@@ -45,7 +45,7 @@ TOO_MANY_EXPLANATIONS = refusal("too-many-explanations")
 
 @dataclass(frozen=True)
 class ExplanationView:
-    """What is told about a measure's score: by part, in the order of ABOUT, None where there is nothing."""
+    """The explanation of a measure's score: data by part, in the order of ABOUT; None for an empty part."""
 
     measure: str
     told: Mapping[str, Any]
@@ -53,7 +53,7 @@ class ExplanationView:
 
 @dataclass(frozen=True)
 class RequestedExplanations:
-    """Explanations that were asked for: canonical texts, and a job for each, under a version."""
+    """Requested explanations under a qrels version: canonical texts of measures, and a job for each."""
 
     submission: str
     qrels: int
@@ -61,12 +61,12 @@ class RequestedExplanations:
     jobs: tuple[Job, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SubmissionExplanations:
-    """Explanations of a submission's scores with all that they depend on.
+    """Explanations of a submission's scores with everything that they depend on.
 
-    qrels and its digest are None while the track has no current version; then nothing is explained. depth:
-    where rankings are cut. topics: of the version, the order of every list of values by topic.
+    qrels, qrels_digest: None while the track has no current version; then there are no explanations. depth:
+    rank at which rankings are cut. topics: the order of all lists of per-topic values.
     """
 
     submission: str
@@ -89,25 +89,27 @@ def request(
     about: Sequence[str] = (),
     qrels: int | None = None,
 ) -> RequestedExplanations:
-    """Have scores by `measures` (default: the plan) explained, by a job for each, the same if asked again.
+    """Queue a job for the explanation of each of `measures` (default: the plan); repeating it has no effect.
 
-    about: the wanted parts (default: all). qrels: a published version (default: the current one). Raises
-    Invalid for a measure that the track can't have and for an unknown part, NotFound as scores do, TooMany.
+    about: the requested parts (default: all). qrels: a published version (default: the current one). Raises
+    Invalid for a measure that cannot be computed or an unknown part, NotFound as `read_scores`, TooMany.
     """
-    parts = _parts(about)
+    parts = _validate_parts(about)
     with reading(system.engine) as connection:
         track, version = evaluations.find_track_and_version(connection, principal, submission, qrels)
     if version is None:
-        raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no judgments to go by yet")
+        raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track.name!r} has no current qrels version yet")
     declared = tracks.parse_aspects(track), track.label_sets or {}
     texts = tracks.parse_plan(measures, *declared) if measures else track.measures
     if sentences := tracks.find_uncomputable(system.blobs, version.blob, tuple(texts)):
         raise tracks.MEASURE_INVALID(sentences[0])
-    wanted = [_wanted(principal.team, track, version, submission, text, parts) for text in texts]
+    job_requests = [
+        _build_job_request(principal.team, track, version, submission, text, parts) for text in texts
+    ]
     with writing(system.engine) as connection:
-        _require_room(connection, principal.team)
-        queued = jobs.enqueue(connection, wanted, now=system.now())
-        found = jobs.find_by_key(connection, [one.key for one in wanted])
+        _require_quota(connection, principal.team)
+        queued = jobs.enqueue(connection, job_requests, now=system.now())
+        found = jobs.find_by_key(connection, [job.key for job in job_requests])
     if queued:
         system.wake_ups.send(QUEUE, times=queued)
     return RequestedExplanations(submission, version.number, tuple(texts), found)
@@ -121,12 +123,16 @@ def read_explanations(
     measures: Sequence[str] = (),
     qrels: int | None = None,
 ) -> SubmissionExplanations:
-    """What is there for `measures` (default: whatever is) under a version (default: the current one)."""
+    """Read explanations by `measures` (default: all stored) under a version (default: the current one)."""
     with reading(system.engine) as connection:
         track, version = evaluations.find_track_and_version(connection, principal, submission, qrels)
         texts = [tracks.parse_measure(text, track) for text in measures]
-        run = connection.execute(_run_of(submission)).one()
-        rows = connection.execute(_kept(submission, version, track.profile, texts)).all() if version else ()
+        run = connection.execute(_select_run(submission)).one()
+        rows = (
+            connection.execute(_select_stored(submission, version, track.profile, texts)).all()
+            if version
+            else ()
+        )
     return SubmissionExplanations(
         submission=submission,
         qrels=version and version.number,
@@ -136,17 +142,16 @@ def read_explanations(
         depth=track.depth,
         scoring_version=SCORING_VERSION,
         topics=tuple(version.topics) if version else (),
-        explanations=_in_order(rows, texts or list(track.measures), every=not measures),
+        explanations=_build_views(rows, texts or list(track.measures), every=not measures),
     )
 
 
 def compute(system: "System", claim: Claim) -> None:
-    """Do a claimed job: explain its measure, as far as that is not done yet.
+    """Handle a claimed job: compute the parts of its measure's explanation that are not stored yet.
 
-    What is found and the end of the job are one transaction.
-    Raises `jobs.LeaseLost` if the job is no longer ours.
+    Parts are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
-    rows = _computed(system, claim.payload)
+    rows = _compute_rows(system, claim.payload)
     now = system.now()
     with writing(system.engine) as connection:
         insert_new(connection, explanation_rows, [row | {"explained_at": now} for row in rows])
@@ -154,13 +159,13 @@ def compute(system: "System", claim: Claim) -> None:
     system.metrics.observe_job_wait(queue=claim.queue, waited=now - claim.created_at)
 
 
-def _parts(about: Sequence[str]) -> list[str]:
+def _validate_parts(about: Sequence[str]) -> list[str]:
     if unknown := [name for name in about if name not in ABOUT]:
-        raise ABOUT_UNKNOWN(f"nothing is told about {unknown[0]!r}")
+        raise ABOUT_UNKNOWN(f"unknown part {unknown[0]!r}")
     return [name for name in ABOUT if name in about or not about]
 
 
-def _wanted(
+def _build_job_request(
     tenant: str, track: Row[Any], version: Row[Any], submission: str, measure: str, parts: Sequence[str]
 ) -> JobRequest:
     name = sha256(" ".join([measure, *parts]).encode()).hexdigest()[:32]
@@ -172,29 +177,31 @@ def _wanted(
         payload={"submission": submission, "qrels": version.id, "measure": measure, "about": parts},
         track_id=track.id,
         submission_id=submission,
-        # No qrels_id: the version's board does not wait for this, nor is it counted as scoring.
+        # No qrels_id: an explanation does not count as scoring, and no version waits for it.
     )
 
 
-def _require_room(connection: Connection, team: str) -> None:
+def _require_quota(connection: Connection, team: str) -> None:
     is_open = or_(JOB_STATES["queued"], JOB_STATES["running"])
     waiting = select(func.count()).where(
         job_rows.c.queue == QUEUE, job_rows.c.tenant == team, job_rows.c.kind == EXPLAIN, is_open
     )
-    if connection.execute(waiting).scalar_one() >= MOST_OPEN:
-        raise TOO_MANY_EXPLANATIONS(f"{MOST_OPEN} explanations for {team} are waiting", retry_after=30)
+    if connection.execute(waiting).scalar_one() >= MAX_OPEN:
+        raise TOO_MANY_EXPLANATIONS(
+            f"team {team} has {MAX_OPEN} open requests for explanations", retry_after=30
+        )
 
 
-def _run_of(submission: str) -> Select[Any]:
+def _select_run(submission: str) -> Select[Any]:
     query = select(runs).join(submission_rows, submission_rows.c.run_id == runs.c.id)
     return query.where(submission_rows.c.id == submission)
 
 
-def _kept(submission: str, version: Row[Any], profile: str, measures: Sequence[str]) -> Select[Any]:
-    """The rows of these measures, or of all."""
-    among = explanation_rows.c.measure.in_(measures) if measures else true()
+def _select_stored(submission: str, version: Row[Any], profile: str, measures: Sequence[str]) -> Select[Any]:
+    """Select the stored parts of these measures, or of all measures."""
+    is_requested = explanation_rows.c.measure.in_(measures) if measures else true()
     return select(explanation_rows).where(
-        among,
+        is_requested,
         explanation_rows.c.submission_id == submission,
         explanation_rows.c.qrels_id == version.id,
         explanation_rows.c.profile == profile,
@@ -202,29 +209,31 @@ def _kept(submission: str, version: Row[Any], profile: str, measures: Sequence[s
     )
 
 
-def _in_order(rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool) -> tuple[ExplanationView, ...]:
-    """By measure, in the order of `texts`; behind them, if `every`, whatever else there is."""
+def _build_views(
+    rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool
+) -> tuple[ExplanationView, ...]:
+    """Build views in the order of `texts`, followed by all other stored measures if `every`."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row.measure):
         found[row.measure][row.about] = row.data
-    wanted = dict.fromkeys([*texts, *(found if every else ())])
+    shown = dict.fromkeys([*texts, *(found if every else ())])
     return tuple(
         ExplanationView(text, {name: found[text][name] for name in ABOUT if name in found[text]})
-        for text in wanted
+        for text in shown
         if text in found
     )
 
 
-def _computed(system: "System", payload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row of `read_explanations` for each part that is not there yet."""
+def _compute_rows(system: "System", payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row of the table `explanations` for each part that is not stored yet."""
     submission, text = payload["submission"], payload["measure"]
     with reading(system.engine) as connection:
         version = connection.execute(select(qrels_rows).where(qrels_rows.c.id == payload["qrels"])).one()
         track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
-        run = connection.execute(_run_of(submission)).one()
-        kept = connection.execute(_kept(submission, version, track.profile, [text])).all()
-    there = {row.about for row in kept}
-    parts = [name for name in payload["about"] if name not in there]
+        run = connection.execute(_select_run(submission)).one()
+        stored = connection.execute(_select_stored(submission, version, track.profile, [text])).all()
+    existing = {row.about for row in stored}
+    parts = [name for name in payload["about"] if name not in existing]
     profile, measure = profiles.find(track.profile), parse(text)
     judged = evaluations.load_qrels(system.blobs, version.blob)
     ranking = unpack(system.blobs.get(run.ranking_blob))

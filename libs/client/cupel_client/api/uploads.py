@@ -8,9 +8,10 @@ from typing import BinaryIO
 
 import zstandard
 
+from cupel_measures.reading.compression import compression_of
+
 LARGE = 1 << 16  # smaller files are sent as they are
 BLOCK = 1 << 18
-COMPRESSED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, bzip2, zstd, zip
 
 
 def no_progress(count: int) -> None:
@@ -29,7 +30,7 @@ class Body:
         """The bytes to send; compressed with zstd where the file is large and plain."""
         with self.open() as file:
             first = file.read(BLOCK)
-            plain = len(first) > LARGE and not first.startswith(COMPRESSED)
+            plain = len(first) > LARGE and compression_of(first) is None
             yield from self._compressed(first, file) if plain else self._read(first, file)
 
     def _read(self, block: bytes, file: BinaryIO) -> Iterator[bytes]:

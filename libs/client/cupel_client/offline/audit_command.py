@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from cupel_audits import KINDS, SETTINGS, Audit, AuditError, from_text
-from cupel_audits.declarations import require
+from cupel_audits import KINDS, SETTINGS, Audit, AuditError, parse_audit
+from cupel_audits.declarations import check_audit
 from cupel_audits.execution import Result, result
 from cupel_audits.subject import AuditSubject
-from cupel_audits.subject_files import GatheredJudgments, Seen, gather
+from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import SERVICE_FAILED
 from cupel_client.offline.audit_work import Looked, Worker, look_at, request_of, shelf_for, work_all
 from cupel_client.offline.evaluate_command import job_for, leave, read, read_texts, scoring_options, tell
@@ -204,8 +204,8 @@ class Asked:
     audit: Audit
     collection: Collection
     job: ScoringTask
-    qrels: GatheredJudgments
-    other: GatheredJudgments | None
+    qrels: NamedQrels
+    other: NamedQrels | None
     names: Sequence[str]
     teams: Mapping[str, str] | None
 
@@ -229,16 +229,16 @@ def _perform(
     if not runs:
         raise click.UsageError("there is no run to audit: QRELS comes first, then the runs")
     with _sentences():
-        audit = from_text(kind.name, how.given)
+        audit = parse_audit(kind.name, how.given)
     names = names_of(runs)
     of_teams = teams_of(names, teams, team_pattern)
     collection = read(qrels, aspects, runs, profile)
     job = job_for(collection, " ".join(texts), depth)
-    if audit.texts and collection.texts is not None:
+    if audit.needs_texts and collection.texts is not None:
         job = replace(job, texts=job.texts or read_texts(collection))
     called = qrels.name if qrels else ", ".join(path.name for _, path in aspects)
     second = None if other is None else _second(other, collection)
-    asked = Asked(audit, collection, job, GatheredJudgments(called, job.qrels), second, names, of_teams)
+    asked = Asked(audit, collection, job, NamedQrels(called, job.qrels), second, names, of_teams)
     report = _looked(asked, runs, how.jobs)
     tell(report)
     if report.scored:
@@ -257,11 +257,11 @@ def _sentences() -> Iterator[None]:
         raise click.UsageError(printable(str(problem))) from None
 
 
-def _second(path: Path, collection: Collection) -> GatheredJudgments:
+def _second(path: Path, collection: Collection) -> NamedQrels:
     """The judgments to compare with; a plain file judges the first aspect."""
     if is_collection(path):
-        return GatheredJudgments(path.name, read(path, ()).qrels)
-    return GatheredJudgments(path.name, read(None, [(collection.aspects[0].name, path)]).qrels)
+        return NamedQrels(path.name, read(path, ()).qrels)
+    return NamedQrels(path.name, read(None, [(collection.aspects[0].name, path)]).qrels)
 
 
 def _looked(asked: Asked, runs: Sequence[Path], jobs: int | None) -> EvaluationReport:
@@ -276,7 +276,7 @@ def _audit(asked: Asked, report: EvaluationReport, how: How, begin: float) -> No
     try:
         with _sentences():
             subject = _subject(asked, seen)
-            require(asked.audit, subject)
+            check_audit(asked.audit, subject)
     except click.UsageError as problem:
         if not report.refused:
             raise
@@ -291,14 +291,14 @@ def _audit(asked: Asked, report: EvaluationReport, how: How, begin: float) -> No
     )
 
 
-def _subject(asked: Asked, seen: Mapping[str, Seen]) -> AuditSubject:
-    return gather(
+def _subject(asked: Asked, seen: Mapping[str, RunView]) -> AuditSubject:
+    return assemble_subject(
         asked.qrels,
         [*seen.items()],
         asked.job.parsed,
         teams=None if asked.teams is None else [asked.teams[name] for name in seen],
         depth=asked.job.depth,
-        top=asked.audit.top(),
+        top=asked.audit.ranking_depth(),
         other=asked.other,
     )
 

@@ -15,15 +15,15 @@ import click
 import numpy as np
 
 from cupel_audits import Audit
-from cupel_audits.execution import parts, work
+from cupel_audits.execution import parts, run_trials
 from cupel_audits.subject import AuditSubject
-from cupel_audits.subject_files import Seen, see
+from cupel_audits.subject_files import RunView, view_of
 from cupel_client import __version__
 from cupel_client.offline.input_files import unreadable
 from cupel_client.offline.parallel import each
 from cupel_client.offline.run_scoring import Scored, ScoringTask, strangers
+from cupel_measures.findings import Refused
 from cupel_measures.model import Qrels, Texts, profiles
-from cupel_measures.model.findings import Refused
 from cupel_measures.reading.qrels_blobs import qrels_digest
 from cupel_measures.reading.run_files import check_against, join_run, read_run
 from cupel_measures.reading.text_files import join_texts
@@ -39,14 +39,14 @@ class Looked(Scored):
     `values` is empty otherwise: an audit scores all runs together. Its texts are left to who knows them.
     """
 
-    seen: Seen | None = None
+    seen: RunView | None = None
 
 
 def look_at(
     paths: Sequence[Path], job: ScoringTask, audit: Audit, other: Qrels | None, jobs: int | None
 ) -> list[Looked | None]:
     """The runs as `audit` needs them, in their order; None for one that was lost with its process."""
-    look = partial(_look, job=job, top=audit.top(), other=other)
+    look = partial(_look, job=job, top=audit.ranking_depth(), other=other)
     found = each(look, paths, doing="reading", jobs=jobs)
     return [one and _with_texts(one, job.texts) for one in found]
 
@@ -57,7 +57,7 @@ def _look(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Looked
             return _look_close(path, job, top, other)
         rules: Any = {"profile": profiles.find(job.profile), "depth": job.depth}
         joined = join_run(path, job.qrels, **rules)
-        seen = Seen(joined, other=None if other is None else join_run(path, other, **rules))
+        seen = RunView(joined, other=None if other is None else join_run(path, other, **rules))
     except Refused as refused:
         return Looked(path, refused.findings)
     except OSError as problem:
@@ -74,11 +74,11 @@ def _look_close(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> 
     rules: Any = {"profile": profiles.find(job.profile), "depth": job.depth}
     content = None if job.texts is None else join_texts(run.ranking, job.qrels, job.texts, **rules)
     bare = content and replace(content, texts=Texts.empty())  # they are not sent from process to process
-    seen = see(run.ranking, job.qrels, top=top, content=bare, other=other, **rules)
+    seen = view_of(run.ranking, job.qrels, top=top, content=bare, other=other, **rules)
     return Looked(path, run.findings, values=(), missing=_missing(seen), seen=seen)
 
 
-def _missing(seen: Seen) -> int:
+def _missing(seen: RunView) -> int:
     """Topics of the qrels that the run lacks."""
     return int(np.count_nonzero(seen.joined.retrieved == 0))
 
@@ -92,7 +92,7 @@ def _with_texts(one: Looked, texts: Texts | None) -> Looked:
 # ------------------------------------------------------------------------------------ what is asked
 
 
-def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str, Seen]) -> dict[str, Any]:
+def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str, RunView]) -> dict[str, Any]:
     """All that a result depends on, as JSON holds it: equal requests have equal results."""
     about, content = subject.about, subject.content
     return {
@@ -104,7 +104,7 @@ def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str
         "depth": about.depth,
         "teams": about.teams and list(about.teams),
         "qrels": qrels_digest(subject.qrels),
-        "other": subject.other and qrels_digest(subject.other.qrels),
+        "other": subject.other_subject and qrels_digest(subject.other_subject.qrels),
         "names": [about.qrels, about.other],
         "texts": content and _digest(_of_texts(content.texts)),
         "runs": {name: _digest(_of_run(seen)) for name, seen in runs.items()},
@@ -113,7 +113,7 @@ def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str
     }
 
 
-def _of_run(seen: Seen) -> list[Any]:
+def _of_run(seen: RunView) -> list[Any]:
     """What an audit sees of a run."""
     found: list[Any] = []
     for joined in filter(None, (seen.joined, seen.other)):
@@ -219,7 +219,7 @@ class Worker:
 
     def __call__(self, part: range) -> str:
         """What the trials of `part` found, as JSON; nothing where it is kept, and so need not be sent."""
-        found = dict(work(self.audit, self.subject, self.seed, part))
+        found = dict(run_trials(self.audit, self.subject, self.seed, part))
         text = json.dumps(found, separators=(",", ":"), allow_nan=False)
         if self.shelf is None:
             return text

@@ -19,9 +19,9 @@ from cupel_client.offline.run_scoring import DEEPEST, ScoringTask, score
 from cupel_client.output import format_option, printable
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.explaining import ABOUT
+from cupel_measures.findings import Findings, Refused
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Texts
-from cupel_measures.model.findings import Findings, Refused
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.collection_files import Collection, collection_for
 from cupel_measures.reading.text_files import check_texts

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
-from cupel_measures.reading.compression import Limits, again, open_plain
+from cupel_measures.findings import Finding, Findings, Refused, declare
+from cupel_measures.reading.compression import Limits, open_plain, reopenable
 
 UNREADABLE = declare(
     "file-unreadable",
@@ -38,7 +38,7 @@ class InputFile(click.Path):
         copy = Path(ctx.with_resource(TemporaryDirectory(prefix="cupel-"))) / path.name
         try:
             with path.open("rb") as stream:
-                copy.write_bytes(again(stream, Limits()))  # type: ignore[arg-type]  # of a stream: bytes
+                copy.write_bytes(reopenable(stream, Limits()))  # type: ignore[arg-type]  # of a stream: bytes
         except OSError as problem:
             self.fail(f"{value!r} can't be read: {problem.strerror}", param, ctx)
         return copy

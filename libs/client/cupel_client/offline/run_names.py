@@ -1,4 +1,4 @@
-"""What runs are called in results: the base name of the file, less a compression's ending."""
+"""Names of runs in results: the base name of the file without the suffix of a compression."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,34 +6,28 @@ from pathlib import Path
 
 import click
 
-COMPRESSIONS = (".gz", ".bz2", ".zst", ".zip")
+from cupel_measures.reading.compression import plain_name
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """A different name for each path: base names, with as much of the folders as tells equal ones apart.
+    """Return a distinct name for each path: its base name, with parent folders where base names are equal.
 
-    Where only a compression's ending tells two files apart, all keep theirs.
-    Raises click.UsageError where a file is given twice.
+    If two files differ only in the suffix of a compression, all files keep their suffixes.
+    Raise click.UsageError if a file is given twice.
     """
-    whole = [path.absolute() for path in paths]
-    if again := [path for path, times in Counter(whole).items() if times > 1]:
-        raise click.UsageError(f"{again[0]} is given twice")
-    parts = [(*path.parts[:-1], _plain(path.name)) for path in whole]
-    if len(set(parts)) < len(parts):  # run.txt and run.txt.gz: the endings tell them apart
-        parts = [path.parts for path in whole]
-    names = ["/".join(one[-1:]) for one in parts]
+    absolute = [path.absolute() for path in paths]
+    if repeated := [path for path, times in Counter(absolute).items() if times > 1]:
+        raise click.UsageError(f"{repeated[0]} is given twice")
+    parts = [(*path.parts[:-1], plain_name(path.name)) for path in absolute]
+    if len(set(parts)) < len(parts):  # run.txt and run.txt.gz: only the suffixes differ
+        parts = [path.parts for path in absolute]
+    names = ["/".join(part[-1:]) for part in parts]
     depth = 1
     while len(set(names)) < len(names):
         depth += 1
         shared = {name for name, times in Counter(names).items() if times > 1}
         names = [
-            "/".join(one[-depth:]) if name in shared else name for name, one in zip(names, parts, strict=True)
+            "/".join(part[-depth:]) if name in shared else name
+            for name, part in zip(names, parts, strict=True)
         ]
     return names
-
-
-def _plain(name: str) -> str:
-    for ending in COMPRESSIONS:
-        if name.endswith(ending) and name != ending:
-            return name.removesuffix(ending)
-    return name

@@ -12,8 +12,8 @@ import numpy as np
 from cupel_client.offline.input_files import unreadable
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.explaining import explain
+from cupel_measures.findings import Finding, Findings, Refused
 from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, Texts, profiles
-from cupel_measures.model.findings import Finding, Findings, Refused
 from cupel_measures.reading.lines.topic_checks import EXTRA
 from cupel_measures.reading.run_files import check_against, digest, join, join_run, read_run
 from cupel_measures.reading.text_files import join_texts

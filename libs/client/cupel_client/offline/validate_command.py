@@ -16,8 +16,8 @@ from cupel_client.offline.parallel import each
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.run_scoring import DEEPEST
 from cupel_client.output import format_option, printable, write_csv, write_json, write_jsonl
+from cupel_measures.findings import Findings, Refused
 from cupel_measures.model import Qrels
-from cupel_measures.model.findings import Findings, Refused
 from cupel_measures.reading.collection_files import Collection, collection_for, is_collection
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.reading.run_files import check_against, check_judged, digest, profile_effects, read_run

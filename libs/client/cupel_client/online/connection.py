@@ -16,7 +16,7 @@ from cupel_client.offline.presentation import finding_lines
 from cupel_client.online.online_output import say
 from cupel_client.output import printable
 from cupel_contract.problem_resources import ErrorItem
-from cupel_measures.model.findings import KINDS, Finding, Findings, Severity, declare
+from cupel_measures.findings import KINDS, Finding, Findings, Severity, declare
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.findings import Findings
 from cupel_measures.model.arrays import Floats, Ids, Ints
-from cupel_measures.model.findings import Findings
 from cupel_measures.model.profiles import DEFAULT, Profile
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import NEGATIVE, Aspect, LabelSet, Qrels
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.model.profiles import DEFAULT, PROFILES, Profile
 from cupel_measures.reading.compression import Limits, Source, open_plain
 from cupel_measures.reading.declarations import yaml_documents

@@ -1,7 +1,8 @@
-"""Opening what people upload: plain, gzip, bzip2, zstd, or zip with one member, within limits.
+"""Compressed files: the table of formats, and streams of plain bytes within limits.
 
-The kind is known by its first bytes, never by its name. Limits are enforced while bytes stream, so a
-small archive that expands to a large one costs no more than the limit that stops it.
+A format is recognised by the first bytes of the file, never by its name. Limits are enforced while the bytes
+stream, so a small archive that expands to a large file costs no more than the limit that stops it. To add a
+format, add a row to `COMPRESSIONS`.
 """
 
 import io
@@ -12,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
+from cupel_measures.findings import Finding, Findings, Refused, declare
 
 Source = Path | bytes | BinaryIO
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a file is read before it is refused.
+    """Limits on a file; a larger one is refused.
 
-    compressed, expanded: bytes. ratio: expanded to compressed bytes, looked at from `ratio_from`
-    expanded bytes on. window: bytes that zstd has to remember. line: bytes in a line. lines, topics: in a
-    file. depth: documents in a topic. document: bytes in a line of a texts file.
+    compressed, expanded: bytes. ratio: expanded to compressed bytes, checked after `ratio_from` expanded
+    bytes. window: bytes of the zstd window. line: bytes per line. lines, topics: per file. depth: documents
+    per topic. document: bytes per line of a texts file.
     """
 
     compressed: int = 512 << 20
@@ -38,55 +39,60 @@ class Limits:
     document: int = 64 << 20
 
 
-ENCRYPTED_BITS = 0x41  # of a zip member's flags: any encryption, strong encryption
+ENCRYPTED_BITS = 0x41
+"""Flags of a zip member: encryption, strong encryption."""
 CORRUPT = declare(
     "file-corrupt",
     "error",
-    "an archive is cut short or damaged",
-    "make the archive again, and see that the whole of it is sent",
+    "the archive is truncated or damaged",
+    "create the archive again and send all of it",
 )
 MEMBERS = declare(
     "file-members",
     "error",
-    "a zip archive has not exactly one file in it",
-    "send one file in an archive, or the file as it is",
+    "a zip archive does not hold exactly one file",
+    "put one file into the archive, or send the plain file",
 )
 ENCRYPTED = declare(
     "file-encrypted",
     "error",
-    "an archive is encrypted",
-    "make the archive without a password, or send the file as it is",
+    "the archive is encrypted",
+    "create the archive without a password, or send the plain file",
 )
 
 
-def _limit(name: str, what: str, remedy: str) -> str:
-    return declare(f"limit-{name}", "error", f"the limit on {what} is reached", remedy)
+def _limit(name: str, quantity: str, remedy: str) -> str:
+    return declare(f"limit-{name}", "error", f"the file exceeds the limit on {quantity}", remedy)
 
 
-COMPRESSED = _limit("compressed", "the bytes of a file as sent", "send a smaller file, or compress it")
-EXPANDED = _limit("expanded", "the bytes of a file once expanded", "send a smaller file")
-RATIO = _limit("ratio", "how far an archive may expand", "send the file as it is, or compressed otherwise")
-WINDOW = _limit("window", "the bytes that zstd has to remember", "compress with `zstd --long=27` or less")
-LINE = _limit("line", "the bytes of a line", "check that lines end with a newline; shorten ids and tag")
-LINES = _limit("lines", "the lines of a file", "send fewer topics, or fewer documents for each")
-TOPICS = _limit("topics", "the topics of a file", "send fewer topics")
-DEPTH = _limit("depth", "the documents of a topic", "send fewer documents for each topic")
-DOCUMENT = _limit("document", "the bytes of a document's line", "check that lines end with a newline")
+COMPRESSED = _limit("compressed", "the size as sent", "send a smaller file, or compress it")
+EXPANDED = _limit("expanded", "the expanded size", "send a smaller file")
+RATIO = _limit("ratio", "the compression ratio", "send the plain file, or use another compression")
+WINDOW = _limit("window", "the zstd window", "compress with `zstd --long=27` or less")
+LINE = _limit("line", "the length of a line", "check that lines end with a newline; shorten ids and tag")
+LINES = _limit("lines", "the number of lines", "send fewer topics or fewer documents per topic")
+TOPICS = _limit("topics", "the number of topics", "send fewer topics")
+DEPTH = _limit("depth", "the number of documents per topic", "send fewer documents per topic")
+DOCUMENT = _limit("document", "the length of a document's line", "check that lines end with a newline")
+
+
+DAMAGE = (EOFError, OSError, zlib.error, struct.error)
+"""Errors that every library raises for damaged input."""
 
 
 def limit_reached(code: str, limit: float, **where: str | int | None) -> Finding:
-    """The finding that says which limit (a setting, by its name) was reached, and where."""
+    """Return the finding for an exceeded limit, which it names as the setting does."""
     name = code.removeprefix("limit-")
-    return Finding(code, f"more than {limit:,.0f}: the limit `{name}` is reached", **where)  # type: ignore[arg-type]
+    return Finding(code, f"exceeds the limit `{name}` of {limit:,.0f}", **where)  # type: ignore[arg-type]
 
 
 def name_of(source: Source) -> str | None:
-    """The file name of a path; None for bytes and streams."""
+    """Return the file name of a path; None for bytes and streams."""
     return source.name if isinstance(source, Path) else None
 
 
-def again(source: Source, limits: Limits) -> Source:
-    """A source that can be opened more than once: a stream that can't be rewound is read to bytes."""
+def reopenable(source: Source, limits: Limits) -> Source:
+    """Return a source that can be opened repeatedly; a stream is read into bytes."""
     if isinstance(source, (Path, bytes)):
         return source
     data = source.read(limits.compressed + 1)
@@ -96,14 +102,12 @@ def again(source: Source, limits: Limits) -> Source:
 
 
 def open_plain(source: Source, limits: Limits | None = None) -> BinaryIO:
-    """The plain bytes of `source` as a buffered stream, whose `readinto` fills what it is given.
+    """Open the plain bytes of `source` as a buffered stream whose `readinto` fills its buffer.
 
-    Closing it leaves a stream that was passed in open.
-
-    Raises Refused, from here or while reading, where an archive is damaged or holds not exactly one
-    file (file-corrupt, file-members), is encrypted (file-encrypted), or a limit on bytes is reached
-    (limit-compressed, -expanded, -ratio, -window).
-    OSError only where the file itself can't be read.
+    Closing the result leaves a stream that was passed in open. Raise Refused, on opening or on reading, if an
+    archive is damaged (file-corrupt), does not hold exactly one file (file-members), is encrypted
+    (file-encrypted), or exceeds a limit (limit-compressed, -expanded, -ratio, -window). Raise OSError only if
+    the file itself cannot be read.
     """
     limits = limits or Limits()
     name = name_of(source)
@@ -128,27 +132,27 @@ def _refuse(finding: Finding) -> NoReturn:
 
 
 class _Counted(io.RawIOBase):
-    """The bytes as sent: counts them against the limit, and can give its first ones twice."""
+    """The bytes as sent: counts them against the limit, and can return the first ones twice."""
 
     def __init__(self, source: BinaryIO, limits: Limits, name: str | None, owned: bool) -> None:
         self._source, self._limit, self._name = source, limits.compressed, name
         self._owned = owned
         self.count = 0
-        self._again = b""
+        self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """The first `size` bytes (fewer in a short file), which reading will give again."""
-        while len(self._again) < size and (more := self._source.read(size - len(self._again))):
-            self._again += more
-        return self._again
+        """Return the first `size` bytes, or fewer in a short file; reading returns them again."""
+        while len(self._head) < size and (more := self._source.read(size - len(self._head))):
+            self._head += more
+        return self._head
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if self._again:
-            got = min(len(buffer), len(self._again))
-            buffer[:got], self._again = self._again[:got], self._again[got:]
+        if self._head:
+            got = min(len(buffer), len(self._head))
+            buffer[:got], self._head = self._head[:got], self._head[got:]
         else:
             got = self._fill(buffer)
         self.count += got
@@ -170,66 +174,27 @@ class _Counted(io.RawIOBase):
 
 
 class _Plain(io.RawIOBase):
-    """The expanded bytes: counts them against the limits and turns damage into a finding."""
+    """The plain bytes: counts them against the limits and turns damage into a finding."""
 
-    def __init__(self, raw: _Counted, limits: Limits, name: str | None) -> None:
+    def __init__(self, raw: "_Counted", limits: Limits, name: str | None) -> None:
         self._raw, self._limits, self._name = raw, limits, name
         self._count = 0
-        self._damage: tuple[type[BaseException], ...] = (EOFError, OSError, zlib.error, struct.error)
-        self._plain = self._expanded(raw.peek(4))
-
-    def _expanded(self, magic: bytes) -> io.RawIOBase | BinaryIO:
-        """What gives the expanded bytes, by the first bytes of the file."""
-        if magic.startswith(b"\x1f\x8b"):
-            import gzip  # late, as the others: a plain file needs none of them
-
-            return gzip.GzipFile(fileobj=io.BufferedReader(self._raw, 1 << 16))  # type: ignore[return-value]
-        if magic.startswith(b"BZh"):
-            import bz2
-
-            return _Members(
-                bz2.BZ2Decompressor, lambda member, data: member.decompress(data, 1 << 16), self._raw
-            )
-        if magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
-            return self._zstd()  # the second is a frame to be skipped, which may come first
-        if magic == b"PK\x03\x04" or magic == b"PK\x05\x06":
-            return self._zip()
-        self._damage = ()
-        return self._raw
-
-    def _zstd(self) -> io.RawIOBase:
-        import zstandard
-
-        self._damage += (zstandard.ZstdError,)
-        decompressor = zstandard.ZstdDecompressor(max_window_size=self._limits.window)
-        return _Members(decompressor.decompressobj, lambda frame, data: frame.decompress(data), self._raw)
-
-    def _zip(self) -> BinaryIO:
-        import lzma
-        import zipfile
-
-        data = self._raw.readall()  # a zip's directory is at its end, so it is read whole, within the limit
-        self._damage += (zipfile.BadZipFile, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError)
-        try:
-            archive = zipfile.ZipFile(io.BytesIO(data))
-            files = [
-                m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename.split("/")
-            ]
-            if len(files) == 1 and not files[0].flag_bits & ENCRYPTED_BITS:
-                return archive.open(files[0])  # type: ignore[return-value]
-        except self._damage as error:
-            self._corrupt(error)
-        if len(files) == 1:
-            message = f"{files[0].filename} in the archive is encrypted"
-            _refuse(Finding(ENCRYPTED, message, file=self._name, sample=files[0].filename[:200]))
-        names = ", ".join(member.filename for member in files[:3])
-        message = f"{len(files)} files in the archive{': ' + names if names else ''}; one is wanted"
-        _refuse(Finding(MEMBERS, message, file=self._name, sample=names[:200] or None))
+        self._damage: tuple[type[BaseException], ...] = ()
+        self._plain: Any = raw
+        if compression := compression_of(raw.peek(LONGEST_SIGNATURE)):
+            opener = _Opener(raw, limits, name)
+            try:
+                self._plain = compression.open(opener)
+            except Refused:
+                raise
+            except DAMAGE + opener.damage as error:
+                self._corrupt(error)
+            self._damage = DAMAGE + opener.damage
 
     def _corrupt(self, error: BaseException) -> NoReturn:
-        if "too much memory" in str(error):  # zstd's only name for it
+        if "too much memory" in str(error):  # zstd reports an exceeded window in no other way
             _refuse(limit_reached(WINDOW, self._limits.window, file=self._name))
-        message = f"the archive is cut short or damaged after {self._count:,} expanded bytes: {error}"
+        message = f"the archive is truncated or damaged after {self._count:,} expanded bytes: {error}"
         _refuse(Finding(CORRUPT, message, file=self._name))
 
     def readable(self) -> bool:
@@ -245,9 +210,9 @@ class _Plain(io.RawIOBase):
         return got
 
     def _piece(self, buffer: memoryview) -> int:
-        """Fill some of `buffer` with what one step gives, so that damage after it costs nothing before it."""
+        """Fill part of `buffer` with one step, so that later damage loses none of the bytes before it."""
         if not hasattr(self._plain, "read1"):
-            return self._plain.readinto(buffer) or 0  # type: ignore[union-attr]
+            return int(self._plain.readinto(buffer) or 0)
         data = self._plain.read1(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -267,11 +232,11 @@ class _Plain(io.RawIOBase):
 
 
 class _Members(io.RawIOBase):
-    """bzip2 streams or zstd frames one after another, and nothing else after them: the readers of their
-    libraries let a last one that is cut short, or no one at all, pass.
+    """A sequence of bzip2 streams or zstd frames, and nothing after them.
 
-    expand: gives what a member makes of more bytes. They are fed in small pieces, which bounds what one piece
-    can expand to; a bzip2 member bounds it itself and `needs_input` once it has given all.
+    The readers of the libraries accept a truncated last member or an empty file; this one refuses them.
+    expand: the plain bytes that a member makes of more input. Input is fed in small pieces, which bounds the
+    output of a piece; a bzip2 member bounds its output itself and `needs_input` after the last of it.
     """
 
     PIECE = 512
@@ -295,11 +260,11 @@ class _Members(io.RawIOBase):
         return got
 
     def _more(self) -> bool:
-        """Expand one more piece; False at the end of the last member."""
+        """Expand one more piece. Return False at the end of the last member."""
         if not self._packed and getattr(self._member, "needs_input", True):
             self._packed = self._raw.read(self.PIECE) or b""
             if not self._packed and self._started:
-                raise EOFError("its last part has no end")
+                raise EOFError("the last part is incomplete")
             if not self._packed:
                 return False
         self._ready, self._started = self._expand(self._member, self._packed), True
@@ -307,3 +272,86 @@ class _Members(io.RawIOBase):
         if self._member.eof:
             self._packed, self._member, self._started = self._member.unused_data, self._new_member(), False
         return True
+
+
+class _Opener:
+    """Input of the functions that open a format: the raw bytes, the limits and the errors of its library."""
+
+    def __init__(self, raw: _Counted, limits: Limits, name: str | None) -> None:
+        self.raw, self.limits, self.name = raw, limits, name
+        self.damage: tuple[type[BaseException], ...] = ()
+
+
+def _open_gzip(file: _Opener) -> Any:
+    import gzip  # imported late, as in the other formats, because a plain file needs none of them
+
+    return gzip.GzipFile(fileobj=io.BufferedReader(file.raw, 1 << 16))
+
+
+def _open_bzip2(file: _Opener) -> Any:
+    import bz2
+
+    return _Members(bz2.BZ2Decompressor, lambda member, data: member.decompress(data, 1 << 16), file.raw)
+
+
+def _open_zstd(file: _Opener) -> Any:
+    import zstandard
+
+    file.damage = (zstandard.ZstdError,)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=file.limits.window)
+    return _Members(decompressor.decompressobj, lambda frame, data: frame.decompress(data), file.raw)
+
+
+def _open_zip(file: _Opener) -> Any:
+    import lzma
+    import zipfile
+
+    file.damage = (zipfile.BadZipFile, lzma.LZMAError, NotImplementedError, RuntimeError, ValueError)
+    data = file.raw.readall()  # the directory of a zip is at its end; the limit on bytes bounds this
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    members = [m for m in archive.infolist() if not m.is_dir() and "__MACOSX" not in m.filename.split("/")]
+    if len(members) != 1:
+        names = ", ".join(member.filename for member in members[:3])
+        message = f"the archive holds {len(members)} files{': ' + names if names else ''}; expected one"
+        _refuse(Finding(MEMBERS, message, file=file.name, sample=names[:200] or None))
+    if members[0].flag_bits & ENCRYPTED_BITS:
+        message = f"{members[0].filename} in the archive is encrypted"
+        _refuse(Finding(ENCRYPTED, message, file=file.name, sample=members[0].filename[:200]))
+    return archive.open(members[0])
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A format of compressed files: its file-name suffix, its first bytes, and a function that opens it."""
+
+    name: str
+    suffix: str
+    signatures: tuple[bytes, ...]
+    open: Callable[[_Opener], Any]
+
+
+SKIPPABLE_FRAMES = tuple(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16))
+"""Signatures of zstd frames that carry no data and may come first (RFC 8878, 3.1.2)."""
+
+COMPRESSIONS = (
+    Compression("gzip", ".gz", (b"\x1f\x8b",), _open_gzip),
+    Compression("bzip2", ".bz2", (b"BZh",), _open_bzip2),
+    Compression("zstd", ".zst", (b"\x28\xb5\x2f\xfd", *SKIPPABLE_FRAMES), _open_zstd),
+    Compression("zip", ".zip", (b"PK\x03\x04", b"PK\x05\x06"), _open_zip),
+)
+"""All formats that are read. Readers, names of runs, uploads and help texts use this table."""
+
+LONGEST_SIGNATURE = max(len(signature) for format_ in COMPRESSIONS for signature in format_.signatures)
+
+
+def compression_of(head: bytes) -> Compression | None:
+    """Return the format of a file that begins with `head`; None for a plain file."""
+    return next((format_ for format_ in COMPRESSIONS if head.startswith(format_.signatures)), None)
+
+
+def plain_name(name: str) -> str:
+    """Return a file name without the suffix of a compression."""
+    for format_ in COMPRESSIONS:
+        if name.endswith(format_.suffix) and name != format_.suffix:
+            return name.removesuffix(format_.suffix)
+    return name

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import ABSENT, UNJUDGED, Aspect, Ids, Ints, Qrels, Subtopics
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.reading.compression import Limits, Source, name_of, open_plain
 from cupel_measures.reading.declarations.label_scales import (
     ERRORS,

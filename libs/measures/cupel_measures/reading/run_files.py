@@ -12,10 +12,10 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Joined, Qrels, Ranking, Run
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.model.profiles import DEFAULT, Profile
-from cupel_measures.reading.compression import Limits, Source, again, name_of, open_plain
+from cupel_measures.reading.compression import Limits, Source, name_of, open_plain, plain_name, reopenable
 from cupel_measures.reading.joins import join, join_text
 from cupel_measures.reading.lines.ir_metadata import metadata_of
 from cupel_measures.reading.lines.rank_checks import rank_rows
@@ -38,8 +38,7 @@ __all__ = [
     "unpack",
 ]
 
-COMPRESSED = (".gz", ".bz2", ".zst", ".zip")
-ENDINGS = (".txt", ".run", ".dat", ".res", ".trec", ".out", ".tsv")
+SUFFIXES = (".txt", ".run", ".dat", ".res", ".trec", ".out", ".tsv")
 
 TAG = declare(
     "run-tag",
@@ -85,14 +84,14 @@ def read_run(
 
 
 def _names(file: str) -> set[str]:
-    """The tags that go with a file's name: without its endings, and without NIST's `input.`"""
-    name = PurePath(file).name
-    names = {name}
-    for endings in (COMPRESSED, ENDINGS):
-        for ending in endings:
-            name = name.removesuffix(ending)
-        names.add(name)
-    return names | {one.removeprefix("input.") for one in names}
+    """Return the tags that fit a file's name: without suffixes, and without NIST's prefix `input.`"""
+    full = PurePath(file).name
+    plain = plain_name(full)
+    stem = plain
+    for suffix in SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    names = {full, plain, stem}
+    return names | {name.removeprefix("input.") for name in names}
 
 
 def join_run(
@@ -108,7 +107,7 @@ def join_run(
     Raises Refused with every finding of `read_run` and `check_against` where there is an error.
     """
     limits = limits or Limits()
-    source = again(source, limits)
+    source = reopenable(source, limits)
     try:
         with open_plain(source, limits) as stream:
             joined = join_text(stream, qrels, profile=profile, depth=depth, limits=limits)

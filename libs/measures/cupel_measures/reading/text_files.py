@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from cupel_measures.findings import Finding, Findings, Refused, declare
 from cupel_measures.model import Content, Ids, Ints, Qrels, Ranking, Texts
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.compression import DOCUMENT, Limits, Source, limit_reached, name_of, open_plain
 from cupel_measures.reading.joins import order_of, topic_blocks

@@ -84,7 +84,7 @@ class Evaluator:
         fewer._views = [view.under(fewer.qrels) for view in self._views]
         return fewer
 
-    def along(self, samples: Iterable[Mask], aspect: str | None = None) -> Iterator["Evaluator"]:
+    def nested_samples(self, samples: Iterable[Mask], aspect: str | None = None) -> Iterator["Evaluator"]:
         """`keeping` each of nested samples, the largest first; memory stays that of CHAIN of them."""
         fewer = self
         for number, kept in enumerate(samples):

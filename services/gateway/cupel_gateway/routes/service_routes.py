@@ -16,9 +16,9 @@ from cupel_gateway.dependencies import Caller, IfNoneMatch, Sys
 from cupel_gateway.problem_responses import HTTP_STATUS, refuses
 from cupel_gateway.responses import tagged
 from cupel_measures.catalogue import parser
+from cupel_measures.findings import KINDS
 from cupel_measures.grammar.registry import DECLARATIONS
 from cupel_measures.grammar.syntax import MeasureError
-from cupel_measures.model.findings import KINDS
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 

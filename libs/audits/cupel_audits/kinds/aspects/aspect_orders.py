@@ -8,7 +8,7 @@ import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, kind_of, plain
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable, merged
-from cupel_audits.subject import DECIMALS, About, AuditSubject, by_topic, means
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, by_topic, means
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b, tau_b_by_topic
 from cupel_measures.families.multiaspect import inner
@@ -52,13 +52,13 @@ def _scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[str, Flo
     return {text: np.round(values, DECIMALS) for text, values in found.items()}
 
 
-def report(about: About, found: Mapping[str, Any], lacking: Sequence[str]) -> AuditReport:
+def report(about: SubjectSummary, found: Mapping[str, Any], lacking: Sequence[str]) -> AuditReport:
     """Trade-off and disagreement of each family. lacking: why aggregates are missing."""
     found_of = _disagreement(about, found), _trade_off(about, found)
     return merged([*found_of, AuditReport((), {}, (), undefined=tuple(lacking))])
 
 
-def _trade_off(about: About, found: Mapping[str, Any]) -> AuditReport:
+def _trade_off(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
     rows = [row for of, said in found.items() for row in _standing(about, of, said["aspects"])]
     taus = [row for of, said in found.items() for row in _aspect_taus(of, said["aspects"])]
     front = {of: sum(row[0] == of and row[2] is True for row in rows) for of in found}
@@ -82,7 +82,9 @@ def _trade_off(about: About, found: Mapping[str, Any]) -> AuditReport:
     )
 
 
-def _standing(about: About, of: str, aspects: Mapping[str, Sequence[float]]) -> list[tuple[Cell, ...]]:
+def _standing(
+    about: SubjectSummary, of: str, aspects: Mapping[str, Sequence[float]]
+) -> list[tuple[Cell, ...]]:
     """A row per run: whether it is on the front, what dominates it, and its score by each aspect."""
     by = dominated(np.array(list(aspects.values())))
     return [
@@ -112,7 +114,7 @@ def dominated(scores: Floats) -> list[int | None]:
     return found
 
 
-def _front_sentence(about: About, of: str, front: int, taus: Sequence[tuple[Any, ...]]) -> str:
+def _front_sentence(about: SubjectSummary, of: str, front: int, taus: Sequence[tuple[Any, ...]]) -> str:
     runs = len(about.runs)
     sentence = f"{of}: {front} of {runs} runs are on the Pareto front of the aspects, others are dominated"
     told = [row for row in taus if row[0] == of and row[3] is not None]
@@ -122,7 +124,7 @@ def _front_sentence(about: About, of: str, front: int, taus: Sequence[tuple[Any,
     return f"{sentence}; the orders by {one} and by {other} have tau {tau:.2f}."
 
 
-def _disagreement(about: About, found: Mapping[str, Any]) -> AuditReport:
+def _disagreement(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
     told = {of: said for of, said in found.items() if len(said["aggregates"]) > 1}
     pairs = {of: _pairs(of, said) for of, said in told.items()}
     clashing = {of: _clashing(said["aggregates"]) for of, said in told.items()}
@@ -201,7 +203,7 @@ def _of_aspect(name: str) -> Column:
     return Column(f"score_{name}", name, "mean score")
 
 
-def _trade_plots(about: About) -> list[Plot]:
+def _trade_plots(about: SubjectSummary) -> list[Plot]:
     return [
         Plot(
             f"trade_off_{one}_{other}",

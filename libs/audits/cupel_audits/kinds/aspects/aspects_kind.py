@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.aspects import aspect_orders, score_bounds, top_documents
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, families
 from cupel_audits.kinds.aspects.top_documents import Counting
 from cupel_audits.report import AuditReport, merged
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import OneFlag, Word
 from cupel_measures.scoring.evaluator import impossible
 
-Depth = Annotated[int, whole(what="a whole number of ranks")]
+Depth = Annotated[int, whole_number(description="a whole number of ranks")]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
 QUESTIONS = ("bounds", "documents", "orders")
 
@@ -68,7 +68,7 @@ class Aspects(Audit):
                 "nDCG@10, or an aggregate such as CAM(of=nDCG@10)"
             )
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return max(self.first, self.depth)
 
     def trials(self, subject: AuditSubject) -> int:
@@ -77,7 +77,7 @@ class Aspects(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return 10.0
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         found, lacking = self._families(subject)
         aggregates = list({str(one): one for family in found for one in family.aggregates}.values())
         ask: tuple[Callable[[], dict[str, Any]], ...] = (
@@ -102,7 +102,7 @@ class Aspects(Audit):
 
         return [AspectFamily(one.of, tuple(possible(one))) for one in found], missing
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         counting = Counting(self.count_unjudged, self.exclude, self.depth, self.width)
         tell: tuple[Callable[[Any], AuditReport], ...] = (
             lambda one: score_bounds.report(about, one),

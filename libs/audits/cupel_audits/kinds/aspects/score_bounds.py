@@ -8,7 +8,7 @@ import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import plain
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import DECIMALS, About, AuditSubject
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import NEGATIVE, Ints, Joined, Qrels
 from cupel_measures.model.profiles import Profile
@@ -94,7 +94,7 @@ def _ranking(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Join
     return Joined(retrieved, offsets, document[order].astype(np.int32), rank, rank, rank, profile)
 
 
-def report(about: About, found: Mapping[str, Any]) -> AuditReport:
+def report(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
     """The share of topics where a ranking reaches 1, and where none reaches 0.9."""
     tops, scores, summary, verdict = [], [], [], []
     numbers: dict[str, Any] = {}
@@ -130,7 +130,7 @@ def _best(strategies: Sequence[str], values: Sequence[float]) -> tuple[float, st
     return best, strategies[rounded.index(max(rounded))]
 
 
-def _summary(about: About, tops: Sequence[float], missing: Sequence[int]) -> tuple[Cell, ...]:
+def _summary(about: SubjectSummary, tops: Sequence[float], missing: Sequence[int]) -> tuple[Cell, ...]:
     topics = len(tops)
     least = min(range(topics), key=lambda place: (round(tops[place], DECIMALS), place))
     return (

@@ -6,17 +6,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from cupel_audits.analysis.sample_curves import MEASURE
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.desiderata.desiderata_checks import CHECKS, LABELS, Check, Listed
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Whole
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, Floats, Ids, Joined, Qrels
 from cupel_measures.scoring.evaluator import evaluate
 
-Instances = Annotated[int, whole()]
+Instances = Annotated[int, whole_number()]
 Length = Annotated[int, Whole("a whole number from 3", 3)]
 
 READING = (
@@ -73,7 +73,7 @@ class Desiderata(Audit):
     def trials(self, subject: AuditSubject) -> int:
         return len(subject.measures) * len(CHECKS)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         checks = list(CHECKS.values())
         for trial in trials:
             measure, number = subject.measures[trial // len(checks)], trial % len(checks)
@@ -104,7 +104,7 @@ class Desiderata(Audit):
             else [_shown(names, *one) for one in zip(instances[shortest], of_each[shortest], strict=True)],
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         done = list(found.values())
         return AuditReport(
             verdict=tuple(_verdict(done)),

@@ -8,16 +8,16 @@ from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.lmd_selection import DEEPEST
 from cupel_audits.analysis.pools import Depth
 from cupel_audits.analysis.run_orders import SPREAD, spread
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.label_selection.document_labels import Labelling
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About, AuditSubject
+from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.grammar.parameters import Whole
 
 Batch = Annotated[int, Whole("a whole number of documents from 1")]
-Repeats = Annotated[int, whole(0)]
+Repeats = Annotated[int, whole_number(0)]
 ENOUGH = 0.8
 """The tau that the paper asks for (spec 10.8)."""
 SELECTED, RANDOM = "selected", "at random"
@@ -48,7 +48,7 @@ class LabelSelection(Audit):
     random, topic by topic: what choosing is worth. Topics without a relevant document need no label.
     """
 
-    texts: ClassVar[bool] = True
+    needs_texts: ClassVar[bool] = True
 
     measure: MeasureText = setting("LMD", "the measure of texts")
     reference: MeasureText = setting(CLASSIC, "the classic measure that it is held against")
@@ -64,7 +64,7 @@ class LabelSelection(Audit):
         if self.depth > DEEPEST:
             yield f"depth is at most {DEEPEST}, where labelling ends, not {self.depth}"
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return DEEPEST
 
     def trials(self, subject: AuditSubject) -> int:
@@ -73,7 +73,7 @@ class LabelSelection(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return 200.0
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         labelling = Labelling.of(subject, self.depth, self.batch)
         measures = content_measures.bound(subject, [self.measure, self.reference])
         own, classic = (str(one) for one in measures)
@@ -91,7 +91,7 @@ class LabelSelection(Audit):
                 "full": tau_b(full[classic], full[own]).value,
             }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         first = next(iter(found.values()))
         topics = _topics(about, first["topics"])
         pool = sum(row[2] for row in topics)
@@ -110,7 +110,7 @@ class LabelSelection(Audit):
         )
 
 
-def _topics(about: About, topics: Sequence[Sequence[int]]) -> list[tuple[Any, ...]]:
+def _topics(about: SubjectSummary, topics: Sequence[Sequence[int]]) -> list[tuple[Any, ...]]:
     return [
         (about.topics[topic], labels, pool, labels / pool if pool else None, *others)
         for topic, labels, pool, *others in topics

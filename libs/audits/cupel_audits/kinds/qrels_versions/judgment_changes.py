@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.agreement import Agreement, agreement_in, judged
 from cupel_measures.model import Aspect, Qrels
 
@@ -99,7 +99,7 @@ def _compared(name: str, labels: Sequence[Any], mine: Labels, theirs: Labels) ->
     }
 
 
-def report(about: About, found: Mapping[str, Any]) -> AuditReport:
+def report(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
     """Agreement by aspect, confusion of labels, and changes by topic."""
     each = [(one, _agreement(one)) for one in found["aspects"]]
     numbers: dict[str, Any] = {}
@@ -141,7 +141,7 @@ def _row(one: Mapping[str, Any], of: Agreement) -> tuple[Cell, ...]:
     return of.aspect, of.pairs, of.same, of.kappa, of.alpha, *_changes(one)[1:]
 
 
-def _sentence(about: About, one: Mapping[str, Any], of: Agreement) -> str:
+def _sentence(about: SubjectSummary, one: Mapping[str, Any], of: Agreement) -> str:
     _, changed, removed, added = _changes(one)
     moves = f"{removed} judgments of {about.qrels} are not in {about.other}, and {added} are new there"
     if of.same is None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cupel_audits.analysis.run_orders import ranks
 from cupel_audits.analysis.score_matrices import warned
 from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
 from cupel_measures.comparing.board_analysis import board
 from cupel_measures.comparing.corrections import groups, letters
@@ -64,7 +64,7 @@ def _groups(values: Floats, test: AllPairs) -> list[str]:
     return found
 
 
-def report(about: About, found: Mapping[str, Mapping[str, Any]]) -> AuditReport:
+def report(about: SubjectSummary, found: Mapping[str, Mapping[str, Any]]) -> AuditReport:
     """By measure: tau, changed ranks, changed groups."""
     stages = _stages(about)
     rows = {text: _runs(about, text, one) for text, one in found.items()}
@@ -100,12 +100,12 @@ def report(about: About, found: Mapping[str, Mapping[str, Any]]) -> AuditReport:
     )
 
 
-def _stages(about: About) -> tuple[str, str]:
+def _stages(about: SubjectSummary) -> tuple[str, str]:
     other = about.other or "other"
     return about.qrels, other if other != about.qrels else f"{other} (2)"
 
 
-def _runs(about: About, text: str, one: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _runs(about: SubjectSummary, text: str, one: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     first, second = (np.array(values) for values in one["means"])
     nothing = [None] * len(about.runs)
     groups = *one.get("groups", (nothing, nothing)), one.get("regrouped", nothing)
@@ -132,7 +132,7 @@ def _measure(text: str, one: Mapping[str, Any], runs: Sequence[tuple[Any, ...]])
     )
 
 
-def _sentence(about: About, row: Sequence[Any], runs: Sequence[tuple[Any, ...]]) -> str:
+def _sentence(about: SubjectSummary, row: Sequence[Any], runs: Sequence[tuple[Any, ...]]) -> str:
     text, tau, _, moved, _, regrouped, alone, opposite, *_ = row
     order = "tau is undefined" if tau is None else f"tau between the two orders is {tau:.2f}"
     mover = max(runs, key=lambda one: abs(one[6]))

@@ -5,17 +5,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.qrels_versions import judgment_changes, order_changes
 from cupel_audits.report import AuditReport, merged
-from cupel_audits.subject import About, AuditSubject, means
+from cupel_audits.subject import AuditSubject, SubjectSummary, means
 from cupel_measures.comparing.board_analysis import ALPHA
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Persistence
 from cupel_measures.grammar.scale_types import scale_type
 
-Replicates = Annotated[int, whole(100)]
+Replicates = Annotated[int, whole_number(100)]
 
 
 @audit(
@@ -40,14 +40,14 @@ class QrelsVersions(Audit):
     have, with the same aspects, is left out.
     """
 
-    compares = True
+    needs_other_qrels = True
 
     alpha: Persistence = setting(ALPHA, "chance of any false finding among all pairs of runs of a measure")
     replicates: Replicates = setting(REPLICATES, "replicates of randomised Tukey HSD")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
-        if subject.other is None:
+        if subject.other_subject is None:
             yield "it compares two versions of the judgments: give the second one as `other`"
             return
         if not _common(subject)[0].size:
@@ -55,7 +55,7 @@ class QrelsVersions(Audit):
                 f"{subject.about.qrels} and {subject.about.other} have no topic in common: give two versions "
                 "of the judgments of the same topics"
             )
-        if not (subject.about.relevant or subject.other.about.relevant):
+        if not (subject.about.relevant or subject.other_subject.about.relevant):
             yield "neither version judges a document relevant: all runs score the same"
 
     def trials(self, subject: AuditSubject) -> int:
@@ -64,7 +64,7 @@ class QrelsVersions(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return 50.0
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         for trial in trials:
             yield self._order(subject, _shared(subject)[trial - 1], seed) if trial else _judgments(subject)
 
@@ -77,7 +77,7 @@ class QrelsVersions(Audit):
         scale = scale_type(measure, subject.qrels.aspects)
         return {"measure": str(measure), **order_changes.order(averaged, scores, scale, **drawn)}
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         reports = []
         if 0 in found:
             reports.append(_topics(about, found[0]))
@@ -90,9 +90,9 @@ class QrelsVersions(Audit):
 
 def _other(subject: AuditSubject) -> AuditSubject:
     """ValueError where there is none."""
-    if subject.other is None:
+    if subject.other_subject is None:
         raise ValueError("the other judgments are needed")
-    return subject.other
+    return subject.other_subject
 
 
 def _shared(subject: AuditSubject) -> list[Measure]:
@@ -119,7 +119,7 @@ def _judgments(subject: AuditSubject) -> dict[str, Any]:
     }
 
 
-def _topics(about: About, found: Mapping[str, Any]) -> AuditReport:
+def _topics(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
     """What is compared, where the two versions do not have the same topics and measures."""
     common, mine, theirs = found["topics"]
     have = f"{about.qrels} has {mine} topics and {about.other} {theirs}"

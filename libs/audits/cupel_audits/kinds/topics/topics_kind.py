@@ -8,10 +8,10 @@ import numpy as np
 
 from cupel_audits.analysis.lmd_selection import select_topics
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
-from cupel_audits.declarations import audit, setting, whole
+from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.kinds.topics.topics_report import report
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import DECIMALS, About, AuditSubject
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.comparing.outcomes import asks_too_much, mean
 from cupel_measures.comparing.swap_rates import swaps
@@ -21,7 +21,7 @@ from cupel_measures.grammar.parameters import Number, Numbers, Whole
 from cupel_measures.model import Floats
 
 Chance = Annotated[float, Number("a chance between 0 and 1, both excluded", 0, 1, (0, 1))]
-Draws = Annotated[int, whole()]
+Draws = Annotated[int, whole_number()]
 Wished = Annotated[float, Number("a difference above 0", 0, without=(0,))]
 Sizes = Annotated[tuple[int, ...], Numbers("rising whole numbers from 1, such as [5,10,25]", Whole())]
 
@@ -73,7 +73,7 @@ class Topics(OverTopics):
     def trials(self, subject: AuditSubject) -> int:
         return self.draws + len(subject.measures)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         scores = [compared(subject, one) for one in subject.measures]
         for trial in trials:
             if trial < self.draws:
@@ -122,7 +122,7 @@ class Topics(OverTopics):
             else None,
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         done = list(found.values())
         measures = [one["measure"] for one in done if "measure" in one]
         draws = [one["draw"] for one in done if "draw" in one]

@@ -6,7 +6,7 @@ from typing import Any
 from cupel_audits.analysis.run_orders import STRONG, spread
 from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import decline
 
 Draws = Sequence[Mapping[str, Any]]
@@ -32,7 +32,7 @@ NO_SPREAD = "differences between runs have no spread"
 
 
 def report(
-    about: About,
+    about: SubjectSummary,
     draws: Draws,
     measures: Measures,
     error: float,
@@ -68,7 +68,7 @@ Rate = tuple[str, float, int, int | None, int | None, float | None, float | None
 """Measure, least difference of the bin, topics, pairs compared, swapped, rate, rate by the exponential."""
 
 
-def _rates(about: About, measure: str, draws: Draws) -> Iterator[Rate]:
+def _rates(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[Rate]:
     """By bin and size; and by the exponential for all topics."""
     entries = [entry for draw in draws for entry in draw[measure]]
     if not entries:
@@ -126,7 +126,7 @@ def _enough(one: Mapping[str, Any]) -> int | None:
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
 
 
-def _swapping(about: About, measure: str, least: float | None, error: float) -> Iterator[str]:
+def _swapping(about: SubjectSummary, measure: str, least: float | None, error: float) -> Iterator[str]:
     if least is not None:
         size = f"a difference of means of {least:g} or more" if least else "any difference of means"
         yield (
@@ -135,7 +135,9 @@ def _swapping(about: About, measure: str, least: float | None, error: float) -> 
         )
 
 
-def _choosing(about: About, measure: str, subsets: Sequence[Subset], defined: Measures) -> Iterator[str]:
+def _choosing(
+    about: SubjectSummary, measure: str, subsets: Sequence[Subset], defined: Measures
+) -> Iterator[str]:
     """How many topics would do, chosen or drawn."""
     alike = f"the order of all {len(about.topics)} (tau at least {STRONG})"
     for one in defined:
@@ -152,7 +154,7 @@ def _choosing(about: About, measure: str, subsets: Sequence[Subset], defined: Me
         yield f"{measure}: of topics drawn at random, {many} have a tau of {STRONG} with all on average."
 
 
-def _looking(about: About, measure: str, defined: Measures, difference: float) -> Iterator[str]:
+def _looking(about: SubjectSummary, measure: str, defined: Measures, difference: float) -> Iterator[str]:
     """What is found on so many topics, and which are hard."""
     for one in defined:
         if one["measure"] != measure:
@@ -167,7 +169,7 @@ def _looking(about: About, measure: str, defined: Measures, difference: float) -
         yield f"{measure}: {_hardest(about, one)}."
 
 
-def _hardest(about: About, one: Mapping[str, Any]) -> str:
+def _hardest(about: SubjectSummary, one: Mapping[str, Any]) -> str:
     if not any(of["spread"] for of in one["topics"]):
         return "no topic tells any runs apart"
     zero = _nobodys(about, one)
@@ -177,13 +179,13 @@ def _hardest(about: About, one: Mapping[str, Any]) -> str:
     return f"the hardest topics are {hard} by their median score{nobody}; {telling} tell runs apart most"
 
 
-def _nobodys(about: About, one: Mapping[str, Any]) -> list[str]:
+def _nobodys(about: SubjectSummary, one: Mapping[str, Any]) -> list[str]:
     """The topics on which all runs score 0."""
     topics = zip(about.topics, one["topics"], strict=True)
     return [topic for topic, of in topics if of["zero"] == len(about.runs)]
 
 
-def _named(about: About, one: Mapping[str, Any], key: Any) -> str:
+def _named(about: SubjectSummary, one: Mapping[str, Any], key: Any) -> str:
     order = sorted(range(len(about.topics)), key=lambda place: (*key(one["topics"][place]), place))
     return ", ".join(about.topics[place] for place in order[:NAMED])
 
@@ -193,7 +195,7 @@ def _count(topics: Sequence[str]) -> str:
 
 
 def _numbers(
-    about: About, lasting: Mapping[str, float | None], measures: Measures
+    about: SubjectSummary, lasting: Mapping[str, float | None], measures: Measures
 ) -> dict[str, float | int | None]:
     """lasting(MEASURE), greedy(MEASURE)@N for every fifth N, and enough, needed, smallest, zero_topics."""
     found: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
@@ -210,7 +212,7 @@ def _numbers(
 
 
 def _undefined(
-    about: About, draws: Draws, lasting: Mapping[str, float | None], measures: Measures, error: float
+    about: SubjectSummary, draws: Draws, lasting: Mapping[str, float | None], measures: Measures, error: float
 ) -> Iterator[str]:
     for measure, least in lasting.items():
         if least is None and any(draw[measure] for draw in draws):
@@ -254,7 +256,7 @@ def _subset_table(rows: Sequence[Subset]) -> ReportTable:
     return ReportTable("subsets", "How well some topics order the runs", columns, tuple(rows))
 
 
-def _topic_table(about: About, defined: Measures) -> ReportTable:
+def _topic_table(about: SubjectSummary, defined: Measures) -> ReportTable:
     columns = (
         MEASURE,
         Column("topic", "topic"),

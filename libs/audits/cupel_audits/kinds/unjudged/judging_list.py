@@ -6,14 +6,14 @@ from typing import Any
 
 from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.report import AuditReport, Column, Plot, ReportTable
-from cupel_audits.subject import About
+from cupel_audits.subject import SubjectSummary
 
 TOPIC, DOCUMENT, RUN = Column("topic", "topic"), Column("document", "document"), Column("run", "run")
 Listed = Sequence[tuple[str, Mapping[str, Any]]]
 """Documents on the list with their topics, the most influential first."""
 
 
-def report(about: About, depth: int, most: int, found: Mapping[int, Any]) -> AuditReport:
+def report(about: SubjectSummary, depth: int, most: int, found: Mapping[int, Any]) -> AuditReport:
     """The report on topics, by number. depth: of the first ranks. most: documents on the list."""
     listed = _listed(about, found, most)
     shares = _shares(about, found)
@@ -33,12 +33,12 @@ def report(about: About, depth: int, most: int, found: Mapping[int, Any]) -> Aud
     )
 
 
-def _listed(about: About, found: Mapping[int, Any], most: int) -> Listed:
+def _listed(about: SubjectSummary, found: Mapping[int, Any], most: int) -> Listed:
     every = [(about.topics[topic], of) for topic, one in found.items() for of in one["documents"]]
     return sorted(every, key=lambda of: (-of[1]["influence"], of[0], of[1]["document"]))[:most]
 
 
-def _documents(about: About, listed: Listed, total: float) -> ReportTable:
+def _documents(about: SubjectSummary, listed: Listed, total: float) -> ReportTable:
     columns = (
         Column("place", "place"),
         TOPIC,
@@ -64,7 +64,7 @@ def _documents(about: About, listed: Listed, total: float) -> ReportTable:
     return ReportTable("documents", "What to judge next", columns, tuple(rows))
 
 
-def _settles(about: About, one: Mapping[str, Any]) -> str | None:
+def _settles(about: SubjectSummary, one: Mapping[str, Any]) -> str | None:
     """The pair it decides by the measure of its largest influence, in words."""
     measure, best = max(one["measures"].items(), key=lambda of: of[1][0], default=("", (0, 0, None)))
     if best[2] is None:
@@ -75,7 +75,7 @@ def _settles(about: About, one: Mapping[str, Any]) -> str | None:
     )
 
 
-def _changes(about: About, listed: Listed) -> ReportTable:
+def _changes(about: SubjectSummary, listed: Listed) -> ReportTable:
     columns = (
         TOPIC,
         DOCUMENT,
@@ -95,7 +95,7 @@ def _changes(about: About, listed: Listed) -> ReportTable:
     return ReportTable("changes", "What each would change, by measure", columns, tuple(rows))
 
 
-def _shares(about: About, found: Mapping[int, Any]) -> ReportTable:
+def _shares(about: SubjectSummary, found: Mapping[int, Any]) -> ReportTable:
     """unjudged@k of each run."""
     columns = (RUN, Column("depth", "depth"), Column("share", "unjudged", "share, mean over its topics"))
     by_topic = [one["unjudged"] for one in found.values()]
@@ -109,7 +109,7 @@ def _shares(about: About, found: Mapping[int, Any]) -> ReportTable:
     )
 
 
-def _topics(about: About, found: Mapping[int, Any]) -> ReportTable:
+def _topics(about: SubjectSummary, found: Mapping[int, Any]) -> ReportTable:
     columns = (
         TOPIC,
         Column("missing", "unjudged", "documents among the first ones of some run"),
@@ -135,7 +135,12 @@ def _numbers(shares: ReportTable) -> dict[str, Any]:
 
 
 def _verdict(
-    about: About, depth: int, found: Mapping[int, Any], listed: Listed, shares: ReportTable, total: float
+    about: SubjectSummary,
+    depth: int,
+    found: Mapping[int, Any],
+    listed: Listed,
+    shares: ReportTable,
+    total: float,
 ) -> Iterator[str]:
     at = max(int(one or 0) for one in shares.column("depth"))
     for k in sorted({min(depth, at), at}):
@@ -166,7 +171,7 @@ def _verdict(
         )
 
 
-def _undefined(about: About, listed: Listed) -> Iterator[str]:
+def _undefined(about: SubjectSummary, listed: Listed) -> Iterator[str]:
     for measure in about.measures:
         if listed and all(measure not in one["measures"] for _, one in listed):
             yield (

@@ -9,14 +9,14 @@ import numpy as np
 
 from cupel_audits.analysis.judgment_effects import if_judged
 from cupel_audits.analysis.pools import Depth, Depths, in_tops, tops_of, unjudged
-from cupel_audits.declarations import Audit, audit, setting, whole
+from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.unjudged import judging_list
 from cupel_audits.report import AuditReport
-from cupel_audits.subject import DECIMALS, About, AuditSubject
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Floats, Ints
 
-Count = Annotated[int, whole()]
+Count = Annotated[int, whole_number()]
 SHOWN = 10
 """Runs that are named with a document, best rank first."""
 
@@ -51,7 +51,7 @@ class Unjudged(Audit):
     budget: Count = setting(10, "documents of a topic on the list, at most")
     most: Count = setting(100, "documents on the list, at most")
 
-    def top(self) -> int:
+    def ranking_depth(self) -> int:
         return max(self.depth, self.look, *self.cutoffs)
 
     def trials(self, subject: AuditSubject) -> int:
@@ -61,7 +61,7 @@ class Unjudged(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return self.tried / max(len(subject.about.topics), 1)
 
-    def work(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
         tops = tops_of(subject)
         judged = in_tops(tops, subject.judged)
         for topic in trials:
@@ -96,7 +96,7 @@ class Unjudged(Audit):
             "documents": listed,
         }
 
-    def report(self, about: About, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
         return judging_list.report(about, self.depth, self.most, found)
 
 

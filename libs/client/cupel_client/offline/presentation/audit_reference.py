@@ -86,7 +86,7 @@ def example(kind: type[Audit]) -> str:
         "cupel audit",
         kind.name,
         "collection.yaml runs/*.gz",
-        kind.beside,
+        kind.extra_arguments,
         *_some(kind),
         f"--out {kind.name}",
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cupel_client.output import printable
-from cupel_measures.model.findings import KINDS, LISTED_PER_CODE, Finding, Findings
+from cupel_measures.findings import KINDS, LISTED_PER_CODE, Finding, Findings
 
 LISTED = 10
 """Findings of a kind that people are told without asking for all."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from cupel_measures.findings import Refused, declare
 from cupel_measures.grammar.parameters import MOST, settled
 from cupel_measures.model import Aspect, Label, LabelSet
-from cupel_measures.model.findings import Refused, declare
 from cupel_measures.reading.declarations import yaml_documents
 from cupel_measures.reading.declarations.yaml_documents import OTHER_KIND, Place, nearest
 

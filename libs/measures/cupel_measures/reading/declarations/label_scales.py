@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
+from cupel_measures.findings import declare
 from cupel_measures.model import ABSENT, NEGATIVE, UNJUDGED, Aspect, Label
-from cupel_measures.model.findings import declare
 
 HIGHEST_INFERRED = 1_000_000
 """The highest grade of which a scale is inferred; a longer one has to be declared."""

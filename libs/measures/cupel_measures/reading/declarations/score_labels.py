@@ -12,9 +12,9 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
+from cupel_measures.findings import Finding, Findings, declare
 from cupel_measures.grammar.parameters import exact
 from cupel_measures.model import Aspect
-from cupel_measures.model.findings import Finding, Findings, declare
 from cupel_measures.reading.declarations.aspect_declarations import read_number
 from cupel_measures.reading.declarations.yaml_documents import Place
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cupel_measures.model.findings import Finding, Findings, Refused, declare
+from cupel_measures.findings import Finding, Findings, Refused, declare
 
 Tree = dict[str, "Tree"] | list["Tree"] | str
 Path = tuple[str | int, ...]

@@ -1,4 +1,4 @@
-"""Analyses: what a board's order is worth holds for exactly what it shows, and is worked out once."""
+"""Tests of board analyses: validity, scheduling and agreement with the library."""
 
 import math
 from collections.abc import Callable
@@ -40,15 +40,15 @@ ORDERS = ("fcebda", "cfbead", "adbecf", "abcdef", "fedcba")
 
 
 def run(number: int) -> bytes:
-    """A run of its own for each number, good for the first and poor for the last."""
+    """Return a different run for each number, from good to poor."""
     order = ORDERS[number]
-    turned = [order[topic % 2 :] + order[: topic % 2] for topic in range(TOPICS)]
-    return run_file([(f"t{topic}", one) for topic, one in enumerate(turned)], tag=f"r{number}")
+    rotated = [order[topic % 2 :] + order[: topic % 2] for topic in range(TOPICS)]
+    return run_file([(f"t{topic}", one) for topic, one in enumerate(rotated)], tag=f"r{number}")
 
 
 @pytest.fixture
 def system(open_at: Callable[..., System]) -> System:
-    """Of which no track ever rests."""
+    """Return a system that never delays an analysis."""
     return open_at(analysis_seconds=0)
 
 
@@ -58,14 +58,14 @@ def track(system: System) -> None:
     publish_qrels(system, relevance=QRELS)
 
 
-def board(system: System, **asked: object) -> Leaderboard:
-    found = leaderboards.read_board(system, BOB, "track", **asked)  # type: ignore[arg-type]
+def board(system: System, **query: object) -> Leaderboard:
+    found = leaderboards.read_board(system, BOB, "track", **query)  # type: ignore[arg-type]
     assert found is not None
     return found
 
 
 def score(system: System) -> None:
-    """Do what is urgent only."""
+    """Run evaluations only."""
     while job_execution.run_jobs(system, rescoring.QUEUE, HANDLERS):
         pass
 
@@ -79,7 +79,7 @@ def open_jobs(system: System) -> list[jobs.Job]:
 
 
 def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAnalysis, list[str]]:
-    """The library's analysis of the runs of a board, and their submissions in the order of its columns."""
+    """Return the library's analysis of a board's runs, and the submissions in the order of its columns."""
     digests = {
         one.submission: submissions.get(system, ADMIN, one.submission).run.digest for one in shown.rows
     }
@@ -94,7 +94,7 @@ def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAna
     return found, ids
 
 
-def test_a_board_says_what_the_library_says_of_the_same_runs_to_the_last_bit(system: System) -> None:
+def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
     for number in range(5):
         submit(system, ALICE, run(number))
     work_off(system, analysing=True)
@@ -121,9 +121,7 @@ def test_a_board_says_what_the_library_says_of_the_same_runs_to_the_last_bit(sys
         assert shown.rows[0].tied_for_first
 
 
-def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_order(
-    system: System, clock: Clock
-) -> None:
+def test_analysis_does_not_depend_on_teams_or_order_of_submission(system: System, clock: Clock) -> None:
     make_track(system, "other")
     publish_qrels(system, "other", relevance=QRELS)
     for number in range(4):
@@ -140,7 +138,7 @@ def test_the_same_submissions_have_the_same_analysis_whoever_sent_them_in_which_
     assert worth[0] == worth[1]
 
 
-def test_a_board_that_has_changed_is_pending_until_its_own_analysis_is_there(system: System) -> None:
+def test_changed_board_is_pending_until_it_is_analysed(system: System) -> None:
     sent = [submit(system, ALICE, run(number)).id for number in range(2)]
     work_off(system, analysing=True)
     first = board(system)
@@ -162,7 +160,7 @@ def test_a_board_that_has_changed_is_pending_until_its_own_analysis_is_there(sys
     assert all(row.groups for row in last.rows)
 
 
-def test_a_run_that_comes_and_goes_leaves_the_analysis_that_there_was(system: System) -> None:
+def test_withdrawn_run_restores_the_earlier_analysis(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
     work_off(system, analysing=True)
@@ -177,7 +175,7 @@ def test_a_run_that_comes_and_goes_leaves_the_analysis_that_there_was(system: Sy
     assert replace(after.analysis, computed_at=None) == replace(before.analysis, computed_at=None)
 
 
-def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
+def test_burst_of_submissions_costs_one_analysis_per_board(system: System) -> None:
     for number in range(5):
         submit(system, ALICE, run(number))
         scheduler_steps.tick(system)
@@ -195,18 +193,18 @@ def test_a_burst_costs_one_analysis_of_each_board(system: System) -> None:
 
 
 def analysed(system: System) -> int:
-    """How many submissions the board's last analysis was of; 0 while it is pending."""
+    """Return the number of submissions in the board's analysis; 0 while it is pending."""
     shown = board(system, measure="AP").analysis
     return 0 if shown.state == "pending" else shown.submissions
 
 
-def test_a_track_that_was_analysed_rests_and_is_then_found_by_the_scheduler(
+def test_analysed_track_waits_until_the_scheduler_requests_the_next_analysis(
     open_at: Callable[..., System], clock: Clock
 ) -> None:
     system = open_at(analysis_seconds=30)
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
-    assert analysed(system) == 1  # at once, as there was none
+    assert analysed(system) == 1  # at once, because there was no analysis
     for number in (1, 2, 3):
         clock.forward(9)
         submit(system, ALICE, run(number))
@@ -223,9 +221,7 @@ def test_a_track_that_was_analysed_rests_and_is_then_found_by_the_scheduler(
     assert analysed(system) == 5
 
 
-def test_a_board_that_was_never_analysed_does_not_wait_while_its_track_rests(
-    open_at: Callable[..., System], clock: Clock
-) -> None:
+def test_board_without_analysis_does_not_wait(open_at: Callable[..., System], clock: Clock) -> None:
     system = open_at(analysis_seconds=30)
     for number in range(2):
         submit(system, ALICE, run(number))
@@ -236,7 +232,7 @@ def test_a_board_that_was_never_analysed_does_not_wait_while_its_track_rests(
     assert (board(system).qrels, analysed(system)) == (2, 2)
 
 
-def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_and_then(
+def test_track_that_never_stops_scoring_is_analysed_periodically(
     open_at: Callable[..., System], clock: Clock
 ) -> None:
     system = open_at(analysis_seconds=30)
@@ -244,7 +240,7 @@ def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_an
         submit(system, ALICE, run(0))
     seen = []
     for number in range(60):
-        submit(system, BOB, run(number % len(ORDERS)))  # so that two are always waiting
+        submit(system, BOB, run(number % len(ORDERS)))  # so that two evaluations are always open
         claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         HANDLERS[claim.kind](system, claim)
@@ -253,7 +249,7 @@ def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_an
             HANDLERS[claim.kind](system, claim)
         seen.append(analysed(system))
         clock.forward(2)
-    # at 0, 2, ... s: once the first change had waited for 30 s, then 30 s after the one that came next
+    # At 0, 2, ... s: after the first change has waited for 30 s, then 30 s after the next change.
     assert [(2 * place, count) for place, count in enumerate(seen) if count] == [
         (32, 17),
         (66, 34),
@@ -261,7 +257,7 @@ def test_a_track_that_is_never_done_with_scoring_is_analysed_all_the_same_now_an
     ]
 
 
-def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
+def test_version_in_publishing_is_analysed_after_all_is_scored(
     open_at: Callable[..., System], clock: Clock
 ) -> None:
     system = open_at(analysis_seconds=30)
@@ -280,7 +276,7 @@ def test_what_is_not_shown_yet_is_not_analysed_before_all_of_it_is_scored(
     assert (board(system).qrels, analysed(system)) == (2, 4)
 
 
-def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system: System) -> None:
+def test_overtaken_job_analyses_the_newest_state(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
     score(system)
@@ -288,13 +284,13 @@ def test_a_job_that_was_overtaken_does_the_newest_state_or_is_done_again(system:
     submit(system, BOB, run(2))
     score(system)
     assert begun is not None
-    HANDLERS[begun.kind](system, begun)  # reads what is there now
+    HANDLERS[begun.kind](system, begun)  # reads the current state
     assert board(system, measure=begun.payload["measure"]).analysis.submissions == 3
     work_off(system, analysing=True)
     assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
 
 
-def test_an_analysis_that_comes_too_late_is_not_shown_and_made_anew(
+def test_outdated_analysis_is_not_shown_and_is_repeated(
     system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(2):
@@ -319,7 +315,7 @@ def test_an_analysis_that_comes_too_late_is_not_shown_and_made_anew(
     assert board(system, measure=begun.payload["measure"]).analysis.neighbours == 2
 
 
-def test_a_worker_that_is_lost_costs_nothing_but_time(system: System, clock: Clock) -> None:
+def test_lost_worker_does_not_change_the_result(system: System, clock: Clock) -> None:
     for number in range(3):
         submit(system, ALICE, run(number))
     score(system)
@@ -337,9 +333,9 @@ def test_a_worker_that_is_lost_costs_nothing_but_time(system: System, clock: Clo
         assert connection.execute(select(func.count()).select_from(rows)).scalar_one() == 3
 
 
-def test_a_missed_request_is_found_by_the_scheduler(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tick_makes_a_missed_request(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(board_analyses, "request", lambda *_: 0)  # the worker dies right after its scores
+        patch.setattr(board_analyses, "request", lambda *_: 0)  # the worker dies after writing its scores
         submit(system, ALICE, run(0))
         submit(system, ALICE, run(1))
         work_off(system, analysing=True)
@@ -349,7 +345,7 @@ def test_a_missed_request_is_found_by_the_scheduler(system: System, monkeypatch:
     assert board(system).analysis.state == "done"
 
 
-def test_an_analysis_that_always_fails_is_given_up_and_said_so(
+def test_analysis_that_always_fails_is_reported_as_failed(
     system: System, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -361,7 +357,7 @@ def test_an_analysis_that_always_fails_is_given_up_and_said_so(
             clock.forward(3600)
             scheduler_steps.tick(system)
     assert not open_jobs(system)
-    assert board(system).analysis.undefined == "its analysis failed; the organisers can see why"
+    assert board(system).analysis.undefined == "the analysis failed; the organisers can see the error"
     dead = jobs.list_(system, ORGANISER, state="dead").items
     assert {one.error for one in dead} == {"division by zero"}
     jobs.revive(system, ORGANISER, dead[0].id)
@@ -370,15 +366,15 @@ def test_an_analysis_that_always_fails_is_given_up_and_said_so(
     assert {board(system, measure=text).analysis.state for text in ("nDCG@2", "AP", "P@1")} == {"done"}
 
 
-def test_a_board_with_nothing_to_compare_says_why(system: System) -> None:
+def test_board_with_fewer_than_two_submissions_is_undefined(system: System) -> None:
     assert board(system).analysis.state == "undefined"
-    assert board(system).analysis.undefined == "nothing is ranked yet"
+    assert board(system).analysis.undefined == "no submission is ranked yet"
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
     alone = board(system)
     assert (alone.analysis.state, alone.analysis.undefined) == (
         "undefined",
-        "one submission: nothing to compare with",
+        "only one submission is ranked",
     )
     assert alone.analysis.tied_for_first is None
     (row,) = alone.rows
@@ -386,7 +382,7 @@ def test_a_board_with_nothing_to_compare_says_why(system: System) -> None:
     assert (row.rank_interval, row.groups, row.tied_for_first) == (None, (), None)
 
 
-def test_the_range_of_ranks_is_in_whole_ranks_around_the_one_that_is_shown(system: System) -> None:
+def test_rank_interval_has_whole_ranks_and_contains_the_rank(system: System) -> None:
     submit(system, ALICE, run(0))
     same = [(f"t{topic}", ORDERS[3]) for topic in range(TOPICS)]
     for number in range(3):
@@ -394,11 +390,11 @@ def test_the_range_of_ranks_is_in_whole_ranks_around_the_one_that_is_shown(syste
     work_off(system, analysing=True)
     rows = board(system, measure="nDCG@2").rows
     assert [row.rank for row in rows] == [1, 2, 2, 2]
-    # three that never differ share the middle of the ranks 2, 3 and 4
+    # three equal submissions share the midrank 3 of the ranks 2, 3 and 4
     assert [row.rank_interval for row in rows] == [(1, 1), (2, 3), (2, 3), (2, 3)]
 
 
-def test_a_single_topic_tells_nothing_apart(system: System) -> None:
+def test_board_with_one_topic_is_undefined(system: System) -> None:
     make_track(system, "single", aspects={"relevance": {"labels": [0, 1]}})
     collection = b"qrels: [{file: q, aspect: relevance}]"
     qrels_versions.upload(system, ORGANISER, "single", collection=collection, files={"q": b"t1 0 a 1\n"})
@@ -412,16 +408,18 @@ def test_a_single_topic_tells_nothing_apart(system: System) -> None:
     assert {(row.interval, row.rank_interval, row.tied_for_first) for row in shown.rows} == {(None,) * 3}
 
 
-def test_a_board_of_too_many_is_not_compared(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board_analyses, "MOST", 2)
+def test_board_with_too_many_submissions_is_not_compared(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_analyses, "MAX_SUBMISSIONS", 2)
     for number in range(3):
         submit(system, ALICE, run(number))
     work_off(system, analysing=True)
-    assert board(system).analysis.undefined == "more than 2 submissions are not compared with each other"
+    assert board(system).analysis.undefined == "more than 2 submissions are not compared"
     assert not open_jobs(system)
 
 
-def test_old_versions_keep_theirs_and_a_new_one_gets_its_own(system: System) -> None:
+def test_each_version_has_its_own_analysis(system: System) -> None:
     for number in range(3):
         submit(system, ALICE, run(number))
     work_off(system, analysing=True)
@@ -440,7 +438,7 @@ def test_old_versions_keep_theirs_and_a_new_one_gets_its_own(system: System) -> 
     assert board(system, measure="AP").analysis.submissions == 4
 
 
-def test_boards_of_other_measures_than_the_plan_have_theirs(system: System) -> None:
+def test_boards_outside_the_plan_are_analysed(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
     work_off(system, analysing=True)
@@ -449,11 +447,11 @@ def test_boards_of_other_measures_than_the_plan_have_theirs(system: System) -> N
     submissions.withdraw(system, ALICE, submit(system, ALICE, run(2)).id)
     work_off(system, analysing=True)
     assert board(system, measure="P@1").analysis.state == "done"
-    assert board(system, measure="P@7").analysis.undefined == "nothing is ranked yet"
+    assert board(system, measure="P@7").analysis.undefined == "no submission is ranked yet"
 
 
 @pytest.mark.parametrize("measure", ["NumRelRet", "GMAP", "AP"])
-def test_intervals_are_around_the_score_that_the_board_shows(system: System, measure: str) -> None:
+def test_intervals_contain_the_shown_score(system: System, measure: str) -> None:
     tracks.change(system, ORGANISER, "track", changes={"measures": [measure]})
     for number in range(3):
         submit(system, ALICE, run(number))
@@ -471,17 +469,17 @@ def test_intervals_are_around_the_score_that_the_board_shows(system: System, mea
     assert (shown.analysis.smallest_difference is None) == (measure == "GMAP")
 
 
-def test_pages_show_the_standings_of_the_whole_board(system: System) -> None:
+def test_pages_show_the_analysis_of_the_whole_board(system: System) -> None:
     for number in range(4):
         submit(system, ALICE, run(number))
     work_off(system, analysing=True)
-    whole = board(system)
+    complete = board(system)
     pages = [board(system, limit=1, cursor=str(place)) for place in range(4)]
-    assert tuple(row for page in pages for row in page.rows) == whole.rows
-    assert {page.analysis for page in pages} == {whole.analysis}
+    assert tuple(row for page in pages for row in page.rows) == complete.rows
+    assert {page.analysis for page in pages} == {complete.analysis}
 
 
-def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_is_done(
+def test_new_analysis_changes_the_etag_once(
     system: System,
 ) -> None:
     for number in range(2):
@@ -497,17 +495,19 @@ def test_the_arrival_of_an_analysis_makes_readers_copies_void_and_nothing_else_i
     assert leaderboards.read_board(system, BOB, "track", known=etag) is None
 
 
-def test_scores_go_before_analyses(system: System) -> None:
+def test_scoring_has_priority_over_analyses(system: System) -> None:
     for number in range(2):
         submit(system, ALICE, run(number))
     score(system)
     waiting = len(open_jobs(system))
     submit(system, BOB, run(2))
-    assert job_execution.run_jobs(system, board_analyses.QUEUE, HANDLERS)  # the rest is postponed
+    assert job_execution.run_jobs(
+        system, board_analyses.QUEUE, HANDLERS
+    )  # more analyses wait, and the turn ended for scoring
     assert len(open_jobs(system)) == waiting - 1
 
 
-def test_what_is_not_public_yet_is_not_shown_by_its_analysis(system: System) -> None:
+def test_analysis_of_a_publishing_version_is_not_visible(system: System) -> None:
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))

@@ -1,4 +1,4 @@
-"""Explanations: jobs apart from scoring, which holds up no board and is done once."""
+"""Tests of explanations: they are separate from scoring and are computed once."""
 
 import pytest
 from sqlalchemy import func, select
@@ -26,7 +26,7 @@ from support.backend_cast import (
 
 @pytest.fixture
 def sent(system: System) -> str:
-    """A scored submission of alice's."""
+    """Return the id of a scored submission of alice."""
     make_track(system)
     publish_qrels(system)
     id = submit(system, ALICE).id
@@ -39,7 +39,7 @@ def count(system: System) -> int:
         return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
 
-def test_a_board_does_not_wait_for_explanations_nor_count_them(system: System, sent: str) -> None:
+def test_version_switch_does_not_wait_for_explanations(system: System, sent: str) -> None:
     score_explanations.request(system, ALICE, sent, about=["scale"])
     before = submissions.get(system, ALICE, sent)
     assert {job.kind for job in before.jobs} == {rescoring.EVALUATE}
@@ -51,7 +51,7 @@ def test_a_board_does_not_wait_for_explanations_nor_count_them(system: System, s
     assert {job.state for job in jobs.list_(system, ADMIN).items if job.kind == "explain"} == {"queued"}
 
 
-def test_a_submission_is_not_taken_for_scored_because_it_was_explained(system: System, sent: str) -> None:
+def test_explained_submission_without_scores_is_not_scored(system: System, sent: str) -> None:
     waiting = submit(system, ALICE).id
     score_explanations.request(system, ALICE, waiting, measures=["AP"], about=["scale"])
     while job_execution.run_jobs(system, score_explanations.QUEUE, HANDLERS):
@@ -60,7 +60,7 @@ def test_a_submission_is_not_taken_for_scored_because_it_was_explained(system: S
     assert score_explanations.read_explanations(system, ALICE, waiting).explanations
 
 
-def test_a_job_that_two_workers_had_writes_once(system: System, sent: str, clock: Clock) -> None:
+def test_explanation_that_runs_twice_is_stored_once(system: System, sent: str, clock: Clock) -> None:
     score_explanations.request(system, ALICE, sent, measures=["AP"], about=["scale", "judgments"])
     slow = jobs.claim_next(system, score_explanations.QUEUE)
     assert slow is not None
@@ -73,7 +73,7 @@ def test_a_job_that_two_workers_had_writes_once(system: System, sent: str, clock
     assert count(system) == 2
 
 
-def test_what_is_there_is_not_computed_again(system: System, sent: str, clock: Clock) -> None:
+def test_stored_parts_are_not_computed_again(system: System, sent: str, clock: Clock) -> None:
     score_explanations.request(system, ALICE, sent, measures=["AP"], about=["scale"])
     work_off(system)
     clock.forward(60)
@@ -84,7 +84,7 @@ def test_what_is_there_is_not_computed_again(system: System, sent: str, clock: C
     assert times["scale"] < times["judgments"]
 
 
-def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) -> None:
+def test_explanations_have_the_visibility_of_scores(system: System, sent: str) -> None:
     for anybody in (ORGANISER, ADMIN, ALICE):
         score_explanations.request(system, anybody, sent, measures=["AP"], about=["scale"])
     with pytest.raises(Forbidden):
@@ -95,15 +95,15 @@ def test_explanations_are_for_who_may_see_the_scores(system: System, sent: str) 
         score_explanations.request(system, ALICE, "sub_none")
 
 
-def test_a_measure_that_the_judgments_can_not_have_is_refused(system: System, sent: str) -> None:
+def test_measure_that_cannot_be_computed_is_refused(system: System, sent: str) -> None:
     with pytest.raises(Invalid, match="judgments by subtopic, and this collection has none"):
         score_explanations.request(system, ALICE, sent, measures=["alpha_nDCG@2", "AP"], about=["judgments"])
     assert not score_explanations.read_explanations(system, ALICE, sent).explanations
 
 
-def test_a_team_can_ask_for_so_many_at_a_time(system: System, sent: str) -> None:
-    for hundred in range(score_explanations.MOST_OPEN // 100):
-        measures = [f"P@{100 * hundred + one}" for one in range(1, 101)]
+def test_open_requests_are_limited_per_team(system: System, sent: str) -> None:
+    for hundred in range(score_explanations.MAX_OPEN // 100):
+        measures = [f"P@{100 * hundred + cutoff}" for cutoff in range(1, 101)]
         score_explanations.request(system, ALICE, sent, measures=measures, about=["scale"])
     with pytest.raises(TooMany):
         score_explanations.request(system, ALICE, sent, measures=["AP"])
