@@ -7,7 +7,7 @@ import pytest
 import cupel_backend
 import cupel_gateway
 from cupel_backend import access
-from cupel_backend.idempotency_keys import LONGEST
+from cupel_backend.idempotency_keys import MAX_LENGTH
 from cupel_backend.infrastructure.errors import Invalid, refusal
 from cupel_contract.error_codes import ERROR_CODES, ProblemKind
 from cupel_gateway.problem_responses import HTTP_STATUS
@@ -30,7 +30,7 @@ def test_every_kind_has_a_status() -> None:
         ("profile-unknown", PROFILES),
         ("about-unknown", ABOUT),
         ("scope-invalid", access.SCOPES),
-        ("key-invalid", [str(LONGEST)]),
+        ("key-invalid", [str(MAX_LENGTH)]),
     ],
 )
 def test_remedies_name_the_words_of_the_libraries(code: str, words: list[str]) -> None:
