@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from cupel_backend.access import CONTROL, NAME, Principal
+from cupel_backend.access import CONTROL_CHARACTERS, NAME, Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, reading, writing
 from cupel_backend.infrastructure.errors import (
     Conflict,
@@ -331,7 +331,7 @@ def _require_valid_settings(name: str, title: str, profile: str, depth: int) -> 
 def _require_valid_title(title: object) -> str:
     if not isinstance(title, str) or not 1 <= len(title.strip()) <= 200:
         raise TRACK_INVALID("title: use 1 to 200 characters")
-    if CONTROL.search(title):
+    if CONTROL_CHARACTERS.search(title):
         raise TRACK_INVALID(f"title: {title!r} contains a control character")
     return title
 
@@ -378,7 +378,7 @@ def _iterate_leaves(value: object) -> Iterator[object]:
 
 def _is_label(value: object) -> bool:
     if isinstance(value, str):
-        return not CONTROL.search(value)
+        return not CONTROL_CHARACTERS.search(value)
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_LABEL
 
 

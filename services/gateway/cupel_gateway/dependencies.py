@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from cupel_backend import access
 from cupel_backend.access import Principal
-from cupel_backend.idempotency_keys import LONGEST
+from cupel_backend.idempotency_keys import MAX_LENGTH
 from cupel_backend.infrastructure.database import LARGEST_PAGE
 from cupel_backend.infrastructure.system import System
 from cupel_backend.tracks import MAX_MEASURES
@@ -55,7 +55,7 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         description="the same key with the same content returns the earlier answer and changes nothing; "
-        f"1 to {LONGEST} printable characters",
+        f"1 to {MAX_LENGTH} printable characters",
     ),
 ]
 IfNoneMatch = Annotated[str | None, Header(max_length=2000)]
