@@ -86,17 +86,17 @@ READINGS = [
     (23, "ERR_IA", "R(r)"),
     (24, "NRBP", "literal"),
 ]
-"""Readings of measures (specification, section 9), and the option or the words by which they are told."""
+"""Reading in READINGS.md, measure, and words of the paragraph on the measure's page that explains it."""
 
 
-@pytest.mark.parametrize(("row", "name", "told"), READINGS)
-def test_readings_are_explained_where_their_option_is(row: int, name: str, told: str) -> None:
+@pytest.mark.parametrize(("reading", "name", "words"), READINGS)
+def test_readings_are_explained_where_their_option_is(reading: int, name: str, words: str) -> None:
     [paragraph, *_] = [
-        one
-        for one in map(one_line, ReferencePage(DECLARATIONS[name]).paragraphs)
-        if re.search(rf"\brow {row}\b", one)
+        paragraph
+        for paragraph in map(one_line, ReferencePage(DECLARATIONS[name]).paragraphs)
+        if re.search(rf"\bREADINGS.md, reading {reading}\b", paragraph)
     ]
-    assert told in paragraph
+    assert words in paragraph
 
 
 def test_the_list_has_a_heading_for_each_family_and_can_be_one_family() -> None:
@@ -117,8 +117,9 @@ def test_a_page_is_not_wide(name: str) -> None:
     assert max(len(line) for line in lines if not line.startswith(" " * 4)) <= 100
 
 
-def test_a_scale_type_that_depends_is_told_by_its_rule() -> None:
-    assert "Interval for p = 1/2, ordinal below, neither above" in cupel("measures", "RBP").stdout
+def test_scale_type_is_explained_by_its_rule() -> None:
+    page = one_line(cupel("measures", "RBP").stdout)
+    assert "Interval if p = 1/2, ordinal if p is smaller, neither if p is larger" in page
     assert "neither: allows median, ranks, Kruskal-Wallis" in cupel("measures", "AP").stdout
 
 

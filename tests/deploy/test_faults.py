@@ -85,8 +85,8 @@ def test_a_gateway_that_is_killed_keeps_what_it_accepted_and_accepts_nothing_twi
 
 
 def test_workers_hear_again_when_redis_was_killed_and_emptied(traffic: Traffic) -> None:
-    workers = [traffic.stack[name] for name in ("worker-score", "worker-audit", "worker-notify")]
-    with all_its_own(workers[0]), all_its_own(workers[1]), all_its_own(workers[2]):
+    workers = [traffic.stack[name] for name in ("worker-score", "worker-audit")]
+    with all_its_own(workers[0]), all_its_own(workers[1]):
         faults.broker_lost(traffic)
         for worker in workers:
             heard = pulse(worker)

@@ -161,7 +161,7 @@ def kill_a_pool_at_work(watched: Watched) -> None:
 
 def lose_the_broker(watched: Watched) -> None:
     """Redis is away until the scheduler has rung in vain for a run that nobody heard of."""
-    failed = 'sum(cupel_rings_total{queue="score",outcome="failed",service="scheduler"})'
+    failed = 'sum(cupel_wakeups_total{queue="score",outcome="failed",service="scheduler"})'
     before = watched.value(failed)
     with without(watched.stack.redis):
         watched.hand_in()
@@ -236,21 +236,23 @@ def raises_an_alert(watched: Watched, exposed: str) -> None:
 
 STIMULI: dict[str, Stimulus] = {
     "cupel_requests": counts('route="/v1/me",status="200"', lambda watched: watched.organiser.me()),
-    "cupel_request_seconds": counts('route="/v1/me",method="GET"', lambda watched: watched.organiser.me()),
+    "cupel_request_duration_seconds": counts(
+        'route="/v1/me",method="GET"', lambda watched: watched.organiser.me()
+    ),
     "cupel_checks": counts('kind="run",verdict="refused"', hand_in_nonsense),
-    "cupel_check_seconds": counts('kind="run"', hand_in_nonsense),
-    "cupel_jobs": counts('queue="score",outcome="done"', Watched.hand_in),
-    "cupel_job_seconds": counts('queue="score"', Watched.hand_in),
+    "cupel_check_duration_seconds": counts('kind="run"', hand_in_nonsense),
+    "cupel_job_attempts": counts('queue="score",outcome="done"', Watched.hand_in),
+    "cupel_job_attempt_duration_seconds": counts('queue="score"', Watched.hand_in),
     "cupel_job_wait_seconds": counts('queue="score"', Watched.hand_in),
-    "cupel_rings": counts('queue="score",outcome="failed"', lose_the_broker),
-    "cupel_storage_seconds": counts('operation="put",outcome="done"', Watched.hand_in),
+    "cupel_wakeups": counts('queue="score",outcome="failed"', lose_the_broker),
+    "cupel_storage_operation_duration_seconds": counts('operation="put",outcome="done"', Watched.hand_in),
     "cupel_sweeps": counts('service="scheduler"', lambda _: None),
-    "cupel_swept": counts('outcome="freed"', kill_a_pool_at_work),
-    "cupel_queue_depth": waits,
-    "cupel_queue_running": is_worked_on,
-    "cupel_queue_dead": dies,
-    "cupel_queue_oldest_seconds": grows_older,
-    "cupel_alerts_raised": raises_an_alert,
+    "cupel_expired_leases": counts('outcome="requeued"', kill_a_pool_at_work),
+    "cupel_queued_jobs": waits,
+    "cupel_running_jobs": is_worked_on,
+    "cupel_dead_jobs": dies,
+    "cupel_oldest_queued_job_age_seconds": grows_older,
+    "cupel_raised_audit_alerts": raises_an_alert,
     "cupel_database_up": goes_away,
 }
 """Name of each metric -> what makes it move, and looks whether it did."""
@@ -267,7 +269,7 @@ def test_prometheus_reaches_every_service(watched: Watched) -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_is_there_and_moves_when_it_should(watched: Watched, name: str) -> None:
-    exposed = METRICS[name].exposed
+    exposed = METRICS[name].sample_name
     STIMULI[name](watched, exposed)
     assert watched.value(f"count({exposed})") > 0
 
@@ -279,7 +281,7 @@ def test_the_alerts_are_loaded_and_can_be_evaluated(watched: Watched) -> None:
 
 
 def test_a_worker_that_hears_nothing_is_not_healthy_until_it_does(watched: Watched) -> None:
-    workers = [watched.stack[name] for name in ("worker-score", "worker-audit", "worker-notify")]
+    workers = [watched.stack[name] for name in ("worker-score", "worker-audit")]
     with without(watched.stack.redis):
         until(lambda: not any(worker.healthy() for worker in workers))
         assert watched.stack["gateway"].healthy()

@@ -1,4 +1,4 @@
-"""Execution of queued jobs: claim, keep the lease, call the handler, record the outcome."""
+"""Execution of queued jobs: claim a job, renew its lease, call its handler, record the outcome."""
 
 import logging
 import threading
@@ -21,81 +21,79 @@ from cupel_backend.jobs import (
 
 log = logging.getLogger(__name__)
 
-
-def _nothing() -> None: ...
-
-
-@contextmanager
-def holding(system: System, claim: Claim, alive: Callable[[], None] = _nothing) -> Iterator[None]:
-    """Keep the lease of `claim` alive from a thread while the caller works, for `job_seconds` at most.
-
-    alive: called whenever the lease was renewed.
-    """
-    over = threading.Event()
-    until = monotonic() + system.settings.job_seconds
-
-    def keep() -> None:
-        while not over.wait(system.settings.renew_seconds) and monotonic() < until:
-            try:
-                if not renew(system, claim):
-                    return
-                alive()
-            except Exception as problem:  # the database, say, may be back before the lease ends
-                log.warning("could not renew %s: %s", claim.id, problem)
-
-    thread = threading.Thread(target=keep, name=f"lease of {claim.id}", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-# Working
-
 Handler = Callable[[System, Claim], None]
+"""The work of a job kind. It stores its results and calls `jobs.finish` in one transaction."""
+
+
+def _do_nothing() -> None: ...
 
 
 def run_jobs(
-    system: System, queue: str, handlers: Mapping[str, Handler], *, alive: Callable[[], None] = _nothing
+    system: System,
+    queue: str,
+    handlers: Mapping[str, Handler],
+    *,
+    on_renewal: Callable[[], None] = _do_nothing,
 ) -> bool:
-    """Do jobs of `queue` until none is ready or the turn is over; returns whether there may be more.
+    """Run jobs of `queue` for `turn_seconds` at most; return whether there may be more.
 
-    With what is not urgent, the turn is over as soon as something urgent waits. A handler writes its results
-    and calls `finish`, both in one transaction. Whatever it raises is kept as the job's error. alive: called
-    now and then while a job takes long.
+    The turn of a queue that is not urgent also ends as soon as an urgent job waits. An exception of a handler
+    is stored as the error of its job. on_renewal: called whenever the lease of a long job was renewed.
     """
     end = monotonic() + system.settings.turn_seconds
     while monotonic() < end:
-        taken = claim_next(system, queue)
-        if taken is None:
+        claim = claim_next(system, queue)
+        if claim is None:
             return False
-        _attempt(system, taken, handlers[taken.kind], alive)
+        _attempt(system, claim, handlers[claim.kind], on_renewal)
         if queue != URGENT and has_urgent_work(system):
             break
     return True
 
 
-def _attempt(system: System, claim: Claim, handler: Handler, alive: Callable[[], None]) -> None:
-    began = monotonic()
+def _attempt(system: System, claim: Claim, handler: Handler, on_renewal: Callable[[], None]) -> None:
+    started = monotonic()
     outcome = "done"
     try:
-        with holding(system, claim, alive):
+        with _renewed_lease(system, claim, on_renewal):
             handler(system, claim)
     except LeaseLost:
         outcome = "lost"
         log.warning("%s was given to another worker before it was finished here", claim.id)
     except JobPostponed:
-        outcome = "put off"
+        outcome = "postponed"
     except Unavailable as error:
-        outcome = "put off" if error.retry_after else "failed"
+        outcome = "postponed" if error.retry_after else "failed"
         log.warning("%s %s, attempt %d: %s", claim.id, outcome, claim.attempts, error)
         fail(system, claim, str(error), charged=not error.retry_after)
-    except Exception as error:  # whatever went wrong is the job's error, not the worker's end
+    except Exception as error:  # An error of a handler must not end the worker.
         outcome = "failed"
         log.exception("%s failed, attempt %d", claim.id, claim.attempts)
         fail(system, claim, f"{type(error).__name__}: {error}")
-    seconds = monotonic() - began
+    seconds = monotonic() - started
     log.info("%s %s in %.3f s, attempt %d", claim.id, outcome, seconds, claim.attempts)
     system.metrics.count_attempt(queue=claim.queue, outcome=outcome, seconds=seconds)
+
+
+@contextmanager
+def _renewed_lease(system: System, claim: Claim, on_renewal: Callable[[], None]) -> Iterator[None]:
+    """Renew the lease of `claim` from a thread while the block runs, for `job_seconds` at most."""
+    is_over = threading.Event()
+    end = monotonic() + system.settings.job_seconds
+
+    def renew_until_over() -> None:
+        while not is_over.wait(system.settings.renew_seconds) and monotonic() < end:
+            try:
+                if not renew(system, claim):
+                    return
+                on_renewal()
+            except Exception as problem:  # The database may be back before the lease ends.
+                log.warning("could not renew %s: %s", claim.id, problem)
+
+    thread = threading.Thread(target=renew_until_over, name=f"lease of {claim.id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -1,4 +1,4 @@
-"""The processes that do the queued work: `python -m cupel_worker worker | scheduler | metrics`."""
+"""The background processes of the service: `python -m cupel_worker worker | scheduler | metrics`."""
 
 import logging
 import os
@@ -16,81 +16,82 @@ from cupel_backend.infrastructure.errors import Unavailable
 from cupel_backend.infrastructure.settings import WrongSetting, read_settings
 from cupel_backend.infrastructure.system import System, open_system
 from cupel_backend.job_handlers import HANDLERS
-from cupel_worker.reserved_process import Reserve
+from cupel_worker.reserved_process import ProcessReserve
 
 log = logging.getLogger("cupel_worker")
 
 
 @cache
-def system() -> System:
-    """The system of this process, opened when first needed: in a worker that is after its fork."""
+def get_system() -> System:
+    """Return the system of this process, opened on first use: a pool process uses it after its fork."""
     return open_system(read_settings())
 
 
-def worker() -> int:
-    """Work on jobs in a pool of processes until SIGTERM, which lets running jobs end first."""
+def run_worker() -> int:
+    """Run jobs in a pool of processes until SIGTERM, which lets running jobs finish; return the exit code."""
     settings = read_settings()
     settings.prepare()
-    liveness_file.beat(settings.liveness_file("worker"))
+    liveness_file.record_liveness(settings.liveness_file("worker"))
     endpoint = None
-    if settings.metrics_port:  # a process of its own: a server's threads must not be copied by a fork
+    if settings.metrics_port:  # A separate process, because a process with threads must not fork a pool.
         endpoint = subprocess.Popen([sys.executable, "-m", "cupel_worker", "metrics"])
     try:
         with TemporaryDirectory(prefix="cupel-worker-") as folder:
-            answer = partial(_answer, Reserve(Path(folder), settings.workers))
-            return wake_ups.work(settings, begin=_begin, answer=answer)
+            on_wake_up = partial(_run_queue, ProcessReserve(Path(folder), settings.workers))
+            return wake_ups.run_worker(settings, on_process_start=_open_system, on_wake_up=on_wake_up)
     finally:
         if endpoint is not None:
             endpoint.terminate()
             endpoint.wait()
 
 
-def _begin() -> None:
-    system()
+def _open_system() -> None:
+    get_system()
 
 
-def _answer(reserve: Reserve, name: str) -> bool:
-    """Work on the queue `name`, and whatever it is, on what is urgent and waits when that is done."""
-    own = system()
-    heard = own.settings.liveness_file("worker")
-    liveness_file.beat(heard)
-    alive = partial(liveness_file.beat, heard)
-    more = False
+def _run_queue(reserve: ProcessReserve, queue: str) -> bool:
+    """Run jobs of `queue`, then urgent jobs that wait; return whether `queue` has more."""
+    system = get_system()
+    record_liveness = partial(liveness_file.record_liveness, system.settings.liveness_file("worker"))
+    record_liveness()
+    has_more = False
     try:
-        if name != jobs.URGENT:
-            with reserve.place() as free:
-                more = free and job_execution.run_jobs(own, name, HANDLERS, alive=alive)
-        if jobs.URGENT in own.settings.queues and jobs.has_urgent_work(own):
-            reserve.note()
-            again = job_execution.run_jobs(own, jobs.URGENT, HANDLERS, alive=alive)
-            more = again if name == jobs.URGENT else more
-        return more
-    except Unavailable as problem:  # the scheduler rings again when the database is back
-        log.warning("no work on %s: %s", name, problem)
+        if queue != jobs.URGENT:
+            with reserve.acquire_slot() as is_free:
+                has_more = is_free and job_execution.run_jobs(
+                    system, queue, HANDLERS, on_renewal=record_liveness
+                )
+        if jobs.URGENT in system.settings.queues and jobs.has_urgent_work(system):
+            reserve.record_urgent_job()
+            has_urgent = job_execution.run_jobs(system, jobs.URGENT, HANDLERS, on_renewal=record_liveness)
+            has_more = has_urgent if queue == jobs.URGENT else has_more
+        return has_more
+    except Unavailable as problem:  # The scheduler sends another wake-up when the database is back.
+        log.warning("cannot run jobs of %s: %s", queue, problem)
         return False
 
 
-def scheduler() -> int:
-    """Sweep every few seconds until SIGTERM or SIGINT. Two at once do no harm."""
-    stop = _stopping()
-    own = system()
+def run_scheduler() -> int:
+    """Run the scheduler's steps every few seconds until SIGTERM or SIGINT. Two schedulers do no harm."""
+    stop = _install_stop_event()
+    system = get_system()
     _serve_metrics("scheduler")
     while not stop.is_set():
         try:
-            scheduler_steps.tick(own)
-            liveness_file.beat(own.settings.liveness_file("scheduler"))
-        except Unavailable as problem:  # the database may be away for a while; the next tick is soon
-            log.warning("the sweep failed: %s", problem)
+            scheduler_steps.tick(system)
+            liveness_file.record_liveness(system.settings.liveness_file("scheduler"))
+        except Unavailable as problem:  # The database may be away for a while; the next tick is soon.
+            log.warning("the scheduler's tick failed: %s", problem)
         except Exception:
-            log.exception("the sweep failed")
-        stop.wait(own.settings.sweep_seconds)
-    own.close()
+            log.exception("the scheduler's tick failed")
+        stop.wait(system.settings.sweep_seconds)
+    system.close()
     return 0
 
 
-def serve_metrics() -> int:
-    """Answer Prometheus for the worker's processes, as long as the worker lives."""
-    stop, parent = _stopping(), os.getppid()
+def run_metrics_endpoint() -> int:
+    """Answer Prometheus for the processes of a worker until the worker ends."""
+    stop, parent = _install_stop_event(), os.getppid()
     read_settings().prepare()
     _serve_metrics("worker")
     while os.getppid() == parent and not stop.wait(1):
@@ -99,28 +100,31 @@ def serve_metrics() -> int:
 
 
 def _serve_metrics(role: str) -> None:
-    """Answer /metrics and /healthz for `role`, where a port was given."""
+    """Answer /metrics and /healthz for `role` if CUPEL_METRICS_PORT is set."""
     settings = read_settings()
-    beats, longest = settings.liveness_file(role), settings.liveness_seconds
+    file, limit = settings.liveness_file(role), settings.liveness_seconds
     if settings.metrics_port:
-        metrics.serve(
-            settings.metrics, settings.metrics_port, system, lambda: liveness_file.complaint(beats, longest)
+        metrics.serve_metrics(
+            settings.metrics,
+            settings.metrics_port,
+            get_system,
+            find_problem=lambda: liveness_file.find_problem(file, limit),
         )
 
 
-def _stopping() -> threading.Event:
-    """An event that is set by SIGTERM or SIGINT."""
+def _install_stop_event() -> threading.Event:
+    """Return an event that SIGTERM or SIGINT sets."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     return stop
 
 
-ROLES = {"worker": worker, "scheduler": scheduler, "metrics": serve_metrics}
+ROLES = {"worker": run_worker, "scheduler": run_scheduler, "metrics": run_metrics_endpoint}
 
 
 def main() -> int:
-    """Run the role that the command line names; 2 if it names none."""
+    """Run the role that the command line names; return 2 if it names none."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if len(sys.argv) != 2 or sys.argv[1] not in ROLES:
         print(f"usage: python -m cupel_worker {'|'.join(ROLES)}", file=sys.stderr)

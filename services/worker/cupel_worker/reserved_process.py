@@ -1,4 +1,4 @@
-"""How the processes of a worker share: while scores are wanted, one of them is free for those."""
+"""Reservation of one process of a worker for urgent jobs while such jobs keep arriving."""
 
 import fcntl
 import os
@@ -7,46 +7,46 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import time
 
-LATELY = 60.0
-"""Seconds after something urgent in which more of it is expected."""
+URGENT_WINDOW = 60.0
+"""Seconds after an urgent job during which one process stays free for the next one."""
 
 
-class Reserve:
-    """Places for what is not urgent: fewer than processes if something urgent came lately, else no end.
+class ProcessReserve:
+    """Slots for jobs that are not urgent: unlimited, or one less than processes after an urgent job.
 
-    A place is the lock of a file, so that a process which is killed leaves it.
+    A slot is a locked file, so the kernel frees the slot of a process that is killed.
     """
 
     def __init__(self, folder: Path, processes: int) -> None:
-        """folder: an empty one, of this worker's own."""
+        """folder: an empty folder that only this worker uses. processes: size of the worker's pool."""
         self._urgent = folder / "urgent"
-        self._places = [folder / f"place-{number}" for number in range(max(1, processes - 1))]
+        self._slots = [folder / f"slot-{number}" for number in range(max(1, processes - 1))]
 
-    def note(self) -> None:
-        """Something urgent came."""
+    def record_urgent_job(self) -> None:
+        """Start or extend the reservation."""
         self._urgent.touch()
 
     @contextmanager
-    def place(self) -> Iterator[bool]:
-        """Whether there is a place; it is kept until the end of the block."""
-        if not self._expecting():
+    def acquire_slot(self) -> Iterator[bool]:
+        """Yield whether this process may run a job that is not urgent; hold the slot until the block ends."""
+        if not self._is_reserved():
             yield True
             return
-        for path in self._places:
+        for path in self._slots:
             with path.open("w") as file:
-                if _locked(file.fileno()):
+                if _try_lock(file.fileno()):
                     yield True
                     return
         yield False
 
-    def _expecting(self) -> bool:
+    def _is_reserved(self) -> bool:
         try:
-            return time() - os.stat(self._urgent).st_mtime < LATELY
+            return time() - os.stat(self._urgent).st_mtime < URGENT_WINDOW
         except FileNotFoundError:
             return False
 
 
-def _locked(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -68,9 +68,9 @@ def test_requests_of_several_processes_are_summed(
     system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
     found = scraped(system)
     assert found[REQUESTS] == 8
-    assert found["cupel_request_seconds_count", "GET", "/v1"] == 8
-    assert found["cupel_request_seconds_bucket", "0.01", "GET", "/v1"] == 0
-    assert found["cupel_request_seconds_bucket", "0.025", "GET", "/v1"] == 8
+    assert found["cupel_request_duration_seconds_count", "GET", "/v1"] == 8
+    assert found["cupel_request_duration_seconds_bucket", "0.01", "GET", "/v1"] == 0
+    assert found["cupel_request_duration_seconds_bucket", "0.025", "GET", "/v1"] == 8
     for other in others:
         other.communicate()
 
@@ -85,7 +85,7 @@ def test_counts_outlive_their_process_and_its_file_does_not(
     for _ in range(2):
         found = scraped(system)
         assert found[REQUESTS] == 15
-        assert found["cupel_request_seconds_count", "GET", "/v1"] == 15
+        assert found["cupel_request_duration_seconds_count", "GET", "/v1"] == 15
     owners = {path.stem.partition("_")[2] for path in system.settings.metrics.glob("*.db")}
     assert owners <= {"ended", str(os.getpid())}
 
@@ -99,18 +99,18 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     claim = jobs.claim_next(system, "score")
     assert claim is not None
     found = scraped(system)
-    assert found["cupel_queue_depth", "score"] == 2
-    assert found["cupel_queue_running", "score"] == 1
-    assert found["cupel_queue_oldest_seconds", "score"] == 7
-    assert found["cupel_queue_depth", "audit"] == 0
+    assert found["cupel_queued_jobs", "score"] == 2
+    assert found["cupel_running_jobs", "score"] == 1
+    assert found["cupel_oldest_queued_job_age_seconds", "score"] == 7
+    assert found["cupel_queued_jobs", "audit"] == 0
     jobs.fail(system, claim, "no")
     for _ in range(8):
         while (claim := jobs.claim_next(system, "score")) is not None:
             jobs.fail(system, claim, "no")
         clock.forward(10)
     found = scraped(system)
-    assert (found["cupel_queue_dead", "score"], found["cupel_queue_depth", "score"]) == (3, 0)
-    assert found["cupel_queue_oldest_seconds", "score"] == 0
+    assert (found["cupel_dead_jobs", "score"], found["cupel_queued_jobs", "score"]) == (3, 0)
+    assert found["cupel_oldest_queued_job_age_seconds", "score"] == 0
 
 
 def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock: Clock) -> None:
@@ -122,7 +122,7 @@ def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock
         assert claim is not None
         jobs.fail(system, claim, "the store is away", charged=False)
         clock.forward(60)
-    assert scraped(system)["cupel_queue_oldest_seconds", "score"] == 600
+    assert scraped(system)["cupel_oldest_queued_job_age_seconds", "score"] == 600
 
 
 def test_checks_are_counted_by_their_verdict(system: System) -> None:
@@ -145,9 +145,11 @@ def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
     with pytest.raises(Unavailable):
         system.blobs.get("00/0000")
     found = scraped(system)
-    assert found["cupel_storage_seconds_count", "put", "done"] == 3  # judgments, a run, its ranking
-    assert found["cupel_storage_seconds_count", "bring", "done"] == 1
-    assert found["cupel_storage_seconds_count", "get", "failed"] == 1
+    assert (
+        found["cupel_storage_operation_duration_seconds_count", "put", "done"] == 3
+    )  # judgments, a run, its ranking
+    assert found["cupel_storage_operation_duration_seconds_count", "copy", "done"] == 1
+    assert found["cupel_storage_operation_duration_seconds_count", "get", "failed"] == 1
 
 
 def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:
@@ -173,7 +175,7 @@ def fetched(port: int) -> dict[tuple[str, ...], float]:
 def jobs_done(port: int) -> float | None:
     """Return the number of scoring jobs that the worker reports; None while it does not answer."""
     with suppress(OSError):
-        return fetched(port).get(("cupel_jobs_total", "done", "score"))
+        return fetched(port).get(("cupel_job_attempts_total", "done", "score"))
     return None
 
 

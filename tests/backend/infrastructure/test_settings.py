@@ -58,7 +58,7 @@ def test_a_password_in_the_address_itself_counts(monkeypatch: pytest.MonkeyPatch
 
 def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "nothing"))
-    with pytest.raises(WrongSetting, match=r"CUPEL_S3_SECRET_FILE names .*nothing, which can't be read"):
+    with pytest.raises(WrongSetting, match=r"CUPEL_S3_SECRET_FILE names .*nothing, which cannot be read"):
         read_settings()
 
 
@@ -73,21 +73,24 @@ def test_a_value_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings().queues == QUEUES
-    monkeypatch.setenv("CUPEL_QUEUES", "score, notify")
-    assert read_settings().queues == ("score", "notify")
-    assert read_settings().environment()["CUPEL_QUEUES"] == "score,notify"
+    monkeypatch.setenv("CUPEL_QUEUES", "audit, score")
+    assert read_settings().queues == ("audit", "score")
+    assert read_settings().environment()["CUPEL_QUEUES"] == "audit,score"
 
 
 @pytest.mark.parametrize(
     ("values", "right"),
     [
-        ({"DATABASE": "postgresql://u:hunter2@h:abc/db"}, "CUPEL_DATABASE: the port is no number"),
-        ({"BROKER": "redis://:hunter2@h:abc/0"}, "CUPEL_BROKER: the port is no number"),
+        ({"DATABASE": "postgresql://u:hunter2@h:abc/db"}, "CUPEL_DATABASE: the port is not a number"),
+        ({"BROKER": "redis://:hunter2@h:abc/0"}, "CUPEL_BROKER: the port is not a number"),
         (
             {"BROKER": "redis://h:6379/abc"},
             "CUPEL_BROKER: the path of a redis: URL is the number of a database",
         ),
-        ({"S3_ENDPOINT": "localhost:8333"}, "CUPEL_S3_ENDPOINT is 'localhost:8333': give the whole address"),
+        (
+            {"S3_ENDPOINT": "localhost:8333"},
+            "CUPEL_S3_ENDPOINT is 'localhost:8333': give the address with its scheme",
+        ),
         ({"S3_KEY": "key"}, "CUPEL_S3_KEY and CUPEL_S3_SECRET belong together"),
         ({"BROKER_PASSWORD": "hunter2"}, "CUPEL_BROKER_PASSWORD is set, but CUPEL_BROKER is not"),
         ({"DATABASE_PASSWORD": "hunter2"}, "CUPEL_DATABASE_PASSWORD is set, but CUPEL_DATABASE is not"),

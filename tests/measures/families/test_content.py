@@ -164,9 +164,7 @@ class TestEdgeCases:
 
 class TestParameters:
     def test_kl_is_refused_without_smoothing(self) -> None:
-        with pytest.raises(
-            MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl is of use with smoothing"
-        ):
+        with pytest.raises(MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl needs smoothing"):
             check(QRELS, [parse("LMD(divergence=kl)")], texts=True)
 
     def test_kl_is_0_where_the_ranking_has_no_text_at_all(self) -> None:

@@ -116,7 +116,7 @@ class TestUtility:
         assert of("Utility(rel=2)", "abx") == 1 - 2
 
     def test_what_was_not_retrieved_counts_only_in_a_collection_of_known_size(self) -> None:
-        with pytest.raises(MeasureError, match="d is for documents not retrieved; documents="):
+        with pytest.raises(MeasureError, match="d needs the number of documents in the collection"):
             of("Utility(d=1)", "a")
 
     def test_a_missing_topic_has_the_utility_of_retrieving_nothing(self) -> None:

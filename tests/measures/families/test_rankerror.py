@@ -36,7 +36,7 @@ def losses(positions: Sequence[Sequence[int]], weights: tuple[float, ...]) -> tu
     """LRE and GRE of one list."""
     n = len(positions[0])
     rows, ranks = np.zeros(n, dtype=np.int64), np.arange(1, n + 1)
-    errors = Errors.of([np.array(one) for one in positions], rows, ranks, 1)
+    errors = Errors.from_positions([np.array(one) for one in positions], rows, ranks, 1)
     return float(errors.local(weights)[0]), float(errors.overall(weights)[0])
 
 
@@ -47,7 +47,7 @@ class TestSection62:
     run, qrels = lists(relevance=[3, 1, 4, 2], credibility=[1, 4, 2, 2])
 
     def test_ideal_positions_and_errors_are_as_printed(self) -> None:
-        errors = Errors.of(
+        errors = Errors.from_positions(
             [np.array(one) for one in self.positions], np.zeros(4, dtype=np.int64), np.arange(1, 5), 1
         )
         assert errors.rank.tolist() == [1, 2]
@@ -336,7 +336,7 @@ class TestEdges:
     def test_one_aspect_is_refused(self) -> None:
         qrels = qrels_of({R: {"1": {"a": 1}}})
         for name in ("NLRE", "NGRE", "NWCS"):
-            with pytest.raises(MeasureError, match=f"{name}: it compares orders by two aspects or more"):
+            with pytest.raises(MeasureError, match=f"{name}: it needs two aspects or more"):
                 score_of(name, {}, qrels)
 
     def test_swap_is_for_two_aspects(self) -> None:

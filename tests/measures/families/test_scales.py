@@ -146,7 +146,7 @@ class TestEdges:
 
     @pytest.mark.parametrize("text", ["RBTO@629", "RBTO(gains={2:1e90})@500", "RBTO@999999999999999999"])
     def test_a_float_never_overflows_silently(self, text: str) -> None:
-        with pytest.raises(MeasureError, match=r"floats here go up to 10\^300; exact_values"):
+        with pytest.raises(MeasureError, match=r"floats are limited to 10\^300; .*exact_values"):
             check(collection(JUDGED, PLAIN), [parse(text)])
         assert of("RBTO@628", (2,)) == float(2 * 3**627)
 
@@ -154,9 +154,9 @@ class TestEdges:
     def test_an_exact_value_has_an_end_too(self, text: str) -> None:
         long = scale(1_000_000)
         qrels = collection((1,), long)
-        with pytest.raises(MeasureError, match=r"exact values here go up to 10\^4000"):
+        with pytest.raises(MeasureError, match=r"exact values are limited to 10\^4000"):
             exact_values(qrels, Joined.empty(1), [parse(text)])
-        with pytest.raises(MeasureError, match="take a smaller cutoff"):
+        with pytest.raises(MeasureError, match="use a smaller cutoff"):
             check(qrels, [parse(text)])
 
     def test_long_scales_and_deep_cutoffs_are_no_trouble(self) -> None:

@@ -165,7 +165,7 @@ def test_err_is_gdevals_unless_the_scale_says_otherwise() -> None:
 
 
 def test_err_refuses_gains_above_its_constant() -> None:
-    with pytest.raises(MeasureError, match=r"ERR: max_gain=4 is below 5, .* max_gain=scale takes"):
+    with pytest.raises(MeasureError, match=r"ERR: max_gain=4 is below 5, .* use max_gain=scale"):
         of("ERR", "a", {"a": 5}, Aspect("relevance", range(6)))
 
 

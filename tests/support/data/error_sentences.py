@@ -252,7 +252,7 @@ NOT_HERE = {
         "relevance, credibility"
     ),
     ("two", "TOMA(of=AP,label_set=impossible)"): (
-        "TOMA(of=AP,label_set=impossible): there is no label set 'impossible' here; there are "
+        "TOMA(of=AP,label_set=impossible): there is no label set 'impossible'; there are "
         "cartesian, observed, possible"
     ),
     ("two", "TOMA(of=AP,label_set=possible,aspects=[relevance])"): (
@@ -323,19 +323,19 @@ NOT_HERE = {
         "the scale of aspect 'relevance'"
     ),
     ("two", "RBTO@100000"): (
-        "RBTO@100000: it goes up to about 4^100000, and floats here go up to 10^300; "
-        "exact_values of the library goes further; take a smaller cutoff"
+        "RBTO@100000: values reach about 4^100000, but floats are limited to 10^300; "
+        "use a smaller cutoff, or exact_values of the library"
     ),
-    ("one", "NLRE"): "NLRE: it compares orders by two aspects or more; there is 1",
-    ("one", "NGRE"): "NGRE: it compares orders by two aspects or more; there is 1",
-    ("one", "NWCS"): "NWCS: it compares orders by two aspects or more; there is 1",
+    ("one", "NLRE"): "NLRE: it needs two aspects or more; there is 1",
+    ("one", "NGRE"): "NGRE: it needs two aspects or more; there is 1",
+    ("one", "NWCS"): "NWCS: it needs two aspects or more; there is 1",
     ("one", "uRBP"): "uRBP: the collection has no aspect of understandability, only 'relevance'",
     ("one", "uRBPgr"): "uRBPgr: the collection has no aspect of understandability, only 'relevance'",
     ("one", "RBP_u"): "RBP_u: the collection has no aspect of understandability, only 'relevance'",
     (
         "two",
         "NLRE(weights={relevance:1})",
-    ): "NLRE(weights={relevance:1}): it compares orders by two aspects or more; there is 1",
+    ): "NLRE(weights={relevance:1}): it needs two aspects or more; there is 1",
     ("two", "uRBP(understandability=relevance)"): (
         "uRBP(understandability=[relevance]): 'relevance' is the topical aspect; "
         "name another one for understandability"
@@ -363,7 +363,7 @@ NOT_HERE = {
         "go up to 300 here"
     ),
     ("two", "Utility(d=1)"): (
-        "Utility(d=1): d is for documents not retrieved; documents=... says how many there are in all"
+        "Utility(d=1): d needs the number of documents in the collection; give it with documents=..."
     ),
     ("two", "nDCG(aspect='')"): "nDCG: aspect: expected the name of an aspect, got ''",
     ("two", "nDCG(aspect='a b')@10"): (
@@ -374,19 +374,19 @@ NOT_HERE = {
         "only; measures of those are alpha_nDCG@20 and its like"
     ),
     ("long", "ERR@10"): (
-        "ERR@10: max_gain=4 is below 2000, the highest gain of aspect 'a'; max_gain=scale "
-        "takes the scale's own"
+        "ERR@10: max_gain=4 is below 2000, the highest gain of aspect 'a'; use max_gain=scale "
+        "to take the highest gain"
     ),
     ("long", "nDCG(dcg=exp-log2)"): (
         "nDCG(dcg=exp-log2): 2^gain is out of reach for a gain of 2000; gains go up to 300 here"
     ),
     ("long", "TOMA(of=RBTO@2)"): (
-        "TOMA(of=RBTO@2): these scales have too many label tuples to tell their distances "
-        "apart; label_set=observed looks at those that were judged"
+        "TOMA(of=RBTO@2): these scales have too many label tuples to compute all "
+        "distances; use label_set=observed, which has only the judged tuples"
     ),
     ("long", "TOMA(of=nDCG,weighting=[2,1,0])"): (
-        "TOMA(of=nDCG,weighting=[2,1,0]): these scales have too many label tuples to tell "
-        "their distances apart; label_set=observed looks at those that were judged"
+        "TOMA(of=nDCG,weighting=[2,1,0]): these scales have too many label tuples to "
+        "compute all distances; use label_set=observed, which has only the judged tuples"
     ),
 }
 """A collection of the tests, and a measure -> the whole sentence."""

@@ -1,23 +1,23 @@
-"""The pulse of a process without a door: a file that it touches whenever it does its work.
+"""The liveness file of a worker or scheduler, whose age shows whether the process still does its work.
 
-The scheduler's is touched by every tick; a worker's by every ring that it hears, and it hears some even when
-there is nothing to do. So a worker that is up but no longer listens, as brokers and their clients know how to
-bring about, is found out.
+The scheduler touches its file on every tick. A worker touches its file on every wake-up; the scheduler sends
+some even to an idle worker. So the health check also finds a worker that runs but no longer receives messages
+from the broker.
 """
 
 from pathlib import Path
 from time import time
 
 
-def beat(path: Path) -> None:
-    """Note that the work goes on."""
+def record_liveness(path: Path) -> None:
+    """Set the modification time of the liveness file to now."""
     path.touch()
 
 
-def complaint(path: Path, longest: float) -> str | None:
-    """What is wrong, if the last beat is more than `longest` seconds ago; there has to have been one."""
+def find_problem(path: Path, limit: float) -> str | None:
+    """Return a sentence if the file is missing or older than `limit` seconds, else None."""
     try:
-        ago = time() - path.stat().st_mtime
+        age = time() - path.stat().st_mtime
     except FileNotFoundError:
-        return "nothing was heard of it yet"
-    return f"nothing was heard of it for {ago:.0f} seconds" if ago > longest else None
+        return "the process has not reported any work yet"
+    return f"the process last reported work {age:.0f} seconds ago" if age > limit else None

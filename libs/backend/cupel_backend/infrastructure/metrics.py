@@ -1,8 +1,8 @@
-"""What monitoring sees. The one file that knows prometheus_client.
+"""The service's Prometheus metrics. Only this module imports prometheus_client.
 
-Every metric is declared here, once. Several processes count, each into a file of its own in the folder
-`metrics`; whoever is asked adds them up. What is a state rather than a count (queues, dead jobs) is read from
-the database at that moment.
+Every metric is declared here. Each process writes its counts to a file of its own in the folder `metrics`;
+the process that answers a scrape adds them up. The states of queues, jobs and audit alerts are read from the
+database during the scrape.
 """
 
 import fcntl
@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
@@ -23,7 +23,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, make_wsgi_app
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import Engine, and_, case, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cupel_backend.infrastructure.database import reading
@@ -31,210 +31,234 @@ from cupel_backend.infrastructure.errors import Unavailable
 from cupel_backend.infrastructure.settings import QUEUES
 from cupel_backend.infrastructure.tables import JOB_STATES, alarms, alerts, jobs, tracks
 
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
-
-REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-WORK_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+WORK_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+"""Upper bounds of the buckets of histograms, in seconds."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """A metric: a count, a distribution of seconds over `buckets`, or (gauge) a state read when asked for."""
+class StateSource(Protocol):
+    """The database and the clock from which gauges are computed; a `System` is one."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricDeclaration:
+    """A metric: a counter, a histogram of seconds over `buckets`, or a gauge that is read on each scrape."""
 
     name: str
     kind: Literal["counter", "histogram", "gauge"]
-    meaning: str
+    help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
 
     @property
-    def exposed(self) -> str:
-        """The name of its first sample in Prometheus."""
+    def sample_name(self) -> str:
+        """The name of its first sample in the exposition format."""
         return self.name + {"counter": "_total", "histogram": "_count", "gauge": ""}[self.kind]
 
 
-METRICS: dict[str, Declared] = {}
+METRICS: dict[str, MetricDeclaration] = {}
 """Every metric, by name."""
 
 
-def _declare(*declaration: Any) -> Declared:
-    declared = Declared(*declaration)
-    METRICS[declared.name] = declared
-    return declared
+def _declare(metric: MetricDeclaration) -> MetricDeclaration:
+    METRICS[metric.name] = metric
+    return metric
 
 
-REQUESTS = _declare("cupel_requests", "counter", "HTTP requests answered", ("method", "route", "status"))
-REQUEST_TIME = _declare(
-    "cupel_request_seconds",
-    "histogram",
-    "time to answer an HTTP request",
-    ("method", "route"),
-    REQUEST_SECONDS,
+def _counter(name: str, help: str, *labels: str) -> MetricDeclaration:
+    return _declare(MetricDeclaration(name=name, kind="counter", help=help, labels=labels))
+
+
+def _histogram(
+    name: str, help: str, *labels: str, buckets: tuple[float, ...] = WORK_BUCKETS
+) -> MetricDeclaration:
+    return _declare(MetricDeclaration(name=name, kind="histogram", help=help, labels=labels, buckets=buckets))
+
+
+def _gauge(name: str, help: str, *labels: str) -> MetricDeclaration:
+    return _declare(MetricDeclaration(name=name, kind="gauge", help=help, labels=labels))
+
+
+REQUESTS = _counter("cupel_requests", "HTTP requests answered.", "method", "route", "status")
+REQUEST_DURATION = _histogram(
+    "cupel_request_duration_seconds",
+    "Time to answer an HTTP request.",
+    "method",
+    "route",
+    buckets=REQUEST_BUCKETS,
 )
-CHECKS = _declare("cupel_checks", "counter", "uploads checked, by verdict", ("kind", "verdict"))
-CHECK_TIME = _declare("cupel_check_seconds", "histogram", "time to check an upload", ("kind",), WORK_SECONDS)
-JOBS = _declare("cupel_jobs", "counter", "attempts at jobs, by outcome", ("queue", "outcome"))
-JOB_TIME = _declare("cupel_job_seconds", "histogram", "time of an attempt at a job", ("queue",), WORK_SECONDS)
-JOB_WAIT = _declare(
-    "cupel_job_wait_seconds",
-    "histogram",
-    "from the queueing of a job to its results",
-    ("queue",),
-    WORK_SECONDS,
+CHECKS = _counter("cupel_checks", "Uploaded files checked, by verdict.", "kind", "verdict")
+CHECK_DURATION = _histogram("cupel_check_duration_seconds", "Time to check an uploaded file.", "kind")
+ATTEMPTS = _counter("cupel_job_attempts", "Attempts to run a job, by outcome.", "queue", "outcome")
+ATTEMPT_DURATION = _histogram("cupel_job_attempt_duration_seconds", "Duration of an attempt.", "queue")
+JOB_WAIT = _histogram(
+    "cupel_job_wait_seconds", "Time from the creation of a job to its stored results.", "queue"
 )
-RINGS = _declare("cupel_rings", "counter", "rings for work, by what the broker did", ("queue", "outcome"))
-STORAGE_TIME = _declare(
-    "cupel_storage_seconds",
-    "histogram",
-    "time of an operation of the store of blobs",
-    ("operation", "outcome"),
-    WORK_SECONDS,
+WAKEUPS = _counter(
+    "cupel_wakeups", "Wake-up messages sent to workers, by whether the broker took them.", "queue", "outcome"
 )
-SWEEPS = _declare("cupel_sweeps", "counter", "sweeps by the scheduler")
-SWEPT = _declare("cupel_swept", "counter", "jobs that a sweep freed or gave up", ("outcome",))
-DEPTH = _declare("cupel_queue_depth", "gauge", "jobs that wait", ("queue",))
-RUNNING = _declare("cupel_queue_running", "gauge", "jobs being worked on", ("queue",))
-DEAD = _declare("cupel_queue_dead", "gauge", "jobs given up", ("queue",))
-OLDEST = _declare(
-    "cupel_queue_oldest_seconds", "gauge", "how long the oldest waiting job has been ready", ("queue",)
+STORAGE_DURATION = _histogram(
+    "cupel_storage_operation_duration_seconds",
+    "Duration of an object store operation, by outcome.",
+    "operation",
+    "outcome",
 )
-RAISED = _declare(
-    "cupel_alerts_raised", "gauge", "alerts on audits that the newest audit of a track raised", ("track",)
+SWEEPS = _counter("cupel_sweeps", "Sweeps for expired leases by the scheduler.")
+EXPIRED_LEASES = _counter(
+    "cupel_expired_leases", "Expired leases of jobs, by whether the job was queued again or died.", "outcome"
 )
-DATABASE_UP = _declare("cupel_database_up", "gauge", "whether the database answers")
+QUEUED = _gauge("cupel_queued_jobs", "Jobs that wait for a worker.", "queue")
+RUNNING = _gauge("cupel_running_jobs", "Jobs that hold a lease.", "queue")
+DEAD = _gauge("cupel_dead_jobs", "Jobs that failed on every attempt.", "queue")
+OLDEST = _gauge(
+    "cupel_oldest_queued_job_age_seconds", "Time for which the oldest queued job has been ready.", "queue"
+)
+RAISED_ALERTS = _gauge(
+    "cupel_raised_audit_alerts", "Alerts of a track that its latest audits raised.", "track"
+)
+DATABASE_UP = _gauge("cupel_database_up", "1 if the database answers, else 0.")
 
 
 class Metrics:
-    """Counts for the folder `folder`. One object per process."""
+    """The counters and histograms of this process, kept in `folder`. Make one object per process."""
 
     content_type = CONTENT_TYPE_LATEST
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Values go to the folder that the environment names when they are made (see Settings.prepare).
+        # prometheus_client reads the folder from the environment at this moment (see Settings.prepare).
         values.ValueClass = values.MultiProcessValue()
-        self._counters = {one: _counter(one) for one in METRICS.values() if one.kind == "counter"}
-        self._histograms = {one: _histogram(one) for one in METRICS.values() if one.kind == "histogram"}
+        self._counters = {
+            metric: Counter(metric.name, metric.help, metric.labels, registry=None)
+            for metric in METRICS.values()
+            if metric.kind == "counter"
+        }
+        self._histograms = {
+            metric: Histogram(metric.name, metric.help, metric.labels, registry=None, buckets=metric.buckets)
+            for metric in METRICS.values()
+            if metric.kind == "histogram"
+        }
 
     def count_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an HTTP request; `route` is the route's template, never the path itself."""
+        """Count an HTTP request; `route` is the template of the route, not the path itself."""
         self._count(REQUESTS, method, route, str(status))
-        self._observe(REQUEST_TIME, seconds, method, route)
+        self._observe(REQUEST_DURATION, seconds, method, route)
 
     def count_check(self, *, kind: str, verdict: str, seconds: float) -> None:
-        """Count a checked upload, a run or qrels: accepted, refused, or ended its checker."""
+        """Count a checked upload. kind: run or qrels. verdict: accepted, refused or ended."""
         self._count(CHECKS, kind, verdict)
-        self._observe(CHECK_TIME, seconds, kind)
+        self._observe(CHECK_DURATION, seconds, kind)
 
     def count_attempt(self, *, queue: str, outcome: str, seconds: float) -> None:
-        """Count an attempt at a job: done, failed, put off, or lost to another worker."""
-        self._count(JOBS, queue, outcome)
-        self._observe(JOB_TIME, seconds, queue)
+        """Count an attempt to run a job. outcome: done, failed, postponed, or lost to another worker."""
+        self._count(ATTEMPTS, queue, outcome)
+        self._observe(ATTEMPT_DURATION, seconds, queue)
 
     def observe_job_wait(self, *, queue: str, waited: timedelta) -> None:
-        """Note how long after its queueing a job had results."""
+        """Record the time from the creation of a job to its results."""
         self._observe(JOB_WAIT, waited.total_seconds(), queue)
 
-    def count_wake_ups(self, queue: str, taken: bool) -> None:
-        """Count a ring, and whether the broker took it."""
-        self._count(RINGS, queue, "taken" if taken else "failed")
+    def count_wake_up(self, queue: str, sent: bool) -> None:
+        """Count a wake-up. sent: whether the broker took it."""
+        self._count(WAKEUPS, queue, "sent" if sent else "failed")
 
-    def observe_storage(self, operation: str, worked: bool, seconds: float) -> None:
-        """Note an operation of the store of blobs."""
-        self._observe(STORAGE_TIME, seconds, operation, "done" if worked else "failed")
+    def observe_storage(self, operation: str, succeeded: bool, seconds: float) -> None:
+        """Record an operation of the object store."""
+        self._observe(STORAGE_DURATION, seconds, operation, "done" if succeeded else "failed")
 
     def count_sweep(self, *, expired: int, died: int) -> None:
-        """Count a sweep, and what it did to jobs."""
+        """Count a sweep, the leases that it found expired, and the jobs that died of it."""
         self._count(SWEEPS)
-        self._count(SWEPT, "freed", times=expired - died)
-        self._count(SWEPT, "died", times=died)
+        self._count(EXPIRED_LEASES, "requeued", times=expired - died)
+        self._count(EXPIRED_LEASES, "died", times=died)
 
-    def exposition(self, system: "System") -> bytes:
-        """Everything, summed over the processes of the folder, in Prometheus' text format."""
-        return generate_latest(_registry(self.folder, lambda: system))
+    def exposition(self, source: StateSource) -> bytes:
+        """Return all metrics in Prometheus' text format, summed over the processes of the folder."""
+        return generate_latest(_make_registry(self.folder, lambda: source))
 
-    def _count(self, metric: Declared, *labels: str, times: int = 1) -> None:
+    def _count(self, metric: MetricDeclaration, *labels: str, times: int = 1) -> None:
         counter = self._counters[metric]
         (counter.labels(*labels) if labels else counter).inc(times)
 
-    def _observe(self, metric: Declared, seconds: float, *labels: str) -> None:
+    def _observe(self, metric: MetricDeclaration, seconds: float, *labels: str) -> None:
         self._histograms[metric].labels(*labels).observe(seconds)
 
 
-def serve(
-    folder: Path, port: int, system: Callable[[], "System"], complaint: Callable[[], str | None]
+def serve_metrics(
+    folder: Path,
+    port: int,
+    open_source: Callable[[], StateSource],
+    find_problem: Callable[[], str | None],
 ) -> None:
     """Answer /metrics and /healthz on `port` from threads of this process, which must not fork afterwards.
 
-    complaint: what is wrong with the process that this one speaks for, if anything is.
+    find_problem: returns a sentence if the observed process is unhealthy; /healthz then answers 503.
     """
-    exposition = make_wsgi_app(_registry(folder, system))
+    exposition = make_wsgi_app(_make_registry(folder, open_source))
 
-    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:
+    def respond(environ: Any, start_response: Any) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/healthz":
-            answered: Iterable[bytes] = exposition(environ, start_response)
-            return answered
-        wrong = complaint()
-        start_response("503 Service Unavailable" if wrong else "200 OK", [("Content-Type", "text/plain")])
-        return [f"{wrong or 'ok'}\n".encode()]
+            body: Iterable[bytes] = exposition(environ, start_response)
+            return body
+        problem = find_problem()
+        status = "503 Service Unavailable" if problem else "200 OK"
+        start_response(status, [("Content-Type", "text/plain")])
+        return [f"{problem or 'ok'}\n".encode()]
 
-    server = make_server("", port, answer, _Threaded, _Silent)
+    server = make_server("", port, respond, _ThreadingServer, _SilentRequestHandler)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
 
 
-class _Threaded(ThreadingMixIn, WSGIServer):
-    """A slow reader keeps nobody waiting."""
+class _ThreadingServer(ThreadingMixIn, WSGIServer):
+    """A server with a thread per connection, so a slow client does not delay the others."""
 
     daemon_threads = True
 
 
-class _Silent(WSGIRequestHandler):
+class _SilentRequestHandler(WSGIRequestHandler):
     def log_message(self, *_: Any) -> None:
-        """A line for each scrape says nothing."""
+        """Do not log scrapes."""
 
 
-def _registry(folder: Path, system: Callable[[], "System"]) -> CollectorRegistry:
+def _make_registry(folder: Path, open_source: Callable[[], StateSource]) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(_Counted(folder))
-    registry.register(_Backlog(system))
+    registry.register(_ProcessCounts(folder))
+    registry.register(_DatabaseStates(open_source))
     return registry
 
 
-def _counter(one: Declared) -> Counter:
-    return Counter(one.name, one.meaning, one.labels, registry=None)
-
-
-def _histogram(one: Declared) -> Histogram:
-    return Histogram(one.name, one.meaning, one.labels, registry=None, buckets=one.buckets)
-
-
-class _Counted(Collector):
-    """What the processes of a folder counted, those that have ended included."""
+class _ProcessCounts(Collector):
+    """The counts of all processes that share a folder, including those that have ended."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def collect(self) -> Iterator[Metric]:
-        with _locked(self._folder):
-            _fold(self._folder)
+        with _scrape_lock(self._folder):
+            _merge_ended_processes(self._folder)
             metrics = list(MultiProcessCollector(None, path=str(self._folder)).collect())
         yield from metrics
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One scrape at a time: else another one might see an ended process' counts twice, or not at all."""
+def _scrape_lock(folder: Path) -> Iterator[None]:
+    """Allow one scrape at a time: a second one could count an ended process twice, or miss it."""
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _fold(folder: Path) -> None:
-    """Add the counts of processes that have ended to one file per type, and remove their own."""
+def _merge_ended_processes(folder: Path) -> None:
+    """Add the counts of ended processes to one file per metric type, and remove their files."""
     for path in folder.glob("*_*.db"):
         kind, _, owner = path.stem.partition("_")
-        if owner.isdigit() and not _alive(int(owner)):
+        if owner.isdigit() and not _is_alive(int(owner)):
             ended = MmapedDict(str(folder / f"{kind}_ended.db"))
             for key, value, _, _ in MmapedDict.read_all_values_from_file(str(path)):
                 ended.write_value(key, ended.read_value(key)[0] + value, 0.0)
@@ -242,7 +266,7 @@ def _fold(folder: Path) -> None:
             path.unlink()
 
 
-def _alive(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -252,41 +276,40 @@ def _alive(process: int) -> bool:
     return True
 
 
-class _Backlog(Collector):
-    """What waits, runs and has died, as the database says at the moment of asking."""
+class _DatabaseStates(Collector):
+    """The gauges, computed from the database during the scrape."""
 
-    def __init__(self, system: Callable[[], "System"]) -> None:
-        self._system = system
+    def __init__(self, open_source: Callable[[], StateSource]) -> None:
+        self._open_source = open_source
 
     def collect(self) -> Iterator[Metric]:
-        up = GaugeMetricFamily(DATABASE_UP.name, DATABASE_UP.meaning)
+        up = GaugeMetricFamily(DATABASE_UP.name, DATABASE_UP.help)
         try:
-            yield from _backlog(self._system())
-            yield _raised(self._system())
+            yield from _job_gauges(self._open_source())
+            yield _raised_alerts(self._open_source())
             up.add_metric([], 1)
         except (Unavailable, SQLAlchemyError):
             up.add_metric([], 0)
         yield up
 
 
-def _backlog(system: "System") -> list[Metric]:
-    states = {DEPTH: JOB_STATES["queued"], RUNNING: JOB_STATES["running"], DEAD: JOB_STATES["dead"]}
+def _job_gauges(source: StateSource) -> list[Metric]:
+    states = {QUEUED: JOB_STATES["queued"], RUNNING: JOB_STATES["running"], DEAD: JOB_STATES["dead"]}
     families: list[Metric] = []
-    with reading(system.engine) as connection:
+    with reading(source.engine) as connection:
         for metric, state in states.items():
             counts = select(jobs.c.queue, func.count()).where(state).group_by(jobs.c.queue)
-            found = {queue: float(count) for queue, count in connection.execute(counts)}
-            families.append(_gauge(metric, found))
-        # A job that was put off, again and again maybe, has waited since it was made.
-        since_when = case((jobs.c.error.is_not(None), jobs.c.created_at), else_=jobs.c.ready_at)
-        oldest = select(jobs.c.queue, func.min(since_when)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
-        since = {queue: (system.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
-    waits = {queue: max(0.0, seconds) for queue, seconds in since.items()}
-    return [*families, _gauge(OLDEST, waits)]
+            by_queue = {queue: float(count) for queue, count in connection.execute(counts)}
+            families.append(_gauge_family(metric, by_queue))
+        # A job that failed without being charged has been waiting since its creation.
+        since = case((jobs.c.error.is_not(None), jobs.c.created_at), else_=jobs.c.ready_at)
+        oldest = select(jobs.c.queue, func.min(since)).where(JOB_STATES["queued"]).group_by(jobs.c.queue)
+        ages = {queue: (source.now() - at).total_seconds() for queue, at in connection.execute(oldest)}
+    return [*families, _gauge_family(OLDEST, {queue: max(0.0, age) for queue, age in ages.items()})]
 
 
-def _raised(system: "System") -> Metric:
-    """Of each track that has alerts, how many are raised by the last audit that judged them."""
+def _raised_alerts(source: StateSource) -> Metric:
+    """Count, for each track with alerts, those that the last audit judging them raised."""
     other = alarms.alias()
     last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     query = (
@@ -297,15 +320,15 @@ def _raised(system: "System") -> Metric:
         .where(alerts.c.removed_at.is_(None))
         .group_by(tracks.c.name)
     )
-    family = GaugeMetricFamily(RAISED.name, RAISED.meaning, labels=RAISED.labels)
-    with reading(system.engine) as connection:
+    family = GaugeMetricFamily(RAISED_ALERTS.name, RAISED_ALERTS.help, labels=RAISED_ALERTS.labels)
+    with reading(source.engine) as connection:
         for row in connection.execute(query):
             family.add_metric([row.name], float(row.raised))
     return family
 
 
-def _gauge(metric: Declared, found: dict[str, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+def _gauge_family(metric: MetricDeclaration, by_queue: dict[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
     for queue in QUEUES:
-        family.add_metric([queue], found.get(queue, 0.0))
+        family.add_metric([queue], by_queue.get(queue, 0.0))
     return family

@@ -1,8 +1,8 @@
-"""Where the bytes live: immutable blobs, named by the SHA-256 of their content.
+"""The object store: immutable blobs, named by the SHA-256 of their content.
 
-Bytes are stored before the row that names them: a stray blob is harmless, a row without its blob is
-not. Storing the same content again, also at the same time, changes nothing. What is read whole is
-checked against its name.
+A blob is stored before the row that names it, because an unused blob is harmless and a missing one is not.
+Storing the same content again, even at the same time, changes nothing. `get` verifies the content against
+its name.
 """
 
 import errno
@@ -16,95 +16,75 @@ from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import BinaryIO, Protocol
-from urllib.parse import unquote, urlsplit
 
-from cupel_backend.infrastructure.errors import Unavailable, declare
-from cupel_backend.infrastructure.settings import Settings
+from cupel_backend.infrastructure.errors import refusal
 
 log = logging.getLogger(__name__)
 
-STORAGE_FAILED = declare(
-    "storage-failed",
-    Unavailable,
-    "the service can't store or read files now; nothing was changed",
-    "send the same request again later; operators see the log",
-)
-CONTENT_MISSING = declare(
-    "content-missing",
-    Unavailable,
-    "the service has lost the content of a file that it knows",
-    "tell the operators, who can bring it back from a copy",
-)
+STORAGE_FAILED = refusal("storage-failed")
+CONTENT_MISSING = refusal("content-missing")
 
-CONTENT_DAMAGED = declare(
-    "content-damaged",
-    Unavailable,
-    "the content of a file is not what it was when the service stored it",
-    "tell the operators, who can bring it back from a copy",
-)
+CONTENT_DAMAGED = refusal("content-damaged")
 
 RETRY_SECONDS = 30
 
 
 class Blobs(Protocol):
-    """The seam to the object store."""
+    """The interface of the object stores."""
 
     def __hash__(self) -> int:
-        """Stores are told apart by identity: what was read from one may be cached."""
+        """Hash by identity, because callers cache contents per store."""
 
     def prepare(self) -> None:
-        """Make the place where blobs are kept, if it is not there."""
+        """Create the folder or bucket of the blobs if it does not exist."""
 
     def put_file(self, path: Path, digest: str) -> str:
-        """Store the file at `path`, whose SHA-256 is `digest` (hex), durably; its key. The file may go."""
+        """Store the file at `path` durably and return its key. The file may be moved.
+
+        digest: SHA-256 of the content, in hexadecimal.
+        """
 
     def get(self, key: str) -> bytes:
-        """The whole content; Unavailable (content-missing, content-damaged) if it is not there as it was."""
+        """Return the content.
+
+        Raises Unavailable (content-missing, content-damaged) if the blob is missing or was changed.
+        """
 
     def open(self, key: str) -> BinaryIO:
-        """The content as a stream that the caller closes; Unavailable if there is no such blob."""
+        """Return the content as a stream, which the caller closes.
+
+        Raises Unavailable (content-missing) if there is no such blob.
+        """
 
     def copy_to(self, key: str, target: Path) -> None:
-        """Write the content to `target`; Unavailable as with `get`.
+        """Write the content to `target`. Raises Unavailable as `get` does.
 
-        For what is wanted again and again, such as the judgments of a track.
+        Use it for blobs that are read often, such as judgments: a remote store keeps a local copy.
         """
 
     def check(self) -> None:
-        """OSError unless blobs can be stored."""
+        """Raise OSError or Unavailable unless blobs can be stored."""
 
     def remove_partial_writes(self, before: float) -> int:
-        """Remove what writers that died left half written before the time `before`; returns how much."""
-
-
-def open_blobs(settings: Settings) -> Blobs:
-    """The store that the settings name."""
-    parts = urlsplit(settings.blobs_url)
-    if parts.scheme == "s3":
-        from cupel_backend.infrastructure.s3_store import (
-            S3Blobs,  # boto3 takes a while to import: only who uses it pays
-        )
-
-        return S3Blobs(settings, bucket=parts.netloc, prefix=parts.path.strip("/"))
-    return DirectoryBlobs(Path(unquote(parts.path)))
+        """Remove partial files last changed before `before` (seconds since the epoch); count them."""
 
 
 def blob_key(digest: str) -> str:
-    """The key of a blob whose content has this SHA-256 (hex)."""
+    """Return the key of the blob whose content has this SHA-256 (hexadecimal)."""
     return f"{digest[:2]}/{digest}"
 
 
 def verify_content(key: str, content: bytes) -> bytes:
-    """The content, if it is that which the key names."""
+    """Return the content if its digest is that of the key; else raise Unavailable (content-damaged)."""
     if blob_key(sha256(content).hexdigest()) != key:
-        log.error("the blob %s is damaged", key)
+        log.error("the content of blob %s does not match its digest", key)
         raise CONTENT_DAMAGED(f"the content {key} was changed in the store")
     return content
 
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Within it, a disk that is full, broken or gone is Unavailable: nothing is wrong with the request."""
+    """Turn an OSError (a full, broken or missing disk) into Unavailable (storage-failed)."""
     try:
         yield
     except OSError as error:
@@ -114,52 +94,52 @@ def storage_errors() -> Iterator[None]:
         ) from error
 
 
-class WatchedBlobs:
-    """A store of which somebody is told how each operation went: (name, whether it worked, seconds)."""
+class InstrumentedBlobs:
+    """A store that reports each operation: its name, whether it succeeded, and its duration in seconds."""
 
-    def __init__(self, blobs: Blobs, note: Callable[[str, bool, float], None]) -> None:
+    def __init__(self, blobs: Blobs, record: Callable[[str, bool, float], None]) -> None:
         self._blobs = blobs
-        self._note = note
+        self._record = record
 
     def prepare(self) -> None:
-        with self._noted("prepare"):
+        with self._observed("prepare"):
             self._blobs.prepare()
 
     def put_file(self, path: Path, digest: str) -> str:
-        with self._noted("put"):
+        with self._observed("put"):
             return self._blobs.put_file(path, digest)
 
     def get(self, key: str) -> bytes:
-        with self._noted("get"):
+        with self._observed("get"):
             return self._blobs.get(key)
 
     def open(self, key: str) -> BinaryIO:
-        with self._noted("open"):
+        with self._observed("open"):
             return self._blobs.open(key)
 
     def copy_to(self, key: str, target: Path) -> None:
-        with self._noted("bring"):
+        with self._observed("copy"):
             self._blobs.copy_to(key, target)
 
     def check(self) -> None:
-        with self._noted("check"):
+        with self._observed("check"):
             self._blobs.check()
 
     def remove_partial_writes(self, before: float) -> int:
         return self._blobs.remove_partial_writes(before)
 
     @contextmanager
-    def _noted(self, operation: str) -> Iterator[None]:
-        began, worked = monotonic(), False
+    def _observed(self, operation: str) -> Iterator[None]:
+        started, succeeded = monotonic(), False
         try:
             yield
-            worked = True
+            succeeded = True
         finally:
-            self._note(operation, worked, monotonic() - began)
+            self._record(operation, succeeded, monotonic() - started)
 
 
 class DirectoryBlobs:
-    """Blobs as files in a folder: synced under a temporary name, then renamed; whole or not there."""
+    """Blobs as files in a folder, written atomically: synced under a temporary name, then renamed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -175,7 +155,7 @@ class DirectoryBlobs:
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             self._move(path, target)
-        _sync(target.parent)  # also where the blob was there: maybe its name is not on the disk yet
+        _sync(target.parent)  # even if the blob existed: another writer may not have synced its name yet
         _sync(target.parent.parent)
         return key
 
@@ -189,7 +169,7 @@ class DirectoryBlobs:
         try:
             return (self.root / key).open("rb")
         except FileNotFoundError:
-            log.error("the blob %s is gone", key)
+            log.error("blob %s is missing", key)
             raise CONTENT_MISSING(f"the content {key} is not in the store") from None
 
     @storage_errors()
@@ -204,7 +184,7 @@ class DirectoryBlobs:
         return remove_older(self.root / "tmp", before)
 
     def _tmp(self) -> Path:
-        """A folder in the file system of the blobs, so that what is in it can be renamed into place."""
+        """Return a folder on the file system of the blobs, from which files can be renamed into place."""
         folder = self.root / "tmp"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -220,7 +200,7 @@ class DirectoryBlobs:
             self._copy(path, target)
 
     def _copy(self, path: Path, target: Path) -> None:
-        """Bring a file from another file system."""
+        """Copy a file from another file system."""
         with tempfile.NamedTemporaryFile(dir=self._tmp(), delete=False) as copy:
             try:
                 with path.open("rb") as file:
@@ -234,7 +214,10 @@ class DirectoryBlobs:
 
 
 def remove_older(folder: Path, before: float) -> int:
-    """Remove what in `folder` was last changed before the time `before` (seconds); returns how much."""
+    """Remove the entries of `folder` last changed before the time `before`; return their number.
+
+    before: seconds since the epoch.
+    """
     removed = 0
     for path in folder.glob("*"):
         with suppress(FileNotFoundError):
@@ -245,7 +228,7 @@ def remove_older(folder: Path, before: float) -> int:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in `folder` durable: a rename is not until its directory is."""
+    """Sync a folder: a rename is durable only once its folder is synced."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
-"""Blobs in a bucket of any server that speaks S3. The one file that knows boto3.
+"""Blobs in a bucket of an S3 server. Only this module imports boto3.
 
-An object appears whole or not at all, and its key is its content, so nothing is ever overwritten with
-something else: that needs neither locks nor conditional writes, which few S3 servers have.
+S3 writes objects atomically, and the key of a blob is the digest of its content, so an object is never
+overwritten with other content. Neither locks nor conditional writes are needed, which few S3 servers have.
 """
 
 import os
@@ -30,34 +30,34 @@ from cupel_backend.infrastructure.settings import Settings
 
 CONNECTIONS = 64
 
-GONE = {"NoSuchKey", "404", "NotFound"}
-THERE = {"BucketAlreadyOwnedByYou", "BucketAlreadyExists"}
+MISSING_CODES = {"NoSuchKey", "404", "NotFound"}
+EXISTS_CODES = {"BucketAlreadyOwnedByYou", "BucketAlreadyExists"}
 
 PROBE = "probe"
-"""The object that shows that objects can be stored."""
+"""Key of the object that `check` writes."""
 
-CACHED = 32
-"""Blobs of which a copy is kept at hand."""
+MAX_CACHED = 32
+"""Number of blobs of which a local copy is kept."""
 
 
 @cache
 def _session() -> boto3.session.Session:
-    """One for all: to read what it knows of S3 takes a while."""
+    """Return the shared session, which is slow to make."""
     return boto3.session.Session()
 
 
 class S3Blobs:
-    """Blobs under a prefix of a bucket. Safe to use from several threads, not across a fork."""
+    """Blobs under a prefix of a bucket. Threads may share it; processes may not."""
 
     def __init__(self, settings: Settings, *, bucket: str, prefix: str = "") -> None:
         self.bucket = bucket
         self.prefix = f"{prefix}/" if prefix else ""
         self._cache = settings.data.absolute() / "cache"
-        self._incoming = settings.incoming  # where what a killed process leaves half written is tidied up
-        # AWS wants to be told where a bucket is to be, except for the region that it began with
-        far = not settings.s3_endpoint and settings.s3_region != "us-east-1"
-        place = {"CreateBucketConfiguration": {"LocationConstraint": settings.s3_region}}
-        self._elsewhere: dict[str, Any] = place if far else {}
+        self._incoming = settings.incoming  # the scheduler removes partial files of killed processes there
+        # AWS requires the region of a new bucket, except for its first region.
+        needs_location = not settings.s3_endpoint and settings.s3_region != "us-east-1"
+        location = {"CreateBucketConfiguration": {"LocationConstraint": settings.s3_region}}
+        self._bucket_options: dict[str, Any] = location if needs_location else {}
         self._s3 = _session().client(
             "s3",
             endpoint_url=settings.s3_endpoint or None,
@@ -68,27 +68,27 @@ class S3Blobs:
         )
 
     def prepare(self) -> None:
-        with self._asking():
+        with self._translated_errors():
             try:
                 self._s3.head_bucket(Bucket=self.bucket)
             except ClientError as error:
-                if _code(error) not in {*GONE, "NoSuchBucket"}:
+                if _code(error) not in {*MISSING_CODES, "NoSuchBucket"}:
                     raise
-                self._create()
+                self._create_bucket()
 
     def put_file(self, path: Path, digest: str) -> str:
         key = blob_key(digest)
-        # Without a look whether it is there: nearly all is new, and storing it again changes nothing.
-        with storage_errors(), path.open("rb") as file, self._asking():
+        # Do not look first: nearly every blob is new, and storing one again changes nothing.
+        with storage_errors(), path.open("rb") as file, self._translated_errors():
             self._s3.put_object(Bucket=self.bucket, Key=self.prefix + key, Body=file)
         return key
 
     def get(self, key: str) -> bytes:
-        with self._asking(key), self.open(key) as stream:
+        with self._translated_errors(key), self.open(key) as stream:
             return verify_content(key, stream.read())
 
     def open(self, key: str) -> BinaryIO:
-        with self._asking(key):
+        with self._translated_errors(key):
             stream: BinaryIO = self._s3.get_object(Bucket=self.bucket, Key=self.prefix + key)["Body"]
             return stream
 
@@ -96,72 +96,68 @@ class S3Blobs:
     def copy_to(self, key: str, target: Path) -> None:
         cached = self._cache / key
         try:
-            os.utime(cached)  # so that what is in use stays
+            os.utime(cached)  # so that blobs in use stay in the cache
             content = verify_content(key, cached.read_bytes())
-        except (
-            FileNotFoundError,
-            Unavailable,
-        ):  # not here, or spoilt by a power cut
+        except (FileNotFoundError, Unavailable):  # not cached, or damaged by a power cut
             content = self.get(key)
-            self._remember(content, cached)
+            self._cache_copy(content, cached)
         target.write_bytes(content)
 
     def check(self) -> None:
-        with self._asking():
+        with self._translated_errors():
             self._s3.put_object(Bucket=self.bucket, Key=self.prefix + PROBE, Body=b"")
 
     def remove_partial_writes(self, before: float) -> int:
-        """Nothing: an object is never half written."""
+        """Return 0, because S3 keeps no partial objects."""
         return 0
 
-    def _remember(self, content: bytes, cached: Path) -> None:
+    def _cache_copy(self, content: bytes, cached: Path) -> None:
         cached.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self._incoming, delete=False) as file:
             file.write(content)
-        os.replace(file.name, cached)  # whole or not there, whoever else does the same
-        _keep_newest(self._cache, CACHED)
+        os.replace(file.name, cached)  # atomic, even if another process writes the same copy
+        _remove_least_recent(self._cache, MAX_CACHED)
 
-    def _create(self) -> None:
+    def _create_bucket(self) -> None:
         try:
-            self._s3.create_bucket(Bucket=self.bucket, **self._elsewhere)
+            self._s3.create_bucket(Bucket=self.bucket, **self._bucket_options)
         except ClientError as error:
-            if _code(error) not in THERE:  # another process was faster
+            if _code(error) not in EXISTS_CODES:  # another process created it first
                 raise
 
     @contextmanager
-    def _asking(self, key: str = "") -> Iterator[None]:
-        """Within it, an object that is gone is content-missing, all else a failure of the storage."""
+    def _translated_errors(self, key: str = "") -> Iterator[None]:
+        """Turn a missing object into content-missing, and other errors of boto3 into storage-failed."""
         try:
             yield
         except (ClientError, BotoCoreError, HTTPClientError) as error:
-            if key and _code(error) in GONE:
-                log.error("the blob %s is gone", key)
+            if key and _code(error) in MISSING_CODES:
+                log.error("blob %s is missing", key)
                 raise CONTENT_MISSING(f"the content {key} is not in the store") from None
-            log.warning("the bucket %s failed: %s", self.bucket, error)
+            log.warning("a request to bucket %s failed: %s", self.bucket, error)
             raise STORAGE_FAILED(
                 f"the object store failed: {_code(error) or type(error).__name__}", retry_after=RETRY_SECONDS
             ) from error
 
 
-def _keep_newest(folder: Path, most: int) -> None:
-    """Remove what was last asked for longest ago, down to `most` files."""
+def _remove_least_recent(folder: Path, limit: int) -> None:
+    """Remove the least recently used files of the cache, down to `limit` files."""
     files = list(folder.glob("??/*"))
-    with suppress(FileNotFoundError):  # another process does the same
-        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[most:]:
+    with suppress(FileNotFoundError):  # another process may remove the same files
+        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[limit:]:
             path.unlink()
 
 
 def _code(error: Exception) -> str:
-    """The word by which the server says what is wrong; empty where it did not answer."""
+    """Return the error code of the server's response; empty if there was no response."""
     return str(error.response["Error"].get("Code", "")) if isinstance(error, ClientError) else ""
 
 
 def _config(settings: Settings) -> Config:
-    s3: dict[str, Any] = {
-        "payload_signing_enabled": True
-    }  # the server checks the SHA-256 of what it was sent
+    # A signed payload makes the server verify the SHA-256 of the body.
+    s3: dict[str, Any] = {"payload_signing_enabled": True}
     if settings.s3_endpoint:
-        s3["addressing_style"] = "path"  # a server of one's own has no host name for each bucket
+        s3["addressing_style"] = "path"  # self-hosted servers have no host name per bucket
     return Config(
         signature_version="s3v4",
         s3=s3,
@@ -170,7 +166,7 @@ def _config(settings: Settings) -> Config:
         retries={"mode": "standard", "total_max_attempts": 3},
         max_pool_connections=CONNECTIONS,
         tcp_keepalive=True,
-        # AWS's own checksums in trailers are unknown to most other servers; signing does their work.
+        # Most other servers do not know AWS's checksum trailers; the signed payload replaces them.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )

@@ -1,4 +1,4 @@
-"""All settings, in one typed place: the only one that reads or writes the environment."""
+"""The settings of the service. Only this module reads or writes the environment."""
 
 import errno
 import os
@@ -15,97 +15,105 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 MEGABYTE = 1 << 20
 
-QUEUES = ("score", "audit", "notify")
-"""The kinds of work that must not wait for each other."""
+QUEUES = ("score", "audit")
+"""The job queues. They are separate so that scoring never waits for audits."""
 
 FILE = "_FILE"
+"""Suffix of a variable that names a file with the value."""
 
 Span = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Pause = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WrongSetting(Exception):
-    """Settings that can't be used; the message is a sentence for each, which names its variable."""
+    """Invalid settings; the message has a sentence for each, which names its variable."""
 
 
 class Settings(BaseSettings):
-    """Each field may be set by the variable `CUPEL_<FIELD>`, or by a file that `CUPEL_<FIELD>_FILE` names.
+    """The settings. Each field is read from the variable `CUPEL_<FIELD>`, or from the file that
+    `CUPEL_<FIELD>_FILE` names.
 
-    Everything has a default for one machine.
+    The defaults suit a single machine.
     """
 
     model_config = SettingsConfigDict(env_prefix="CUPEL_", frozen=True, extra="forbid")
 
-    data: Path = Field(Path("cupel-data"), description="folder of the database, blobs, broker and metrics")
+    data: Path = Field(
+        Path("cupel-data"),
+        description="folder of the embedded database, blobs and broker, and of the metrics",
+    )
     database: str = Field("", description="postgresql: or sqlite: URL; default: SQLite in the data folder")
     database_password: SecretStr = Field(
-        SecretStr(""), description="password, where the URL of the database has none"
+        SecretStr(""), description="password of the database, if its URL has none"
     )
-    connections: int = Field(
-        20, ge=4, description="connections to PostgreSQL that one process may have at a time"
-    )
+    connections: int = Field(20, ge=4, description="maximum number of PostgreSQL connections of a process")
     blobs: str = Field(
         "", description="file: URL or s3://bucket/prefix; default: a folder in the data folder"
     )
-    s3_endpoint: str = Field("", description="address of the S3 server; default: that of AWS")
+    s3_endpoint: str = Field("", description="address of the S3 server; default: AWS")
     s3_region: str = Field("us-east-1", description="region of the bucket")
-    s3_key: str = Field("", description="access key; default: wherever AWS's tools look for one")
+    s3_key: str = Field("", description="access key; default: the credentials that AWS tools find")
     s3_secret: SecretStr = Field(SecretStr(""), description="secret of the access key")
-    broker: str = Field("", description="redis: or amqp: URL; default: folders in the data folder")
+    broker: str = Field("", description="redis: or amqp: URL; default: a folder in the data folder")
     broker_password: SecretStr = Field(
-        SecretStr(""), description="password, where the URL of the broker has none"
+        SecretStr(""), description="password of the broker, if its URL has none"
     )
 
     queues: Annotated[tuple[str, ...], NoDecode] = Field(
-        QUEUES, description="queues that a worker takes jobs from, separated by commas"
+        QUEUES, description="queues of a worker, separated by commas"
     )
-    workers: int = Field(2, ge=1, description="processes that work on jobs")
+    workers: int = Field(2, ge=1, description="number of processes of a worker")
     checkers: int = Field(
-        2, ge=1, description="checking processes of a gateway, and so uploads checked at once"
+        2, ge=1, description="number of check processes of a gateway, which check one upload each"
     )
-    checker_megabytes: int = Field(3072, ge=1, description="memory a checking process may map")
-    checker_seconds: Span = Field(120.0, description="time to check one upload, waiting for a turn included")
-    checker_turns: int = Field(100, ge=1, description="uploads after which a checking process is replaced")
+    checker_megabytes: int = Field(3072, ge=1, description="address space of a check process in megabytes")
+    checker_seconds: Span = Field(
+        120.0, description="time limit for checking an upload, including the wait for a check process"
+    )
+    checker_turns: int = Field(
+        100, ge=1, description="number of uploads after which a check process is replaced"
+    )
 
     lease_seconds: Span = Field(
-        20.0,
-        description="a running job that is not renewed for so long is free again",
+        20.0, description="time after which a running job whose lease was not renewed is queued again"
     )
-    renew_seconds: Span = Field(5.0, description="how often a running job is renewed")
-    sweep_seconds: Span = Field(
-        5.0,
-        description="how often expired leases and unclaimed jobs are looked for",
-    )
+    renew_seconds: Span = Field(5.0, description="time between two renewals of a lease")
+    sweep_seconds: Span = Field(5.0, description="time between two ticks of the scheduler")
     retry_seconds: Pause = Field(
-        2.0,
-        description="pause before a failed job is tried again, times its attempts",
+        2.0, description="pause before a failed job is tried again, multiplied by its number of attempts"
     )
-    turn_seconds: Span = Field(5.0, description="a worker process takes jobs for so long before it yields")
-    job_seconds: Span = Field(600.0, description="longest a job may run; then its process is ended")
-    worker_megabytes: int = Field(2048, ge=1, description="memory after which a worker process is replaced")
-    attempts: int = Field(3, ge=1, description="claims after which a job that never finished is dead")
+    turn_seconds: Span = Field(
+        5.0, description="time for which a worker process takes jobs of one queue before it yields"
+    )
+    job_seconds: Span = Field(600.0, description="time limit of a job, after which its process is killed")
+    worker_megabytes: int = Field(
+        2048, ge=1, description="memory in megabytes above which a worker process is replaced"
+    )
+    attempts: int = Field(3, ge=1, description="number of attempts after which a job is dead")
     analysis_seconds: Pause = Field(
-        5.0,
-        description="boards of a track that change all the time are analysed anew no more often than this",
+        5.0, description="shortest time between two analyses of the boards of a track"
     )
 
-    upload_megabytes: int = Field(512, ge=1, description="largest file accepted, as sent")
-    expanded_megabytes: int = Field(2048, ge=1, description="largest file accepted, decompressed")
-    open_submissions: int = Field(1000, ge=1, description="submissions of a team to a track that may wait")
-    upload_hours: Span = Field(6.0, description="age at which a forgotten partial upload is removed")
-    key_hours: Span = Field(48.0, description="how long an Idempotency-Key is remembered")
+    upload_megabytes: int = Field(512, ge=1, description="size limit of an uploaded file in megabytes")
+    expanded_megabytes: int = Field(
+        2048, ge=1, description="size limit of an uploaded file after decompression in megabytes"
+    )
+    open_submissions: int = Field(
+        1000, ge=1, description="maximum number of unscored submissions of a team to a track"
+    )
+    upload_hours: Span = Field(6.0, description="age at which a partial upload is removed")
+    key_hours: Span = Field(48.0, description="time for which an Idempotency-Key is remembered")
 
     metrics_port: int = Field(
         0,
         ge=0,
         le=65535,
-        description="port of /metrics and /healthz of worker and scheduler; 0: none (the gateway shows all)",
+        description="port of /metrics and /healthz of a worker or scheduler; 0: none (the gateway has them)",
     )
     liveness_seconds: Span = Field(
-        120.0,
-        description="a worker that heard no ring for so long, or a scheduler that did not sweep, is not well",
+        120.0, description="time without a wake-up or tick after which a worker or scheduler is unhealthy"
     )
-    polling_seconds: Span = Field(0.1, description="how often the folder broker is looked at")
+    polling_seconds: Span = Field(0.1, description="time between two polls of the folder broker")
 
     @classmethod
     def settings_customise_sources(
@@ -130,7 +138,7 @@ class Settings(BaseSettings):
     def _known_database(cls, url: str) -> str:
         if url and not url.startswith(("sqlite:", "postgresql:", "postgresql+psycopg:")):
             raise ValueError("give the URL of a database: postgresql://user@host/name or sqlite:///path")
-        return _with_a_port(url)
+        return _check_port(url)
 
     @field_validator("broker")
     @classmethod
@@ -139,18 +147,18 @@ class Settings(BaseSettings):
             raise ValueError("give the URL of a broker: redis://host:6379/0 or amqp://user@host:5672/vhost")
         if urlsplit(url).scheme.startswith("redis") and not re.fullmatch(r"/?\d*", urlsplit(url).path):
             raise ValueError("the path of a redis: URL is the number of a database, such as /0")
-        return _with_a_port(url)
+        return _check_port(url)
 
     @field_validator("s3_endpoint")
     @classmethod
     def _known_endpoint(cls, url: str) -> str:
         if url and not (urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname):
-            raise ValueError("give the whole address, such as http://s3:8333")
-        return _with_a_port(url)
+            raise ValueError("give the address with its scheme, such as http://s3:8333")
+        return _check_port(url)
 
     @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        """What each value alone can't show."""
+    def _check_combinations(self) -> Self:
+        """Check settings that depend on each other."""
         for name, password in (("database", self.database_password), ("broker", self.broker_password)):
             if password.get_secret_value() and not getattr(self, name):
                 raise ValueError(f"{variable(name)}_PASSWORD is set, but {variable(name)} is not")
@@ -186,38 +194,38 @@ class Settings(BaseSettings):
 
     @cached_property
     def broker_folder(self) -> Path:
-        """Messages of the folder broker; of no use to another one."""
+        """Folder of the messages of the folder broker."""
         return self.data.absolute() / "broker"
 
     @cached_property
     def incoming(self) -> Path:
-        """Uploads on their way in."""
+        """Folder of uploads that are being received."""
         return self.data.absolute() / "incoming"
 
     @cached_property
     def metrics(self) -> Path:
-        """Values of all processes that share the data folder, one file a process."""
+        """Folder of the metrics of all processes that share the data folder, one file per process."""
         return self.data.absolute() / "metrics"
 
     def liveness_file(self, role: str) -> Path:
-        """A file that was changed when the worker or scheduler of the folder last did its work."""
+        """Return the file that a worker or scheduler touches when it works (see liveness_file.py)."""
         return self.data.absolute() / f"liveness-{role}"
 
     def in_use(self) -> bool:
-        """Whether there is a service to look after: a database elsewhere, or one in the data folder."""
+        """Return whether a database is configured or exists in the data folder."""
         return bool(self.database) or (self.data / "cupel.sqlite").is_file()
 
     def limits(self) -> dict[str, int]:
-        """The limits of reading (`cupel_measures.reading.compression.Limits`) that are settings, in bytes."""
+        """Return arguments of `cupel_measures.reading.compression.Limits`, in bytes."""
         return {
             "compressed": self.upload_megabytes * MEGABYTE,
             "expanded": self.expanded_megabytes * MEGABYTE,
         }
 
     def prepare(self) -> None:
-        """Make the folders, and say where metrics go: prometheus_client reads that when first imported.
+        """Create the folders, and set the variable that tells prometheus_client where metrics are kept.
 
-        Raises WrongSetting where the data folder can't be made or written to.
+        Raises WrongSetting if the data folder cannot be created or written to.
         """
         try:
             for folder in (self.data, self.incoming, self.metrics):
@@ -226,24 +234,24 @@ class Settings(BaseSettings):
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise WrongSetting(
-                f"the data folder {self.data} can't be used ({error.strerror}): "
-                "name a folder that you may write to, with CUPEL_DATA or --data"
+                f"the data folder {self.data} is not writable ({error.strerror}): "
+                "name another one with CUPEL_DATA or --data"
             ) from None
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.metrics)
 
     def environment(self) -> dict[str, str]:
-        """The environment for a child process that runs with these settings.
+        """Return the environment of a child process with these settings.
 
-        One thread for BLAS: its idle ones would only spin, and no score depends on it.
+        BLAS gets one thread, because no score uses it and its idle threads only spin.
         """
-        own = {variable(name): _written(value) for name, value in self.model_dump().items()}
-        files = {variable(name) + FILE for name in self.model_dump()}  # what they held is in `own`
+        values = {variable(name): _format_value(value) for name, value in self.model_dump().items()}
+        files = {variable(name) + FILE for name in self.model_dump()}  # `values` has their contents
         kept = {name: value for name, value in os.environ.items() if name not in files}
-        return {"OPENBLAS_NUM_THREADS": "1", **kept, **own}
+        return {"OPENBLAS_NUM_THREADS": "1", **kept, **values}
 
 
 class FromFiles(PydanticBaseSettingsSource):
-    """Settings whose variable with `_FILE` behind it names a file with the value: secrets, above all."""
+    """A source of settings from files: `CUPEL_<FIELD>_FILE` names the file. It is meant for secrets."""
 
     def __call__(self) -> dict[str, Any]:
         return {
@@ -253,7 +261,7 @@ class FromFiles(PydanticBaseSettingsSource):
         }
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # asked for by the base class, for sources that are read a field at a time
+        raise NotImplementedError  # the base class calls it only from its own __call__
 
     def _read(self, name: str) -> str:
         if name.removesuffix(FILE) in os.environ:
@@ -262,35 +270,35 @@ class FromFiles(PydanticBaseSettingsSource):
             value = Path(os.environ[name]).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
-            raise WrongSetting(f"{name} names {os.environ[name]}, which can't be read: {reason}") from None
+            raise WrongSetting(f"{name} names {os.environ[name]}, which cannot be read: {reason}") from None
         if not value.isprintable():
             raise WrongSetting(f"{name} names {os.environ[name]}, which holds more than one line of text")
         return value
 
 
 def variable(name: str) -> str:
-    """The environment variable of the setting `name`."""
+    """Return the environment variable of the setting `name`."""
     return f"CUPEL_{name.upper()}"
 
 
-def _written(value: object) -> str:
-    """A setting as its variable has it."""
+def _format_value(value: object) -> str:
+    """Return a setting in the syntax of its variable."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _with_a_port(url: str) -> str:
-    """`url`, if what it has for a port can be one."""
+def _check_port(url: str) -> str:
+    """Return `url`; raise ValueError if its port is invalid."""
     try:
         _ = urlsplit(url).port
     except ValueError:
-        raise ValueError("the port is no number from 0 to 65535") from None
+        raise ValueError("the port is not a number from 0 to 65535") from None
     return url
 
 
 def _with_password(url: str, password: SecretStr) -> str:
-    """`url` with the password in its place, if there is one and the URL has none."""
+    """Return `url` with the password added, if there is a password and the URL has none."""
     parts = urlsplit(url)
     if not url or not password.get_secret_value() or parts.password is not None:
         return url
@@ -299,29 +307,33 @@ def _with_password(url: str, password: SecretStr) -> str:
     return urlunsplit(parts._replace(netloc=f"{login}@{host}"))
 
 
-def read_settings(**given: object) -> Settings:
-    """Settings of the environment, and over them what is `given` and not None; raises WrongSetting."""
+def read_settings(**overrides: object) -> Settings:
+    """Read the settings from the environment; `overrides` that are not None take precedence.
+
+    Raises WrongSetting.
+    """
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as problem:
-        raise WrongSetting("; ".join(map(_sentence, problem.errors()))) from None
+        raise WrongSetting("; ".join(map(_describe_error, problem.errors()))) from None
 
 
-def _sentence(wrong: Mapping[str, Any]) -> str:
-    reason = wrong["msg"].removeprefix("Value error, ")
-    if not wrong["loc"]:  # several settings do not fit each other
+def _describe_error(error: Mapping[str, Any]) -> str:
+    """Return a sentence for an error of pydantic, without the value of a secret."""
+    reason = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:  # an error of a combination of settings
         return str(reason)
-    name = str(wrong["loc"][0])
+    name = str(error["loc"][0])
     field = Settings.model_fields[name]
-    secret = name in ("database", "broker") or field.annotation is SecretStr  # those may hold a password
-    said = "" if secret else f" is {wrong['input']!r}"
-    default = _written(field.default)
+    is_secret = name in ("database", "broker") or field.annotation is SecretStr  # URLs may hold passwords
+    value = "" if is_secret else f" is {error['input']!r}"
+    default = _format_value(field.default)
     about = f"{field.description}; default {default!r}" if default else field.description
-    return f"{variable(name)}{said}: {reason[0].lower()}{reason[1:]} ({about})"
+    return f"{variable(name)}{value}: {reason[0].lower()}{reason[1:]} ({about})"
 
 
 def checker_environment() -> dict[str, str]:
-    """What a checking process may know: where Python finds its parts, one thread, and nothing else."""
+    """Return the environment of a check process: the paths of Python, one BLAS thread, and no secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     paths = os.pathsep.join(filter(None, sys.path))
     return {**kept, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}

@@ -1,8 +1,10 @@
-"""Where the system is put together: settings in, everything wired out."""
+"""The `System`: the settings, database, object store, broker and metrics of one process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,23 +12,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from cupel_backend.infrastructure.check_processes import Checkers
 from cupel_backend.infrastructure.clock import SharedClock, utc_now
 from cupel_backend.infrastructure.database import connect, database_time, is_migrated, migrate
-from cupel_backend.infrastructure.errors import Unavailable, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.metrics import Metrics
-from cupel_backend.infrastructure.object_store import Blobs, WatchedBlobs, open_blobs
+from cupel_backend.infrastructure.object_store import Blobs, DirectoryBlobs, InstrumentedBlobs
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.wake_ups import WakeUps
 
-NOT_READY = declare(
-    "not-ready",
-    Unavailable,
-    "the service can't work now: its database or blobs are out of reach or out of date",
-    "try again soon; operators see the log, and `cupel admin migrate`",
-)
+NOT_READY = refusal("not-ready")
 
 
 @dataclass(frozen=True)
 class System:
-    """All means of the backend; the first argument of every noun's functions. One per process."""
+    """The dependencies of the backend's functions, which take it first. Make one per process."""
 
     settings: Settings
     engine: Engine
@@ -37,40 +34,52 @@ class System:
     now: Callable[[], datetime] = utc_now
 
     def ready(self) -> None:
-        """Raise Unavailable unless the database is up to date and blobs can be stored."""
+        """Raise Unavailable unless the tables are up to date and blobs can be stored."""
         try:
             if not is_migrated(self.engine):
-                raise NOT_READY("the tables are not up to date: run `cupel admin migrate`")
+                raise NOT_READY("the tables are not up to date; run `cupel admin migrate`")
             self.blobs.check()
         except (SQLAlchemyError, OSError) as error:
-            raise NOT_READY(f"{type(error).__name__} while looking at the database and blobs") from error
+            raise NOT_READY(
+                f"{type(error).__name__} while checking the database and the object store"
+            ) from error
 
     def migrate(self) -> None:
-        """Bring the tables up to date, and make the place of the blobs.
+        """Bring the tables up to date and create the folder or bucket of the blobs.
 
-        Harmless if all is there, or if another process does the same.
+        Several processes may call it, at any time.
         """
         migrate(self.engine)
         self.blobs.prepare()
 
     def close(self) -> None:
-        """Let go of everything: connections, checking processes."""
+        """Close the connections and end the check processes."""
         self.checkers.close()
         self.wake_ups.close()
         self.engine.dispose()
 
 
 def open_system(settings: Settings) -> System:
-    """Wire the system that `settings` describe. Call it after fork: connections can't be shared."""
+    """Open the system that `settings` describe. Call it after a fork: processes cannot share connections."""
     settings.prepare()
     metrics = Metrics(settings.metrics)
     engine = connect(settings.database_url, connections=settings.connections)
     return System(
         settings=settings,
         engine=engine,
-        blobs=WatchedBlobs(open_blobs(settings), metrics.observe_storage),
-        wake_ups=WakeUps(settings, metrics.count_wake_ups),
+        blobs=InstrumentedBlobs(open_blobs(settings), metrics.observe_storage),
+        wake_ups=WakeUps(settings, metrics.count_wake_up),
         metrics=metrics,
         checkers=Checkers(settings),
         now=utc_now if engine.dialect.name == "sqlite" else SharedClock(lambda: database_time(engine)),
     )
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """Open the object store that the settings name."""
+    url = urlsplit(settings.blobs_url)
+    if url.scheme == "s3":
+        from cupel_backend.infrastructure.s3_store import S3Blobs  # boto3 is slow to import
+
+        return S3Blobs(settings, bucket=url.netloc, prefix=url.path.strip("/"))
+    return DirectoryBlobs(Path(unquote(url.path)))

@@ -1,7 +1,7 @@
-"""The doorbell: Celery, and nothing but a doorbell. The one file that knows Celery and kombu.
+"""Wake-up messages for workers, sent over Celery. Only this module imports Celery and kombu.
 
-Jobs live in the database. A message says only that a queue has work: lost, doubled or late, it does
-no harm, for the scheduler rings again for whatever nobody claimed.
+Jobs live in the database. A message says only that a queue has work. A message that is lost, repeated or late
+does no harm, because the scheduler sends another one for every job that waits.
 """
 
 import json
@@ -25,23 +25,24 @@ from cupel_backend.infrastructure.settings import QUEUES, Settings
 
 log = logging.getLogger(__name__)
 
-RING = "cupel.ring"
+WAKE_UP = "cupel.wake_up"
+"""Name of the Celery task."""
 
-MOST_RINGS = 64
-"""Rings for one queue that are kept for a broker that is away or slow: more would say nothing new."""
+MAX_PENDING = 64
+"""Wake-ups of a queue that are kept while the broker is away or slow. More would wake no more workers."""
 
 BROKER_SECONDS = 3
-"""How long a broker may take to answer."""
+"""Time limit for an answer of the broker."""
 
-ONE_TRY = {"max_retries": 0, "connect_retries_timeout": BROKER_SECONDS}
-"""Who rings does not insist: kombu would try for ever. Workers that listen are another matter, and do."""
+SINGLE_ATTEMPT = {"max_retries": 0, "connect_retries_timeout": BROKER_SECONDS}
+"""Senders do not retry; kombu's default is to retry for ever. Workers that receive do retry."""
 
 FOLDER = "folder"
-"""Scheme of the broker URL that means a folder of this machine."""
+"""URL scheme of the broker that keeps messages in a folder of this machine."""
 
 
 class FolderChannel(filesystem.Channel):
-    """kombu's folder of messages, which may be deleted at any time: nothing of value is in it."""
+    """kombu's folder of messages, changed so that the folder may be deleted at any time."""
 
     @property
     def data_folder_in(self) -> str:
@@ -52,26 +53,26 @@ class FolderChannel(filesystem.Channel):
     data_folder_out = data_folder_in
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # kombu names it so
-        """Put a message there whole: kombu's own may be taken while it is half written."""
+        """Write a message atomically: kombu's own version could be read half written."""
         path = Path(self.data_folder_out, f"{round(monotonic() * 1000)}_{uuid4()}.{queue}.msg")
         part = path.with_suffix(".part")
         part.write_text(json.dumps(payload))
         part.rename(path)
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
-        """Note nothing: `_lookup` needs no table, whose file is empty while another process makes it."""
+        """Do nothing: `_lookup` needs no table. kombu's is empty while another process writes it."""
 
     def _lookup(self, exchange: str, routing_key: str, default: str | None = None) -> list[str]:
-        # kombu would look in a file, which may have gone: a routing key is a queue's name here
+        # Every routing key is the name of a queue. kombu would read a file, which may have been deleted.
         return [routing_key]
 
 
 class FolderTransport(filesystem.Transport):
-    """Celery over a folder, looked into by a timer of the worker's event loop.
+    """A Celery transport over a folder, polled by a timer of the worker's event loop.
 
-    kombu's own would make Celery use its blocking pool, whose processes share one pipe behind a lock: a
-    process killed while it waits there takes the lock with it, and the whole pool never works again. With
-    an event loop each process has a pipe of its own.
+    With kombu's own transport, Celery uses its blocking pool, whose processes share one pipe behind a lock.
+    A process that is killed while it waits there never releases the lock, so the whole pool stops for good.
+    With an event loop, each process has its own pipe.
     """
 
     Channel = FolderChannel
@@ -79,10 +80,10 @@ class FolderTransport(filesystem.Transport):
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         options = connection.client.transport_options
-        loop.call_repeatedly(options["polling_interval"], self._take, connection)
+        loop.call_repeatedly(options["polling_interval"], self._receive, connection)
 
-    def _take(self, connection: Any) -> None:
-        """Take messages until there are none, or as many are held as may be."""
+    def _receive(self, connection: Any) -> None:
+        """Receive messages until the folder is empty or the prefetch limit is reached."""
         with suppress(TimeoutError):
             while True:
                 self.drain_events(connection, timeout=0)  # type: ignore[no-untyped-call]
@@ -92,58 +93,59 @@ TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
 
 
 @cache
-def _mend_redis() -> None:
-    """Have a worker notice that Redis went away while all of its processes were busy.
+def _patch_redis_transport() -> None:
+    """Make a worker notice that Redis went away while all of its processes were busy.
 
-    kombu counts what was taken and not acknowledged, and while that is as much as may be, it does not look
-    at the connection that it takes from. An acknowledgment that fails is only logged, and stays counted. So
-    where all acknowledgments of busy processes fail, the broken connection is never looked at again, and the
-    worker is deaf for ever. Here a place is free once its message was to be acknowledged, come what may.
+    kombu counts the messages that were received but not acknowledged. While this number is at the prefetch
+    limit, kombu does not read from its connection. A failed acknowledgment is only logged and stays counted.
+    So when the acknowledgments of all busy processes fail, kombu never looks at the broken connection again,
+    and the worker receives nothing more. The patch frees the place of a message even if its acknowledgment
+    fails.
     """
-    from kombu.transport import redis  # takes a while to import: only who uses it pays
+    from kombu.transport import redis  # slow to import, and needed with Redis only
 
-    class QoS(redis.QoS):
+    class RedisQoS(redis.QoS):
         def ack(self, delivery_tag: str) -> None:
-            with self._freeing(delivery_tag):
+            with self._free_on_failure(delivery_tag):
                 super().ack(delivery_tag)  # type: ignore[no-untyped-call]
 
         def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-            with self._freeing(delivery_tag):
+            with self._free_on_failure(delivery_tag):
                 super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
 
         @contextmanager
-        def _freeing(self, delivery_tag: str) -> Iterator[None]:
+        def _free_on_failure(self, delivery_tag: str) -> Iterator[None]:
             try:
                 yield
             except BaseException:
                 self._quick_ack(delivery_tag)
                 raise
 
-    redis.Channel.QoS = QoS
+    redis.Channel.QoS = RedisQoS
 
 
 class WakeUps:
-    """Rings for work, from a thread of its own: nobody who rings waits for the broker, or fails with it."""
+    """A sender of wake-ups that never makes its callers wait for the broker or fail with it."""
 
-    def __init__(self, settings: Settings, note: Callable[[str, bool], None]) -> None:
-        """note: told of each ring, (queue, whether the broker took it)."""
-        self._app = _app(settings)
-        self._note = note
-        self._due: dict[str, int] = {}
+    def __init__(self, settings: Settings, record: Callable[[str, bool], None]) -> None:
+        """record: called for each wake-up with the queue and whether the broker took the message."""
+        self._app = _make_app(settings)
+        self._record = record
+        self._pending: dict[str, int] = {}
         self._change = threading.Condition()
         self._closing = False
         self._thread: threading.Thread | None = None
 
     def send(self, queue: str, *, times: int = 1) -> None:
-        """Say that `queue` has work for up to `times` workers."""
+        """Tell up to `times` workers that `queue` has work; returns at once."""
         with self._change:
-            self._due[queue] = min(self._due.get(queue, 0) + times, MOST_RINGS)
+            self._pending[queue] = min(self._pending.get(queue, 0) + times, MAX_PENDING)
             if self._thread is None:
-                self._start()
+                self._start_thread()
             self._change.notify()
 
     def close(self) -> None:
-        """Send what is due, if the broker takes it in a few seconds."""
+        """Send the pending wake-ups if the broker takes them within BROKER_SECONDS, and stop."""
         with self._change:
             self._closing = True
             self._change.notify()
@@ -151,70 +153,79 @@ class WakeUps:
             self._thread.join(BROKER_SECONDS)
         self._app.close()
 
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._ring_on, name="bell", daemon=True)
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._send_all, name="wake-ups", daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:  # no more threads to be had: the next ring tries again
-            log.warning("nobody could be sent to ring, the scheduler will: %s", error)
+        except RuntimeError as error:  # The machine is out of threads; the next call tries again.
+            log.warning("no thread for wake-ups, so the scheduler sends them later: %s", error)
         else:
             self._thread = thread
 
-    def _ring_on(self) -> None:
-        while (due := self._next()) is not None:
-            for queue, times in due.items():
-                try:
-                    self._note(queue, all(self._send(queue) for _ in range(times)))
-                except Exception:  # a full disk, say: the next ring is sent all the same
-                    log.exception("could not note a ring for %s", queue)
+    def _send_all(self) -> None:
+        while (pending := self._take_pending()) is not None:
+            for queue, times in pending.items():
+                for _ in range(times):
+                    sent = self._send_message(queue)
+                    self._try_record(queue, sent)
+                    if not sent:
+                        break
 
-    def _next(self) -> dict[str, int] | None:
-        """What is due, as soon as anything is; None when the bell is closed and nothing is left."""
+    def _take_pending(self) -> dict[str, int] | None:
+        """Wait for pending wake-ups and return them; None once the sender is closed and none are left."""
         with self._change:
-            self._change.wait_for(lambda: self._due or self._closing)
-            due, self._due = self._due, {}
-        return due or None
+            self._change.wait_for(lambda: self._pending or self._closing)
+            pending, self._pending = self._pending, {}
+        return pending or None
 
-    def _send(self, queue: str) -> bool:
+    def _try_record(self, queue: str, sent: bool) -> None:
+        try:
+            self._record(queue, sent)
+        except Exception:  # For example a full disk, which must not end the thread.
+            log.exception("could not record a wake-up for %s", queue)
+
+    def _send_message(self, queue: str) -> bool:
         try:
             self._app.send_task(
-                RING,
+                WAKE_UP,
                 args=[queue],
                 queue=queue,
                 retry=False,
                 ignore_result=True,
-                confirm_timeout=BROKER_SECONDS,  # RabbitMQ short of memory or disk confirms nothing
+                confirm_timeout=BROKER_SECONDS,  # RabbitMQ confirms nothing when it lacks memory or disk
             )
-        except Exception as error:  # every broker library raises its own
-            log.warning("could not ring for %s, the scheduler will: %s", queue, error)
+        except Exception as error:  # Every broker library raises its own exceptions.
+            log.warning("could not send a wake-up for %s, so the scheduler does later: %s", queue, error)
             return False
         return True
 
 
-def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str], bool]) -> int:
-    """Run a worker on `settings.queues` with `settings.workers` processes until SIGTERM; its exit code.
+def run_worker(
+    settings: Settings, *, on_process_start: Callable[[], None], on_wake_up: Callable[[str], bool]
+) -> int:
+    """Run `settings.workers` processes on `settings.queues` until SIGTERM; return the exit code.
 
-    Each process calls `begin` once, after its fork, then `answer(queue)` for each ring; when that
-    returns True there is more to do, and the process rings for itself: so a worker that is told
-    to stop never has to wait for a long queue.
+    Each process calls `on_process_start` once, after its fork, then `on_wake_up(queue)` for each message.
+    If that returns True, there is more to do, and the process sends itself another wake-up. So a worker that
+    is told to stop does not have to empty a long queue first.
     """
-    app = _app(settings)
+    app = _make_app(settings)
 
-    @app.task(name=RING, ignore_result=True)  # type: ignore[untyped-decorator]
-    def ring(queue: str) -> None:
-        if answer(queue):
-            ring.apply_async([queue], queue=queue, retry=False)
+    @app.task(name=WAKE_UP, ignore_result=True)  # type: ignore[untyped-decorator]
+    def wake_up(queue: str) -> None:
+        if on_wake_up(queue):
+            wake_up.apply_async([queue], queue=queue, retry=False)
 
-    def on_process_init(**_: Any) -> None:
-        begin()
+    def start_process(**_: Any) -> None:
+        on_process_start()
 
     def keep_logging(**_: Any) -> None:
-        """Being connected keeps Celery from setting up logging its own way."""
+        """Do nothing: a connected handler stops Celery from configuring the logging."""
 
-    signals.worker_process_init.connect(on_process_init, weak=False)
+    signals.worker_process_init.connect(start_process, weak=False)
     signals.setup_logging.connect(keep_logging, weak=False)
-    logging.getLogger("celery").setLevel(logging.WARNING)  # a line for each ring says nothing
-    warnings.simplefilter("ignore", SecurityWarning)  # root is no danger where messages are JSON
+    logging.getLogger("celery").setLevel(logging.WARNING)  # Celery logs every message at INFO.
+    warnings.simplefilter("ignore", SecurityWarning)  # Running as root is safe because messages are JSON.
     worker = app.Worker(
         pool="prefork",
         concurrency=settings.workers,
@@ -228,7 +239,7 @@ def work(settings: Settings, *, begin: Callable[[], None], answer: Callable[[str
     return int(worker.exitcode or 0)
 
 
-def _app(settings: Settings) -> Celery:
+def _make_app(settings: Settings) -> Celery:
     app = Celery("cupel", set_as_current=False)
     longest = settings.turn_seconds + settings.job_seconds + settings.lease_seconds
     app.conf.update(
@@ -236,7 +247,7 @@ def _app(settings: Settings) -> Celery:
         broker_transport_options=_transport_options(settings, longest),
         broker_connection_timeout=BROKER_SECONDS,
         broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,  # a broker that is away for long is waited for
+        broker_connection_max_retries=None,  # A worker waits for its broker without limit.
         task_queues=[Queue(name, routing_key=name, queue_arguments=_QUORUM) for name in QUEUES],
         task_default_queue=QUEUES[0],
         task_acks_late=True,
@@ -244,7 +255,7 @@ def _app(settings: Settings) -> Celery:
         task_time_limit=longest,
         worker_prefetch_multiplier=1,
         worker_disable_prefetch=settings.broker_url.startswith("redis"),
-        worker_cancel_long_running_tasks_on_connection_loss=False,  # what runs holds a lease: let it finish
+        worker_cancel_long_running_tasks_on_connection_loss=False,  # let a job with a lease finish
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
         worker_send_task_events=False,
@@ -255,7 +266,7 @@ def _app(settings: Settings) -> Celery:
 
 
 _QUORUM = {"x-queue-type": "quorum"}
-"""For RabbitMQ, which keeps such a queue through the loss of a node; other brokers don't look at it."""
+"""Queue arguments for RabbitMQ, whose quorum queues survive the loss of a node. Other brokers ignore them."""
 
 
 def _transport_options(settings: Settings, longest: float) -> dict[str, Any]:
@@ -270,14 +281,15 @@ def _transport_options(settings: Settings, longest: float) -> dict[str, Any]:
             "polling_interval": settings.polling_seconds,
         }
     if scheme.startswith("redis"):
-        _mend_redis()
+        _patch_redis_transport()
         return {
-            **ONE_TRY,
-            "visibility_timeout": int(3 * longest),  # else what runs for longer would be delivered again
-            "unacked_restore_throttle": 1,  # look for what a lost worker held every 10 s, not every 100
+            **SINGLE_ATTEMPT,
+            "visibility_timeout": int(3 * longest),  # a shorter one would redeliver messages of running jobs
+            "unacked_restore_throttle": 1,  # restore messages of lost workers every 10 s instead of 100 s
             "socket_connect_timeout": BROKER_SECONDS,
-            "socket_timeout": 3 * BROKER_SECONDS,  # above the second that a consumer's BRPOP waits
+            "socket_timeout": 3
+            * BROKER_SECONDS,  # longer than the second for which a consumer's BRPOP blocks
             "socket_keepalive": True,
             "health_check_interval": 10,
         }
-    return {**ONE_TRY, "confirm_publish": True, "write_timeout": BROKER_SECONDS}
+    return {**SINGLE_ATTEMPT, "confirm_publish": True, "write_timeout": BROKER_SECONDS}

@@ -1,12 +1,12 @@
-"""Measures of novelty and diversity, over judgments by subtopic (spec 7.1; compatibility.md 2.2).
+"""Measures of novelty and diversity, for judgments by subtopic.
 
-What they share: m is the number of subtopics of a topic with at least one relevant document; others don't
-count. A document is relevant to a subtopic where its judgment is at least `rel`, 1 if not given; a negative
-or missing judgment never is. Its novelty gain at rank r is
+m is the number of subtopics of a topic with at least one relevant document; other subtopics do not count. A
+document is relevant to a subtopic if its judgment is at least `rel` (default: 1); a negative or missing
+judgment never is. The novelty gain of the document at rank r is
 
     NG(r) = sum over the subtopics it is relevant to of (1 - alpha)^C(r-1),
 
-C(r-1) being how many documents above are relevant to the same subtopic.
+where C(r-1) is the number of documents above rank r that are relevant to the same subtopic.
 """
 
 import math
@@ -28,18 +28,21 @@ from cupel_measures.scoring.subtopics import SubtopicRows
 
 Continuation = Annotated[float, Number("a number from 0 to 1, 1 excluded", 0, 1, (1,))]
 Discounted = Callable[[Floats, NDArray[np.integer]], Floats]
-"""What gains are worth at their ranks."""
+"""A function of gains and their ranks that returns discounted gains."""
 
 OVER_GREEDY = (0.0, math.e / (math.e - 1.0))
-"""Bounds of a value divided by the greedy ideal's: at every depth the greedy choice reaches at least
-1 - 1/e of the best possible coverage (Nemhauser, Wolsey and Fisher 1978)."""
+"""Bounds of a value divided by that of the greedy ideal ranking.
+
+At every depth the greedy choice reaches at least 1 - 1/e of the best coverage (Nemhauser, Wolsey and Fisher
+1978).
+"""
 
 DEEPEST = 1_000_000
-"""The largest cutoff of a normaliser that goes over all ranks."""
+"""Largest cutoff of a normaliser that sums over all ranks."""
 
 
 def above_ideal(values: Floats) -> Mask:
-    """Which values are above those of the greedy ideal, and not by rounding alone."""
+    """Return which values exceed that of the greedy ideal ranking by more than rounding."""
     return values > 1.0 + 1e-9
 
 
@@ -58,7 +61,7 @@ def _by_power(beta: float) -> Discounted:
 def _novelty_sum(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
 ) -> Floats:
-    """float64[rows]: sum over ranks r <= k of NG(r), discounted."""
+    """Return float64[rows]: the sum over ranks r <= k of the discounted NG(r)."""
     hits, gains = rows.novelty(rel, float(alpha))
     if cutoff is not None:
         seen = hits.rank <= cutoff
@@ -69,30 +72,30 @@ def _novelty_sum(
 def _over_ideal(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None, cap: bool
 ) -> Floats:
-    """float64[rows]: the sum divided by that of the topic's greedy ideal ranking."""
-    found = _novelty_sum(rows, discounted, rel, alpha, cutoff)
+    """Return float64[rows]: the sum divided by that of the topic's greedy ideal ranking."""
+    achieved = _novelty_sum(rows, discounted, rel, alpha, cutoff)
     ideal = _novelty_sum(rows.pool.ideal(rel, float(alpha), cutoff), discounted, rel, alpha, cutoff)
-    values = divided(found, ideal[rows.topic])
+    values = divided(achieved, ideal[rows.topic])
     return np.minimum(values, 1.0) if cap else values
 
 
 def _over_all_new(
     rows: SubtopicRows, discounted: Discounted, rel: int | None, alpha: float, cutoff: int | None
 ) -> Floats:
-    """float64[rows]: the sum divided by that of documents which are each relevant to all m subtopics."""
+    """Return float64[rows]: the sum divided by that of documents relevant to all m subtopics."""
     if cutoff is None or cutoff > DEEPEST:
         raise MeasureError(
             f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
             "normalise=False takes any, or none"
         )
     best = _all_new(discounted, float(alpha), cutoff) * rows.number(rel).astype(np.float64)
-    # summation in another order can lift a perfect ranking an ulp above the normaliser
+    # the order of summation can make a perfect ranking one ulp larger than the normaliser
     return np.minimum(divided(_novelty_sum(rows, discounted, rel, alpha, cutoff), best), 1.0)
 
 
 @lru_cache(maxsize=256)
 def _all_new(discounted: Discounted, alpha: float, cutoff: int) -> float:
-    """Sum over ranks r <= k of (1 - alpha)^(r - 1) discounted, one rank after another."""
+    """Return the sum over ranks r <= k of the discounted (1 - alpha)^(r - 1), added in order."""
     ranks = np.arange(1, cutoff + 1)
     return float(np.cumsum(discounted(discounts.power(1.0 - alpha, ranks), ranks))[-1])
 
@@ -111,19 +114,19 @@ def alpha_nDCG(
     alpha: Share = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised discounted gain of novelty: what a document repeats counts less, by subtopic.
+    """Normalised discounted cumulative gain of novelty: repeated subtopics gain less.
 
         alpha_nDCG@k = alpha_DCG@k / alpha_DCG@k of an ideal ranking
         alpha_DCG@k = sum over r <= k of NG(r) / log2(1 + r)
         NG(r) = sum over the document's subtopics of (1 - alpha)^C(r-1)
 
-    C(r-1) documents above are relevant to the same subtopic. `alpha` is the chance that one document on a
-    subtopic is enough; at 0 repetition is no loss. The best ranking is too costly to find, so the ideal is
-    greedy: of the judged documents not yet taken, always the one of the largest gain (ties, to 12 decimals:
-    the largest document id).
+    C(r-1) is the number of documents above rank r that are relevant to the same subtopic. `alpha` is the
+    probability that one document on a subtopic satisfies the user; with 0 repetition costs nothing. The best
+    ranking is too expensive to compute, so the ideal ranking is greedy: at each rank it takes the remaining
+    judged document with the largest gain (ties, to 12 decimals: the largest document id).
 
-    Caveat: the greedy ideal is not always the best, so a ranking may score slightly above 1. Such values are
-    left as they are; `cap=True` makes them 1.
+    Caveat: the greedy ranking is not always the best, so a ranking can score slightly above 1. Such values
+    are reported unchanged; `cap=True` limits them to 1.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: alpha_nDCG@20 0.812054 = (1 + 1.5/log2(3) +
     1.5/log2(5) + 0.5/log2(7)) / (2 + 1.5/log2(3) + 0.5/log2(4) + 0.5/log2(5)), alpha_nDCG@3 0.608934 = (1 +
@@ -146,17 +149,18 @@ def alpha_DCG(
     alpha: Share = 0.5,
     normalise: OneFlag = True,
 ) -> Floats:
-    """Discounted gain of novelty, by default over that of a ranking no collection could better.
+    """Discounted cumulative gain of novelty, by default divided by its upper bound.
 
         alpha_DCG@k = (sum over r <= k of NG(r) / log2(1 + r))
                       / (m * sum over r <= k of (1 - alpha)^(r-1) / log2(1 + r))
 
-    What divides is the value of documents that are each relevant to all m subtopics. This is ndeval's value,
-    but at k = 1, where ndeval forgets to divide. It needs a cutoff. `normalise=False` leaves the sum
-    undivided, and without upper bound. NG is that of alpha_nDCG.
+    The divisor is the value of documents that are each relevant to all m subtopics. The result equals that of
+    ndeval except at k = 1, where ndeval does not divide. It needs a cutoff. `normalise=False` leaves the sum
+    undivided and unbounded. NG is that of alpha_nDCG.
 
-    Caveat: few collections have such documents, so good rankings stay well below 1. Undivided, gains grow
-    with the number of subtopics, and topics with many weigh more in the mean.
+    Caveat: few collections have documents relevant to all subtopics, so good rankings stay well below 1.
+    Without the division, gains grow with the number of subtopics, and topics with many subtopics weigh more
+    in the mean.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: alpha_DCG(normalise=False) 2.770513 = 1 +
     1.5/log2(3) + 1.5/log2(5) + 0.5/log2(7), alpha_DCG@3 0.450409 = (1 + 1.5/log2(3)) / (3 * (1 + 0.5/log2(3)
@@ -180,20 +184,20 @@ def ERR_IA(
     alpha: Share = 0.5,
     normalise: OneFlag = True,
 ) -> Floats:
-    """Intent-aware expected reciprocal rank: the mean over subtopics of ERR, for binary judgments.
+    """Intent-aware expected reciprocal rank: the mean of ERR over subtopics, for binary judgments.
 
         ERR of a subtopic = sum over r <= k of 1/r * R(r) * product over j < r of (1 - R(j))
         ERR_IA(normalise=False)@k = mean of ERR over the m subtopics = alpha/m * sum over r <= k of NG(r) / r
         ERR_IA@k = ERR_IA(normalise=False)@k / (alpha * sum over r <= k of (1 - alpha)^(r-1) / r)
 
-    R is `alpha` for a document that is relevant to the subtopic, else 0: the chance that the reader is
-    satisfied and stops. With the default of 1/2 that is (2^g - 1) / 2^gmax for labels 0 and 1. All m
-    subtopics are equally likely. NG is that of alpha_nDCG.
+    R is `alpha` for a document that is relevant to the subtopic, else 0: the probability that the user is
+    satisfied and stops. The default of 1/2 equals (2^g - 1) / 2^gmax for labels 0 and 1. All m subtopics are
+    equally likely. NG is that of alpha_nDCG. Equation 2 of Hui is printed without the factor R(r) and is then
+    unbounded (READINGS.md, reading 23).
 
-    The default divides by what a ranking of documents relevant to every subtopic would get: ndeval's value,
-    but at k = 1, where ndeval forgets to divide. That needs a cutoff. `normalise=False` gives the plain mean,
-    at any depth; runs are ordered alike. Equation 2 is printed without the factor R(r), and would have no
-    bound (register of readings, row 23).
+    By default the value is divided by that of documents relevant to every subtopic, as in ndeval (except at k
+    = 1, where ndeval does not divide). This needs a cutoff. `normalise=False` gives the plain mean, at any
+    depth. Both order runs identically.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: ERR_IA(normalise=False) 0.368056 = 0.5 / 3 *
     (1 + 1.5/2 + 1.5/4 + 0.5/6), ERR_IA@3 0.4375 = (1 + 1.5/2) / (3 * (1 + 0.5/2 + 0.25/3)), ERR_IA@20
@@ -201,8 +205,8 @@ def ERR_IA(
     """
     if normalise:
         return _over_all_new(rows, by_rank, rel, alpha, cutoff)
-    found = float(alpha) * _novelty_sum(rows, by_rank, rel, alpha, cutoff)
-    return divided(found, rows.number(rel))
+    total = float(alpha) * _novelty_sum(rows, by_rank, rel, alpha, cutoff)
+    return divided(total, rows.number(rel))
 
 
 @measure(
@@ -219,13 +223,13 @@ def nERR_IA(
     alpha: Share = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised ERR_IA: divided by that of the topic's greedy ideal ranking.
+    """Normalised ERR_IA: ERR_IA divided by that of the topic's greedy ideal ranking.
 
         nERR_IA@k = (sum over r <= k of NG(r) / r) / (the same sum of the ideal ranking)
 
     NG and the ideal ranking are those of alpha_nDCG.
 
-    Caveat: as the ideal is greedy, a value may lie slightly above 1; `cap=True` makes it 1.
+    Caveat: the ideal ranking is greedy, so a value can be slightly above 1; `cap=True` limits it to 1.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: nERR_IA@20 0.726027 = (1 + 1.5/2 + 1.5/4 +
     0.5/6) / (2 + 1.5/2 + 0.5/3 + 0.5/4).
@@ -245,22 +249,23 @@ def NRBP(
     beta: Continuation = 0.5,
     literal: OneFlag = False,
 ) -> Floats:
-    """Novelty- and rank-biased precision, of a reader who goes on to the next document with chance `beta`.
+    """Novelty- and rank-biased precision, for a user who continues with probability `beta`.
 
         NRBP = (1 - (1 - alpha) beta) / m * sum over all ranks r of beta^(r-1) NG(r)
 
-    The whole run counts. NG is that of alpha_nDCG. With one subtopic and alpha = 0 it is RBP with p = beta.
+    The whole run counts. NG is that of alpha_nDCG. With one subtopic and alpha = 0, NRBP equals RBP with p =
+    beta.
 
-    Equation 3 prints C(r) where the gain has C(r-1) (register of readings, row 24), which is 1 - alpha times
-    this value and never exceeds that; `literal=True` computes it so.
+    Equation 3 of Hui prints C(r) in place of C(r-1), which gives 1 - alpha times this value. `literal=True`
+    computes it as printed (READINGS.md, reading 24).
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: NRBP 0.488281 = 0.75 / 3 * (1 + 1.5/2 + 1.5/8
     + 0.5/32), NRBP(literal=True) 0.244141 = 0.5 * 0.75 / 3 * (1 + 1.5/2 + 1.5/8 + 0.5/32), NRBP(beta=0.8)
     0.626368 = 0.6 / 3 * (1 + 1.5 * 0.8 + 1.5 * 0.8^3 + 0.5 * 0.8^5).
     """
     kept = 1.0 - float(alpha)
-    found = (1.0 - kept * float(beta)) * _novelty_sum(rows, _by_power(beta), rel, alpha, None)
-    values = np.minimum(divided(found, rows.number(rel)), 1.0)
+    total = (1.0 - kept * float(beta)) * _novelty_sum(rows, _by_power(beta), rel, alpha, None)
+    values = np.minimum(divided(total, rows.number(rel)), 1.0)
     return kept * values if literal else values
 
 
@@ -277,14 +282,14 @@ def nNRBP(
     beta: Continuation = 0.5,
     cap: OneFlag = False,
 ) -> Floats:
-    """Normalised NRBP: divided by that of the topic's greedy ideal ranking.
+    """Normalised NRBP: NRBP divided by that of the topic's greedy ideal ranking.
 
         nNRBP = (sum over all ranks r of beta^(r-1) NG(r)) / (the same sum of the ideal ranking)
 
-    NG and the ideal ranking are those of alpha_nDCG. A topic without a relevant document scores 0, where
-    ndeval has no number.
+    NG and the ideal ranking are those of alpha_nDCG. A topic without a relevant document scores 0; ndeval
+    reports no number there.
 
-    Caveat: as the ideal is greedy, a value may lie slightly above 1; `cap=True` makes it 1.
+    Caveat: the ideal ranking is greedy, so a value can be slightly above 1; `cap=True` limits it to 1.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: nNRBP 0.664894 = (1 + 1.5/2 + 1.5/8 + 0.5/32)
     / (2 + 1.5/2 + 0.5/4 + 0.5/8).
@@ -294,14 +299,14 @@ def nNRBP(
 
 @measure(source="Agrawal et al., WSDM 2009; ndeval MAP-IA", aliases=("MAP_IA", "MAP-IA"), subtopics=True)
 def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
-    """Intent-aware average precision: the mean over the m subtopics of AP, each with its own R.
+    """Intent-aware average precision: the mean of AP over the m subtopics, each with its own R.
 
         AP of a subtopic = 1/R * sum over ranks r of documents relevant to it of (relevant to it in 1..r) / r
 
     All subtopics are equally likely.
 
-    Caveat: a subtopic counts the same with one relevant document as with a hundred, and documents that repeat
-    a subtopic are credited: it does not ask for novelty.
+    Caveat: a subtopic with one relevant document counts as much as one with a hundred. Documents that repeat
+    a subtopic gain as much as new ones, so novelty is not rewarded.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: AP_IA 0.597222 = ((1/1 + 2/2) / 2 + (1/2 +
     2/4) / 2 + (1/4 + 2/6) / 2) / 3.
@@ -313,24 +318,24 @@ def AP_IA(rows: SubtopicRows, *, rel: Rel | None = None) -> Floats:
 
 @measure(source="Agrawal et al., WSDM 2009; ndeval P-IA", aliases=("P-IA",), subtopics=True)
 def P_IA(rows: SubtopicRows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Intent-aware precision: the mean over the m subtopics of P@k.
+    """Intent-aware precision: the mean of P@k over the m subtopics.
 
         P_IA@k = (relevant pairs of document and subtopic in 1..k) / (k m)
 
-    It divides so however short the run is.
+    The divisor uses k, also for a shorter run.
 
-    Caveat: documents that repeat a subtopic are credited: it does not ask for novelty.
+    Caveat: documents that repeat a subtopic gain as much as new ones, so novelty is not rewarded.
 
     Example: a={1,2} b={1} c={2,3} d={} e={3}; run b a x c d e: P_IA@3 0.333333 = (1 + 2 + 0) / (3 * 3),
     P_IA@10 0.2 = (1 + 2 + 2 + 1) / (10 * 3).
     """
-    found = rows.pairs(rel).hits.within(cutoff).number
-    return divided(found / cutoff, rows.number(rel))
+    pairs = rows.pairs(rel).hits.within(cutoff).number
+    return divided(pairs / cutoff, rows.number(rel))
 
 
 @measure(source="Zhai, Cohen and Lafferty, SIGIR 2003; ndeval strec", aliases=("strec",), subtopics=True)
 def StRecall(rows: SubtopicRows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Subtopic recall: the share of the m subtopics that some document among the first k is relevant to.
+    """Subtopic recall: the share of the m subtopics covered by the first k documents.
 
         StRecall@k = (subtopics of documents 1..k) / m
 

@@ -1,9 +1,9 @@
-"""Measures of what documents say rather than of what they were judged to be (spec 7.5).
+"""Measures of the texts of documents, for judgments by subtopic.
 
-Hui, Towards robust and reusable evaluation for novelty and diversity (PIKM 2014), section 5, describes the
-idea and leaves the construction open (reading 26): models of documents, subtopics and rankings are relative
-frequencies of words, and two are as close as 1 less their divergence. Subtopics are known from the texts of
-the documents that were judged relevant to them; a ranking is known from its texts, judged or not.
+Section 5 of Hui, Towards robust and reusable evaluation for novelty and diversity, PIKM 2014, describes the
+idea and leaves the construction open (READINGS.md, reading 26). Models of documents, subtopics and rankings
+are relative frequencies of words. Closeness is 1 minus a divergence. The model of a subtopic comes from the
+texts of the documents judged relevant to it; that of a ranking from its texts, judged or not.
 """
 
 from typing import Annotated
@@ -19,18 +19,18 @@ from cupel_measures.scoring.ground_truth import Construction, ContentRows
 
 Smoothing = Annotated[float, Number("a number from 0 to 1, 1 excluded", 0, 1, (1,))]
 Divergence = Annotated[str, Word("jsd or kl", ("jsd", "kl"))]
-Terms = Annotated[int, Whole("how many terms to keep: a whole number from 1")]
-Stop = Annotated[int, Whole("how many terms to leave out: a whole number from 0", 0)]
+Terms = Annotated[int, Whole("number of terms to keep: a whole number from 1")]
+Stop = Annotated[int, Whole("number of terms to leave out: a whole number from 0", 0)]
 Weights = Annotated[str, Word("equal or documents", ("equal", "documents"))]
 
-BY_TEXT = "what a document is worth depends on its text, whatever its judgments"
+BY_TEXT = "the contribution of a document depends on its text, not on its judgments"
 
 
 def _construction(
     rel: int | None, smoothing: float, divergence: str, terms: int | None, stop: int
 ) -> Construction:
     if divergence == "kl" and not smoothing:
-        raise MeasureError("divergence=kl is of use with smoothing only, such as smoothing=0.2")
+        raise MeasureError("divergence=kl needs smoothing, such as smoothing=0.2")
     return Construction(rel, float(smoothing), divergence, terms, stop)
 
 
@@ -52,50 +52,50 @@ def LMD(
     weights: Weights = "equal",
     rel: Rel | None = None,
 ) -> Floats:
-    """Language-model divergence: how close what a ranking says is to what the subtopics are about.
+    """Language-model divergence: the closeness of the texts of a ranking to those of the subtopics.
 
         LMD = min(1, raw / raw of the mean of all subtopics)
         raw = mean over subtopics of 1 - JSD(ranking, subtopic)
         ranking = sum over r <= depth of model(r) / log2(1 + r), over the sum of 1 / log2(1 + r)
 
-    1. The model of a document is the relative frequency of each of its words; with `smoothing` s, 1 - s times
-       that, and s times its relative frequency in all texts together. A document without words, or without a
-       known text, is a word of its own that stands nowhere else.
+    1. The model of a document is the relative frequency of each of its words. With `smoothing` s it is 1 - s
+       times that, plus s times the relative frequency of the word in all texts. A document without words, or
+       with an unknown text, has a special word that occurs in no document.
 
-    2. A subtopic is the mean of the models of its relevant documents (judgment at least `rel`, 1 if not
-       given) that have a word; one without any is left out.
+    2. The model of a subtopic is the mean of the models of its relevant documents (judgment at least `rel`,
+       default 1) that have words. Subtopics without such documents are ignored.
 
-    3. The ranking is a mixture of the models at ranks 1 to `depth`, by weights 1 / log2(1 + rank) over their
-       sum. Missing ranks keep their weight and have no word. Judged or not makes no difference.
+    3. The model of the ranking is a mixture of the models at ranks 1 to `depth`, with weights proportional to
+       1 / log2(1 + rank). A missing rank keeps its weight and has the special word. Judgments do not matter.
 
-    4. Two are as close as 1 - their Jensen-Shannon divergence to base 2 (`divergence=jsd`), or exp(-KL(theta
-       || ranking)) in nats, theta being the subtopic (`kl`), which needs smoothing: a word that the ranking
-       lacks makes it 0.
+    4. Closeness is 1 - the Jensen-Shannon divergence to base 2 (`divergence=jsd`), or exp(-KL(theta ||
+       ranking)) in nats, where theta is the subtopic (`divergence=kl`). `kl` needs smoothing, because a word
+       that the ranking lacks would make the closeness 0.
 
-    5. LMD is the mean closeness to the subtopics, divided by that of the mean of all subtopics, at most 1.
+    5. LMD is the mean closeness to the subtopics, divided by that of the mean of all subtopics, and at most
+       1.
 
-    A topic without a subtopic that has a model scores 0, and so does an empty run.
+    A topic without a subtopic model scores 0, and so does an empty run.
 
-    `terms=M` keeps the M terms that tell most about the topic's subtopics, by the mean over them of
-    p(w) log2(p(w) / p(w|C)), ties alphabetical: subtopics, their mean and the ranking are cut down to these
-    and to what has no word, and shared out anew. `stop=n` leaves the n most frequent terms of all texts out
-    of every document before anything else, whatever their language. `weights=documents` weighs a subtopic by
-    the number of documents that made its model.
+    `terms=M` keeps the M terms with the largest mean over the subtopics of p(w) log2(p(w) / p(w|C)), ties in
+    alphabetical order. All models are restricted to these terms and the special word, and renormalised.
+    `stop=n` removes the n most frequent terms of the collection from every document first.
+    `weights=documents` weights a subtopic by the number of documents in its model.
 
-    What it is good for: unjudged documents count by their texts, so that a few judgments put systems into
-    nearly the order in which the measure itself puts them under all judgments. That is the order of
-    alpha_nDCG in part only: where all judgments are at hand, prefer alpha_nDCG.
+    Use: unjudged documents count by their texts. So with few judgments, LMD orders systems nearly as LMD does
+    with all judgments. This order agrees only in part with that of alpha_nDCG. If all judgments are
+    available, prefer alpha_nDCG.
 
-    The defaults are those of the specification, and the evidence speaks for them (two collections, one of
-    them Turkish, with all, a third and a tenth of the judgments; in test_content_evidence.py).
-    Leaving out stop words brings the order of systems nearer to that of alpha_nDCG, as words that stand
-    everywhere tell no subtopics apart; but how many is right depends on the collection, and the same number
-    would leave a small one without words, so the default is none. With thousands of documents some dozens are
-    worth a try. Keeping few terms takes the order further away: once all is shared out anew, what a ranking
-    says beside the point is not held against it. So does smoothing: it makes everything alike. Weights by
-    documents are no better, and kl is on one collection only.
+    The defaults are the plain choices, and an experiment supports them:
+    tests/measures/families/test_content_evidence.py uses two collections, one of them Turkish, with all, a
+    third and a tenth of the judgments. Removing stop words brings the order of systems closer to that of
+    alpha_nDCG, because words that occur everywhere do not distinguish subtopics. The right number depends on
+    the collection, and would leave a small one without words, so the default is 0. With thousands of
+    documents, try some dozens. Keeping few terms makes the agreement worse: after renormalisation, text that
+    is off the topic costs nothing. Smoothing makes it worse too, because it makes all models similar.
+    `weights=documents` does not help, and `kl` helps on one collection only.
 
-    Caveat: it is not alpha_nDCG with fewer judgments: the two order systems differently even under all.
+    Caveat: LMD does not approximate alpha_nDCG. The two order systems differently even with all judgments.
 
     Example: a={1}"apple fruit tree apple" b={1}"apple pie fruit" c={2}"mac computer apple" d={}"rain weather"
     e"computer keyboard"; run a c: LMD(depth=3) 0.831340, LMD(depth=3,smoothing=0.2) 0.850115; run a c b:
@@ -126,23 +126,23 @@ def soft_alpha_nDCG(
     stop: Stop = 0,
     rel: Rel | None = None,
 ) -> Floats:
-    """alpha_nDCG with labels that are predicted from texts: how much of each subtopic a document covers.
+    """alpha_nDCG with labels predicted from texts: how much of each subtopic a document covers.
 
         soft_alpha_nDCG@k = min(1, DCG / DCG of the ideal), DCG = sum over r <= k of NG(r) / log2(1 + r)
         NG(r) = sum over subtopics i of s_i(r) (1 - alpha)^(sum over q < r of s_i(q))
 
-    s_i(r), from 0 to 1, is how close the document at rank r is to subtopic i. Models, closeness, `smoothing`,
-    `divergence`, `terms`, `stop` and `rel` are those of LMD. Every ranked document counts by its text, judged
-    or not; one without a text covers nothing. `alpha` is the chance that one document on a subtopic is
-    enough.
+    s_i(r), from 0 to 1, is the closeness of the document at rank r to subtopic i. Models, closeness,
+    `smoothing`, `divergence`, `terms`, `stop` and `rel` are those of LMD. Every ranked document counts by its
+    text, judged or not; one without a text covers nothing. `alpha` is the probability that one document on a
+    subtopic satisfies the user.
 
-    The ideal takes, of the documents that were judged relevant to some subtopic, always the one of the
-    largest gain (ties, to 12 decimals: the largest document id). A topic without a subtopic that has a model
-    scores 0, and so does an empty run.
+    The ideal ranking is greedy: at each rank it takes, from the documents judged relevant to some subtopic,
+    the one with the largest gain (ties, to 12 decimals: the largest document id). A topic without a subtopic
+    model scores 0, and so does an empty run.
 
-    With words that stand everywhere each document seems to say a little of everything: `stop` matters more
-    here than for LMD, and brings the order of systems much nearer to that of alpha_nDCG. The default is none
-    for the same reason as there.
+    Because of frequent words, each document seems to cover a little of every subtopic. So `stop` matters more
+    than for LMD and brings the order of systems much closer to that of alpha_nDCG. The default is 0 for the
+    same reason as in LMD.
 
     Example: a={1}"apple fruit tree apple" b={1}"apple pie fruit" c={2}"mac computer apple" d={}"rain weather"
     e"computer keyboard"; run a c: soft_alpha_nDCG 0.869963; run a b: soft_alpha_nDCG 0.808525; run e a:
@@ -151,13 +151,13 @@ def soft_alpha_nDCG(
     scores = np.zeros(rows.number)
     for row, ground, documents in rows.held(_construction(rel, smoothing, divergence, terms, stop)):
         ideal = _novelty_sum(ground.ideal(float(alpha), cutoff), float(alpha))
-        found = _novelty_sum(ground.labels(documents[:cutoff]), float(alpha))
-        scores[row] = min(1.0, found / ideal) if ideal > 0 else 0.0
+        achieved = _novelty_sum(ground.labels(documents[:cutoff]), float(alpha))
+        scores[row] = min(1.0, achieved / ideal) if ideal > 0 else 0.0
     return scores
 
 
 def _novelty_sum(labels: Floats, alpha: float) -> float:
-    """Sum over ranks r of NG(r) / log2(1 + r), from float64[n, S], the labels at each rank."""
+    """Return the sum over ranks r of NG(r) / log2(1 + r). labels: float64[n, S], at each rank."""
     if not len(labels):
         return 0.0
     above = np.cumsum(labels, axis=0) - labels

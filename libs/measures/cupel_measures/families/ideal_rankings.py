@@ -1,4 +1,4 @@
-"""Measures that put a ranking beside the ideal one, rank by rank."""
+"""Measures relative to the ideal ranking, rank by rank."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,18 @@ from cupel_measures.scoring.rows import Hits, Rows, divided, earlier
 
 @measure(source="Clarke et al., TOIS 2021; ir_measures Compat")
 def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> Floats:
-    """Compatibility: the rank-biased overlap (RBO) of the ranking with an ideal one.
+    """Compatibility: the rank-biased overlap (RBO) of a ranking and the ideal one.
 
         RBO = sum over i <= n of p^(i - 1) * (documents in the first i of both) / i
               / sum over i <= n of p^(i - 1)
         Compat = RBO(run, ideal) / RBO(ideal, ideal)
 
-    n is the longer of the two rankings. The ideal holds the documents of positive gain, greatest first;
-    documents of equal gain stand in the order of the run, those it lacks last. `normalize=False` leaves out
-    the division by the ideal's RBO with itself, which lets a perfect ranking score 1.
+    n is the length of the longer ranking. The ideal ranking contains the documents with a positive gain,
+    greatest first. Documents with equal gains are in the order of the run, and those missing from the run are
+    last. The division by the RBO of the ideal ranking with itself lets a perfect ranking score 1;
+    `normalize=False` leaves it out.
 
-    Caveat: only the order of gains counts, not their size.
+    Caveat: only the order of the gains matters, not their size.
 
     Example: a=2 b=1 c=1 z=0; run x a c: Compat(p=0.5) 0.238095 = (1/2 * 1/2 + 1/4 * 2/3) / (1 + 1/2 + 1/4);
     run a: Compat(p=0.5) 0.761905 = (1 + 1/2 * 1/2 + 1/4 * 1/3) / (1 + 1/2 + 1/4).
@@ -34,7 +35,7 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
     depth = np.maximum(rows.retrieved, base)
     weights = discounts.power(float(p), np.arange(1, int(depth.max(initial=0)) + 1))
     overlap = _running(weights / np.arange(1, len(weights) + 1))
-    # a document is in both from depth max(rank, place in the ideal) on
+    # a document is in both rankings from depth max(rank, place in the ideal ranking)
     both = np.maximum(hits.rank, _ideal_places(rows, hits))
     score = hits.sum(overlap[depth[hits.row]] - overlap[both - 1])
     if not normalize:
@@ -43,9 +44,8 @@ def Compat(rows: Rows, *, p: Persistence = 0.95, normalize: OneFlag = True) -> F
 
 
 def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
-    """float64[rows]: the overlap of an ideal of `base` documents with itself, down to `depth`."""
-    kinds, which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
-    base, depth = kinds
+    """Return float64[rows]: the overlap of an ideal of `base` documents with itself, down to `depth`."""
+    (base, depth), which = np.unique(np.stack([base, depth]), axis=1, return_inverse=True)
     kind = np.repeat(np.arange(len(base)), base)
     place = np.arange(len(kind)) - (np.cumsum(base) - base)[kind]
     best = np.bincount(kind, overlap[depth[kind]] - overlap[place], minlength=len(base))
@@ -54,13 +54,14 @@ def _with_itself(overlap: Floats, base: Ints, depth: Ints) -> Floats:
 
 @measure(source="Sakai, NTCIR-4 2004; NTCIREVAL", aliases=("Q-measure",))
 def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cutoff | None = None) -> Floats:
-    """Q-measure: average precision that credits gains, against the ideal's at the same rank.
+    """Q-measure: average precision with gains, relative to the ideal ranking at the same rank.
 
         Q = 1/R * sum over ranks i with a gain of (n(i) + beta * cg(i)) / (i + beta * ideal cg(i))
 
-    n(i) documents in 1..i have a gain, cg(i) is the sum of their gains, and R judged documents have one. A
-    cutoff leaves out the ranks beyond it and divides by min(R, k), as NTCIREVAL does (AP@k, trec_eval's,
-    divides by R). `beta=0` is AP; `gains` replaces the gain of some labels.
+    n(i) is the number of documents in 1..i with a positive gain, cg(i) the sum of their gains, and R the
+    number of judged documents with a positive gain. With a cutoff, ranks beyond it are ignored and the
+    divisor is min(R, k), as in NTCIREVAL; AP@k divides by R, as in trec_eval. `beta=0` gives AP. `gains`
+    replaces the gains of some labels.
 
     Example: a=2 b=1 c=1 z=0; run x b a: Q 0.371429 = ((1 + 1) / (2 + 3) + (2 + 3) / (3 + 4)) / 3, Q@2 0.2 =
     (1 + 1) / (2 + 3) / 2, Q(beta=0) 0.388889 = (1/2 + 2/3) / 3.
@@ -80,12 +81,12 @@ def Q(rows: Rows, *, beta: Beta = 1, gains: GainTable | None = None, cutoff: Cut
 
 
 def _running(values: Floats) -> Floats:
-    """0 and then the sum of the first, of the first two, ... of `values`."""
+    """Return 0, followed by the cumulative sums of `values`."""
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
 def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
-    """The ideal ranking of every topic, a row per topic, and the gain of its first 1, 2, ... documents."""
+    """Return the ideal ranking of each topic, one row per topic, and its cumulative gains."""
 
     def make() -> tuple[Hits, Floats]:
         gains = pool.gains(table)
@@ -95,16 +96,18 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
         ideal = Hits.by_row(topic, rank, documents, pool.topics)
         return ideal, ideal.running(gains[documents])
 
-    found: tuple[Hits, Floats] = pool.once(("ideal ranking", table.tobytes()), make)
-    return found
+    ideal: tuple[Hits, Floats] = pool.once(("ideal ranking", table.tobytes()), make)
+    return ideal
 
 
 def _ideal_places(rows: Rows, hits: Hits) -> Ints:
-    """int64[n]: place of each hit in the ideal that orders equal gains as its row does."""
+    """Return int64[n]: the place of each hit in the ideal ranking that orders equal gains as its row does."""
     pool, table = rows.pool, rows.pool.aspect.gains
 
     def make() -> tuple[Ints, NDArray[np.integer]]:
-        """Of every document of the pool: how many others of its topic have a greater gain, and its level."""
+        """Return, per pooled document, the number of documents of its topic with a greater gain, and its
+        level.
+        """
         ideal, _ = _ideal(pool, table)
         levels, level = np.unique(pool.gains(table), return_inverse=True)
         level = level.astype(np.min_scalar_type(len(levels)))

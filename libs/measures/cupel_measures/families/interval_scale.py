@@ -1,7 +1,8 @@
-"""Measures on interval scales, and those they are held against (spec 4.1; Ferrante, Ferro and Losiouk 2019).
+"""Measures on interval scales, and graded measures that are compared with them.
 
-A run is cut at N and padded to N with the lowest degree, which gains nothing: an unjudged document has that
-degree, too. Degrees are the indices of the labels, 0 to c; gains are those of the aspect.
+Most are from Ferrante, Ferro and Losiouk, Information Retrieval Journal 2019. A run is cut at N, and padded
+to N with the lowest degree, which has gain 0. An unjudged document has the lowest degree, too. Degrees are
+the indices of the labels, 0 to c; gains are those of the aspect.
 """
 
 import math
@@ -32,25 +33,25 @@ LogBase = Annotated[float | Fraction, Number("a base of logarithms above 1", 1, 
 
 
 def _by_total_gain(aspect: Aspect, given: Any) -> ScaleType:
-    """Interval where labels have two different gains, one of them 0; neither with more."""
+    """Interval if labels have two different gains, one of them 0; neither if they have more."""
     return scale_types.total_gain(label_gains.exactly(aspect, None))
 
 
 def exact_graded_precision(rows: Rows, *, cutoff: int) -> list[Fraction]:
     *_, best = numbers = label_gains.exactly(rows.pool.aspect, None)
-    return [_share(one, cutoff * best) for one in sums(*_credits(rows, numbers, cutoff))]
+    return [_share(total, cutoff * best) for total in sums(*_credits(rows, numbers, cutoff))]
 
 
 @measure(source=SOURCE, scale=_by_total_gain, exact=exact_graded_precision, by_scale=True, rises=True)
 def gP(rows: Rows, *, cutoff: Cutoff) -> Floats:
-    """Graded precision: the gains of the first N documents, of the greatest that N documents could have.
+    """Graded precision: the gains of the first N documents, divided by the greatest possible sum.
 
         gP@N = 1/N * sum over i <= N of g(r_i) / g(a_c)
 
-    g(a_c) is the gain of the best label of the scale, whether any document has it or not. With two labels of
-    gains 0 and 1 it is P@N. Divides by N however short the run is. The gains are the aspect's own.
+    g(a_c) is the gain of the best label of the scale, whether or not a document has it. With two labels of
+    gains 0 and 1, gP@N equals P@N. The divisor uses N, also for a shorter run. Gains are those of the aspect.
 
-    Caveat: with more than two degrees two documents of degree 1 gain as much as one of degree 2, so it
+    Caveat: with more than two degrees, two documents of degree 1 gain as much as one of degree 2. This
     contradicts the order by the count of the highest degree, which SBTO follows.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gP@5 0.4 = (2 + 1 + 1) / 2 / 5.
@@ -65,7 +66,7 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
     below = 1 if normalised else best
     bases = _exact_gain_bases(rows.pool, numbers)
     topics = rows.topic.tolist()
-    return [_share(one, bases[topic] * below) for one, topic in zip(retrieved, topics, strict=True)]
+    return [_share(gain, bases[topic] * below) for gain, topic in zip(retrieved, topics, strict=True)]
 
 
 @measure(
@@ -77,24 +78,24 @@ def exact_graded_recall(rows: Rows, *, normalised: bool = False, cutoff: int) ->
     rises=True,
 )
 def gR(rows: Rows, *, normalised: OneFlag = False, cutoff: Cutoff) -> Floats:
-    """Graded recall: the gains of the first N documents, of those of all judged documents.
+    """Graded recall: the gains of the first N documents, relative to the gains of all judged documents.
 
         gR@N = 1/RB * sum over i <= N of g(r_i) / g(a_c)
 
-    RB is the sum of the gains of all judged documents, also those beyond N; a topic where RB = 0 scores 0.
-    Its greatest value is 1/g(a_c).
+    RB is the sum of the gains of all judged documents, including those beyond N. A topic with RB = 0 scores
+    0. The greatest possible value is 1/g(a_c).
 
-    The printed formula, taken here as it is, divides by g(a_c) and by a recall base made of gains that are
-    not divided by it, so with g(a_c) above 1 it can't reach 1 (register of readings, row 9).
-    `normalised=True` leaves the division by g(a_c) out: values go from 0 to 1. Both order systems alike, per
-    topic and over all topics, and per topic they order runs as gP does.
+    This is the printed formula. It divides by g(a_c), and by a recall base of gains that are not divided by
+    g(a_c). So it cannot reach 1 if g(a_c) is above 1 (READINGS.md, reading 9). `normalised=True` leaves the
+    division by g(a_c) out, so values range from 0 to 1. Both versions order systems identically, per topic
+    and over all topics. Per topic they order runs as gP does.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gR@5 0.285714 = (2 + 1 + 1) / 2 / 7,
     gR(normalised=True)@5 0.571429 = (2 + 1 + 1) / 7.
     """
     table = label_gains.rising(rows.pool.aspect, None)
     retrieved, base = _total_gain(rows, table, cutoff), _gain_base(rows.pool, table)[rows.topic]
-    if normalised:  # rounding could lift a sum an ulp above that of all
+    if normalised:  # rounding could make a sum one ulp larger than the base
         return np.minimum(divided(retrieved, base), 1.0)
     return divided(retrieved, base * table[-1])
 
@@ -109,11 +110,12 @@ def F(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
         F@N = 2 P R / (P + R) = 2 M / (N + R)
 
-    M relevant documents are among the first N, R are judged; 0 if M is 0. N counts in full however short the
-    run is, while `SetF` sees the run as long as it is.
+    M is the number of relevant documents among the first N, and R the number of relevant judged documents.
+    The value is 0 if M is 0. The formula uses N also for a shorter run, while `SetF` uses the length of the
+    run.
 
-    Caveat: per topic it grows by 2 / (N + R) with each relevant document, an interval scale, but each topic
-    has a unit of its own: over all topics systems may be ordered otherwise than by P@N.
+    Caveat: within a topic F grows by 2 / (N + R) with each relevant document, which makes an interval scale.
+    Each topic has its own unit, so the order of systems over all topics can differ from that by P@N.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: F@5 0.6 = 2 * 3 / (5 + 5), F@7 0.5 = 2 * 3 / (7 + 5).
     """
@@ -128,8 +130,9 @@ def exact_graded_rank_biased_precision(
 
 
 def _by_persistence_and_gains(aspect: Aspect, given: Any) -> ScaleType:
-    """With G the smallest step between gains, divided by the greatest: interval where p = G / (G + 1) and all
-    steps are equal, which makes p = 1 / (c + 1); ordinal for other p up to G / (G + 1); neither above.
+    """Interval if p = G / (G + 1) and all steps between gains are equal, ordinal for other p up to G / (G +
+    1), neither for a larger p. G is the smallest step between gains, divided by the greatest gain; with equal
+    steps G / (G + 1) = 1 / (c + 1).
     """
     return scale_types.rank_biased(given["p"], label_gains.exactly(aspect, given["gains"]))
 
@@ -149,19 +152,19 @@ def gRBP(
     gains: GainTable | None = None,
     cutoff: Cutoff | None = None,
 ) -> Floats:
-    """Graded rank-biased precision: RBP that credits gains.
+    """Graded rank-biased precision: RBP with gains.
 
         gRBP = (1 - p) / g(a_c) * sum over i of p^(i - 1) g(r_i)
 
-    p is the chance that a reader goes on to the next document; `p=1/3` stays exactly one third, and fits
-    three labels. `gains` replaces the gain of some labels of the aspect; gains must not fall along the scale.
-    With two labels of gains 0 and 1 it is RBP; with p = 1 / (c + 1) and gains 0..c it equals RBTO / (c +
-    1)^N.
+    p is the probability that the user continues to the next document. `p=1/3` is stored as exactly one third,
+    which suits three labels. `gains` replaces the gains of some labels; gains must not decrease along the
+    scale. With two labels of gains 0 and 1, gRBP equals RBP. With p = 1 / (c + 1) and gains 0..c it equals
+    RBTO / (c + 1)^N.
 
-    Caveat: as a float it can't tell runs apart that differ only where p^(i - 1) is below the float's
-    precision (for p = 1/3 beyond some 35 ranks), so floats show ties, and now and then an order, that are not
-    there: the printed correlations of 0.9985 and 0.9996 with RBTO for p = 0.2 are 1. Its exact values are
-    free of this.
+    Caveat: floats cannot separate runs that differ only at ranks where p^(i - 1) is below their precision
+    (for p = 1/3, beyond about rank 35). So floats show ties, and sometimes orders, that do not exist: for p =
+    0.2 the paper prints correlations of 0.9985 and 0.9996 with RBTO, which are exactly 1. Exact values do not
+    have this problem.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: gRBP 0.716049 = 2/3 * (2 + 1/9 + 1/27) / 2, gRBP(p=0.8)
     0.3152 = 0.2 * (2 + 0.8^2 + 0.8^3) / 2, gRBP(p=0.5,gains={2:3}) 0.5625 = 0.5 * (3 + 0.5^2 + 0.5^3) / 3.
@@ -169,7 +172,7 @@ def gRBP(
     table = label_gains.rising(rows.pool.aspect, gains)
     hits, gain = rows.gains(table, cutoff)
     total = (1.0 - float(p)) * hits.sum(discounts.power(float(p), hits.rank) * gain)
-    # rounding could lift a long run of the best documents an ulp above 1
+    # rounding could make a long run of the best documents one ulp larger than 1
     return np.minimum(divided(total, float(table[-1])), 1.0)
 
 
@@ -188,12 +191,12 @@ def DCG(
         DCG@k = sum over i <= k of g(r_i) / log2(1 + i)
         DCG(base=b)@k = sum over i <= k of g(r_i) / max(1, log_b(i))
 
-    Without `base` it is trec_eval's, the numerator of nDCG. With `base=b` it is that of Jarvelin and
-    Kekalainen, which does not discount ranks 1 to b (Ferrante et al. take b = 10 and gains 0, 5, 10). `gains`
-    replaces the gain of some labels.
+    Without `base` this is DCG as in trec_eval, the numerator of nDCG. With `base=b` it is the original
+    version of Jarvelin and Kekalainen, which does not discount ranks 1 to b (Ferrante et al. use b = 10 and
+    gains 0, 5, 10). `gains` replaces the gains of some labels.
 
-    Caveat: it has no upper bound, and topics with more relevant documents weigh more in its mean. Many
-    documents of a low degree outweigh one of a high degree above them.
+    Caveat: the value has no upper bound, so topics with more relevant documents weigh more in the mean. Many
+    documents of a low degree can outweigh one of a high degree above them.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: DCG 2.930677 = 2 + 1/log2(4) + 1/log2(5), DCG(base=2)
     3.130930 = 2 + 1/log2(3) + 1/log2(4), DCG(base=10,gains={1:5,2:10}) 20 = 10 + 5 + 5.
@@ -205,13 +208,13 @@ def DCG(
 
 def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
     best = len(rows.pool.aspect.labels) - 1
-    _reached(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, EXACT_DIGITS), EXACT_DIGITS)
+    _check_reach(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, EXACT_DIGITS), EXACT_DIGITS)
     hits, _ = rows.gains(np.arange(best + 1.0), cutoff)
     down = best - rows.pool.labels[hits.document].astype(np.int64)
     which, counts = np.unique(hits.row * (best + 1) + down, return_counts=True)
     values, left = [0] * rows.number, [cutoff] * rows.number
-    for one, count in zip(which.tolist(), counts.tolist(), strict=True):  # by row, best degree first
-        row, degree = one // (best + 1), best - one % (best + 1)
+    for key, count in zip(which.tolist(), counts.tolist(), strict=True):  # by row, best degree first
+        row, degree = key // (best + 1), best - key % (best + 1)
         values[row] += _choose(degree + left[row], degree) - _choose(degree + left[row] - count, degree)
         left[row] -= count
     return values
@@ -219,31 +222,31 @@ def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
 
 @measure(source=SOURCE, bounds=UNBOUNDED, scale="interval", exact=exact_set_based, by_scale=True, rises=True)
 def SBTO(rows: Rows, *, cutoff: Cutoff) -> Floats:
-    """Set-based total order: the number of worse sets of N degrees.
+    """Set-based total order: the number of worse sets of N documents.
 
         SBTO@N = sum over j <= N of C(d_j + N - j, N - j + 1) for the degrees d_1 >= ... >= d_N of the run
 
-    Sets of N documents are ordered by the counts of the highest degree where they differ; SBTO is the place
-    in that order, from 0 to C(N+c, N) - 1. The paper sorts ascending under its equation 2, which is not the
-    rank function of its own order: {a1, a1} and {a2, a0} would both score 2 (register of readings, row 8).
-    With two labels it is the number of relevant documents.
+    Sets of N documents are ordered by the counts of the highest degree in which they differ. SBTO is the
+    position in this order, from 0 to C(N+c, N) - 1. The paper sorts the degrees in ascending order under
+    equation 2. That is not the rank function of its own order: {a1, a1} and {a2, a0} would both score 2
+    (READINGS.md, reading 8). With two labels, SBTO is the number of relevant documents.
 
-    Caveat: its value is a whole number, which may be larger than a float holds exactly: compare and average
-    its exact values; the float is the exact value, correctly rounded. A cutoff whose greatest value has more
-    than 300 digits has exact values only, up to 4,000 digits.
+    Caveat: the value is an integer that a float may not hold exactly. Compare and average exact values; the
+    float is the exact value, correctly rounded. If the greatest possible value has more than 300 digits, only
+    exact values are available, up to 4,000 digits.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: SBTO@5 8 = C(2+4,5) + C(1+3,4) + C(1+2,3), SBTO@7 10 =
     C(2+6,7) + C(1+5,6) + C(1+4,5).
     """
     best = len(rows.pool.aspect.labels) - 1
-    _reached(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, FLOAT_DIGITS), FLOAT_DIGITS)
+    _check_reach(f"C({cutoff}+{best},{best})", _binomial_exceeds(cutoff, best, FLOAT_DIGITS), FLOAT_DIGITS)
     return floats(exact_set_based(rows, cutoff=cutoff))
 
 
 def exact_rank_based(rows: Rows, *, gains: Any = None, cutoff: int) -> Sequence[Exact]:
     numbers = label_gains.exactly(rows.pool.aspect, gains, by_index=True)
     base = len(numbers)
-    _reached(f"{base}^{cutoff}", _power_exceeds(base, cutoff, numbers[-1], EXACT_DIGITS), EXACT_DIGITS)
+    _check_reach(f"{base}^{cutoff}", _power_exceeds(base, cutoff, numbers[-1], EXACT_DIGITS), EXACT_DIGITS)
     hits, credit = _credits(rows, numbers, cutoff)
     weights, unit = whole(credit)
     values = positional(hits, weights, base, cutoff)
@@ -251,7 +254,7 @@ def exact_rank_based(rows: Rows, *, gains: Any = None, cutoff: int) -> Sequence[
 
 
 def _by_position(aspect: Aspect, given: Any) -> ScaleType:
-    """Interval; with weights of its own that of gRBP with p = 1 / (c + 1) and these weights for gains."""
+    """Interval; with `gains`, the type of gRBP with p = 1 / (c + 1) and these gains."""
     numbers = label_gains.exactly(aspect, given["gains"], by_index=True)
     if given["gains"] is None:
         return "interval" if len(numbers) > 1 else "neither"
@@ -266,50 +269,53 @@ def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Float
 
         RBTO@N = sum over i <= N of r_i (c + 1)^(N - i)
 
-    Rankings are ordered by the first rank where they differ; RBTO is the place in that order, from 0 to (c +
-    1)^N - 1: the degrees read as the digits of a number. Degrees are indices of labels whatever the aspect's
-    gains are; `gains` puts other weights W in the place of some: the sum of W(r_i) (c + 1)^(N - i). They must
-    not fall along the scale. With weights other than a multiple of 0..c it orders runs as gRBP does with p =
-    1 / (c + 1) and the weights for gains, and has its type: with [0, 1, 3] it is neither, although section
-    5.2.2 of the paper calls it interval (register of readings, row 10).
+    Rankings are ordered by the first rank in which they differ. RBTO is the position in this order, from 0 to
+    (c + 1)^N - 1: the degrees are the digits of a number with base c + 1.
 
-    Caveat: the first relevant document decides nearly everything. The value is a whole number (a rational, if
-    a weight is one) far larger than a float holds exactly: compare and average its exact values; the float is
-    the exact value, correctly rounded. A cutoff where (c + 1)^N has more than 300 digits, such as 1,000 with
-    three labels, has exact values only, up to 4,000 digits.
+    Degrees are the indices of the labels, whatever the gains of the aspect are. `gains` sets other weights W
+    for some labels; the value is then the sum of W(r_i) (c + 1)^(N - i). Weights must not decrease along the
+    scale. With weights that are not a multiple of 0..c, RBTO orders runs as gRBP with p = 1 / (c + 1) and
+    these gains, and has its scale type. With [0, 1, 3] this is neither, although section 5.2.2 of the paper
+    calls it interval (READINGS.md, reading 10).
+
+    Caveat: the first relevant document decides nearly everything. The value is an integer (a rational, if a
+    weight is one) that is far larger than a float can hold exactly. Compare and average exact values; the
+    float is the exact value, correctly rounded. If (c + 1)^N has more than 300 digits, as for N = 1,000 and
+    three labels, only exact values are available, up to 4,000 digits.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d y: RBTO@5 174 = 2 * 3^4 + 1 * 3^2 + 1 * 3^1,
     RBTO(gains={2:3})@5 255 = 3 * 3^4 + 1 * 3^2 + 1 * 3^1.
     """
     weights = label_gains.rising(rows.pool.aspect, gains, by_index=True)
     exceeds = _power_exceeds(len(weights), cutoff, exact(float(weights[-1])), FLOAT_DIGITS)
-    _reached(f"{len(weights)}^{cutoff}", exceeds, FLOAT_DIGITS)
+    _check_reach(f"{len(weights)}^{cutoff}", exceeds, FLOAT_DIGITS)
     return floats(exact_rank_based(rows, gains=gains, cutoff=cutoff))
 
 
 FLOAT_DIGITS, EXACT_DIGITS = 300, 4000
-"""Values of so many digits are given as floats, whose sums over many topics stay finite, and exactly."""
+"""Maximum number of digits of values as floats, so that sums over many topics are finite, and as exact
+values.
+"""
 
 
-def _reached(values: str, exceeds: bool, digits: int) -> None:
+def _check_reach(values: str, exceeds: bool, digits: int) -> None:
     if exceeds:
-        other = "; exact_values of the library goes further" if digits == FLOAT_DIGITS else ""
+        hint = ", or exact_values of the library" if digits == FLOAT_DIGITS else ""
         kind = "floats" if digits == FLOAT_DIGITS else "exact values"
         raise MeasureError(
-            f"it goes up to about {values}, and {kind} here go up to 10^{digits}{other}; "
-            "take a smaller cutoff"
+            f"values reach about {values}, but {kind} are limited to 10^{digits}; use a smaller cutoff{hint}"
         )
 
 
 def _power_exceeds(base: int, cutoff: int, weight: Exact, digits: int) -> bool:
-    """Whether weight * base^cutoff has more than `digits` digits; found quickly for any cutoff."""
+    """Return whether weight * base^cutoff has more than `digits` digits. Fast for any cutoff."""
     if base < 2 or not weight:
         return False
     return cutoff > 8 * digits or weight * base**cutoff > 10**digits
 
 
 def _binomial_exceeds(cutoff: int, best: int, digits: int) -> bool:
-    """Whether C(cutoff + best, best) has more than `digits` digits; found quickly for any cutoff."""
+    """Return whether C(cutoff + best, best) has more than `digits` digits. Fast for any cutoff."""
     fewer = min(cutoff, best)
     return fewer > 4 * digits or math.comb(cutoff + best, fewer) > 10**digits
 
@@ -318,18 +324,20 @@ _choose = lru_cache(maxsize=1 << 16)(math.comb)
 
 
 def _credits(rows: Rows, numbers: Sequence[Exact], cutoff: int | None) -> tuple[Hits, list[Exact]]:
-    """The hits of positive gain up to `cutoff`, and their gains, exactly."""
-    hits, _ = rows.gains(np.array([float(one) for one in numbers]), cutoff)
+    """Return the hits with a positive gain up to `cutoff`, and their exact gains."""
+    hits, _ = rows.gains(np.array([float(number) for number in numbers]), cutoff)
     labels = np.maximum(rows.pool.labels[hits.document], 0)  # a negative grade is the lowest label
     return hits, [numbers[label] for label in labels.tolist()]
 
 
-def _share(part: Exact, of: Exact) -> Fraction:
-    return Fraction(part) / of if of else Fraction(0)
+def _share(part: Exact, total: Exact) -> Fraction:
+    return Fraction(part) / total if total else Fraction(0)
 
 
 def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
-    """float64[rows]: the sum of gains, added in the order of the gains: no order of the run changes a bit."""
+    """Return float64[rows]: the sum of gains. Adds them in the order of gains, so the run order changes no
+    bit.
+    """
     hits, gain = rows.gains(table, cutoff)
     order = np.lexsort((gain, hits.row))
     return np.asarray(
@@ -338,7 +346,7 @@ def _total_gain(rows: Rows, table: Floats, cutoff: int) -> Floats:
 
 
 def _gain_base(pool: Pool, table: Floats) -> Floats:
-    """float64[T]: the gains of all judged documents, added in the order of the gains."""
+    """Return float64[T]: the sum of the gains of all judged documents, added in the order of gains."""
     base: Floats = pool.once(("gain base", table.tobytes()), lambda: _summed_gains(pool, table))
     return base
 
@@ -353,7 +361,7 @@ def _summed_gains(pool: Pool, table: Floats) -> Floats:
 
 
 def _exact_gain_bases(pool: Pool, numbers: Sequence[Exact]) -> list[Exact]:
-    positive = np.flatnonzero(pool.gains(np.array([float(one) for one in numbers])) > 0)
+    positive = np.flatnonzero(pool.gains(np.array([float(number) for number in numbers])) > 0)
     labels = np.maximum(pool.labels[positive], 0)
     bases: list[Exact] = [0] * pool.topics
     for topic, label in zip(pool.topic_of[positive].tolist(), labels.tolist(), strict=True):

@@ -1,7 +1,7 @@
-"""Classes of label tuples by their distance to the best one, exactly (spec 3.1-3.3).
+"""Classes of label tuples by their exact distance to the best tuple (TOMA).
 
-Embeddings become whole numbers over a common denominator, so equal distances are equal integers:
-squares are summed for the Euclidean distance, and no root is taken.
+Source: Maistro et al., CIKM 2021, sections 3.2 and 3.3, equations 2 to 4. Embeddings are converted to
+integers over a common denominator, so equal distances are equal integers. Euclidean distances stay squared.
 """
 
 import math
@@ -17,9 +17,9 @@ from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, LabelSet
 
 Deviations = tuple[tuple[int, ...], ...]
-"""Per aspect and label index: how far the label lies from the best one, in units of its own distance."""
+"""Per aspect and label index: the contribution of the label to the distance, as an integer."""
 
-# per distance: what one aspect contributes, and how contributions combine
+# per distance: the contribution of one aspect, and the combination of contributions
 DISTANCES: dict[str, tuple[Callable[[int], int], Callable[[int, int], int]]] = {
     "euclidean": (lambda deviation: deviation * deviation, lambda total, more: total + more),
     "manhattan": (lambda deviation: deviation, lambda total, more: total + more),
@@ -28,15 +28,15 @@ DISTANCES: dict[str, tuple[Callable[[int], int], Callable[[int, int], int]]] = {
 
 
 COMBINED = {"euclidean": np.add, "manhattan": np.add, "chebyshev": np.maximum}
-"""The same combinations, of all totals with all contributions at once."""
+"""The same combinations, as functions of arrays."""
 
 
 def deviations(
     aspects: Sequence[Aspect], embedding: Mapping[str, Sequence[Any]], distance: str
 ) -> Deviations:
-    """Deviation of every label of `aspects`; `embedding` overrules their own.
+    """Return the deviation of each label of `aspects`; `embedding` overrides their own embeddings.
 
-    Raises MeasureError where an embedding has not one number per label.
+    Raises MeasureError if an embedding does not have one number per label.
     """
     contribution, _ = DISTANCES[distance]
     placed = [_exactly(embedding.get(aspect.name, aspect.embedding)) for aspect in aspects]
@@ -51,80 +51,80 @@ def deviations(
 
 
 def _exactly(places: Sequence[Any]) -> Sequence[int | Fraction]:
-    """The numbers as typed; whole ones, of which a scale may have a million, stay as they are."""
+    """Return exact numbers. Integers, of which a scale may have a million, stay as they are."""
     return places if all(type(g) is int for g in places) else [exact(g) for g in places]
 
 
 def distance_of(labels: Sequence[int], table: Deviations, distance: str) -> int:
-    """The distance of one tuple of label indices."""
+    """Return the distance of one tuple of label indices."""
     _, combine = DISTANCES[distance]
     total = 0
-    for label, of_label in zip(labels, table, strict=True):
-        total = combine(total, of_label[label])
+    for label, deviation in zip(labels, table, strict=True):
+        total = combine(total, deviation[label])
     return total
 
 
 def all_distances(table: Deviations, distance: str) -> list[int]:
-    """Distances that occur among all label tuples, ascending, without listing the tuples.
+    """Return the distances of all label tuples, ascending, without enumerating the tuples.
 
-    Raises MeasureError beyond MOST_SUMS sums for one more aspect.
+    Raises MeasureError if one more aspect would need more than MAX_SUMS sums.
     """
     combine = COMBINED[distance]
-    exact_in_words = sum(max(of_label) for of_label in table) < 2**62
-    totals = np.zeros(1, dtype=np.int64 if exact_in_words else object)
-    for of_label in table:
-        steps = np.unique(np.array(of_label, dtype=totals.dtype))
-        if len(totals) * len(steps) > MOST_SUMS:
+    fits_int64 = sum(max(deviation) for deviation in table) < 2**62
+    totals = np.zeros(1, dtype=np.int64 if fits_int64 else object)
+    for deviation in table:
+        steps = np.unique(np.array(deviation, dtype=totals.dtype))
+        if len(totals) * len(steps) > MAX_SUMS:
             raise MeasureError(
-                "these scales have too many label tuples to tell their distances apart; "
-                "label_set=observed looks at those that were judged"
+                "these scales have too many label tuples to compute all distances; "
+                "use label_set=observed, which has only the judged tuples"
             )
         totals = np.unique(combine.outer(totals, steps))
     return [int(total) for total in totals]
 
 
 def distinct(labels: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
-    """The different columns of int32[A, D], all at least 0, and intp[D] that says which each document has.
+    """Return the distinct columns of int32[A, D], all at least 0, and intp[D], the column of each document.
 
-    A column is looked for as one number, whose digits are its labels: numbers are sorted sooner.
+    Each column is encoded as one integer whose digits are its labels, because integers sort faster.
     """
-    sizes = [int(of_aspect.max(initial=0)) + 1 for of_aspect in labels]
-    if math.prod(sizes) > MOST_NUMBERS:
+    sizes = [int(indices.max(initial=0)) + 1 for indices in labels]
+    if math.prod(sizes) > MAX_TUPLES:
         tuples, inverse = np.unique(labels, axis=1, return_inverse=True)
         return [tuple(column) for column in tuples.T.tolist()], inverse.reshape(-1)
     number = np.zeros(labels.shape[1], dtype=np.int64)
-    for size, of_aspect in zip(sizes, labels, strict=True):
-        number = number * size + of_aspect
+    for size, indices in zip(sizes, labels, strict=True):
+        number = number * size + indices
     if math.prod(sizes) > len(number):
-        different, which = np.unique(number, return_inverse=True)
+        distinct_numbers, which = np.unique(number, return_inverse=True)
     else:
-        there = np.bincount(number, minlength=math.prod(sizes)) > 0
-        different, which = np.flatnonzero(there), (np.cumsum(there) - 1).take(number)
-    digits = np.unravel_index(different, sizes)
+        occurs = np.bincount(number, minlength=math.prod(sizes)) > 0
+        distinct_numbers, which = np.flatnonzero(occurs), (np.cumsum(occurs) - 1).take(number)
+    digits = np.unravel_index(distinct_numbers, sizes)
     return [tuple(column) for column in np.transpose(digits).tolist()], which
 
 
 def declared_distances(
     label_set: LabelSet, names: Sequence[str], table: Deviations, distance: str, seen: set[tuple[int, ...]]
 ) -> list[int]:
-    """Distances of a declared label set, ascending.
+    """Return the distances of a declared label set, ascending.
 
-    Raises MeasureError where it is for other aspects, or where a judged tuple is not in it.
+    Raises MeasureError if the set is for other aspects, or does not contain a judged tuple.
     """
     if sorted(label_set.aspects) != sorted(names):
         raise MeasureError(f"the label set is for aspects {list(label_set.aspects)}, not for {list(names)}")
     order = [label_set.aspects.index(name) for name in names]
-    possible = {tuple(one[place] for place in order) for one in label_set.tuples}
+    possible = {tuple(labels[place] for place in order) for labels in label_set.tuples}
     if outside := sorted(seen - possible):
         raise MeasureError(
             f"{len(outside)} judged label tuples are outside the declared label set, "
             f"such as {outside[0]} (label indices of {', '.join(names)})"
         )
-    return sorted({distance_of(one, table, distance) for one in possible})
+    return sorted({distance_of(labels, table, distance) for labels in possible})
 
 
-MOST_SUMS = 2_000_000
-MOST_NUMBERS = 2**62
+MAX_SUMS = 2_000_000
+MAX_TUPLES = 2**62
 
 
 WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {
@@ -135,9 +135,9 @@ WEIGHTINGS: dict[str, Callable[[int], list[int]]] = {
 
 
 def weights(classes: int, weighting: str | Sequence[int]) -> list[int]:
-    """Weight of each of `classes` classes, best first (spec 3.3).
+    """Return the weight of each class, best first (Maistro et al., equation 4).
 
-    Raises MeasureError with fewer than two classes, or where a list has another length.
+    Raises MeasureError for fewer than two classes, or if a list has another length.
     """
     if classes < 2:
         raise MeasureError("all labels are at the same distance: at least two classes are needed")

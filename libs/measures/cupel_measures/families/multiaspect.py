@@ -1,6 +1,6 @@
-"""Measures that combine aspects: by their scores (CAM, MM, WHAM) or by their labels (TOMA) (spec 3, 6.4).
+"""Measures that combine aspects: by scores (CAM, MM, WHAM) or by labels (TOMA).
 
-s_a is the score of `of` under aspect a alone, p_a the weight of the aspect.
+s_a is the score of the measure `of` under aspect a alone, and p_a the weight of the aspect.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,15 +68,15 @@ def CAM(
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
-    """Convex aggregation: the weighted mean of the scores that `of` gives under each aspect alone.
+    """Convex aggregation: the weighted arithmetic mean of the scores of `of` under each aspect.
 
         CAM = sum over aspects a of p_a s_a
 
-    p_a = 1/n for n aspects unless `weights` says otherwise. `of` may name a measure per aspect:
-    `CAM(of={relevance:nDCG,credibility:SetF})`. Each takes the gains and the threshold of its aspect.
+    p_a = 1/n for n aspects unless `weights` sets other weights. `of` can name a measure per aspect, as in
+    `CAM(of={relevance:nDCG,credibility:SetF})`. Each measure uses the gains and the threshold of its aspect.
 
-    Caveat: a good score under one aspect makes up for a bad one under another, whether the same documents are
-    good or not: `TOMA` looks at documents.
+    Caveat: a high score under one aspect compensates a low one under another, even if no document is good
+    under both. `TOMA` combines the labels of each document instead.
 
     Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
     d1 d2 d3: nDCG 0.814567 = (1 + 3/log2(3) + 3/2) / (3 + 3/log2(3) + 1/2), nDCG(aspect=correctness) 1 = 1,
@@ -106,13 +106,13 @@ def MM(
 
         MM = (sum of p_a) / (sum of p_a / s_a), 0 if any s_a is 0
 
-    p_a = 1/n for n aspects unless `weights` says otherwise; an aspect of weight 0 is left out. `of` may name
-    a measure per aspect.
+    p_a = 1/n for n aspects unless `weights` sets other weights. Aspects with weight 0 are ignored. `of` can
+    name a measure per aspect.
 
-    The paper's Table 3 prints half of this value throughout (register of readings, row 1); equation 6 is what
-    is built.
+    Table 3 of Maistro et al. prints half of this value throughout; this is equation 6 (READINGS.md, reading
+    1).
 
-    Caveat: one aspect at 0 makes it 0, however good the others are.
+    Caveat: if the score under one aspect is 0, the value is 0, however high the others are.
 
     Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
     d1 d2 d3: MM(of=nDCG) 0.897809 = 2 / (1/0.814567 + 1/1); run d1 d3: AP 0.25 = 1/2 / 2,
@@ -131,16 +131,17 @@ def WHAM(
     aspects: AspectNames | None = None,
     weights: AspectWeights | None = None,
 ) -> Floats:
-    """Weighted harmonic mean aggregation of the scores that `of` gives under each aspect alone.
+    """Weighted harmonic mean aggregation of the scores of `of` under each aspect.
 
         WHAM = 1 / (sum of p_a / s_a), 0 if any s_a is 0
 
-    p_a = 1/n for n aspects unless `weights` says otherwise. A score of 0 counts even with weight 0: there it
-    differs from MM. `of` may name a measure per aspect.
+    p_a = 1/n for n aspects unless `weights` sets other weights. A score of 0 counts even if its weight is 0;
+    in this WHAM differs from MM. `of` can name a measure per aspect.
 
-    Over topics it is the mean of the lists' values. The paper's Table 3 combines the means of the components
-    instead (register of readings, row 21, of_means), which is no mean over topics: `wham_of_means` computes
-    it from the aggregates of the components, and no parameter does. For CAM both are the same.
+    Over topics, this is the mean of the values per topic. Table 3 of the paper combines the means of the
+    components instead (READINGS.md, reading 21). The library function `wham_of_means` computes that from the
+    aggregates of the components; no parameter does, because the result is not a mean over topics. For CAM
+    both are the same.
 
     Example: relevance nr mr fr hr from fr, correctness nc pc c from c; d1=(mr,c) d2=(hr,pc) d3=(hr,nc); run
     d1 d3: WHAM(of=AP) 0.4 = 1 / (0.5/0.25 + 0.5/1), WHAM(of=AP,weights={correctness:0.8,relevance:0.2}) 0.625
@@ -155,13 +156,16 @@ def WHAM(
 
 
 def wham_of_means(means: Sequence[float], weights: Sequence[float]) -> float:
-    """WHAM of one mean score per aspect (reading 21): 0 if any is 0. The weights sum to 1."""
+    """Return WHAM of one mean score per aspect (READINGS.md, reading 21).
+
+    The weights sum to 1. The value is 0 if any mean is 0.
+    """
     [value] = harmonic(np.array(means, dtype=np.float64)[:, None], weights)
     return float(value)
 
 
 def harmonic(scores: Floats, shares: Sequence[float]) -> Floats:
-    """float64[rows]: weighted harmonic mean of float64[parts, rows]; 0 where any score is 0."""
+    """Return float64[rows]: the weighted harmonic mean of float64[parts, rows]; 0 if any score is 0."""
     parts = np.array(shares, dtype=np.float64)
     inverse = np.divide(parts[:, None], scores, out=np.zeros_like(scores), where=scores > 0)
     below = np.cumsum(inverse, axis=0)[-1]
@@ -171,15 +175,15 @@ def harmonic(scores: Floats, shares: Sequence[float]) -> Floats:
 
 
 def inner(of: Any, aspect: str) -> Measure:
-    """The measure that `of` has for `aspect`."""
+    """Return the measure that `of` names for `aspect`."""
     measure: Measure = dict(of)[aspect] if isinstance(of, ArgumentPairs) else of
     return measure
 
 
 def within(of: Any, values: Floats) -> Floats:
-    """`values`, which rounding may have lifted an ulp above the greatest value of `of`."""
-    measures = [one for _, one in of] if isinstance(of, ArgumentPairs) else [of]
-    greatest: float = max(one.declaration.bounds[1] for one in measures)
+    """Return `values`, limited to the greatest value of `of`, which rounding could exceed by one ulp."""
+    measures = [measure for _, measure in of] if isinstance(of, ArgumentPairs) else [of]
+    greatest: float = max(measure.declaration.bounds[1] for measure in measures)
     return np.minimum(values, greatest)
 
 
@@ -189,7 +193,10 @@ def weighted(
     weights: AspectWeights | None,
     default: float | None = None,
 ) -> list[tuple[str, float]]:
-    """Aspects with their weights, in the order of `aspects`; without weights `default`, or 1/n each."""
+    """Return aspects with their weights, in the order of `aspects`.
+
+    Without `weights`, each aspect has the weight `default`, or 1/n for n aspects.
+    """
     given = dict(weights or ())
     names = aspects or tuple(given) or tuple(aspect.name for aspect in view.qrels.aspects)
     equal = 1.0 / len(names) if default is None else default
@@ -197,8 +204,8 @@ def weighted(
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
-    """That of `of` on the weights of the classes, but neither where it depends on them and `label_set` is not
-    cartesian: they are then known of a collection's judgments only.
+    """That of `of` on the weights of the classes. But neither, if it depends on these weights and `label_set`
+    is not cartesian, because the judgments then determine the weights.
     """
     of: Measure = given["of"]
     if of.declaration.scale != "depends":
@@ -235,29 +242,30 @@ def TOMA(
     embedding: Embedding | None = None,
     aspects: AspectNames | None = None,
 ) -> Floats:
-    """Total order multi-aspect measure: `of` on documents graded by their distance to the best labels.
+    """Total order multi-aspect measure: `of` on documents graded by distance to the best labels.
 
         TOMA = of(W(labels of document 1), ..., W(labels of document n))
 
-    Label tuples at equal distance from the tuple of all best labels form a class; a class has a weight W, and
-    `of` (any measure of one aspect) sees the weights as grades. Distances are those of the labels' places in
-    the `embedding` (0, 1, 2, ... unless the aspect or the parameter says otherwise): `euclidean`, `manhattan`
-    or `chebyshev`, computed exactly (register of readings, row 4).
+    Label tuples at equal distance from the tuple of all best labels form a class. Each class has a weight W,
+    and `of` (any measure of one aspect) uses the weights as grades. A distance is between the places of
+    labels in the `embedding`, which is 0, 1, 2, ... unless the aspect or the parameter sets another. It is
+    `euclidean`, `manhattan` or `chebyshev`, and computed exactly (READINGS.md, reading 4).
 
-    Weightings of class c of m, best first: `step1` m - c (default for graded measures), `top_half` 1 if c <=
-    ceil(m/2) (default for binary ones), `positive` 1 if c < m, or a list of whole numbers. The paper's
-    example takes `top_half` and its experiments `positive` (row 3).
+    `weighting` gives the weight of class c of m, best first. `step1` is m - c (default for graded measures).
+    `top_half` is 1 if c <= ceil(m/2), else 0 (default for binary measures). `positive` is 1 if c < m, else 0.
+    A list of integers sets other weights. The example in the paper uses `top_half`, and its experiments
+    `positive` (READINGS.md, reading 3).
 
-    `label_set` says which tuples exist, and so which classes: all (`cartesian`), those that occur in the
-    judgments (`observed`), or a set that the collection names, as the paper's Table 3 needs (row 2). A judged
-    tuple outside the named set, and fewer than two classes, are refused. An unjudged document has weight 0,
-    even where the list gives the worst class more.
+    `label_set` determines which tuples exist, and so the classes (READINGS.md, reading 2). `cartesian` is all
+    tuples, and `observed` those in the judgments. Any other name is that of a label set in the collection
+    file; Table 3 of the paper needs one. A judged tuple outside the named set is an error, and so are fewer
+    than two classes. An unjudged document has weight 0, even if a list gives the worst class more.
 
-    Caveat: by default each aspect counts by the number of its labels, as a longer scale has larger distances;
-    an `embedding` makes them alike.
+    Caveat: by default an aspect with more labels has larger distances and so more influence. An `embedding`
+    can make aspects equal.
 
-    In the example Manhattan distances 0 to 3 make four classes of weights 3, 2, 1, 0, and squared Euclidean
-    ones 0, 1, 2, 4, 5 five classes of weights 4 to 0.
+    In the example, Manhattan distances 0 to 3 make four classes with weights 3, 2, 1, 0. Squared Euclidean
+    distances 0, 1, 2, 4, 5 make five classes with weights 4 to 0.
 
     Example: relevance 0..2, correctness 0..1; a=(2,0) b=(1,1) c=(0,1); run c a: TOMA(of=nDCG) 0.536418 = (1 +
     3/log2(3)) / (3 + 3/log2(3) + 1/2), TOMA(of=nDCG,distance=manhattan) 0.601261 = (1 + 2/log2(3)) / (2 +
@@ -276,7 +284,7 @@ def TOMA(
 
 
 def weighed(view: AspectView, of: Measure, **given: Any) -> Pool:
-    """The pool that TOMA with these parameters lets `of` see."""
+    """Return the pool that `of` scores in TOMA with these parameters."""
     given = {**given, "weighting": given["weighting"] or _usual_weighting(of)}
     key = f"TOMA{sorted(given.items())!r} {view.joined.profile.negatives_judged}"
     return view.derived(key, lambda seen: _graded_pool(seen, class_table(seen, of, **given)))
@@ -287,18 +295,18 @@ def _usual_weighting(of: Measure) -> str:
 
 
 def _combined(names: Sequence[str], weights: Iterable[int]) -> Aspect:
-    """The scale of the classes' weights; a document without labels has weight 0."""
+    """Return the scale of the class weights. A document without labels has weight 0."""
     return Aspect("+".join(names), tuple(sorted({0, *weights})))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Classes:
-    """The classes of label tuples, best first, and those of the pooled documents.
+    """Classes of label tuples, best first, and the classes of the pooled documents.
 
-    names: the aspects. distances: from the best labels, exactly (as `classes.deviations` counts them).
-    weights: one per class. tuples: the different ones of label indices that documents have, the lowest index
-    where there is no label; distance_of: one per tuple. which: intp[D], the tuple of each document. labels:
-    int32[A, D].
+    names: the aspects. distances: of each class from the best labels, exact, in the units of
+    `label_classes.deviations`. weights: of each class. tuples: the distinct tuples of label indices of the
+    documents, with the lowest index where a label is missing. distance_of: of each tuple. which: intp[D], the
+    tuple of each document. labels: int32[A, D].
     """
 
     names: tuple[str, ...]
@@ -320,7 +328,7 @@ def class_table(
     embedding: tuple[Any, ...] | None,
     aspects: tuple[str, ...] | None,
 ) -> Classes:
-    """The classes of TOMA with these parameters."""
+    """Return the classes of TOMA with these parameters."""
     qrels = view.qrels
     names = aspects or tuple(aspect.name for aspect in qrels.aspects)
     indices = [qrels.aspect_index(name) for name in names]
@@ -328,27 +336,35 @@ def class_table(
     table = label_classes.deviations([qrels.aspects[i] for i in indices], dict(embedding or ()), distance)
     judged = (labels >= NEGATIVE).any(axis=0)
     tuples, which = label_classes.distinct(np.maximum(labels, 0))
-    places = [label_classes.distance_of(one, table, distance) for one in tuples]
+    places = [label_classes.distance_of(labels_of_tuple, table, distance) for labels_of_tuple in tuples]
     seen = set(which[judged].tolist())
     if label_set == "cartesian":
         known = label_classes.all_distances(table, distance)
     elif label_set == "observed":
-        # without judgments there is nothing to tell apart: any two classes will do
+        # without judgments every score is 0, whatever the two classes are
         known = sorted({places[i] for i in seen}) or [0, 1]
     else:
         declared = _label_set(view, label_set)
         known = label_classes.declared_distances(declared, names, table, distance, {tuples[i] for i in seen})
     weights = label_classes.weights(len(known), weighting or _usual_weighting(of))
-    return Classes(names, known, weights, tuples, places, which, labels)
+    return Classes(
+        names=names,
+        distances=known,
+        weights=weights,
+        tuples=tuples,
+        distance_of=places,
+        which=which,
+        labels=labels,
+    )
 
 
-def _graded_pool(view: AspectView, found: Classes) -> Pool:
-    """The pool whose labels are the weights of the documents' classes."""
-    weights = dict(zip(found.distances, found.weights, strict=True))
-    combined = _combined(found.names, found.weights)
+def _graded_pool(view: AspectView, classes: Classes) -> Pool:
+    """Return the pool whose labels are the weights of the documents' classes."""
+    weights = dict(zip(classes.distances, classes.weights, strict=True))
+    combined = _combined(classes.names, classes.weights)
     index = {grade: i for i, grade in enumerate(combined.labels)}
-    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in found.distance_of], dtype=np.int32)
-    return _pool(view, combined, grade_of_tuple[found.which], found.labels)
+    grade_of_tuple = np.array([index[weights.get(place, 0)] for place in classes.distance_of], dtype=np.int32)
+    return _pool(view, combined, grade_of_tuple[classes.which], classes.labels)
 
 
 def _label_set(view: AspectView, name: str) -> LabelSet:
@@ -356,13 +372,14 @@ def _label_set(view: AspectView, name: str) -> LabelSet:
         return view.qrels.label_sets[name]
     except KeyError:
         known = ["cartesian", "observed", *view.qrels.label_sets]
-        raise MeasureError(f"there is no label set {name!r} here; there are {', '.join(known)}") from None
+        raise MeasureError(f"there is no label set {name!r}; there are {', '.join(known)}") from None
 
 
 def _pool(view: AspectView, aspect: Aspect, grades: NDArray[np.int32], labels: NDArray[np.int32]) -> Pool:
-    """The pool of a combined scale. A document without any label keeps the state that says most.
+    """Return the pool of a combined scale.
 
-    judged: documents with a judgment for every one of the aspects.
+    A document without any label keeps the most informative state of its aspects (negative, unjudged or
+    absent). It counts as judged if it has a judgment for each of the aspects.
     """
     negatives_judged = view.joined.profile.negatives_judged
     labelled = (labels >= 0).any(axis=0) | ((labels >= NEGATIVE).any(axis=0) & (grades > 0))

@@ -1,7 +1,7 @@
-"""Measures of one aspect that look at ranks (spec 2; compatibility.md 2.1).
+"""Measures by rank, for one aspect.
 
 R is the number of relevant documents in the judgments of the topic. A document is relevant if its label
-reaches `rel`, or the threshold of its aspect where `rel` is not given.
+reaches `rel`, or the threshold of its aspect if `rel` is not given.
 """
 
 import itertools
@@ -47,9 +47,9 @@ RecallLevels = Annotated[
 ELEVEN = tuple(level / 10 for level in range(11))
 
 FLOOR = 1e-5
-"""Smallest AP or Bpref in a geometric mean, as trec_eval's MIN_GEO_MEAN."""
+"""Smallest AP or Bpref in a geometric mean; MIN_GEO_MEAN in trec_eval."""
 INFAP_EPSILON = 1e-5
-"""Smooths the precision that infAP infers, as trec_eval's constant of this name."""
+"""Smoothing constant of the inferred precision; INFAP_EPSILON in trec_eval."""
 
 
 def exact_average_precision(
@@ -57,11 +57,14 @@ def exact_average_precision(
 ) -> list[Fraction]:
     hits = rows.relevant(rel, cutoff)
     base = rows.recall_base(rel).tolist()
-    found = by_row(hits, hits.count.tolist(), hits.rank.tolist())
-    return [_precisions(*of_row) / max(number, 1) for of_row, number in zip(found, base, strict=True)]
+    per_row = by_row(hits, hits.count.tolist(), hits.rank.tolist())
+    return [
+        _precision_sum(counts, ranks) / max(number, 1)
+        for (counts, ranks), number in zip(per_row, base, strict=True)
+    ]
 
 
-def _precisions(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
+def _precision_sum(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
     unit = math.lcm(*ranks)
     return Fraction(sum(count * (unit // rank) for count, rank in zip(counts, ranks, strict=True)), unit)
 
@@ -73,14 +76,16 @@ def _precisions(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
     digits=lambda ranks, _: ranks * math.log10(math.e),  # of the least common multiple of all ranks
 )
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Average precision: the mean, over all relevant documents, of the precision at their ranks.
+    """Average precision: the mean of the precision at the ranks of all relevant documents.
 
         AP@k = 1/R * sum over ranks i <= k with a relevant document of (relevant in 1..i) / i
 
-    R counts every relevant judged document, also under a cutoff; one that was not retrieved adds 0. `rel`
-    sets another threshold: on labels 0 to 2 the lenient AP is `AP`, the harsh one `AP(rel=2)`.
+    R counts all relevant judged documents, also with a cutoff. A relevant document that is not retrieved adds
+    0. `rel` sets another threshold: with labels 0 to 2, `AP` is the lenient version and `AP(rel=2)` the harsh
+    one.
 
-    Caveat: values of topics with few relevant documents move in large steps; with one it is RR.
+    Caveat: with few relevant documents in a topic, values change in large steps. With one relevant document,
+    AP equals RR.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: AP 0.805556 = (1/1 + 2/3 + 3/4) / 3, AP@2 0.333333 = 1/1 /
     3, AP(rel=2) 0.416667 = (1/3 + 2/4) / 2.
@@ -95,14 +100,14 @@ def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "AP is floored at 0.00001"),
 )
 def GMAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
-    """Geometric mean of AP over topics, which rewards systems that fail on no topic.
+    """Geometric mean of AP over topics. It rewards systems without failed topics.
 
         GMAP = exp(1/T * sum over T topics of ln(max(AP, 0.00001)))
 
     A topic missing from the run, or without relevant documents, counts as 0.00001.
 
-    Caveat: a topic that fails costs what the floor makes of it, which is a convention of trec_eval; a few
-    such topics outweigh all others.
+    Caveat: the floor of 0.00001, a convention of trec_eval, decides the cost of a failed topic. A few failed
+    topics outweigh all others.
 
     Example: a=1 | b=1 | c=1; run a | x b | c: GMAP 0.793701 = (1 * 1/2 * 1)^(1/3); run a | x | c: GMAP
     0.021544 = (1 * 0.00001 * 1)^(1/3).
@@ -123,13 +128,13 @@ def exact_precision(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[
     rises=True,
 )
 def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Precision: relevant documents among the first k, divided by k.
+    """Precision: the share of relevant documents among the first k.
 
         P@k = (relevant in 1..k) / k
 
-    It divides by k however short the run is.
+    The divisor is k, also for a run shorter than k.
 
-    Caveat: a topic with fewer than k relevant documents can't reach 1; `RelP` can.
+    Caveat: a topic with fewer than k relevant documents cannot reach 1. Use `RelP` if that matters.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: P@2 0.5 = 1/2, P@10 0.3 = 3/10.
     """
@@ -138,11 +143,11 @@ def P(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval relative_P", scale="interval", rises=True)
 def RelP(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Relative precision: relevant documents among the first k, of as many as there could be.
+    """Relative precision: relevant documents among the first k, divided by the maximum possible number.
 
         RelP@k = (relevant in 1..k) / min(k, R)
 
-    It is P@k where R is at least k, and R@k where not.
+    It equals P@k if R is at least k, and R@k otherwise.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RelP@2 0.5 = 1/2, RelP@10 1 = 3/3.
     """
@@ -155,12 +160,12 @@ def exact_recall(rows: Rows, *, cutoff: int, rel: int | None = None) -> list[Fra
 
 @measure(source="trec_eval recall", aliases=("Recall",), scale="interval", exact=exact_recall, rises=True)
 def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Recall: the share of all relevant documents that stand among the first k.
+    """Recall: the share of all relevant documents that are among the first k.
 
         R@k = (relevant in 1..k) / R
 
-    Caveat: R counts judged documents: where judgments are incomplete, recall is of what was found by some
-    pool.
+    Caveat: R counts judged documents only. With incomplete judgments, recall is relative to the relevant
+    documents in the pool.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: R@2 0.333333 = 1/3, R@10 1 = 3/3.
     """
@@ -169,12 +174,12 @@ def R(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval recip_rank", aliases=("MRR",), rises=True)
 def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Reciprocal rank: 1 over the rank of the first relevant document.
+    """Reciprocal rank: 1 divided by the rank of the first relevant document.
 
         RR@k = 1 / (rank of the first relevant document), 0 if it is beyond k or there is none
 
-    Caveat: it sees nothing below the first relevant document, and falls as much from rank 1 to rank 2 as from
-    rank 2 to the end: it is on no interval scale, which makes its mean debated.
+    Caveat: documents below the first relevant one have no effect. The step from rank 1 to rank 2 is as large
+    as the step from rank 2 to never. RR is not an interval scale, so its mean is disputed.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run b x a c: RR 0.333333 = 1/3, RR@2 0 = 0.
     """
@@ -184,11 +189,11 @@ def RR(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> F
 
 @measure(source="trec_eval success", rises=True)
 def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
-    """Success: whether any of the first k documents is relevant.
+    """Success: 1 if any of the first k documents is relevant, else 0.
 
         Success@k = 1 if there is a relevant document in 1..k, else 0
 
-    Over topics it is the share of topics with a relevant document among the first k.
+    The mean is the share of topics with a relevant document among the first k.
 
     Example: a=1 | b=1 c=1; run x a | c x b: Success@1 0.5 = (0 + 1) / 2, Success@2 1 = (1 + 1) / 2.
     """
@@ -197,17 +202,17 @@ def Success(rows: Rows, *, cutoff: Cutoff, rel: Rel | None = None) -> Floats:
 
 @measure(
     source="ir_measures Accuracy",
-    exempt={SWAP: "a relevant document that comes above the cutoff is counted, below all others there"},
+    exempt={SWAP: "a relevant document that moves above the cutoff counts, below all other documents there"},
 )
 def Accuracy(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Accuracy: the chance that, of a relevant and another document of the run, the relevant one is first.
+    """Accuracy: the probability that a relevant document ranks above a non-relevant one.
 
         Accuracy@k = 1 - (sum over relevant documents of the others above them) / (relevant * others)
 
-    Only the first k documents take part; an unjudged document is one of the others. 1 where all are relevant,
-    0 where none is.
+    Both documents are drawn at random from the first k of the run. Unjudged documents count as non-relevant
+    ("others"). The value is 1 if all documents are relevant, and 0 if none is.
 
-    Caveat: relevant documents that were not retrieved cost nothing.
+    Caveat: relevant documents that are not retrieved have no effect.
 
     Example: a=1 b=1 z=0; run a x b z: Accuracy 0.75 = 1 - 1 / (2 * 2), Accuracy@3 0.5 = 1 - 1 / (2 * 1).
     """
@@ -226,16 +231,17 @@ def nDCG(
     dcg: DcgName = "log2",
     gains: GainTable | None = None,
 ) -> Floats:
-    """Normalised discounted cumulative gain: DCG divided by the DCG of the best possible ranking.
+    """Normalised discounted cumulative gain: DCG divided by the DCG of the ideal ranking.
 
         DCG@k = sum over i <= k of gain(i) / log2(1 + i)
         nDCG@k = DCG@k / DCG@k of all judged documents by decreasing gain
 
-    The ideal ranks all judged documents, however short the run is, cut at k if k is given; an ideal of 0
-    scores 0. `dcg=exp-log2` takes 2^gain - 1 for the gain. `gains` replaces the gain of some labels.
+    The ideal ranking contains all judged documents, however short the run is, and is cut at k if k is given.
+    If its DCG is 0, the score is 0. `dcg=exp-log2` uses 2^gain - 1 as the gain. `gains` replaces the gains of
+    some labels.
 
-    Caveat: without a cutoff the ideal goes down to the last judged document, so nDCG of a run of 20 documents
-    need not be its nDCG@20.
+    Caveat: without a cutoff the ideal ranking extends to the last judged document. So nDCG of a run of 20
+    documents can differ from its nDCG@20.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: nDCG 0.705891 = (1 + 3/log2(4) + 2/log2(5)) / (3 + 2/log2(3)
     + 1/log2(4)), nDCG@2 0.234639 = 1 / (3 + 2/log2(3)), nDCG(dcg=exp-log2)@1 0.142857 = (2^1 - 1) / (2^3 -
@@ -248,9 +254,9 @@ def nDCG(
 
 
 def gain_table(rows: Rows, gains: GainTable | None, *, exponential: bool = False) -> Floats:
-    """float64[labels]: the aspect's gain per label, with those of `gains` in their place.
+    """Return float64[labels]: the gain of each label, with `gains` in place of the aspect's.
 
-    A label of `gains` that the scale lacks credits nothing.
+    Labels in `gains` that the aspect does not have are ignored.
     """
     table = label_gains.table(rows.pool.aspect, gains)
     return discounts.exponential(table) if exponential else table
@@ -262,8 +268,8 @@ def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floa
 
         Rprec = (relevant in 1..R) / R
 
-    `multiple=x` looks at int(x R + 0.9) ranks instead and divides by them. It divides so however short the
-    run is.
+    `multiple=x` uses int(x R + 0.9) ranks instead of R. The divisor is this number of ranks, also for a
+    shorter run.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: Rprec 0.666667 = 2/3, Rprec(multiple=0.5) 0.5 = 1/2.
     """
@@ -274,16 +280,17 @@ def Rprec(rows: Rows, *, multiple: Multiple = 1, rel: Rel | None = None) -> Floa
 
 @measure(source="Buckley and Voorhees, SIGIR 2004; trec_eval bpref", aliases=("BPref",), judged_only=False)
 def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
-    """Binary preference: how rarely judged non-relevant documents stand above relevant ones.
+    """Binary preference: how rarely judged non-relevant documents rank above relevant ones.
 
         Bpref = 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R)
 
-    n judged non-relevant documents stand above the relevant one, N are judged in all; a document with none
-    above it adds 1. Documents that are not judged are passed over, and so are negative grades, under every
-    profile; `negatives=judged` takes those for judged non-relevant.
+    n is the number of judged non-relevant documents above the relevant one, and N the number of all judged
+    non-relevant documents. A relevant document with n = 0 adds 1. Documents without a judgment are skipped.
+    Negative grades are skipped too, under every profile; with `negatives=judged` they count as judged
+    non-relevant.
 
-    Caveat: a document nobody judged costs nothing wherever it stands: a run of few judged documents, in good
-    order, may score high.
+    Caveat: unjudged documents cost nothing at any rank. A run with few judged documents, in good order, can
+    score high.
 
     Example: a=1 b=0 c=1 d=0 e=1 f=0; run b a u d c f e: Bpref 0.333333 = ((1 - 1/3) + (1 - 2/3) + (1 - 3/3))
     / 3; run a b c: Bpref 0.555556 = (1 + (1 - 1/3)) / 3.
@@ -305,15 +312,15 @@ def Bpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "Bpref is floored at 0.00001"),
 )
 def GMBpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
-    """Geometric mean of Bpref over topics, which rewards systems that fail on no topic.
+    """Geometric mean of Bpref over topics. It rewards systems without failed topics.
 
         GMBpref = exp(1/T * sum over T topics of ln(max(Bpref, 0.00001)))
 
-    A topic missing from the run, or without relevant documents, counts as 0.00001. `negatives` is that of
-    Bpref.
+    A topic missing from the run, or without relevant documents, counts as 0.00001. `negatives` is explained
+    at Bpref.
 
-    Caveat: a topic that fails costs what the floor makes of it, which is a convention of trec_eval; a few
-    such topics outweigh all others.
+    Caveat: the floor of 0.00001, a convention of trec_eval, decides the cost of a failed topic. A few failed
+    topics outweigh all others.
 
     Example: a=1 b=0 | c=1 d=0 e=1; run a b | c d e: GMBpref 0.707107 = sqrt(1 * (1 + (1 - 1/1)) / 2); run a |
     d: GMBpref 0.003162 = sqrt(1 * 0.00001).
@@ -324,20 +331,20 @@ def GMBpref(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "poole
 @measure(
     source="Yilmaz and Aslam, CIKM 2006; trec_eval infAP",
     judged_only=False,
-    exempt={SWAP: "a pooled document without judgment is taken to be relevant as often as those above it"},
+    exempt={SWAP: "the estimate for a pooled, unjudged document depends on the documents above it"},
 )
 def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled") -> Floats:
-    """Inferred AP: an estimate of AP where only a sample of the pool was judged.
+    """Inferred AP: an estimate of AP from a judged sample of the pool.
 
-        infAP = 1/R * sum over retrieved relevant documents of the precision expected at their ranks
+        infAP = 1/R * sum over retrieved relevant documents of the expected precision at their ranks
         at rank i: 1/i + (i - 1)/i * m/(i - 1) * (r + e) / (r + n + 2e), at rank 1: 1
 
-    Of the i - 1 documents above, m are in the pool, r are relevant, n judged non-relevant, and e = 0.00001. A
-    document that is pooled and not judged (also a negative grade, under every profile) counts in m alone;
-    `negatives=judged` takes negative grades for judged non-relevant.
+    Of the i - 1 documents above, m are in the pool, r are relevant, and n are judged non-relevant; e =
+    0.00001. A pooled document without a judgment counts in m only. So does a negative grade, under every
+    profile; with `negatives=judged` it counts as judged non-relevant.
 
-    Caveat: e makes it differ slightly from AP on complete judgments. It is an estimate for samples drawn at
-    random: judged documents that were chosen otherwise bias it.
+    Caveat: because of e, the value differs slightly from AP if all judgments are complete. The estimate
+    assumes that the judged documents are a random sample of the pool; it is biased otherwise.
 
     Example: a=1 b=1 z=0 n=-1; run a z b: infAP 0.833333 = (1 + 1/3 + 2/3 * 2/2 * 1/2) / 2; run a n b: infAP
     0.999997 = (1 + 1/3 + 2/3 * 2/2 * 1.00001/1.00002) / 2, infAP(negatives=judged) 0.833333 = (1 + 1/3 + 2/3
@@ -355,12 +362,12 @@ def infAP(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "pooled"
 
 @measure(source="trec_eval iprec_at_recall", at="recall")
 def IPrec(rows: Rows, *, recall: Share, rel: Rel | None = None) -> Floats:
-    """Interpolated precision: the greatest precision at any rank where recall is at least `recall`.
+    """Interpolated precision: the greatest precision at any rank with at least the given recall.
 
         IPrec@c = max over ranks i with (relevant in 1..i) >= c R of (relevant in 1..i) / i
 
-    c R is rounded half away from zero; under profile trec_eval-9 it is int(c R + 0.9). A level above the
-    recall that was reached scores 0.
+    c is the recall in `recall`. c R is rounded half away from zero; under profile trec_eval-9 it is int(c R +
+    0.9). If the run does not reach the recall level, the score is 0.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e: IPrec@0.1 1 = 1/1, IPrec@0.5 0.75 = max(2/3, 3/4); run c x a:
     IPrec@0.9 0 = 0.
@@ -379,7 +386,7 @@ def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = No
 
         AP11 = 1/11 * sum over c = 0, 0.1, ..., 1 of IPrec@c
 
-    `levels` are other levels of recall to average over, such as [0.2,0.5,0.8]. Rounding is that of IPrec.
+    `levels` replaces the eleven recall levels, as in [0.2,0.5,0.8]. Rounding is the same as in IPrec.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e: AP11 0.863636 = (5 * 1/1 + 6 * 3/4) / 11,
     AP11(levels=[0.2,0.5,0.8]) 0.833333 = (1 + 3/4 + 3/4) / 3.
@@ -391,7 +398,7 @@ def AP11(rows: Rows, *, levels: RecallLevels | None = None, rel: Rel | None = No
 
 
 def digits_of_powers(ranks: int, given: Mapping[str, Any]) -> float:
-    """Digits of p^ranks below the fraction line."""
+    """Return the number of decimal digits of the denominator of p^ranks."""
     return ranks * math.log10(exact(given["p"]).denominator)
 
 
@@ -403,7 +410,7 @@ def exact_rank_biased_precision(
 
 
 def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
-    """Interval for p = 1/2, ordinal below, neither above."""
+    """Interval if p = 1/2, ordinal if p is smaller, neither if p is larger."""
     return scale_types.rank_biased(given["p"], [0, 1])
 
 
@@ -415,13 +422,13 @@ def _by_persistence(_: Aspect, given: Mapping[str, Any]) -> ScaleType:
     rises=True,
 )
 def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
-    """Rank-biased precision, of a reader who goes on to the next document with chance p.
+    """Rank-biased precision, for a user who continues to the next document with probability p.
 
         RBP@k = (1 - p) * sum over ranks i <= k of relevant documents of p^(i - 1)
 
-    Relevance is binary, with or without a cutoff; `gRBP` credits gains. The ideal is a ranking without end: a
-    topic with few relevant documents stays far below 1. What could still come is told by `RBPResidual`
-    of the same p.
+    Relevance is binary; `gRBP` uses gains. The ideal ranking is infinite, so a topic with few relevant
+    documents stays far below 1. `RBPResidual` with the same p gives the amount that unjudged documents could
+    add.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RBP 0.4304 = (1 - 0.8) * (1 + 0.8^2 + 0.8^3), RBP(p=0.5)@3
     0.625 = 0.5 * (1 + 0.5^2).
@@ -436,16 +443,16 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
     rises=True,
 )
 def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> Floats:
-    """Expected reciprocal rank, of a reader who stops at the first document that satisfies.
+    """Expected reciprocal rank, for a user who stops at the first satisfying document.
 
         ERR@k = sum over i <= k of 1/i * x_i * product over j < i of (1 - x_j)
         x = (2^gain - 1) / 2^max_gain
 
-    `max_gain=4` is gdeval's and ir_measures' constant; `max_gain=scale` takes the gain of the best label, as
-    Ferrante et al. do. A gain above `max_gain` is refused.
+    The default `max_gain=4` is the constant of gdeval and ir_measures. `max_gain=scale` uses the gain of the
+    best label, as Ferrante et al. do. A gain above `max_gain` is an error.
 
-    Caveat: with `max_gain=4`, on labels from 0 to 2, the best document satisfies 3 readers of 16. Compare
-    only values of one scale and one `max_gain`.
+    Caveat: with `max_gain=4` and labels from 0 to 2, the best document satisfies only 3 of 16 users. Compare
+    values only if they share the scale and `max_gain`.
 
     Example: a=2 b=2 c=1 d=1 e=1 z=0; run a z c d: ERR(max_gain=scale) 0.782552 = 3/4 + 1/3 * 1/4 * 1/4 + 1/4
     * 1/4 * (1/4 * 3/4), ERR@1 0.1875 = 3/16.
@@ -455,15 +462,15 @@ def ERR(rows: Rows, *, cutoff: Cutoff | None = None, max_gain: MaxGain = 4) -> F
     if table.max() > most:
         raise MeasureError(
             f"max_gain={most:g} is below {table.max():g}, the highest gain of aspect "
-            f"{rows.pool.aspect.name!r}; max_gain=scale takes the scale's own"
+            f"{rows.pool.aspect.name!r}; use max_gain=scale to take the highest gain"
         )
     hits, stops = rows.gains(discounts.exponential(table) / 2.0**most, cutoff)
     return hits.sum(stops * unstopped(hits, stops) / hits.rank)
 
 
 def unstopped(hits: Hits, stops: Floats) -> Floats:
-    """float64[n]: product of 1 - `stops` over the earlier hits of the same row, rank after rank."""
+    """Return float64[n]: the product of 1 - `stops` over the earlier hits of the same row."""
     remaining = np.ones(len(stops))
-    for here in itertools.islice(hits.places(), 1, None):
-        remaining[here] = remaining[here - 1] * (1.0 - stops[here - 1])
+    for places in itertools.islice(hits.places(), 1, None):
+        remaining[places] = remaining[places - 1] * (1.0 - stops[places - 1])
     return remaining

@@ -1,4 +1,4 @@
-"""Measures of one aspect that see a run as a set, and counts (trec_eval's set_*, utility and num_*).
+"""Measures by set, for one aspect, and counts (trec_eval's set_*, utility and num_*).
 
 R is the number of relevant documents in the judgments of the topic.
 """
@@ -14,20 +14,20 @@ from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Floats
 from cupel_measures.scoring.rows import Rows, divided
 
-Worth = Annotated[float, Number("a number, what one such document is worth")]
+Worth = Annotated[float, Number("a number, the utility of one such document")]
 Documents = Annotated[int, Whole("the number of documents of the collection, a whole number from 1")]
 
 COUNT = (0.0, math.inf)
-NOT_RELEVANCE = "it is not relevance that it counts"
+NOT_RELEVANCE = "it does not measure relevance"
 
 
 @measure(source="trec_eval set_P, set_relative_P", aliases={"SetRelP": {"relative": True}}, rises=True)
 def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Floats:
-    """Precision of the whole run: the share of what was retrieved that is relevant.
+    """Precision of the whole run: the share of retrieved documents that are relevant.
 
         SetP = (relevant retrieved) / retrieved
 
-    `relative=True` divides by the greatest number that could be relevant, min(retrieved, R).
+    `relative=True` divides by min(retrieved, R), the greatest possible number of relevant documents.
 
     Example: a=1 b=1 z=0; run a x z: SetP 0.333333 = 1/3, SetP(relative=True) 0.5 = 1/2.
     """
@@ -37,7 +37,7 @@ def SetP(rows: Rows, *, rel: Rel | None = None, relative: OneFlag = False) -> Fl
 
 @measure(source="trec_eval set_recall", judged_only=False, scale="interval", rises=True)
 def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
-    """Recall of the whole run: the share of what is relevant that was retrieved.
+    """Recall of the whole run: the share of relevant documents that are retrieved.
 
         SetR = (relevant retrieved) / R
 
@@ -48,12 +48,12 @@ def SetR(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval set_F", rises=True)
 def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
-    """F of the whole run: a weighted harmonic mean of its precision and recall.
+    """F of the whole run: the weighted harmonic mean of its precision and recall.
 
-        SetF = (b + 1) P R / (R + b P), b being beta; 0 where either is 0
+        SetF = (b + 1) P R / (R + b P), 0 if P or R is 0
 
-    beta enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is elsewhere called F with beta 2.
-    `SetF(aspect=credibility)` is the F-1 of credibility of Lioma et al.: see SetG.
+    b is `beta`. It enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is elsewhere called F with
+    beta 2. `SetF(aspect=credibility)` is the F-1 of credibility in Lioma et al.; see SetG.
 
     Example: a=1 b=1 z=0; run a x z: SetF 0.4 = 2 * 1/3 * 1/2 / (1/2 + 1/3), SetF(beta=4) 0.454545 = 5 * 1/3 *
     1/2 / (1/2 + 4 * 1/3).
@@ -69,9 +69,9 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
         SetG = sqrt(P R)
 
-    `SetG(aspect=credibility)` is the G of credibility: every retrieved document is a predicted positive, and
-    is one if its label reaches the threshold of the aspect (or `rel`). R counts all such documents of the
-    topic's judgments. 0 where either is 0.
+    `SetG(aspect=credibility)` is the G of credibility in Lioma et al. Every retrieved document is a predicted
+    positive. It is a true positive if its label reaches the threshold of the aspect, or `rel`. R counts all
+    such documents in the judgments of the topic. The value is 0 if P or R is 0.
 
     Example: credibility 1..4 from 3; a=4 b=1 c=3 d=2 e=1; run a b c d e: SetG 0.632456 = sqrt(2/5 * 2/2),
     SetF 0.571429 = 2 * 2/5 * 1 / (1 + 2/5); run a: SetG 0.707107 = sqrt(1/1 * 1/2).
@@ -81,7 +81,7 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
 
 @measure(source="trec_eval set_map", rises=True)
 def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
-    """Average precision of the run as a set.
+    """Set-based average precision: the product of precision and recall of the whole run.
 
         SetAP = SetP * SetR
 
@@ -94,7 +94,7 @@ def SetAP(rows: Rows, *, rel: Rel | None = None) -> Floats:
     source="trec_eval utility",
     bounds=(-math.inf, math.inf),
     judged_only=False,
-    exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "every kind of document may count, relevant or not"),
+    exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), "its weights can credit non-relevant documents"),
 )
 def Utility(
     rows: Rows,
@@ -106,25 +106,26 @@ def Utility(
     documents: Documents | None = None,
     rel: Rel | None = None,
 ) -> Floats:
-    """Utility of the whole run: what its documents are worth, and what it costs to have left some out.
+    """Utility of the whole run: a weighted sum of the four counts of its contingency table.
 
         Utility = a * (relevant retrieved) + b * (others retrieved)
                 + c * (relevant not retrieved) + d * (others not retrieved)
 
-    d needs `documents`, the size of the collection (trec_eval's -N). An unjudged document is one of the
-    others. A topic missing from the run has the utility of retrieving nothing (0 unless c or d count;
-    trec_eval 10 says 0 always).
+    `d` needs `documents`, the number of documents in the collection (option -N of trec_eval). An unjudged
+    document is one of the others. A topic missing from the run has the utility of an empty ranking; trec_eval
+    10 always gives it 0.
 
-    Caveat: it has no bounds, and long runs and topics with many relevant documents weigh more in its mean.
+    Caveat: the value is unbounded. Long runs, and topics with many relevant documents, weigh more in the
+    mean.
 
     Example: a=1 b=1 z=0; run a x z: Utility -1 = 1 - 2, Utility(a=2,b=-0.5,c=-1) 0 = 2 - 0.5 * 2 - 1,
     Utility(d=0.25,documents=10) 0.5 = 1 - 2 + 0.25 * (10 - 3 - 1).
     """
     if d and documents is None:
-        raise MeasureError("d is for documents not retrieved; documents=... says how many there are in all")
-    found, relevant = rows.relevant(rel).number, rows.recall_base(rel)
-    others = (documents or 0) + found - rows.retrieved - relevant
-    terms = ((a, found), (b, rows.retrieved - found), (c, relevant - found), (d, others))
+        raise MeasureError("d needs the number of documents in the collection; give it with documents=...")
+    hits, relevant = rows.relevant(rel).number, rows.recall_base(rel)
+    others = (documents or 0) + hits - rows.retrieved - relevant
+    terms = ((a, hits), (b, rows.retrieved - hits), (c, relevant - hits), (d, others))
     total: Floats = np.cumsum([float(worth) * number for worth, number in terms], axis=0)[-1]
     return total
 
@@ -138,11 +139,11 @@ def Utility(
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), NOT_RELEVANCE),
 )
 def NumQ(rows: Rows) -> Floats:
-    """Number of topics of the qrels.
+    """Number of topics in the qrels.
 
         NumQ = 1 for each topic, summed over topics
 
-    Topics that the run lacks count, topics that the qrels lack don't.
+    Topics missing from the run count. Topics missing from the qrels do not.
 
     Example: a=1 b=1 | c=0; run a x | -: NumQ 2 = 1 + 1.
     """
@@ -160,9 +161,9 @@ def NumQ(rows: Rows) -> Floats:
 def NumRet(rows: Rows, *, rel: Rel | None = None) -> Floats:
     """Number of documents retrieved, summed over topics.
 
-        NumRet = documents retrieved; with `rel`, those of them that are relevant at that level
+        NumRet = documents retrieved; with `rel`, only those that are relevant at this level
 
-    Topics that the qrels lack don't count.
+    Topics missing from the qrels do not count.
 
     Example: a=1 b=1 | c=0; run a x | c y z: NumRet 5 = 2 + 3, NumRet(rel=1) 1 = 1 + 0.
     """
@@ -218,8 +219,8 @@ def NumNonrelRet(rows: Rows, *, rel: Rel | None = None, negatives: Negatives = "
 
         NumNonrelRet = documents retrieved whose grade is below the threshold and not negative
 
-    Documents that are not judged are left out, and so are negative grades, as in trec_eval, unless
-    `negatives=judged`.
+    Unjudged documents do not count. Negative grades do not count either, as in trec_eval; with
+    `negatives=judged` they do.
 
     Example: a=1 b=0 n=-1 | c=0; run a b n x | c: NumNonrelRet 2 = 1 + 1, NumNonrelRet(negatives=judged) 3 = 2
     + 1.
@@ -233,8 +234,8 @@ def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
 
         Judged@k = (judged in 1..k) / min(k, retrieved)
 
-    Divides by what was retrieved, as ir_measures does. A negative grade is a judgment here, unless the
-    profile is one of trec_eval.
+    The divisor is the number of retrieved documents in 1..k, as in ir_measures. A negative grade is a
+    judgment, except under a trec_eval profile.
 
     Example: a=1 b=0 n=-1; run a x n: Judged@2 0.5 = 1/2, Judged@10 0.666667 = 2/3.
     """
@@ -248,13 +249,13 @@ def Judged(rows: Rows, *, cutoff: Cutoff | None = None) -> Floats:
     exempt=dict.fromkeys((NOTHING_RELEVANT, SWAP), NOT_RELEVANCE),
 )
 def Unjudged(rows: Rows, *, cutoff: Cutoff | None = None, negatives: Negatives = "pooled") -> Floats:
-    """Share of the first k ranks that hold a document without judgment.
+    """Share of the first k ranks with an unjudged document.
 
         Unjudged@k = (not judged in 1..k) / k
 
-    Divides by k, as trec_eval's unj does, or by the number retrieved where no k is given. A negative grade
-    counts as no judgment, under every profile, unless `negatives=judged`: Judged and Unjudged need not sum to
-    1.
+    The divisor is k, as in trec_eval's unj. Without a cutoff it is the number of retrieved documents. A
+    negative grade is not a judgment, under every profile, unless `negatives=judged`. So Judged and Unjudged
+    need not sum to 1.
 
     Example: a=1 b=0 n=-1; run a x n: Unjudged@2 0.5 = 1/2, Unjudged@10 0.2 = 2/10, Unjudged 0.666667 = 2/3,
     Unjudged(negatives=judged) 0.333333 = 1/3.

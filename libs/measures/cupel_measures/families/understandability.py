@@ -1,4 +1,4 @@
-"""Relevance that can be understood: RBP with gains that multiply, and H, a mean of scores (spec 5)."""
+"""Understandability-biased measures: RBP with products of gains, and H, a mean of scores."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -44,7 +44,8 @@ Probabilities = Annotated[
 ]
 SOURCE = "Zuccon, ECIR 2016; Palotti et al., CIKM 2018"
 RHO, DEPTH = 0.8, 10
-"""Persistence and depth where none are given: they fit the printed tables, which name none (reading 13)."""
+"""Default persistence and depth: the paper states none, and these fit its tables (READINGS.md, reading 13).
+"""
 
 
 def _worth_of_urbp(
@@ -73,22 +74,26 @@ def uRBP(
     strict: OneFlag = False,
     aspect: AspectName | None = None,
 ) -> Floats:
-    """Understandability-biased RBP: a document counts if it is relevant and can be understood.
+    """Understandability-biased RBP: a document counts if it is relevant and understandable.
 
         uRBP@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
-    g_T is 1 for a label of `aspect` (the first unless given) that reaches `rel`, g_U for one of
-    `understandability` (all others unless given) that reaches the aspect's threshold, or that of
-    `thresholds`; several aspects multiply. On the scale {range: [100, 0]}, from 100 very hard to 0 very easy,
-    labels up to 40 count unless another threshold is declared. On others declare it: the worse of the two
-    easy labels where four go from hard to easy, and 60 or so where 100 is very easy, as without a threshold
-    every label but the worst one counts. The paper has both < 40 and <= 40 (register of readings, row 14): a
-    label at the threshold is taken, unless `strict=True`. A document without a label can't be understood.
-    Without a cutoff the depth is 10, as nothing is stated (row 13); a run that is shorter is not padded.
+    g_T is 1 for a label of `aspect` (default: the first) that reaches `rel`, else 0. g_U is 1 for a label of
+    `understandability` (default: all other aspects) that reaches the threshold of the aspect, or that in
+    `thresholds`. Several aspects are multiplied. A document without a label is not understandable.
 
-    Caveat: uRBP values that CLEF eHealth 2015 published differ from these. Its tool walked runs in the order
-    of their lines, not by score, had no cutoff, and looked understandability up by document alone, with the
-    label of whatever topic came first: a flaw of the tool that is not imitated here.
+    On the scale {range: [100, 0]}, from 100 (very hard) to 0 (very easy), labels up to 40 count unless
+    another threshold is declared. On other scales declare the threshold: with four labels from hard to easy,
+    the worse of the two easy ones; with 100 for very easy, about 60. Without a declaration every label but
+    the worst counts. The paper has both < 40 and <= 40; a label at the threshold counts unless `strict=True`
+    (READINGS.md, reading 14).
+
+    The default depth is 10, because the paper states none (READINGS.md, reading 13). A shorter run is not
+    padded.
+
+    Caveat: the uRBP values published by CLEF eHealth 2015 differ from these. The tool used there reads a run
+    in the order of its lines, not by score, and has no cutoff. It looks up understandability by document only
+    and takes the label from the first topic in the file. Cupel does not imitate this.
 
     Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
     run a b c d e: uRBP 0.2 = 0.2 * 1, uRBP(strict=True,thresholds={understandability:20}) 0 = 0,
@@ -129,17 +134,17 @@ def uRBPgr(
     gains: Probabilities | None = None,
     aspect: AspectName | None = None,
 ) -> Floats:
-    """Graded understandability-biased RBP: a relevant document counts as far as it can be understood.
+    """Graded understandability-biased RBP: a relevant document counts by how understandable it is.
 
         uRBPgr@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_T g_U
 
-    g_T and the default depth of 10 are those of uRBP. g_U estimates how likely the document is understood, on
-    which the paper says no more: the number that `gains` has for its label, else the gain of the aspect,
-    divided by its greatest one where that is above 1. On a scale from 100 (very hard) to 0 this is 1 -
-    label/100. Several aspects multiply. A document without a label has 0. CLEF eHealth 2015 took 0, 0.4, 0.8
-    and 1 for its four labels.
+    g_T and the default depth of 10 are those of uRBP. g_U estimates the probability that the document is
+    understood; the paper does not say how. It is the number for the label in `gains`, else the gain of the
+    aspect, divided by the greatest gain if that is above 1. On a scale from 100 (very hard) to 0 this is 1 -
+    label/100. Several aspects are multiplied. A document without a label has 0. CLEF eHealth 2015 used 0,
+    0.4, 0.8 and 1 for its four labels.
 
-    Caveat: see uRBP on the values that CLEF eHealth 2015 published.
+    Caveat: the values published by CLEF eHealth 2015 differ; see uRBP.
 
     Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
     run a b c d e: uRBPgr 0.24448 = 0.2 * (0.8 + 0.8 * 0.4 + 0.8^3 * 0.2).
@@ -188,12 +193,12 @@ def RBP_u(
     graded: OneFlag = False,
     gains: Probabilities | None = None,
 ) -> Floats:
-    """RBP of understandability alone: a document counts if it can be understood, relevant or not.
+    """RBP of understandability alone: a document counts if it is understandable, relevant or not.
 
         RBP_u@k = (1 - p) * sum over ranks i <= k of p^(i - 1) g_U
 
-    g_U is that of uRBP, with `thresholds` and `strict`, or that of uRBPgr where `graded=True`, which is what
-    `gains` needs. `understandability` is every aspect but the first unless given. The default depth is 10.
+    g_U is that of uRBP, with `thresholds` and `strict`. With `graded=True` it is that of uRBPgr, with
+    `gains`. `understandability` is by default all aspects but the first. The default depth is 10.
 
     Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
     run a b c d e: RBP_u 0.328 = 0.2 * (1 + 0.8^2), RBP_u(strict=True) 0.2 = 0.2 * 1, RBP_u(graded=True)
@@ -229,14 +234,14 @@ def H(
 
         H = (sum of w_a) / (sum of w_a / M_a), 0 if an M_a of positive weight is 0
 
-    w_a = 1 unless `weights` says otherwise. With two equal weights it is 2ab / (a + b); MM is the same with
-    weights that sum to 1. `of` may name a measure per aspect; each takes the threshold of its aspect (see
-    uRBP on scales of understandability). Where RBP is the measure, `graded` names aspects whose labels credit
-    how likely they are understood, as uRBPgr does, instead of 0 or 1. The default is RBP with p = 0.8 down to
-    rank 10, which the paper does not state and its tables fit (register of readings, row 13).
+    w_a = 1 unless `weights` sets other weights. With two equal weights H = 2ab / (a + b). MM is the same with
+    weights that sum to 1. `of` can name a measure per aspect; each uses the threshold of its aspect (see uRBP
+    on scales of understandability). If the measure is RBP, `graded` names aspects whose labels count as
+    probabilities of understanding, as in uRBPgr, instead of 0 or 1. The default of `of` is RBP with p = 0.8
+    down to rank 10; the paper does not state these values, and its tables fit them (READINGS.md, reading 13).
 
-    Caveat: relevant documents and understandable ones may be different documents: `uRBP` asks for both in
-    one.
+    Caveat: the relevant and the understandable documents can be different documents. `uRBP` requires both of
+    the same document.
 
     Example: relevance 0..1, understandability 100..0 from 40; a=(1,20) b=(1,60) c=(0,40) d=(1,80) e=(0,-);
     run a b c d e: H 0.383773 = 2 * 0.4624 * 0.328 / (0.4624 + 0.328),
@@ -251,7 +256,7 @@ def H(
 
 
 def component(view: AspectView, of: InnerByAspect, aspect: str, *, graded: bool) -> Floats:
-    """The score of one aspect in H."""
+    """Return the score of one aspect in H."""
     measure = inner(of, aspect)
     if not graded:
         return view.score(measure, aspect)
@@ -265,12 +270,12 @@ def component(view: AspectView, of: InnerByAspect, aspect: str, *, graded: bool)
 
 
 def _topical(view: AspectView, aspect: str | None, rel: int | None) -> Floats:
-    """float64[D]: 1 for a relevant document, else 0."""
+    """Return float64[D]: 1 for a relevant document, else 0."""
     return view.pool(aspect or view.qrels.aspects[0].name).relevant(rel).astype(np.float64)
 
 
 def _check(understandability: Sequence[str] | None, *tables: ArgumentPairs | None) -> None:
-    """MeasureError where a table is for an aspect that is not one of understandability."""
+    """Raise MeasureError if a table is for an aspect that is not one of understandability."""
     for name in (name for table in tables for name, _ in table or ()):
         if name not in (understandability or ()):
             raise MeasureError(f"{name!r} is not among its aspects of understandability")
@@ -279,7 +284,7 @@ def _check(understandability: Sequence[str] | None, *tables: ArgumentPairs | Non
 def _understood(
     view: AspectView, aspects: Sequence[str] | None, thresholds: ArgumentPairs | None, *, strict: bool
 ) -> Floats:
-    """float64[D]: 1 for a document that can be understood in all of `aspects`, else 0."""
+    """Return float64[D]: 1 for a document that is understandable under all of `aspects`, else 0."""
     given, understood = dict(thresholds or ()), np.ones(view.qrels.labels.shape[1], dtype=bool)
     for name in aspects or ():
         understood = understood & _reaching(view.pool(name), given.get(name), strict=strict)
@@ -287,11 +292,11 @@ def _understood(
 
 
 def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
-    """bool[D]. MeasureError where `label` is not on the scale, as no document could be told by it."""
+    """Return bool[D]: labels that reach the threshold. Raise MeasureError if `label` is not on the scale."""
     labels = pool.aspect.labels if pool.aspect.integer else range(len(pool.aspect.labels))
     if label is not None and label not in labels:
         ends = f"from {labels[0]} to {labels[-1]}"
-        raise MeasureError(f"the threshold {label} is no label of {pool.aspect.name!r}, which go {ends}")
+        raise MeasureError(f"the threshold {label} is not a label of {pool.aspect.name!r}; labels go {ends}")
     if not strict:
         return pool.relevant(label)
     if label is None:
@@ -301,7 +306,7 @@ def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
 
 
 def _likely(view: AspectView, aspects: Sequence[str] | None, gains: ArgumentPairs | None) -> Floats:
-    """float64[D]: the product over `aspects` of how likely each document is understood."""
+    """Return float64[D]: the product over `aspects` of the probability that each document is understood."""
     given, likely = dict(gains or ()), np.ones(view.qrels.labels.shape[1])
     for name in aspects or ():
         pool = view.pool(name)
@@ -310,9 +315,10 @@ def _likely(view: AspectView, aspects: Sequence[str] | None, gains: ArgumentPair
 
 
 def probabilities(aspect: Aspect, given: ArgumentPairs | None) -> Floats:
-    """float64[labels]: how likely a document of each label is understood.
+    """Return float64[labels]: the probability that a document of each label is understood.
 
-    What `given` says by label, else the aspect's gain, divided by its greatest one if that is above 1.
+    This is the number in `given`, else the gain of the aspect, divided by the greatest gain if that is above
+    1.
     """
     table = aspect.gains / max(1.0, float(aspect.gains.max()))
     labels = list(aspect.labels) if aspect.integer else list(range(len(table)))
@@ -323,5 +329,5 @@ def probabilities(aspect: Aspect, given: ArgumentPairs | None) -> Floats:
 
 
 def _rbp(hits: Hits, p: float, gain: Floats) -> Floats:
-    """float64[rows]: (1 - p) * sum of gain * p^(rank - 1). gain: float64[D], of each pooled document."""
+    """Return float64[rows]: (1 - p) * sum of gain * p^(rank - 1). gain: float64[D], per document."""
     return (1.0 - p) * hits.sum(gain[hits.document] * discounts.power(p, hits.rank))

@@ -1,12 +1,13 @@
-"""Measures that say how a user reads: how likely they look at a rank, and what they gain there (C/W/L).
+"""Measures with user models: C/W/L measures, and graded and residual RBP.
 
-A C/W/L measure is a chance C(i) of going on from rank i to rank i + 1. The chance of reaching rank i is the
-product of C over the ranks above it; W(i) is that chance divided by its sum over all ranks, and the value is
-the sum of W(i) * gain(i): the gain that a user expects per document looked at. Gains lie in 0..1:
-(gain - min_rel) / (max_rel - min_rel), clipped; `max_rel` is the scale's greatest gain unless it is given
-(ir_measures always asks for it). An unjudged document gains 0, and does so where it is looked at.
+A C/W/L measure is defined by C(i), the probability that a user continues from rank i to rank i + 1. The
+probability of reaching rank i is the product of C over the ranks above it. W(i) is this probability divided
+by its sum over all ranks. The value is the sum of W(i) * gain(i): the expected gain per inspected document.
+Gains are mapped to 0..1 by (gain - min_rel) / (max_rel - min_rel), clipped. The default of `max_rel` is the
+greatest gain of the scale (ir_measures requires a value). An unjudged document has gain 0, and the user
+inspects it like any other.
 
-As in cwl_eval, a ranking has 1,000 places: a longer one is cut, a shorter one goes on with gain 0.
+As in cwl_eval, a ranking has 1,000 ranks: a longer one is cut, and a shorter one is continued with gain 0.
 """
 
 from typing import Annotated
@@ -23,26 +24,26 @@ from cupel_measures.scoring import discounts
 from cupel_measures.scoring.rows import Hits, Rows, divided
 
 PLACES = 1000
-"""How many ranks a ranking of a C/W/L measure has."""
+"""Number of ranks that a C/W/L measure considers."""
 
 Target = Annotated[float, Number("a number above 0", 0, MOST, (0,))]
 InstTarget = Annotated[float, Number("a number from 0.5", 0.5, MOST)]
-LeastGain = Annotated[float, Number("a number, the gain that counts as 0")]
-MostGain = Annotated[float, Number("a number, the gain that counts as 1")]
+LeastGain = Annotated[float, Number("a number, the gain that is mapped to 0")]
+MostGain = Annotated[float, Number("a number, the gain that is mapped to 1")]
 OF_THE_SCALE: ByScale = lambda given: given["max_rel"] is None  # noqa: E731
 OnlyLog2 = Annotated[str, Word("log2", ("log2",))]
 
 
 @measure(source="Moffat et al., ADCS 2015; cwl_eval INST", by_scale=OF_THE_SCALE)
 def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """INST: the expected gain per document of a user who wants T in all and adapts to what was found.
+    """INST: the expected gain per document for a user who wants T in total and adapts to the gains so far.
 
         C(i) = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - (gain of ranks 1..i)
 
-    Below T = 0.5 some C would be no probability, so such a T is refused (cwl_eval computes on).
+    T must be at least 0.5, because some C would not be probabilities otherwise (cwl_eval does not check).
 
-    In the example rank 3 is reached with chance 1/4 * 4/9 = 1/9, and rank i below with (2.5 / (i - 0.5))^2 /
-    9.
+    In the example, rank 3 is reached with probability 1/4 * 4/9 = 1/9, and a lower rank i with probability
+    (2.5 / (i - 0.5))^2 / 9.
 
     Example: a=2 b=1 z=0; run a x b: INST 0.663942 = (1 + 1/9 * 1/2) / (1 + 1/4 + 2.5^2 / 9 * (pi^2/2 - 4 -
     4/9 - 1/1000)).
@@ -53,18 +54,18 @@ def INST(rows: Rows, *, T: InstTarget = 1, min_rel: LeastGain = 0, max_rel: Most
 
 
 def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
-    """float64[rows] each: sum of reach * gain, and of reach, rank after rank for all rows at once."""
+    """Return two float64[rows]: the sum of reach * gain, and of reach. Goes by rank, for all rows at once."""
     reach, seen, expected = np.ones(hits.rows), np.zeros(hits.rows), np.zeros(hits.rows)
     missing = np.full(hits.rows, 2.0 * target)  # T + T_i
     by_rank = np.argsort(hits.rank, kind="stable")
     ends = np.searchsorted(hits.rank[by_rank], np.arange(PLACES + 1), side="right")
     for rank in range(1, PLACES + 1):
-        here = by_rank[ends[rank - 1] : ends[rank]]
+        at_rank = by_rank[ends[rank - 1] : ends[rank]]
         seen += reach
-        if len(here):
-            row = hits.row[here]
-            expected[row] += reach[row] * gain[here]
-            missing[row] -= gain[here]
+        if len(at_rank):
+            row = hits.row[at_rank]
+            expected[row] += reach[row] * gain[at_rank]
+            missing[row] -= gain[at_rank]
         below = missing + float(rank)
         ratio = (below - 1.0) / below
         reach *= ratio * ratio
@@ -73,12 +74,12 @@ def _adaptive(hits: Hits, gain: Floats, target: float) -> tuple[Floats, Floats]:
 
 @measure(source="Moffat et al., ADCS 2012; cwl_eval INSQ", by_scale=OF_THE_SCALE, rises=True)
 def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """INSQ: the expected gain per document of a user who wants T, whatever was found above.
+    """INSQ: the expected gain per document for a user who wants T, independent of the gains so far.
 
         C(i) = ((i + 2T - 1) / (i + 2T))^2
 
-    So rank i is reached with chance (2T / (2T + i - 1))^2: in the example 4 / (i + 1)^2, which sums to 4
-    (pi^2/6 - 1) over all ranks, less what lies beyond the last place.
+    Rank i is reached with probability (2T / (2T + i - 1))^2. In the example this is 4 / (i + 1)^2, which sums
+    to 4 (pi^2/6 - 1) over all ranks, minus the part beyond rank 1,000.
 
     Example: a=2 b=1 z=0; run a x b: INSQ 0.436767 = (1 + 1/4 * 1/2) / (4 * (pi^2/6 - 1 - 1/1001.5)).
     """
@@ -89,7 +90,7 @@ def INSQ(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain
 @measure(
     source="Zhang et al., SIGIR 2017; cwl_eval BPM-Static",
     by_scale=OF_THE_SCALE,
-    exempt={SWAP: "a user who has T earlier stops earlier, and may have seen less per document"},
+    exempt={SWAP: "a user who gains T earlier stops earlier, and the mean gain may then be lower"},
 )
 def BPM(
     rows: Rows,
@@ -99,15 +100,14 @@ def BPM(
     min_rel: LeastGain = 0,
     max_rel: MostGain | None = None,
 ) -> Floats:
-    """Bejeweled player model: the mean gain up to where a user stops, with T gained or at rank k.
+    """Bejeweled player model: the mean gain of a user who stops after gaining T, or at rank k.
 
         C(i) = 1 for i < n, else 0: BPM@k = (gain of ranks 1..n) / n
 
-    n is the first rank at which the gain so far is at least T, and at most k: the static model. Whether T is
-    reached is decided on gains as they are on the scale, where ten tenths are one.
+    n is the first rank where the total gain is at least T, but at most k. This is the static model. The
+    comparison with T uses the gains of the scale before the division, so rounding cannot change n.
 
-    Caveat: who has T earlier stops earlier, and may have seen less per document: a better ranking can score
-    less.
+    Caveat: a user who gains T earlier stops earlier. The mean gain may then be lower for a better ranking.
 
     Example: a=2 b=1 z=0; run a x b: BPM@3 1 = 1/1, BPM(T=1.5)@10 0.5 = (1 + 0 + 1/2) / 3, BPM(T=9)@10 0.15 =
     (1 + 0 + 1/2) / 10.
@@ -130,12 +130,12 @@ def SDCG(
     min_rel: LeastGain = 0,
     max_rel: MostGain | None = None,
 ) -> Floats:
-    """Scaled DCG: DCG@k divided by that of k documents of the greatest gain.
+    """Scaled DCG: DCG@k divided by the DCG@k of k documents with the greatest gain.
 
         SDCG@k = (sum over i <= k of gain(i) / log2(1 + i)) / (sum over i <= k of 1 / log2(1 + i))
 
-    It is nDCG, but for an ideal of k perfect documents, whether the judgments have so many or not: few topics
-    can reach 1. `dcg` is the discount of ir_measures' name, of which there is one.
+    It is nDCG with an ideal ranking of k perfect documents, whether or not the judgments have so many. Few
+    topics can reach 1. `dcg` exists for compatibility with the names of ir_measures and has one value.
 
     Example: a=2 b=1 z=0; run a x b: SDCG@3 0.586598 = (1 + 1/2 / 2) / (1 + 1/log2(3) + 1/2).
     """
@@ -145,7 +145,7 @@ def SDCG(
 
 @measure(source="Azzopardi et al., ICTIR 2021, eq. 8; cwl_eval NERR-EQ8", by_scale=OF_THE_SCALE)
 def NERR8(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """Nearly ERR, by eq. 8: a user who stops as satisfied, or at rank k.
+    """Nearly ERR, eq. 8: a user who stops when satisfied, or at rank k.
 
         C(i) = 1 - gain(i) for i < k, else 0
 
@@ -157,7 +157,7 @@ def NERR8(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGa
 
 @measure(source="Azzopardi et al., ICTIR 2021, eq. 9; cwl_eval NERR-EQ9", by_scale=OF_THE_SCALE)
 def NERR9(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """Nearly ERR, by eq. 9: as NERR8, and less patient.
+    """Nearly ERR, eq. 9: like NERR8, with a less patient user.
 
         C(i) = i / (i + 1) * (1 - gain(i)) for i < k, else 0
 
@@ -171,7 +171,7 @@ def NERR9(rows: Rows, *, cutoff: Cutoff, min_rel: LeastGain = 0, max_rel: MostGa
 def NERR10(
     rows: Rows, *, p: Persistence = 0.9, min_rel: LeastGain = 0, max_rel: MostGain | None = None
 ) -> Floats:
-    """Nearly ERR, by eq. 10: a user who stops as satisfied, with the patience of RBP.
+    """Nearly ERR, eq. 10: a user who stops when satisfied, with the patience of RBP.
 
         C(i) = p * (1 - gain(i))
 
@@ -184,7 +184,7 @@ def NERR10(
 
 @measure(source="Azzopardi et al., ICTIR 2021, eq. 11; cwl_eval NERR-EQ11", by_scale=OF_THE_SCALE)
 def NERR11(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGain | None = None) -> Floats:
-    """Nearly ERR, by eq. 11: a user who stops as satisfied, with the patience of INSQ.
+    """Nearly ERR, eq. 11: a user who stops when satisfied, with the patience of INSQ.
 
         C(i) = ((i + 2T - 1) / (i + 2T))^2 * (1 - gain(i))
 
@@ -195,17 +195,17 @@ def NERR11(rows: Rows, *, T: Target = 1, min_rel: LeastGain = 0, max_rel: MostGa
 
 
 def _gained(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[Hits, Floats]:
-    """The hits of positive gain among the places, and their gains in 0..1, float64."""
+    """Return the hits with a positive gain in the first 1,000 ranks, and their gains in 0..1, float64."""
     low, high = _range(rows, min_rel, max_rel)
     hits, above = _clipped(rows, low, high)
     return hits, above / (high - low)
 
 
 def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, float]:
-    """The gains that count as 0 and as 1; MeasureError where there is nothing between them."""
+    """Return the gains that are mapped to 0 and 1; MeasureError if there is nothing between them."""
     scales = float(rows.pool.aspect.gains.max(initial=0))
     low, high = float(min_rel), scales if max_rel is None else float(max_rel)
-    if low == 0 and high == 0 and max_rel is None:  # a scale without any gain: nothing is gained
+    if low == 0 and high == 0 and max_rel is None:  # no label has a gain, so every score is 0
         return 0.0, 1.0
     if low >= high:
         least = f"max_rel={high:g}" if max_rel is not None else f"{high:g}, the greatest gain of the scale"
@@ -214,25 +214,27 @@ def _range(rows: Rows, min_rel: float, max_rel: float | None) -> tuple[float, fl
 
 
 def _clipped(rows: Rows, low: float, high: float) -> tuple[Hits, Floats]:
-    """The hits of a gain above `low` among the places, and by how much, at most up to `high`."""
+    """Return the hits with a gain above `low` in the first 1,000 ranks, and min(gain, high) - low."""
     hits, above = rows.gains(np.clip(rows.pool.aspect.gains, low, high) - low)
     seen = hits.rank <= PLACES
     return hits.only(seen), above[seen]
 
 
 def _ranks(depth: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Ranks from 1 to `depth`, or to the last place."""
+    """Return the ranks from 1 to `depth`, at most 1,000."""
     return np.arange(1, min(depth, PLACES) + 1)
 
 
 def _inverse_squares(target: float) -> Floats:
-    """Chances of reaching each place with INSQ's C: (2T / (2T + i - 1))^2."""
+    """Return the probability of reaching each rank with the C of INSQ: (2T / (2T + i - 1))^2."""
     share = 2.0 * target / (2.0 * target + (_ranks(PLACES) - 1))
     return share * share
 
 
 def _expected(hits: Hits, gain: Floats, reach: Floats) -> Floats:
-    """float64[rows]: expected gain per document where rank i is reached with chance reach[i - 1]."""
+    """Return float64[rows]: the expected gain per document, if rank i is reached with probability reach[i -
+    1].
+    """
     seen = hits.rank <= len(reach)
     read = hits.only(seen)
     total = float(np.cumsum(reach)[-1])
@@ -240,9 +242,10 @@ def _expected(hits: Hits, gain: Floats, reach: Floats) -> Floats:
 
 
 def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
-    """float64[rows]: as `_expected`, of a user whom a gain g also stops, with chance g.
+    """Return float64[rows]: as `_expected`, for a user who also stops with probability gain(i).
 
-    Between two hits only `reach` changes, so that its running sum gives what is seen there.
+    Between two hits only `reach` changes. So the cumulative sum of `reach` gives the number of documents
+    inspected there.
     """
     seen = hits.rank <= len(reach)
     hits, gain = hits.only(seen), gain[seen]
@@ -260,16 +263,16 @@ def _nearly(hits: Hits, gain: Floats, reach: Floats) -> Floats:
 
 @measure(source="Moffat and Zobel, TOIS 2008; trec_eval 10 rbp")
 def RBP_trec(rows: Rows, *, p: Persistence = 0.9) -> Floats:
-    """Rank-biased precision with graded gains, as trec_eval 10 has it.
+    """Rank-biased precision with graded gains, as in trec_eval 10.
 
         RBP_trec = (1 - p) * sum over ranks i of gain(i) * p^(i - 1)
 
-    The whole run counts, not its first 1,000 documents alone. Where a judged gain of the topic exceeds 1, its
-    gains are divided by the greatest of them. `RBP` is binary, and `gRBP` divides by the scale's greatest
-    gain.
+    The whole run counts, not only its first 1,000 documents. If a judged gain of the topic exceeds 1, all
+    gains of the topic are divided by the greatest one. `RBP` is binary, and `gRBP` divides by the greatest
+    gain of the scale.
 
-    Caveat: a value depends on which judgments the topic happens to have. trec_eval's own values are
-    trustworthy only where no gain exceeds 1, as it scales by numbers that it never set.
+    Caveat: the value depends on which labels occur in the judgments of the topic. The values of trec_eval
+    itself are reliable only if no gain exceeds 1, because it scales by uninitialised numbers otherwise.
 
     Example: a=2 b=1 z=0; run b a: RBP_trec(p=0.5) 0.5 = 0.5 * (1/2 + 0.5 * 1), RBP_trec 0.14 = 0.1 * (1/2 +
     0.9).
@@ -282,7 +285,7 @@ def RBP_trec(rows: Rows, *, p: Persistence = 0.9) -> Floats:
 
 
 def _greatest(rows: Rows, table: Floats) -> Floats:
-    """float64[T]: the greatest gain of each topic's judgments, 0 where there is none."""
+    """Return float64[T]: the greatest gain in the judgments of each topic, 0 if there is none."""
     greatest = np.zeros(rows.pool.topics)
     np.maximum.at(greatest, rows.pool.topic_of, rows.pool.gains(table))
     return greatest
@@ -294,13 +297,12 @@ def _greatest(rows: Rows, table: Floats) -> Floats:
     exempt=dict.fromkeys((NOTHING_RELEVANT, SWAP), NOT_RELEVANCE),
 )
 def RBPResidual(rows: Rows, *, p: Persistence = 0.9) -> Floats:
-    """What RBP could still gain: the weight of all ranks without a judged document, those below the run too.
+    """RBP residual: the largest amount that unjudged ranks, including those below the run, could add to RBP.
 
         RBPResidual = 1 - (1 - p) * sum over ranks i of judged documents of p^(i - 1)
 
-    A topic without any retrieved document scores 0. A negative grade is a judgment, unless the profile is one
-    of trec_eval. trec_eval forgets what lies below the run where every retrieved document is judged, and says
-    0.
+    A topic without retrieved documents scores 0. A negative grade is a judgment, except under a trec_eval
+    profile. trec_eval ignores the ranks below the run if every retrieved document is judged, and reports 0.
 
     Example: a=1 b=0; run a u b: RBPResidual(p=0.5) 0.375 = 1 - 0.5 * (1 + 0.5^2); run a b: RBPResidual(p=0.5)
     0.25 = 1 - 0.5 * (1 + 0.5).

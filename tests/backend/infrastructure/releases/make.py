@@ -187,7 +187,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
         # No measure of today leaves its aggregate undefined, but the tables let it.
         undefined = (scores.c.submission_id == odd, scores.c.measure.startswith("P"))
         connection.execute(update(scores).where(*undefined).values(value=None))
-        # No job of today is without a track, but the tables let it.
+        # Every job now has a track and one of two queues, but the tables allow others.
         lonely = jobs.JobRequest("note/1", "note", "notify", tenant="", payload={})
         jobs.enqueue(connection, [lonely], now=clock.now)
 

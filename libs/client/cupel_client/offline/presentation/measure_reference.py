@@ -6,28 +6,27 @@ from cupel_measures.catalogue.reference import INDENT, RULES, MeasureFamily, Ref
 
 HEAD = """# Measures
 
-Every measure that Cupel has, by family. This page is made by `cupel measures --format markdown` from what the
-measures themselves declare; `cupel measures NAME` prints the same for one of them. Every worked example is
-scored by a test.
+All measures of Cupel, by family. `cupel measures --format markdown` generates this page from the declarations
+of the measures. `cupel measures NAME` prints the page of one measure. A test computes every worked example.
 
-A measure is named by its text: `nDCG`, with a cutoff `nDCG@10`, with parameters `nDCG(gains={1:1,2:5})@10`. A
-measure of one aspect takes `aspect=...`, as in `nDCG(aspect=credibility)@10`; one that combines aspects takes
-such a measure in `of`, as in `CAM(of=nDCG@10)`, the cutoff inside.
+A measure is written as its name, optional parameters and an optional cutoff: `nDCG`, `nDCG@10`,
+`nDCG(gains={1:1,2:5})@10`. A measure of one aspect takes `aspect=...`, as in `nDCG(aspect=credibility)@10`. A
+measure that combines aspects takes such a measure in `of`, with the cutoff inside, as in `CAM(of=nDCG@10)`.
 
-What holds for every measure, unless its own page says otherwise:
+The following rules hold for every measure, unless its own page says otherwise:
 """
-"""What the document begins with."""
+"""The beginning of the document."""
 
-READING = """Parameters of many measures: after `@` the cutoff k, how many documents are seen; `rel`, the
-smallest label that is relevant; `aspect`, whose labels count; `judged_only=True`, which takes documents out
-that are not judged, before anything else; and, where aspects are combined, `aspects` and their `weights`.
+READING = """Many measures have these parameters. `@k` is the cutoff: only the first k documents count. `rel`
+is the smallest label that counts as relevant. `aspect` is the aspect whose labels count. `judged_only=True`
+removes unjudged documents from the run first. Measures that combine aspects have `aspects` and `weights`.
 
-In a worked example `judged` lists documents with their grades, or with a label for each aspect in brackets
-(`-` is not judged), or with the subtopics they are relevant to in braces; `run` lists documents in order; `|`
-separates topics. A value with six decimals is rounded.
+In a worked example, `judged` lists the judged documents. Each has a grade, or one label per aspect in
+parentheses (`-` means not judged), or in braces the subtopics to which it is relevant. `run` lists documents
+in order, and `|` separates topics. A value with six decimals is rounded.
 
-Where a paper is ambiguous or wrong, its page says how it is read here, with the row of the specification's
-register of readings, and which parameter picks another reading.
+Where a paper is ambiguous or misprinted, the page of the measure says what Cupel computes and which parameter
+selects another reading. [READINGS.md](READINGS.md) lists all readings.
 """
 
 

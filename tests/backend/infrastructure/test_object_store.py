@@ -21,10 +21,10 @@ from pydantic import SecretStr
 
 from cupel_backend import submitted_runs
 from cupel_backend.infrastructure.errors import Unavailable
-from cupel_backend.infrastructure.object_store import Blobs, DirectoryBlobs, blob_key, open_blobs
+from cupel_backend.infrastructure.object_store import Blobs, DirectoryBlobs, blob_key
 from cupel_backend.infrastructure.s3_store import S3Blobs
 from cupel_backend.infrastructure.settings import Settings
-from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.system import System, open_blobs
 from support.backend_cast import ALICE, make_track, publish_qrels, submit
 from support.patience import until
 from support.service.service_sizes import Places

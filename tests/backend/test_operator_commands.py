@@ -59,7 +59,7 @@ def test_dead_jobs_are_listed_and_revived(system: System, clock: Clock) -> None:
 def test_a_name_that_can_not_be_is_one_sentence(system: System) -> None:
     answer = cupel_admin_of(system, "token", "--team", "a b")
     assert answer.exit_code == 2
-    assert "Error: 'a b' can't be the name of a team" in answer.output
+    assert "Error: 'a b' is not a valid team name" in answer.output
 
 
 def test_what_it_makes_is_its_owners_alone(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def test_tables_that_are_out_of_date_are_the_services_fault(tmp_path: Path) -> N
         ("CUPEL_BLOBS", "s3:///prefix", "s3://bucket/prefix"),
         ("CUPEL_DATABASE", "mysql://me:secret@x/y", "give the URL of a database"),
         ("CUPEL_BROKER", "kafka://me:secret@x/y", "redis://host:6379/0"),
-        ("CUPEL_QUEUES", "score,other", "score, audit, notify"),
-        ("CUPEL_S3_SECRET_FILE", "/nowhere/to/be/found", "can't be read: No such file"),
-        ("CUPEL_DATA", "/dev/null/x", "name a folder that you may write to"),
+        ("CUPEL_QUEUES", "score,other", "give some of score, audit"),
+        ("CUPEL_S3_SECRET_FILE", "/nowhere/to/be/found", "cannot be read: No such file"),
+        ("CUPEL_DATA", "/dev/null/x", "name another one with CUPEL_DATA"),
     ],
 )
 def test_a_setting_that_can_not_be_is_one_sentence(
