@@ -60,7 +60,7 @@ def test_too_few_columns_are_reported_with_line_column_topic_and_sample() -> Non
     finding = only(refused(GOOD + b"\n8 Q0 c 1 2.5\r\n"))
     assert (finding.code, finding.file) == ("run-columns", "mytag.txt")
     assert where(finding) == (4, 13, "8", "8 Q0 c 1 2.5")
-    assert "5 columns where six are wanted" in finding.message
+    assert "5 columns; expected six" in finding.message
 
 
 def test_a_score_and_a_rank_that_are_no_numbers_are_both_reported() -> None:
@@ -272,15 +272,15 @@ def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours", "hint"),
     [
-        (["qtest.1", "qtest.2"], ["1", "2"], "prefix: 'qtest.' is in those of the run only"),
-        (["1", "2"], ["qtest.1", "qtest.2"], "prefix: 'qtest.' is in those of the track only"),
-        (["1-en", "2-en"], ["1", "2"], "suffix: '-en' is in those of the run only"),
+        (["qtest.1", "qtest.2"], ["1", "2"], "prefix: only ids of the run have 'qtest.'"),
+        (["1", "2"], ["qtest.1", "qtest.2"], "prefix: only ids of the track have 'qtest.'"),
+        (["1-en", "2-en"], ["1", "2"], "suffix: only ids of the run have '-en'"),
         (["007", "010"], ["7", "10"], "leading zeros: '007' in the run, '7' in the track"),
-        (["q1", "q2", "x"], ["1", "2", "3"], "prefix: 'q' is in those of the run only"),
+        (["q1", "q2", "x"], ["1", "2", "3"], "prefix: only ids of the run have 'q'"),
         (
             ["qtest.1", "qtest.2"],
             ["001", "002"],
-            "prefix: 'qtest.' is in those of the run only; and they differ in leading zeros",
+            "prefix and in leading zeros: only ids of the run have 'qtest.'",
         ),
         (["mb1", "mb2"], ["mb01", "mb02"], "leading zeros: 'mb1' in the run, 'mb01' in the track"),
     ],

@@ -261,7 +261,7 @@ def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
     Only groups of equal scores that hold one of the rows are put in order by id.
     """
     place = rows
-    if documents.rising():
+    if documents.has_rising_scores():
         order = by_score(documents)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))

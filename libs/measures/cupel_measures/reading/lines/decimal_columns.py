@@ -1,4 +1,4 @@
-"""Decimal numbers in columns of text, exactly as Python's float() reads them, eight digits a step."""
+"""Parsing of decimal columns, eight digits per step, with the same results as Python's float()."""
 
 import re
 
@@ -9,7 +9,7 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.reading.lines.text_columns import MASKS, Text, Words
 
 NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-"""What a number is; nothing else is one (no inf, no nan, no underscores, no other digits)."""
+"""Syntax of a number: no inf, no nan, no underscores, ASCII digits only."""
 
 _U = np.uint64
 _ONES, _HIGHS, _DOTS, _ZEROS = (_U(byte * 0x0101010101010101) for byte in (0x01, 0x80, 0x2E, 0x30))
@@ -18,11 +18,11 @@ _PAIRS, _FOURS, _EIGHT = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF), _U(0xFF
 _TENS = np.array([10**n for n in range(20)], dtype=np.uint64)
 _FLOAT_TENS = np.array([10.0**n for n in range(20)])
 _EXACT = _U(1 << 53)
-_SPLITTER = 134217729.0  # 2^27 + 1: cuts a double in two halves (Veltkamp)
+_SPLITTER = 134217729.0  # 2^27 + 1 splits a double into two halves (Veltkamp)
 
 
 def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
-    """(float64[n], int64[k]): the value of each field, and the rows that are no number (value 0)."""
+    """Return the value of each field, float64[n], and the rows that are not numbers, int64[k] (value 0)."""
     begin, words = start, text.words[start]
     sign = words & _U(0xFF)
     negative = sign == _U(ord("-"))
@@ -34,8 +34,8 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     point = np.minimum(_first_point(words), length)
     places = np.maximum(length - point - 1, 0)
     digits, right = _eight(words, point)
-    right &= (length > 0) & (length - point != 1)  # something, and something after the point
-    if length.max(initial=0) > 8:  # else the point is in the first word, and all digits fit 64 bits
+    right &= (length > 0) & (length - point != 1)  # at least one digit, also after the point
+    if length.max(initial=0) > 8:  # otherwise the point is in the first word, and all digits fit into 64 bits
         right &= (point < 8) | (point == length)
         right &= (places <= 19) & ((point + places <= 19) | (digits == 0))
     for step in range(-(-min(int(places.max(initial=0)), 19) // 8)):
@@ -52,7 +52,7 @@ def numbers(text: Text, start: Ints, end: Ints) -> tuple[Floats, Ints]:
 
 
 def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
-    """int64[k]: the rows that are not simply one to eight digits, as nearly every rank is."""
+    """Return the rows that are not one to eight digits, int64[k]; almost all ranks are."""
     length = end - start
     words = text.words[start]
     words ^= _ZEROS
@@ -63,20 +63,20 @@ def whole_numbers(text: Text, start: Ints, end: Ints) -> Ints:
 
 
 def _first_point(words: Words) -> Ints:
-    """The place of the first point in each word, 8 where there is none."""
+    """Return the position of the first point in each word; 8 if there is none."""
     other = words ^ _DOTS
     found = (other - _ONES) & ~other & _HIGHS
     return (np.bitwise_count((found & (~found + _U(1))) - _U(1)) >> 3).astype(np.int64)
 
 
 def _eight(word: Words, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
-    """The value of the first `count` (0 to 8) digits of each word, which is used up; whether they are digits.
+    """Return the value of the first `count` (0 to 8) digits of each word, and whether they are digits.
 
-    The digits are moved to the end of their word, so that zeros stand before them; then neighbours are
-    added up: digits to pairs, pairs to fours, fours to eight.
+    This overwrites `word`. It shifts the digits to the end of the word, so that zeros precede them, and then
+    combines neighbours: digits to pairs, pairs to fours, fours to eight.
     """
     word ^= _ZEROS
-    word <<= (64 - 8 * count).view(np.uint64)  # by 64 gives 0 in numpy
+    word <<= (64 - 8 * count).view(np.uint64)  # in numpy, a shift by 64 gives 0
     right = _are_digits(word)
     for step, mask in enumerate((_PAIRS, _FOURS, _EIGHT)):
         next_ = word >> _U(8 << step)
@@ -87,7 +87,7 @@ def _eight(word: Words, count: Ints) -> tuple[Words, NDArray[np.bool_]]:
 
 
 def _are_digits(words: Words) -> NDArray[np.bool_]:
-    """Whether all bytes of each word are below 10."""
+    """Return whether all bytes of each word are below 10."""
     above = words + _NOT_DIGIT
     above |= words
     above &= _HIGHS
@@ -96,11 +96,11 @@ def _are_digits(words: Words) -> NDArray[np.bool_]:
 
 
 def _quotients(digits: Words, places: Ints) -> Floats:
-    """digits / 10^places, rounded once.
+    """Return digits / 10^places, rounded once.
 
-    Below 2^53 both are exact doubles, and so the division rounds once. Above, a second quotient of the
-    exact remainder corrects the first; where their sum is too near the middle of two doubles to tell
-    (hardly ever), Python's integers decide.
+    Below 2^53, both are exact doubles, so the division rounds once. Above, a second quotient of the exact
+    remainder corrects the first one. If their sum is too close to the middle of two doubles, which is rare,
+    Python's integers decide.
     """
     numerator, tens = digits.astype(np.float64), _FLOAT_TENS[places]
     values: Floats = numerator / tens
@@ -121,7 +121,7 @@ def _quotients(digits: Words, places: Ints) -> Floats:
 
 
 def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a * b as the double nearest to it and the exact rest (Dekker)."""
+    """Return a * b as the nearest double and the exact remainder (Dekker)."""
     product = a * b
     high_a, high_b = a * _SPLITTER, b * _SPLITTER
     high_a, high_b = high_a - (high_a - a), high_b - (high_b - b)
@@ -131,7 +131,7 @@ def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _one_by_one(text: Text, start: Ints, end: Ints, rows: Ints, values: Floats) -> Ints:
-    """Read the fields of `rows` into `values` one at a time; returns the rows that are no number."""
+    """Parse the fields of `rows` into `values` one at a time. Return the rows that are not numbers."""
     data, wrong = text.data, []
     for row, a, b in zip(rows.tolist(), start[rows].tolist(), end[rows].tolist(), strict=True):
         if NUMBER.fullmatch(data, a, b):

@@ -1,6 +1,7 @@
-"""Documents of whole topics as columns: their hashes, duplicates among them, and their order.
+"""Documents of complete topics as columns: hashes, duplicates and order.
 
-A topic's documents are ordered by score descending, then by id descending, as bytes (compatibility.md 1.1).
+The documents of a topic are ordered by score, descending, then by the bytes of the id, descending, as in
+trec_eval.
 """
 
 from dataclasses import dataclass
@@ -15,12 +16,12 @@ from cupel_measures.reading.lines.text_columns import MASKS, Text, Words, ids_at
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(32)
 SORTED_AS_WORDS = 64
-"""Ids up to this many bytes are sorted as columns of words, longer ones as Python's byte strings."""
+"""Longest ids, in bytes, that are sorted as columns of words; longer ones are sorted as byte strings."""
 
 
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """Documents of some topics, topic by topic.
+    """Documents of some topics, grouped by topic.
 
     start, length: int64[n], the ids in `text`. score: float64[n], as compared. offsets: int64[T + 1].
     """
@@ -36,26 +37,26 @@ class Documents:
 
     @cached_property
     def topic(self) -> Ints:
-        """int64[n]: the number of each document's topic."""
+        """Index of the topic of each document: int64[n]."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
     def opens(self) -> NDArray[np.bool_]:
-        """bool[n]: whether the document is the first of its topic."""
+        """Whether the document is the first of its topic: bool[n]."""
         opens = np.zeros(len(self), bool)
         opens[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
         return opens
 
-    def rising(self) -> bool:
-        """Whether a score is above the one before it in its topic."""
+    def has_rising_scores(self) -> bool:
+        """Return whether a score is above the previous one of its topic."""
         return bool(((self.score[1:] > self.score[:-1]) & ~self.opens[1:]).any())
 
     def rows(self, order: Ints) -> "Documents":
-        """The same documents in another order, which keeps topics where they are."""
+        """Return the documents in another order, which keeps the topics in place."""
         return Documents(self.text, self.start[order], self.length[order], self.score[order], self.offsets)
 
     def tie_bounds(self) -> Ints:
-        """int64[groups + 1]: where groups of equal scores begin, for documents that are in order of score."""
+        """Return where groups of equal scores start, int64[groups + 1]; documents are in score order."""
         new = np.empty(len(self) + 1, bool)
         new[0] = new[-1] = True
         np.not_equal(self.score[1:], self.score[:-1], out=new[1:-1])
@@ -64,26 +65,26 @@ class Documents:
 
 
 def by_score(documents: Documents) -> Ints:
-    """int64[n]: the order by topic, then score descending, else as they stand."""
+    """Return the stable order by topic, then score, descending: int64[n]."""
     return np.lexsort((-documents.score, documents.topic))
 
 
 def ids_descending(documents: Documents, rows: Ints, group: Ints) -> Ints:
-    """int64[k]: `rows` ordered by `group` (int64[k]), then by id descending, as bytes."""
+    """Return `rows` ordered by `group`, then by the bytes of the id, descending: int64[k]."""
     start, length = documents.start[rows], documents.length[rows]
     longest = int(length.max(initial=0))
     if longest > SORTED_AS_WORDS:
         ids, groups = ids_at(documents.text, start, length), group.tolist()
         downward = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         return rows[sorted(downward, key=groups.__getitem__)]
-    # no id has a NUL byte, so zeros after its end sort it before every longer id that it begins
+    # ids have no NUL byte, so zero padding sorts an id before every longer id that starts with it
     words = [~word(documents.text, start, length, k).byteswap() for k in range(-(-longest // 8))]
     order: Ints = np.lexsort((*reversed(words), group))
     return rows[order]
 
 
 def spread(first: Ints, count: Ints) -> Ints:
-    """The numbers first[i], first[i] + 1, ... (count[i] of them) for each i, one after another."""
+    """Return the concatenation, over i, of first[i], first[i] + 1, ..., first[i] + count[i] - 1."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     numbers: Ints = np.arange(total) + np.repeat(first - (ends - count), count)
@@ -91,7 +92,7 @@ def spread(first: Ints, count: Ints) -> Ints:
 
 
 def hashes(text: Text, start: Ints, length: Ints, seed: int) -> Words:
-    """uint64[n], none 0: a seeded hash of each id. Whoever relies on it confirms on bytes."""
+    """Return a seeded hash of each id: uint64[n], never 0. Callers confirm matches by comparing bytes."""
     value: Words = length.astype(np.uint64) * _MIX + np.uint64(seed)
     rows: Ints | slice = slice(None)
     for index in range(-(-int(length.max(initial=0)) // 8)):
@@ -104,7 +105,7 @@ def hashes(text: Text, start: Ints, length: Ints, seed: int) -> Words:
 
 
 def duplicates(documents: Documents, hashed: Words) -> list[tuple[int, int]]:
-    """(row, earlier row) for each document that its topic has already had, by row."""
+    """Return (row, earlier row) for each repeated document of a topic, ordered by row."""
     key = hashed ^ (documents.topic.astype(np.uint64) + np.uint64(1)) * _MIX
     ordered = np.sort(key)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -113,18 +114,18 @@ def duplicates(documents: Documents, hashed: Words) -> list[tuple[int, int]]:
     rows = np.flatnonzero(np.isin(key, twice))
     ids = ids_at(documents.text, documents.start[rows], documents.length[rows])
     seen: dict[tuple[int, bytes], int] = {}
-    found = []
+    pairs = []
     for row, topic, name in zip(rows.tolist(), documents.topic[rows].tolist(), ids, strict=True):
         earlier = seen.setdefault((topic, name), row)
         if earlier != row:
-            found.append((row, earlier))
-    return found
+            pairs.append((row, earlier))
+    return pairs
 
 
 def same_ids(
     text: Text, start: Ints, length: Ints, other: Text, other_start: Ints, other_length: Ints
 ) -> NDArray[np.bool_]:
-    """bool[n]: whether ids of one text are byte for byte those of the other."""
+    """Return whether the ids of one text equal those of the other, byte for byte: bool[n]."""
     same: NDArray[np.bool_] = length == other_length
     rows = np.flatnonzero(same)
     index = 0

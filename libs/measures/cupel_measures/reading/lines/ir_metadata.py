@@ -10,22 +10,22 @@ from typing import Any
 from cupel_measures.findings import Finding, declare
 
 LONGEST = 64 << 10
-"""Bytes of comments that are kept to look for metadata in."""
+"""Bytes of comments that are searched for metadata."""
 
 METADATA = declare(
     "run-metadata",
     "warning",
-    "the ir_metadata block in the comments can't be read, and is left out",
-    "write it as a YAML mapping, without aliases, each line after `# `",
+    "the ir_metadata block in the comments is invalid and is ignored",
+    "write a YAML mapping without aliases, each line after `# `",
 )
 
 
 def metadata_of(
     comments: Sequence[tuple[int, str]], file: str | None
 ) -> tuple[Mapping[str, Any] | None, Finding | None]:
-    """The metadata in `comments` (line number, text from its `#` on); or what is wrong with it.
+    """Return the metadata in `comments` (line number, text from `#` on), or a finding if it is invalid.
 
-    Values stay the text they are, so that a version 1.10 does not become the number 1.1.
+    Values stay text, so that a version 1.10 does not become the number 1.1.
     """
     start = end = None
     for place, (_, text) in enumerate(comments):
@@ -44,15 +44,15 @@ def metadata_of(
         value = _mapping(block)
     except (ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
-        return None, Finding(METADATA, f"the ir_metadata block is no YAML mapping: {problem}", file, line)
+        return None, Finding(METADATA, f"the ir_metadata block is not a YAML mapping: {problem}", file, line)
     return value, None
 
 
 def _mapping(text: str) -> Mapping[str, Any]:
-    import yaml  # late: few runs have metadata
+    import yaml  # imported late, because few runs have metadata
 
     class Loader(yaml.BaseLoader):
-        """Reads text, lists and mappings, and nothing that refers to another place."""
+        """Loader of text, lists and mappings without aliases."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
@@ -64,6 +64,6 @@ def _mapping(text: str) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise ValueError("a mapping is wanted")
-    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text, and none could show it
+        raise ValueError("expected a mapping")
+    json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate, which no output could hold
     return value

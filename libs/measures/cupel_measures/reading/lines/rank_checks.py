@@ -1,4 +1,4 @@
-"""The careful reader's second half: from rows to a ranking, with duplicates and oddities of the order."""
+"""Second stage of the diagnosing run reader: from rows to a ranking, with duplicates and rank warnings."""
 
 import os
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from cupel_measures.reading.lines.text_columns import Text, ids_at
 
 DOCUMENTS = 1 << 16
 TOP = 10
-"""The cutoff at which ties are looked for, besides the depth."""
+"""Cutoff at which ties are reported, besides the depth of the track."""
 
 DUPLICATE = declare(
     "run-duplicate",
@@ -34,51 +34,51 @@ DEPTH = declare(
     "run-depth",
     "warning",
     "topics have more documents than the depth of the track",
-    "nothing, or send fewer: rankings are cut at the depth",
+    "no action needed; rankings are cut at the depth",
 )
 CONTRADICT = declare(
     "run-ranks-contradict",
     "warning",
-    "a document has a better rank than one of higher score",
-    "nothing, if the scores are meant: the order is by score, ranks are ignored",
+    "a document has a better rank than one with a higher score",
+    "no action needed if the scores are right; documents are ordered by score and ranks are ignored",
 )
 EQUAL = declare(
     "run-ranks-equal",
     "warning",
     "all ranks of a topic are equal",
-    "nothing, or number them 1, 2, 3, ...: the order is by score, ranks are ignored",
+    "no action needed; documents are ordered by score and ranks are ignored",
 )
 ZERO = declare(
     "run-ranks-zero",
     "warning",
-    "ranks begin at 0",
-    "nothing, or begin at 1: ranks are ignored",
+    "ranks start at 0",
+    "no action needed; ranks are ignored",
 )
 UPSIDE_DOWN = declare(
     "run-upside-down",
     "warning",
     "scores rise with the rank, so the run may be upside down",
-    "see that a higher score means a better document: negate distances",
+    "check that a higher score means a better document; negate distances",
 )
 TIES = declare(
     "run-ties",
     "warning",
     "documents of a topic share a score",
-    "give distinct scores, written with enough digits: ties are ordered by document id, descending",
+    "write distinct scores with enough digits; ties are ordered by document id, descending",
 )
 
 
 @dataclass
 class _Tally:
-    """How many topics have a trait, and where it was met first (by line)."""
+    """Number of topics with a warning, and the line and topic of the first one."""
 
     topics: int = 0
     line: int = 0
     topic: str = ""
 
-    def add(self, names: list[str], lines: Ints, having: NDArray[np.bool_]) -> None:
-        """Count the topics `having` the trait."""
-        which = np.flatnonzero(having)
+    def add(self, names: list[str], lines: Ints, affected: NDArray[np.bool_]) -> None:
+        """Count the `affected` topics."""
+        which = np.flatnonzero(affected)
         if not which.size:
             return
         first = which[np.argmin(lines[which])]
@@ -87,9 +87,9 @@ class _Tally:
         self.topics += len(which)
 
 
-@dataclass
-class _Order:
-    """Puts a run in order, a block of whole topics at a time, and counts what is odd about it."""
+@dataclass(kw_only=True)
+class _RankChecker:
+    """Orders a run, one block of complete topics at a time, and counts its warnings."""
 
     depth: int | None
     file: str | None
@@ -102,31 +102,31 @@ class _Order:
     lengths: list[Ints] = field(default_factory=list)
     scores: list[Floats] = field(default_factory=list)
 
-    def block(self, names: list[str], documents: Documents, rank: Floats, line: Ints) -> None:
-        """Order the documents of some topics, which are in file order."""
+    def add_block(self, names: list[str], documents: Documents, rank: Floats, line: Ints) -> None:
+        """Order the documents of some topics, given in file order."""
         heads = documents.offsets[:-1]
-        first = line[heads]  # each topic's first line
+        first = line[heads]  # first line of each topic
         order = _in_order(documents)
         if order is not None:
             documents, rank = documents.rows(order), rank[order]
-            self.ids.append(gathered(documents.text.data, documents.start, documents.length))
+            self.ids.append(concatenated_pieces(documents.text.data, documents.start, documents.length))
         else:
             self.ids.append(documents.text.data[: len(documents.text)])
         self.lengths.append(documents.length)
         self.scores.append(documents.score)
-        self._depths(names, first, documents)
-        self._ranks(names, first, documents, rank)
-        self._ties(names, first, documents)
+        self._check_depths(names, first, documents)
+        self._check_ranks(names, first, documents, rank)
+        self._check_ties(names, first, documents)
 
-    def _count(self, code: str, names: list[str], lines: Ints, having: NDArray[np.bool_]) -> None:
-        self.tallies.setdefault(code, _Tally()).add(names, lines, having)
+    def _count(self, code: str, names: list[str], lines: Ints, affected: NDArray[np.bool_]) -> None:
+        self.tallies.setdefault(code, _Tally()).add(names, lines, affected)
 
-    def _depths(self, names: list[str], lines: Ints, documents: Documents) -> None:
+    def _check_depths(self, names: list[str], lines: Ints, documents: Documents) -> None:
         if self.depth is not None:
             self._count(DEPTH, names, lines, np.diff(documents.offsets) > self.depth)
 
-    def _ranks(self, names: list[str], lines: Ints, documents: Documents, rank: Floats) -> None:
-        """Ranks against the order by score, `rank` being in that order."""
+    def _check_ranks(self, names: list[str], lines: Ints, documents: Documents, rank: Floats) -> None:
+        """Compare ranks with the order by score; `rank` is in that order."""
         heads, count = documents.offsets[:-1], np.diff(documents.offsets)
         lowest, highest = np.minimum.reduceat(rank, heads), np.maximum.reduceat(rank, heads)
         equal = (count > 1) & (lowest == highest)
@@ -137,20 +137,20 @@ class _Order:
         for topic in np.unique(documents.topic[falls]).tolist():
             self.reordered.append(names[topic])
             part = slice(int(documents.offsets[topic]), int(documents.offsets[topic + 1]))
-            contradict[topic], upside_down[topic] = _against(rank[part], documents.score[part])
+            contradict[topic], upside_down[topic] = _compare_ranks(rank[part], documents.score[part])
         self._count(UPSIDE_DOWN, names, lines, upside_down)
         self._count(CONTRADICT, names, lines, contradict & ~upside_down)
 
-    def _ties(self, names: list[str], lines: Ints, documents: Documents) -> None:
+    def _check_ties(self, names: list[str], lines: Ints, documents: Documents) -> None:
         bounds = documents.tie_bounds()
         size = np.diff(bounds)
         tied = size > 1
         if not tied.any():
             return
         self.tied += int(size[tied].sum())
-        having = np.zeros(len(names), bool)
-        having[documents.topic[bounds[:-1][tied]]] = True
-        self._count(TIES, names, lines, having)
+        affected = np.zeros(len(names), bool)
+        affected[documents.topic[bounds[:-1][tied]]] = True
+        self._count(TIES, names, lines, affected)
         begins = np.zeros(len(documents) + 1, bool)
         begins[bounds] = True
         for cut in {TOP, self.depth or TOP}:
@@ -158,14 +158,14 @@ class _Order:
             self.crossing[cut] = self.crossing.get(cut, 0) + int((~begins[deep + cut]).sum())
 
     def ranking(self, names: list[str], offsets: Ints) -> Ranking:
-        """The ranking of all blocks."""
+        """Return the ranking of all blocks."""
         lengths = np.concatenate(self.lengths) if self.lengths else np.zeros(0, np.int64)
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         scores = np.concatenate(self.scores) if self.scores else np.zeros(0)
         return Ranking(tuple(names), offsets, Ids(b"".join(self.ids), starts), scores)
 
     def report(self) -> None:
-        """Add a finding for each trait that topics have."""
+        """Add a finding for each kind of warning."""
         for code, tally in self.tallies.items():
             if tally.topics:
                 message = self._tie_message() if code == TIES else _message(code, tally, self.depth)
@@ -175,19 +175,22 @@ class _Order:
     def _tie_message(self) -> str:
         places = [f"cross rank {cut} in {_topics(n)}" for cut, n in sorted(self.crossing.items()) if n]
         where = " and ".join(places) or f"cross no cutoff at {' or '.join(map(str, sorted(self.crossing)))}"
-        having = _topics(self.tallies[TIES].topics)
-        return f"{self.tied:,} lines in {having} share a score with another line; ties {where}"
+        topics = _topics(self.tallies[TIES].topics)
+        return f"{self.tied:,} lines in {topics} share a score with another line; ties {where}"
 
 
 def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranking | None, tuple[str, ...]]:
-    """The ranking of `rows` (None where there are errors), and the topics that ranks would order otherwise.
+    """Return the ranking of `rows`, None if there are errors, and the topics that ranks order differently.
 
-    Duplicates and warnings are added to the findings of `rows`; warnings about the order only for blocks
-    in which every score and rank is a number.
+    Add duplicates and warnings to the findings of `rows`. Check the order only in blocks in which every score
+    and rank is a number.
     """
     names, offsets, order = _by_topic(rows)
     starts = np.concatenate([[0], np.cumsum(rows.length, dtype=np.int64)])
-    seed, ordered = int.from_bytes(os.urandom(8), "little"), _Order(depth, file, rows.findings)
+    seed, checker = (
+        int.from_bytes(os.urandom(8), "little"),
+        _RankChecker(depth=depth, file=file, findings=rows.findings),
+    )
     for a, b in topic_blocks(offsets, DOCUMENTS):
         low, high = int(offsets[a]), int(offsets[b])
         chosen = np.arange(low, high) if order is None else order[low:high]
@@ -200,16 +203,18 @@ def rank_rows(rows: RunRows, depth: int | None, file: str | None) -> tuple[Ranki
             topic = names[a + int(documents.topic[row])]
             rows.findings.add(_duplicate(rows, documents, (row, earlier), chosen, topic, file))
         if rows.good[chosen].all():
-            ordered.block(names[a:b], documents, rows.rank[chosen], rows.line[chosen])
-    ordered.report()
+            checker.add_block(names[a:b], documents, rows.rank[chosen], rows.line[chosen])
+    checker.report()
     if rows.findings.refused:
         return None, ()
-    return ordered.ranking(names, offsets), tuple(ordered.reordered)
+    return checker.ranking(names, offsets), tuple(checker.reordered)
 
 
 def _by_topic(rows: RunRows) -> tuple[list[str], Ints, Ints | None]:
-    """The topics by their bytes, offsets of their rows, and the order of rows that brings them together
-    (None where they stand that way)."""
+    """Return the topics in byte order, the offsets of their rows, and the permutation that groups the rows.
+
+    The permutation is None if the rows are grouped already.
+    """
     codes = sorted(range(len(rows.names)), key=rows.names.__getitem__)
     place = np.empty(len(codes), np.int32)
     place[codes] = np.arange(len(codes), dtype=np.int32)
@@ -221,24 +226,24 @@ def _by_topic(rows: RunRows) -> tuple[list[str], Ints, Ints | None]:
 
 
 def _documents(rows: RunRows, starts: Ints, chosen: Ints, offsets: Ints) -> Documents:
-    """The chosen rows, in file order within a topic, with a text of their own."""
+    """Return the chosen rows, in file order within a topic, with their own text."""
     length = rows.length[chosen].astype(np.int64)
     if int(chosen[-1]) - int(chosen[0]) == len(chosen) - 1 and (np.diff(chosen) == 1).all():
         text = Text.of(rows.ids[int(starts[chosen[0]]) : int(starts[chosen[-1] + 1])])
     else:
-        text = Text.of(gathered(rows.ids, starts[chosen], length))
+        text = Text.of(concatenated_pieces(rows.ids, starts[chosen], length))
     start = np.cumsum(length) - length
     return Documents(text, start, length, rows.score[chosen], offsets)
 
 
-def gathered(data: bytes, start: Ints, length: Ints) -> bytes:
-    """Pieces of `data` end to end."""
+def concatenated_pieces(data: bytes, start: Ints, length: Ints) -> bytes:
+    """Return pieces of `data`, concatenated."""
     return np.frombuffer(data, np.uint8)[spread(start, length)].tobytes()
 
 
 def _in_order(documents: Documents) -> Ints | None:
-    """The order by score, ties by id descending; None where the documents stand that way."""
-    order = by_score(documents) if documents.rising() else None
+    """Return the order by score, ties by id descending; None if the documents are in this order."""
+    order = by_score(documents) if documents.has_rising_scores() else None
     sorted_ = documents if order is None else documents.rows(order)
     bounds = sorted_.tie_bounds()
     size = np.diff(bounds)
@@ -250,9 +255,12 @@ def _in_order(documents: Documents) -> Ints | None:
     return order
 
 
-def _against(rank: Floats, score: Floats) -> tuple[bool, bool]:
-    """Whether, in one topic, a document has a better rank than one of higher score; and whether it is upside
-    down: in order of rank no score falls, and some rise. `score` falls or stays, `rank` goes with it."""
+def _compare_ranks(rank: Floats, score: Floats) -> tuple[bool, bool]:
+    """Compare the ranks of one topic with its scores, which are in descending order.
+
+    Return whether a document has a better rank than one with a higher score, and whether the topic is upside
+    down: in rank order, scores never fall and some rise.
+    """
     group = np.flatnonzero(np.concatenate([[True], score[1:] < score[:-1]]))
     highest = np.maximum.accumulate(rank)
     above = np.repeat(
@@ -267,8 +275,8 @@ def _duplicate(
     rows: RunRows, documents: Documents, pair: tuple[int, int], chosen: Ints, topic: str, file: str | None
 ) -> Finding:
     row, earlier = pair
-    one = slice(row, row + 1)
-    sample = shown(ids_at(documents.text, documents.start[one], documents.length[one])[0])
+    only = slice(row, row + 1)
+    sample = shown(ids_at(documents.text, documents.start[only], documents.length[only])[0])
     line, column = int(rows.line[chosen[row]]), int(rows.column[chosen[row]])
     message = (
         f"{sample!r} is ranked twice for topic {topic!r}: first on line {int(rows.line[chosen[earlier]])}"
@@ -284,8 +292,8 @@ def _message(code: str, tally: _Tally, depth: int | None) -> str:
     where = f"in {_topics(tally.topics)}, first in {tally.topic!r}"
     return {
         DEPTH: f"more than {depth} documents {where}; only the first {depth} count",
-        CONTRADICT: f"ranks contradict scores {where}; the order is by score",
-        EQUAL: f"all ranks are equal {where}; the order is by score",
-        ZERO: f"ranks begin at 0 {where}",
+        CONTRADICT: f"ranks contradict scores {where}; documents are ordered by score",
+        EQUAL: f"all ranks are equal {where}; documents are ordered by score",
+        ZERO: f"ranks start at 0 {where}",
         UPSIDE_DOWN: f"scores rise with the rank {where}: the run may be upside down",
     }[code]

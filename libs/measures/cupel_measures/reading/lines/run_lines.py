@@ -1,6 +1,6 @@
-"""The careful reader's first half: from text to columns of rows, saying everything that is wrong with a line.
+"""First stage of the diagnosing run reader: from text to columns of rows, with all errors of each line.
 
-It works on blocks of whole lines in numpy, and looks at a line alone only to report it.
+It processes blocks of complete lines in numpy and looks at single lines only to report them.
 """
 
 from collections.abc import Iterator
@@ -21,43 +21,43 @@ from cupel_measures.reading.lines.text_columns import BOM, Columns, Text, change
 
 BLOCK = 1 << 20
 SAMPLE = 80
-"""How many characters of a text a finding quotes."""
+"""Length of the excerpts in findings, in characters."""
 
 NOT_TEXT = declare(
-    "run-not-text", "error", "a line is not UTF-8 text, or has a NUL byte", "save the file as UTF-8"
+    "run-not-text", "error", "a line is not UTF-8 text or contains a NUL byte", "save the file as UTF-8"
 )
 LINE_ENDS = declare(
     "run-line-ends",
     "error",
-    "a line has a carriage return that no newline follows, as lines of an old Mac end",
-    "save the file with newlines (LF, or CR LF) at the ends of lines",
+    "a line contains a carriage return without a newline",
+    "end lines with LF or CR LF",
 )
-EMPTY = declare("run-empty", "error", "a run has no lines", "check that it is the right file")
+EMPTY = declare("run-empty", "error", "the run has no lines", "check that it is the right file")
 FEW_COLUMNS = declare(
     "run-columns",
     "error",
     "a line has fewer than six columns",
-    "give every line topic, Q0, document, rank, score and tag, between spaces or tabs",
+    "write topic, Q0, document, rank, score and tag on each line, separated by spaces or tabs",
 )
 SCORE = declare(
     "run-score",
     "error",
-    "a score is no number, or beyond the range of double precision",
+    "a score is not a number or exceeds double precision",
     "write a decimal number, such as 12.5 or 1e-3",
 )
-RANK = declare("run-rank", "error", "a rank is no number", "number the documents of a topic 1, 2, 3, ...")
+RANK = declare("run-rank", "error", "a rank is not a number", "number the documents of a topic 1, 2, 3, ...")
 SECOND_COLUMN = declare(
-    "run-second-column", "warning", "the second column is not Q0", "nothing: what stands there is ignored"
+    "run-second-column", "warning", "the second column is not Q0", "no action needed; the column is ignored"
 )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RunRows:
-    """The rows of a run in file order, as columns, and what was found on the way.
+    """Rows of a run in file order, as columns, with the findings so far.
 
-    names: the topics in order of appearance; topic: int32[n], indices into them. ids: the documents' ids
-    end to end; length: int32[n]. line, column: int32[n], where the document stands. good: bool[n], whether
-    score and rank are numbers.
+    names: topics in order of appearance. topic: int32[n], indices into `names`. ids: concatenated document
+    ids. length: int32[n], bytes of each id. line, column: int32[n], place of the document. good: bool[n],
+    whether score and rank are numbers.
     """
 
     names: list[bytes]
@@ -75,29 +75,29 @@ class RunRows:
 
 
 def shown(text: bytes) -> str:
-    """What a finding quotes of `text`."""
+    """Return the excerpt of `text` that a finding quotes."""
     sample = text.decode(errors="backslashreplace")
     return sample if len(sample) <= SAMPLE else sample[:SAMPLE] + "..."
 
 
 def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
-    """All rows of the run in `stream`; errors are in the findings. Stops early where a limit is reached."""
-    reading = _Reading(limits, file)
+    """Read all rows of the run in `stream`, with its errors as findings. Stop early at a limit."""
+    parser = _LineParser(limits=limits, file=file)
     try:
         for data in _blocks(stream, limits):
-            if not reading.block(data):
+            if not parser.read_block(data):
                 break
     except Refused as refused:
-        reading.findings.extend(refused.findings)
-    if not reading.names and not reading.findings.refused:
-        reading.findings.add(Finding(EMPTY, "the file has no lines of a run", file))
-    return reading.rows()
+        parser.findings.extend(refused.findings)
+    if not parser.names and not parser.findings.refused:
+        parser.findings.add(Finding(EMPTY, "the file has no lines of a run", file))
+    return parser.rows()
 
 
 def _blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
-    """Blocks of whole lines; only one that has no end within the line limit lacks its newline.
+    """Yield blocks of complete lines; only a line beyond the length limit comes without its newline.
 
-    Raises Refused where the stream does, once it has given all whole lines before that.
+    Raise Refused if the stream does, after yielding the complete lines before the damage.
     """
     kept, first, broken = b"", True, None
     while broken is None:
@@ -118,7 +118,7 @@ def _blocks(stream: BinaryIO, limits: Limits) -> Iterator[bytes]:
 
 
 def _chunk(stream: BinaryIO) -> tuple[bytes, Refused | None]:
-    """About BLOCK bytes, fewer at the end; and why there can be no more, where the stream is damaged."""
+    """Return about BLOCK bytes, fewer at the end, and the refusal if the stream is damaged."""
     pieces, size = [], 0
     try:
         while size < BLOCK and (piece := stream.read1(BLOCK - size)):  # type: ignore[attr-defined]
@@ -129,9 +129,13 @@ def _chunk(stream: BinaryIO) -> tuple[bytes, Refused | None]:
     return b"".join(pieces), None
 
 
-@dataclass
-class _Reading:
-    """What has been read so far."""
+_COLUMNS = ("topic", "length", "score", "rank", "line", "column", "good")
+"""Columns of `RunRows`, in the order in which the parser stores them."""
+
+
+@dataclass(kw_only=True)
+class _LineParser:
+    """State of the parser: the rows and findings so far."""
 
     limits: Limits
     file: str | None
@@ -145,57 +149,61 @@ class _Reading:
     _parts: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
     _ids: list[bytes] = field(default_factory=list)
 
-    def block(self, data: bytes) -> bool:
-        """Read a block of whole lines; False once a limit is reached."""
+    def read_block(self, data: bytes) -> bool:
+        """Read a block of complete lines. Return False at a limit."""
         if self._lines == 0 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            self._found(NOT_TEXT, "the file is UTF-16", 1, 1)
+            self._add(NOT_TEXT, "the file is UTF-16", 1, 1)
             return False
         data = data if data.endswith(b"\n") else data + b"\n"
-        data, fits = self._within_limits(self._line_ends(data))
+        data, fits = self._within_limits(self._without_lone_returns(data))
         text = Text.of(self._text_only(data))
         fields = columns_of(text)
         lines = _Lines(text, fields, self._lines + 1)
-        self._comments(lines)
-        self._short(lines)
-        fits = self._rows(lines) and fits
+        self._keep_comments(lines)
+        self._report_short_lines(lines)
+        fits = self._keep_rows(lines) and fits
         self._lines += len(fields.breaks)
         return fits
 
     def rows(self) -> RunRows:
         none = np.zeros(0, np.int64)
-        parts = [np.concatenate(part) for part in zip(*self._parts, strict=True)] or [none] * 7
+        parts = [np.concatenate(part) for part in zip(*self._parts, strict=True)] or [none] * len(_COLUMNS)
         self._parts.clear()
         ids = b"".join(self._ids)
         self._ids.clear()
-        topic, length, score, rank, line, column, good = parts
-        names, tag = list(self.names), self.tag.decode()
+        columns = dict(zip(_COLUMNS, parts, strict=True))
         return RunRows(
-            names, topic, ids, length, score, rank, line, column, good, tag, self.comments, self.findings
+            names=list(self.names),
+            ids=ids,
+            tag=self.tag.decode(),
+            comments=self.comments,
+            findings=self.findings,
+            **columns,
         )
 
-    def _found(self, code: str, message: str, line: int, column: int, **more: str) -> None:
+    def _add(self, code: str, message: str, line: int, column: int, **more: str) -> None:
         self.findings.add(Finding(code, message, self.file, line, column, **more))
 
-    def _line_ends(self, data: bytes) -> bytes:
-        """`data` with every line that has a lone carriage return emptied, after reporting it."""
+    def _without_lone_returns(self, data: bytes) -> bytes:
+        """Report lines with a lone carriage return, and return `data` with these lines emptied."""
         if data.count(b"\r") == data.count(b"\r\n"):
             return data
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
             at = line.find(b"\r", 0, len(line) - 1)
-            if at < 0 or _not_text(line) is not None:  # which is reported as that
+            if at < 0 or _not_text(line) is not None:  # reported as not text
                 continue
             if self.findings.room(LINE_ENDS):
-                message = "a carriage return here, and no newline after it"
+                message = "carriage return without a newline"
                 column, sample = len(line[:at].decode(errors="replace")) + 1, shown(line[: at + 1][-SAMPLE:])
-                self._found(LINE_ENDS, message, self._lines + number + 1, column, sample=sample)
+                self._add(LINE_ENDS, message, self._lines + number + 1, column, sample=sample)
             else:
                 self.findings.count(LINE_ENDS)
             lines[number] = b""
         return b"\n".join(lines)
 
     def _within_limits(self, data: bytes) -> tuple[bytes, bool]:
-        """`data` before the first line above a limit, and whether that is all of it."""
+        """Return `data` before the first line that exceeds a limit, and whether that is all of it."""
         breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == text_columns.NEWLINE)
         wide = np.flatnonzero(np.diff(breaks, prepend=-1) - 1 > self.limits.line)
         narrow = int(wide[0]) if wide.size else len(breaks)
@@ -209,7 +217,7 @@ class _Reading:
         return data[: int(breaks[fitting - 1]) + 1 if fitting else 0], False
 
     def _text_only(self, data: bytes) -> bytes:
-        """`data` with every line that is not text made blank, after reporting it."""
+        """Report lines that are not text, and return `data` with these lines blank."""
         if b"\0" not in data:
             if data.isascii():
                 return data
@@ -220,19 +228,19 @@ class _Reading:
                 pass
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
-            wrong = _not_text(line)
-            if wrong is None:
+            problem = _not_text(line)
+            if problem is None:
                 continue
             if self.findings.room(NOT_TEXT):
-                at, what = wrong
+                at, message = problem
                 column = len(line[:at].decode(errors="replace")) + 1
-                self._found(NOT_TEXT, what, self._lines + number + 1, column, sample=shown(line[:SAMPLE]))
+                self._add(NOT_TEXT, message, self._lines + number + 1, column, sample=shown(line[:SAMPLE]))
             else:
                 self.findings.count(NOT_TEXT)
             lines[number] = b" " * len(line)
         return b"\n".join(lines)
 
-    def _comments(self, lines: "_Lines") -> None:
+    def _keep_comments(self, lines: "_Lines") -> None:
         for index in lines.fields.comments.tolist():
             if self._commented > LONGEST:
                 return
@@ -240,33 +248,33 @@ class _Reading:
             self._commented += len(text)
             self.comments.append((lines.first + index, text))
 
-    def _short(self, lines: "_Lines") -> None:
+    def _report_short_lines(self, lines: "_Lines") -> None:
         short, room = lines.fields.short, self.findings.room(FEW_COLUMNS)
         for index in short[:room].tolist():
             line = lines.line(index).rstrip()
             words = line.split()
             column = len(line.decode()) + 1
             count = f"{len(words)} column{'s' * (len(words) != 1)}"
-            message = f"{count} where six are wanted (topic Q0 document rank score tag)"
+            message = f"{count}; expected six (topic Q0 document rank score tag)"
             topic = shown(words[0])
-            self._found(FEW_COLUMNS, message, lines.first + index, column, topic=topic, sample=shown(line))
+            self._add(FEW_COLUMNS, message, lines.first + index, column, topic=topic, sample=shown(line))
         self.findings.count(FEW_COLUMNS, len(short[room:]))
 
-    def _rows(self, lines: "_Lines") -> bool:
-        """Keep the block's rows as columns; False once a limit is reached."""
+    def _keep_rows(self, lines: "_Lines") -> bool:
+        """Store the rows of the block as columns. Return False at a limit."""
         fields, text = lines.fields, lines.text
         if not len(fields):
             return True
         starts, ends = fields.starts, fields.ends
         if not self._parts:
             self.tag = text.data[int(starts[text_columns.TAG][0]) : int(ends[text_columns.TAG][0])]
-        self._second_column(lines)
+        self._check_second_column(lines)
         score = self._numbers(lines, text_columns.SCORE, SCORE, "score")
         rank = self._numbers(lines, text_columns.RANK, RANK, "rank")
         good = ~(np.isnan(score) | np.isnan(rank))
         topic = self._topics(text, starts[text_columns.TOPIC], ends[text_columns.TOPIC])
         begin, end = starts[text_columns.DOCUMENT], ends[text_columns.DOCUMENT]
-        self._ids.append(_cut_out(text, begin, end))
+        self._ids.append(_concatenated(text, begin, end))
         places = (
             end - begin,
             score,
@@ -279,7 +287,7 @@ class _Reading:
         self._parts.append(tuple(small))
         return self._depth_fits(lines, topic)
 
-    def _second_column(self, lines: "_Lines") -> None:
+    def _check_second_column(self, lines: "_Lines") -> None:
         start, end = lines.fields.starts[text_columns.SECOND], lines.fields.ends[text_columns.SECOND]
         other = np.flatnonzero((end - start != 2) | ((lines.text.words[start] & np.uint64(0xFFFF)) != 0x3051))
         if not other.size:
@@ -289,13 +297,13 @@ class _Reading:
             sample, line = lines.field(text_columns.SECOND, row), lines.number(row)
             message = f"the second column is {sample!r}, not Q0; it is ignored"
             column = int(lines.columns(text_columns.SECOND)[row])
-            self._found(SECOND_COLUMN, message, line, column, sample=sample)
+            self._add(SECOND_COLUMN, message, line, column, sample=sample)
             self.findings.count(SECOND_COLUMN, len(other) - 1)
         else:
             self.findings.count(SECOND_COLUMN, len(other))
 
     def _numbers(self, lines: "_Lines", which: int, code: str, name: str) -> Floats:
-        """The values of a column of numbers, NaN where there is none."""
+        """Return the values of a numeric column, NaN for text that is not a number."""
         values, wrong = numbers(lines.text, lines.fields.starts[which], lines.fields.ends[which])
         if code == SCORE and not np.isfinite(values).all():
             wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
@@ -303,9 +311,9 @@ class _Reading:
             places, room = lines.columns(which), self.findings.room(code)
             for row in wrong[:room].tolist():
                 sample, topic = lines.field(which, row), lines.field(text_columns.TOPIC, row)
-                problem = "beyond the range of double precision" if values[row] else "no number"
+                problem = "beyond the range of double precision" if values[row] else "not a number"
                 message = f"the {name} {sample!r} is {problem}"
-                self._found(code, message, lines.number(row), int(places[row]), topic=topic, sample=sample)
+                self._add(code, message, lines.number(row), int(places[row]), topic=topic, sample=sample)
             self.findings.count(code, len(wrong[room:]))
             values[wrong] = np.nan
         return values
@@ -319,36 +327,36 @@ class _Reading:
         return np.repeat(np.array(codes, np.int64), np.diff(np.append(heads, len(start))))
 
     def _depth_fits(self, lines: "_Lines", topic: Ints) -> bool:
-        """Whether topics, and documents of each, are within their limits so far."""
+        """Check the number of topics and of documents per topic against the limits."""
         if len(self.names) > len(self._depths):
             self._depths = np.concatenate([self._depths, np.zeros(len(self.names), np.int64)])
         self._depths += np.bincount(topic, minlength=len(self._depths))
         if len(self.names) > self.limits.topics:
             row = int(np.flatnonzero(topic >= self.limits.topics)[0])
-            self._reached(compression.TOPICS, self.limits.topics, lines, row)
+            self._report_limit(compression.TOPICS, self.limits.topics, lines, row)
             return False
         if self._depths.max() > self.limits.depth:
             deep = np.flatnonzero(topic == self._depths.argmax())
             over = int(self._depths.max()) - self.limits.depth
-            self._reached(compression.DEPTH, self.limits.depth, lines, int(deep[len(deep) - over]))
+            self._report_limit(compression.DEPTH, self.limits.depth, lines, int(deep[len(deep) - over]))
             return False
         return True
 
-    def _reached(self, code: str, limit: int, lines: "_Lines", row: int) -> None:
+    def _report_limit(self, code: str, limit: int, lines: "_Lines", row: int) -> None:
         topic = lines.field(text_columns.TOPIC, row)
         self.findings.add(limit_reached(code, limit, file=self.file, line=lines.number(row), topic=topic))
 
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """A block taken apart. first: the number of its first line in the file, from 1."""
+    """A parsed block. first: line number of its first line, from 1."""
 
     text: Text
     fields: Columns
     first: int
 
     def number(self, row: int) -> int:
-        """The line of a row in the file."""
+        """Return the line number of a row."""
         return self.first + int(self.fields.line[row])
 
     def line(self, index: int) -> bytes:
@@ -359,7 +367,7 @@ class _Lines:
         return shown(self.text.data[int(self.fields.starts[which][row]) : int(self.fields.ends[which][row])])
 
     def columns(self, which: int) -> Ints:
-        """int64[n]: where a field begins in its line, in characters from 1."""
+        """Return the column of a field in each row: int64[n], in characters from 1."""
         breaks, line, start = self.fields.breaks, self.fields.line, self.fields.starts[which]
         begin = np.where(line > 0, breaks[line - 1] + 1, 0)
         if not self.text.data.isascii():
@@ -371,19 +379,19 @@ class _Lines:
 
 
 def _not_text(line: bytes) -> tuple[int, str] | None:
-    """Where and why a line is not text."""
+    """Return the byte offset and the reason if a line is not text, else None."""
     try:
         line.decode()
     except UnicodeDecodeError as error:
         at = line.find(b"\0", 0, error.start)
         if at < 0:
-            return error.start, f"the byte {line[error.start]:#04x} here is no UTF-8"
+            return error.start, f"byte {line[error.start]:#04x} is not valid UTF-8"
     at = line.find(b"\0")
-    return (at, "a NUL byte") if at >= 0 else None
+    return (at, "NUL byte") if at >= 0 else None
 
 
-def _cut_out(text: Text, start: Ints, end: Ints) -> bytes:
-    """The fields end to end."""
+def _concatenated(text: Text, start: Ints, end: Ints) -> bytes:
+    """Return the fields concatenated."""
     steps = np.zeros(len(text) + 1, np.int8)
     steps[start] = 1
     steps[end] = -1

@@ -1,7 +1,7 @@
-"""From a block of text to the columns of its lines, in numpy: where each of the six fields begins and ends.
+"""Splitting of a block of lines into fields, in numpy: the start and end of each of the six fields.
 
-Nearly every line of every run has six fields and single separators between them; a block of such lines
-costs one search for white space. Any other block is taken apart in general, still without a loop over lines.
+Almost all lines of runs have six fields and single separators. A block of such lines needs one search for
+white space. Other blocks take a general path, also without a loop over lines.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Bytes that columns point into. `words[i]` is the eight bytes from i on, as a little-endian number."""
+    """Bytes with their words: `words[i]` is the eight bytes from i as a little-endian number."""
 
     data: bytes
     words: Words
 
     @classmethod
     def of(cls, text: bytes | memoryview) -> "Text":
-        """A copy of `text`, padded so that a word can begin at every byte."""
+        """Copy `text` and pad it, so that a word can start at every byte."""
         data = b"".join((text, PADDING))
         return cls(data, np.ndarray((len(data) - 7,), "<u8", data, 0, (1,)))
 
@@ -40,11 +40,11 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The lines of a block that have six fields or more; further words belong to the sixth, the tag.
+    """Lines of a block with at least six fields; further words belong to the sixth field, the tag.
 
-    starts, ends: six int64[n] each, places in the block. line: int64[n], which line of the block it is.
-    short: indices of lines with one to five fields. comments: indices of lines that begin with `#`.
-    breaks: int64[lines], the place of each line's newline.
+    starts, ends: six int64[n] each, byte offsets in the block. line: int64[n], line index in the block.
+    short: indices of lines with one to five fields. comments: indices of lines that start with `#`.
+    breaks: int64[lines], byte offset of the newline of each line.
     """
 
     starts: Sequence[Ints]
@@ -58,21 +58,21 @@ class Columns:
         return len(self.line)
 
     def rows(self, chosen: Ints | slice) -> "Columns":
-        """The same with the chosen rows only."""
+        """Return the columns of the chosen rows only."""
         starts, ends = [s[chosen] for s in self.starts], [e[chosen] for e in self.ends]
         return Columns(starts, ends, self.line[chosen], self.short, self.comments, self.breaks)
 
 
 def columns_of(text: Text) -> Columns:
-    """Take apart `text`, whole lines without NUL that end with a newline."""
+    """Split `text`, which consists of complete lines without NUL bytes."""
     data = np.frombuffer(text.data, np.uint8, len(text))
     return regular_columns(text, 6) or _general(data)
 
 
 def regular_columns(text: Text, width: int) -> Columns | None:
-    """The columns where every line has `width` fields, single separators and nothing at its edges; or None.
+    """Return the columns if every line has `width` fields with single separators and no margins, else None.
 
-    `text` is whole lines, and may be any bytes.
+    `text` consists of complete lines of any bytes.
     """
     data = np.frombuffer(text.data, np.uint8, len(text))
     white = np.flatnonzero(data <= SPACE)
@@ -124,8 +124,8 @@ MASKS: Words = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
 
 def word(text: Text, start: Ints, length: Ints, index: int) -> Words:
-    """Word `index` of each field, with zeros after its end. Fields that end before it give 0 bytes of it."""
-    if length.min(initial=8 * index + 8) >= 8 * index + 8:  # most ids are of one length
+    """Return word `index` of each field, with zero bytes after the end of the field."""
+    if length.min(initial=8 * index + 8) >= 8 * index + 8:  # ids usually have one length
         return text.words[start + 8 * index if index else start]
     left = np.minimum(np.maximum(length - 8 * index, 0), 8)
     at = np.minimum(start + 8 * index, len(text)) if index else start
@@ -134,7 +134,7 @@ def word(text: Text, start: Ints, length: Ints, index: int) -> Words:
 
 
 def changes(text: Text, start: Ints, length: Ints) -> Ints:
-    """int64[k]: the rows whose field differs from that of the row before, row 0 included."""
+    """Return the rows whose field differs from that of the previous row, and row 0: int64[k]."""
     if not start.size:
         return np.zeros(0, np.int64)
     differs = np.empty(start.size, bool)
@@ -152,6 +152,6 @@ def changes(text: Text, start: Ints, length: Ints) -> Ints:
 
 
 def ids_at(text: Text, start: Ints, length: Ints) -> list[bytes]:
-    """The fields as byte strings: for a few rows."""
+    """Return the fields as byte strings; meant for few rows."""
     data = text.data
     return [data[a : a + n] for a, n in zip(start.tolist(), length.tolist(), strict=True)]

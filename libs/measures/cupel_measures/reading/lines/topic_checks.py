@@ -1,4 +1,4 @@
-"""Findings about the topics of a run beside those of a track, with a hint where ids are written otherwise."""
+"""Checks of a run's topics against those of the track, with hints about differently written ids."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -10,39 +10,39 @@ Pieces = Callable[[str], Iterable[tuple[str, str]]]
 Without = Callable[[str, str], str]
 
 TRIED = 50
-"""From so many topics affixes are guessed."""
+"""Number of topics from which affixes are guessed."""
 LONGEST = 100
-"""Characters of an affix that is looked for."""
+"""Longest affix that is tried, in characters."""
 
 NONE_IN_COMMON = declare(
     "run-topics-none",
     "error",
     "the run has no topic in common with the track",
-    "check that the run is for this track, and write the topics' ids as the track does",
+    "check that the run is for this track, and write topic ids as the track does",
 )
 MISSING = declare(
     "run-topics-missing",
     "warning",
     "topics of the track are missing from the run",
-    "nothing, if nothing was retrieved: a missing topic counts as an empty ranking",
+    "no action needed if nothing was retrieved; a missing topic counts as an empty ranking",
 )
 EXTRA = declare(
     "run-topics-extra",
     "warning",
     "topics of the run are not in the track",
-    "nothing: they are ignored",
+    "no action needed; they are ignored",
 )
 
 
 def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = None) -> Findings:
-    """What is to be said of a run's topics beside those of its track (or its qrels).
+    """Compare the topics of a run with those of its track or qrels.
 
-    An error where none is in common; warnings where some are missing from the run or not in the track.
+    Return an error if they share no topic, and warnings for topics that the run or the track lacks.
     """
     findings = Findings()
     theirs, ours = run.ranking.topics, set(qrels_topics)
     if ours.isdisjoint(theirs):
-        message = f"none of the run's topics ({_some(theirs)}) is in the track ({_some(qrels_topics)})"
+        message = f"the run's topics ({_some(theirs)}) are not in the track ({_some(qrels_topics)})"
         hint = _hint(theirs, sorted(ours))
         message += f"; {hint}" if hint else ""
         findings.add(Finding(NONE_IN_COMMON, message, file, sample=_some(theirs)))
@@ -63,30 +63,30 @@ def _some(topics: Sequence[str]) -> str:
 
 
 def _hint(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
-    """What would make most of the run's topics those of the track: leading zeros, an affix, or both."""
+    """Return a hint if most topics differ only by leading zeros, by an affix, or by both."""
     run, track = {_plain(topic): topic for topic in theirs}, {_plain(topic): topic for topic in ours}
     common = [topic for topic in run if topic in track]
     if 2 * len(common) > len(theirs):
         mine, other = run[common[0]], track[common[0]]
         return f"ids differ in leading zeros: {mine!r} in the run, {other!r} in the track"
-    for same, also in ((str, ""), (_plain, "; and they differ in leading zeros")):
+    for same, also in ((str, ""), (_plain, " and in leading zeros")):
         for longer, shorter, where in ((theirs, ours, "the run"), (ours, theirs, "the track")):
             known = set(map(same, shorter))
             for kind, pieces, without in AFFIXES:
                 affix, matched = _affix(longer, known, pieces, without, same)
                 if 2 * matched > len(theirs):
-                    return f"ids differ by a {kind}: {affix!r} is in those of {where} only{also}"
+                    return f"ids differ by a {kind}{also}: only ids of {where} have {affix!r}"
     return None
 
 
 def _plain(topic: str) -> str:
-    """An id without zeros before its last number: q007 is q7."""
+    """Return an id without leading zeros in its last number: q007 becomes q7."""
     digits = len(topic) - len(topic.rstrip("0123456789"))
     return topic[: len(topic) - digits] + (topic[len(topic) - digits :].lstrip("0") or "0" * bool(digits))
 
 
 def _tails(topic: str) -> Iterable[tuple[str, str]]:
-    """(what is cut off, what is left), cutting from the front."""
+    """Yield pairs of a prefix and the rest."""
     return ((topic[:i], topic[i:]) for i in range(1, min(len(topic), LONGEST)))
 
 
@@ -107,12 +107,12 @@ def _affix(
     without: Without,
     same: Callable[[str], str],
 ) -> tuple[str, int]:
-    """What most of the first of `longer` have beyond a known id, and how many known ids are left without it.
+    """Return the most common affix of `longer` beyond known ids, and how many known ids it explains.
 
-    It is not digits alone: 401 and 1 are just two numbers.
+    An affix of digits alone is ignored, because 401 and 1 are just two numbers.
     """
-    found = Counter(cut for topic in longer[:TRIED] for cut, left in pieces(topic) if same(left) in known)
-    for affix, _ in found.most_common():
+    affixes = Counter(cut for topic in longer[:TRIED] for cut, left in pieces(topic) if same(left) in known)
+    for affix, _ in affixes.most_common():
         if not affix.isdigit():
             left = {same(without(topic, affix)) for topic in longer if without(topic, affix) != topic}
             return affix, len(left.intersection(known))
