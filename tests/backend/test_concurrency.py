@@ -206,7 +206,7 @@ def test_a_worker_waits_for_a_tenants_first_job_rather_than_miss_its_second(syst
     with ThreadPoolExecutor(1) as pool:
         with writing(system.engine) as other:
             other.execute(select(job_rows).where(job_rows.c.key == "a/1").with_for_update())
-            waiting = pool.submit(jobs.claim, system, "score")
+            waiting = pool.submit(jobs.claim_next, system, "score")
             until(lambda: waits_for_a_lock(system))
             other.execute(job_rows.update().where(job_rows.c.key == "a/1").values(finished_at=system.now()))
         claim = waiting.result()

@@ -59,7 +59,7 @@ def test_dead_jobs_are_listed_and_revived(system: System, clock: Clock) -> None:
 def test_a_name_that_can_not_be_is_one_sentence(system: System) -> None:
     answer = cupel_admin_of(system, "token", "--team", "a b")
     assert answer.exit_code == 2
-    assert "Error: 'a b' can't be the name of a team" in answer.output
+    assert "Error: 'a b' is not a valid team name" in answer.output
 
 
 def test_what_it_makes_is_its_owners_alone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Who may do what: a token acts for a team with one scope. Only a token's digest is kept."""
+"""Access tokens. A token acts for one team with one scope; only its digest is stored."""
 
 import hmac
 import re
@@ -7,95 +7,61 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any
 
 from sqlalchemy import Row, select, update
 
 from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
-from cupel_backend.infrastructure.errors import (
-    Forbidden,
-    Invalid,
-    NotFound,
-    Unauthenticated,
-    Unavailable,
-    declare,
-)
+from cupel_backend.infrastructure.errors import Unavailable, refusal
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import tokens
+from cupel_contract.states import TokenScope
 
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
-
-Scope = Literal["participant", "organiser", "admin"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)  # each may do all that the ones before it may
+SCOPES = tuple(TokenScope)
+"""Scopes in ascending order; each includes the rights of the ones before it."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOKEN = re.compile(r"cupel_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{20,100})")
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-"""Characters that steer terminals, or that a database refuses: in no name that people give."""
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters that names must not contain: they control terminals, and databases refuse some of them."""
 
-USE_NOTED_EVERY = timedelta(minutes=1)  # so that reading does not mean writing
+USE_INTERVAL = timedelta(minutes=1)
+"""Precision of the time of last use, so that not every request writes to the database."""
 
-TOKEN_REFUSED = declare(
-    "token-refused",
-    Unauthenticated,
-    "the token is missing, unknown, expired or revoked",
-    "send `Authorization: Bearer cupel_...` with a token that is in force; an admin can issue one",
-)
-TOKEN_UNKNOWN = declare(
-    "token-unknown",
-    NotFound,
-    "there is no such token that you may see",
-    "list your tokens with GET /v1/tokens",
-)
-TOKEN_FORBIDDEN = declare(
-    "token-forbidden",
-    Forbidden,
-    "tokens of other teams, and scopes above one's own, are for admins",
-    "ask an admin",
-)
-TEAM_INVALID = declare(
-    "team-invalid",
-    Invalid,
-    "the name of the team can't be used",
-    "use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first",
-)
-SCOPE_INVALID = declare("scope-invalid", Invalid, "there is no such scope", f"use one of {', '.join(SCOPES)}")
-EXPIRY_INVALID = declare(
-    "expiry-invalid",
-    Invalid,
-    "the expiry is not in the future, or later than that of the token which asks",
-    "give another instant, in UTC",
-)
-LABEL_INVALID = declare(
-    "label-invalid", Invalid, "the label can't be used", "leave control characters out of it"
-)
+TOKEN_REFUSED = refusal("token-refused")
+TOKEN_UNKNOWN = refusal("token-unknown")
+TOKEN_FORBIDDEN = refusal("token-forbidden")
+TEAM_INVALID = refusal("team-invalid")
+SCOPE_INVALID = refusal("scope-invalid")
+EXPIRY_INVALID = refusal("expiry-invalid")
+LABEL_INVALID = refusal("label-invalid")
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who is asking: the team and scope of the token, its prefix, and when it ends, if it does."""
+    """The caller of a request: the team, scope, prefix and expiry of its token."""
 
     team: str
-    scope: Scope
+    scope: TokenScope
     prefix: str = ""
     expires_at: datetime | None = None
 
-    def has_scope(self, scope: Scope) -> bool:
+    def has_scope(self, scope: TokenScope) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
-    def may_grant(self, team: str, scope: Scope) -> bool:
-        """Whether the caller may issue and revoke tokens of `scope` for `team`."""
-        return self.scope == "admin" or (team == self.team and self.has_scope(scope))
+    def may_grant(self, team: str, scope: TokenScope) -> bool:
+        """Return whether the caller may issue and revoke tokens of `scope` for `team`."""
+        return self.scope == TokenScope.ADMIN or (team == self.team and self.has_scope(scope))
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token as it may be shown: everything but its secret."""
+    """A token as the API shows it: everything except its secret."""
 
     prefix: str
     team: str
-    scope: Scope
+    scope: TokenScope
     label: str
     created_at: datetime
     expires_at: datetime | None
@@ -103,37 +69,37 @@ class Token:
     revoked_at: datetime | None
 
 
-OPERATOR = Principal("cupel", "admin")
-"""Whoever has a shell on the machine of the service."""
+OPERATOR = Principal("cupel", TokenScope.ADMIN)
+"""The local operator, who has shell access to the machine of the service."""
 
 
-def authenticate(system: "System", text: str) -> Principal:
-    """The principal of the token `text`; raises Unauthenticated if it isn't in force."""
+def authenticate(system: System, text: str) -> Principal:
+    """Return the principal of the token `text`; raise Unauthenticated unless the token is valid."""
     now = system.now()
     match = TOKEN.fullmatch(text)
     if match is None:
-        raise TOKEN_REFUSED("a token looks like cupel_XXXXXXXX_...")
+        raise TOKEN_REFUSED("this is not a token; a token has the form cupel_XXXXXXXX_...")
     with reading(system.engine) as connection:
         row = connection.execute(select(tokens).where(tokens.c.prefix == match[1])).first()
     if row is None or not hmac.compare_digest(row.digest, _digest(text)):
-        raise TOKEN_REFUSED("this token is not known here")
+        raise TOKEN_REFUSED("unknown token")
     if row.revoked_at is not None:
         raise TOKEN_REFUSED("this token was revoked")
     if row.expires_at is not None and row.expires_at <= now:
         raise TOKEN_REFUSED(f"this token expired at {row.expires_at:%Y-%m-%d %H:%M:%S} UTC")
-    if row.used_at is None or now - row.used_at > USE_NOTED_EVERY:
-        _note_use(system, row.prefix, now)
+    if row.used_at is None or now - row.used_at > USE_INTERVAL:
+        _record_use(system, row.prefix, now)
     return Principal(row.team, row.scope, row.prefix, row.expires_at)
 
 
-def _note_use(system: "System", prefix: str, now: datetime) -> None:
-    """Note it if no writer is in the way: reading waits for nobody."""
+def _record_use(system: System, prefix: str, now: datetime) -> None:
+    """Store the time of use, unless another writer holds the database: reading must not wait for it."""
     with suppress(Unavailable), writing(system.engine, wait=False) as connection:
         connection.execute(update(tokens).where(tokens.c.prefix == prefix).values(used_at=now))
 
 
 def issue(
-    system: "System",
+    system: System,
     principal: Principal,
     *,
     team: str,
@@ -141,46 +107,46 @@ def issue(
     label: str = "",
     expires_at: datetime | None = None,
 ) -> tuple[str, Token]:
-    """Make a token; its text is returned here and never again.
+    """Create a token; return its text, which cannot be read again, and its description.
 
-    Admins may issue any; others for their own team, with at most their own scope. A token ends no later
-    than the one that issued it, also if no expiry is given.
+    Admins may issue any token; others may issue tokens for their team with at most their scope. A token
+    never outlives the token that issued it; without `expires_at` it gets the same expiry.
     """
     now = system.now()
-    wanted = _checked_scope(scope)
+    granted = _check_scope(scope)
     if not NAME.fullmatch(team):
-        raise TEAM_INVALID(f"{team!r} can't be the name of a team")
-    if CONTROL.search(label):
-        raise LABEL_INVALID(f"{label[:200]!r} holds a control character")
-    if not principal.may_grant(team, wanted):
+        raise TEAM_INVALID(f"{team!r} is not a valid team name")
+    if CONTROL_CHARACTERS.search(label):
+        raise LABEL_INVALID(f"{label[:200]!r} contains a control character")
+    if not principal.may_grant(team, granted):
         raise TOKEN_FORBIDDEN(
             f"a token of {principal.team} with scope {principal.scope} may not issue this one"
         )
-    expires_at = _checked_expiry(principal, expires_at, now)
+    expires_at = _check_expiry(principal, expires_at, now)
     prefix = secrets.token_hex(4)
     text = f"cupel_{prefix}_{secrets.token_urlsafe(32)}"
-    token = Token(prefix, team, wanted, label[:200], now, expires_at, None, None)
+    token = Token(prefix, team, granted, label[:200], now, expires_at, None, None)
     with writing(system.engine) as connection:
         connection.execute(tokens.insert().values(vars(token) | {"digest": _digest(text)}))
     return text, token
 
 
 def list_(
-    system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
+    system: System, principal: Principal, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Token]:
-    """Tokens: all to an admin, their own team's to others."""
+    """List tokens, newest first: all for an admin, those of their team for others."""
     with reading(system.engine) as connection:
         return fetch_page(
-            connection, _seen_by(principal), tokens.c.prefix, _token, limit=limit, cursor=cursor
+            connection, _select_visible(principal), tokens.c.prefix, _build_token, limit=limit, cursor=cursor
         )
 
 
-def revoke(system: "System", principal: Principal, prefix: str) -> None:
-    """End a token, for good; revoking it again changes nothing. Who may revoke is who may issue."""
+def revoke(system: System, principal: Principal, prefix: str) -> None:
+    """Revoke a token. Revoking it again changes nothing. The rules of `issue` apply."""
     with writing(system.engine) as connection:
-        row = connection.execute(_seen_by(principal).where(tokens.c.prefix == prefix)).first()
+        row = connection.execute(_select_visible(principal).where(tokens.c.prefix == prefix)).first()
         if row is None:
-            raise TOKEN_UNKNOWN(f"there is no token {prefix!r} that you may see")
+            raise TOKEN_UNKNOWN(f"no token {prefix!r} is visible to you")
         if not principal.may_grant(row.team, row.scope):
             raise TOKEN_FORBIDDEN(f"a token with scope {principal.scope} may not revoke one with {row.scope}")
         in_force = update(tokens).where(tokens.c.prefix == prefix, tokens.c.revoked_at.is_(None))
@@ -191,31 +157,31 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _checked_scope(scope: str) -> Scope:
+def _check_scope(scope: str) -> TokenScope:
     for known in SCOPES:
         if scope == known:
             return known
-    raise SCOPE_INVALID(f"there is no scope {scope!r}")
+    raise SCOPE_INVALID(f"unknown scope {scope!r}")
 
 
-def _checked_expiry(principal: Principal, wanted: datetime | None, now: datetime) -> datetime | None:
-    if wanted is None:
+def _check_expiry(principal: Principal, requested: datetime | None, now: datetime) -> datetime | None:
+    if requested is None:
         return principal.expires_at
     try:
-        instant = wanted.astimezone(UTC)
+        instant = requested.astimezone(UTC)
     except OverflowError:
-        raise EXPIRY_INVALID(f"{wanted.isoformat()} is no instant that UTC can name") from None
+        raise EXPIRY_INVALID(f"{requested.isoformat()} is outside the range of UTC times") from None
     if instant <= now:
-        raise EXPIRY_INVALID(f"{wanted.isoformat()} has passed")
+        raise EXPIRY_INVALID(f"{requested.isoformat()} is in the past")
     if principal.expires_at is not None and instant > principal.expires_at:
-        raise EXPIRY_INVALID(f"your own token expires before, at {principal.expires_at.isoformat()}")
+        raise EXPIRY_INVALID(f"your own token expires earlier, at {principal.expires_at.isoformat()}")
     return instant
 
 
-def _seen_by(principal: Principal) -> Any:
+def _select_visible(principal: Principal) -> Any:
     query = select(tokens)
     return query if principal.scope == "admin" else query.where(tokens.c.team == principal.team)
 
 
-def _token(row: Row[Any]) -> Token:
+def _build_token(row: Row[Any]) -> Token:
     return Token(**{name: getattr(row, name) for name in Token.__dataclass_fields__})

@@ -1,4 +1,4 @@
-"""What each kind of job does."""
+"""The handler of each kind of job."""
 
 from collections.abc import Mapping
 

@@ -1,20 +1,20 @@
-"""Jobs: queued work as rows. A row is claimed by one conditional UPDATE and held by a lease.
+"""Jobs: queued work as database rows, claimed by one conditional UPDATE and held by a lease.
 
-A job is *running* while it has a lease, *done* once finished, *dead* once given up, else *queued*.
-Every claim gets a new token, and only the holder of the last one may finish: a worker that was
-thought dead and comes back is refused, so each job's results are written once.
+A job is *running* while it has a lease, *done* after it finished, *dead* after its last attempt failed, and
+else *queued*. Every claim gets a new fencing token, and only the holder of the newest token may finish. So a
+worker that comes back after its lease expired is refused, and the results of a job are written once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, literal, or_, select, update
 
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.settings import QUEUES
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import (
@@ -26,49 +26,42 @@ from cupel_backend.infrastructure.tables import (
     tracks,
     turns,
 )
-
-State = Literal["queued", "running", "done", "dead"]
+from cupel_contract.states import JobState, TokenScope
 
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
 
 URGENT = QUEUES[0]
-"""The queue that workers of several look at first: scores, which people wait for."""
+"""The urgent queue: scores, which people wait for. Its jobs interrupt those of other queues."""
 
-LONGEST_ERROR = 2000
-AT_ONCE = 500
-"""Rows of one statement: few round trips, and below every database's limit of parameters."""
+MAX_ERROR_LENGTH = 2000
+"""Characters of an error message that are stored."""
 
-JOB_UNKNOWN = declare("job-unknown", NotFound, "there is no such job that you may see", "check the id")
-JOB_STATE_UNKNOWN = declare(
-    "job-state-unknown", Invalid, "jobs have no such state", "ask for queued, running, done or dead"
-)
-JOB_NOT_DEAD = declare(
-    "job-not-dead", Conflict, "only a dead job can be revived", "wait: the job is queued, running or done"
-)
-REVIVAL_FORBIDDEN = declare(
-    "job-revival-forbidden", Forbidden, "only organisers of a track may revive its jobs", "ask an organiser"
-)
-JOB_LIST_FORBIDDEN = declare(
-    "job-list-forbidden", Forbidden, "only organisers may list jobs", "use an organiser's token"
-)
+ROWS_PER_INSERT = 500
+"""Rows of one INSERT: few round trips, and below every database's limit on parameters."""
+
+JOB_UNKNOWN = refusal("job-unknown")
+JOB_STATE_UNKNOWN = refusal("job-state-unknown")
+JOB_NOT_DEAD = refusal("job-not-dead")
+REVIVAL_FORBIDDEN = refusal("job-revival-forbidden")
+JOB_LIST_FORBIDDEN = refusal("job-list-forbidden")
 
 
 class LeaseLost(Exception):
-    """The claim is no longer ours: its lease ran out, and somebody else may have the job now."""
+    """The lease of a claim ran out, so another worker may have the job."""
 
 
 class JobPostponed(Exception):
-    """The job was put off (`postpone`) for something urgent: it goes on later, where it stopped."""
+    """A handler stopped for an urgent job, after it saved its progress and called `postpone`."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as people see it."""
+    """A job as the API shows it."""
 
     id: str
     kind: str
     queue: str
-    state: State
+    state: JobState
     attempts: int
     error: str | None
     submission: str | None
@@ -79,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to work on a job until the lease ends; `token` proves it."""
+    """The right to run a job until its lease ends. `token` is the fencing token."""
 
     id: str
     kind: str
@@ -92,19 +85,19 @@ class Claim:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep did: leases that had run out, jobs that died of it, queues that it rang for."""
+    """The number of expired leases, of jobs that died of it, and the queues with waiting jobs."""
 
     expired: int
     died: int
     waiting_queues: tuple[str, ...]
 
 
-# What the queue does
+# Operations of the queue
 
 
 @dataclass(frozen=True)
 class JobRequest:
-    """Work to be queued, once: `key` names it. tenant: whose turn it takes. The ids say what it concerns."""
+    """A job to be queued. Only one job per `key` is ever created; `tenant` decides the order of claims."""
 
     key: str
     kind: str
@@ -116,50 +109,52 @@ class JobRequest:
     qrels_id: int | None = None
 
 
-def enqueue(connection: Connection, wanted: Iterable[JobRequest], *, now: datetime) -> int:
-    """Add jobs in the caller's transaction, except those whose key ever was; returns how many are new."""
-    begin = {"created_at": now, "ready_at": now, "token": 0, "attempts": 0}
-    rows = [{"id": new_id("job"), **vars(one), "payload": dict(one.payload), **begin} for one in wanted]
+def enqueue(connection: Connection, requests: Iterable[JobRequest], *, now: datetime) -> int:
+    """Add jobs in the caller's transaction, except for keys that exist; return the number of new jobs."""
+    initial = {"created_at": now, "ready_at": now, "token": 0, "attempts": 0}
+    rows = [{"id": new_id("job"), **vars(job), "payload": dict(job.payload), **initial} for job in requests]
     return sum(
-        insert_new(connection, jobs, rows[first : first + AT_ONCE]) for first in range(0, len(rows), AT_ONCE)
+        insert_new(connection, jobs, rows[first : first + ROWS_PER_INSERT])
+        for first in range(0, len(rows), ROWS_PER_INSERT)
     )
 
 
-def requeue(connection: Connection, wanted: Sequence[JobRequest], *, now: datetime) -> int:
-    """As `enqueue`, but a job of the key that has ended is queued anew; returns how many are new, or anew."""
-    queued = enqueue(connection, wanted, now=now)
-    begin = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
-    for one in wanted:
-        ended = update(jobs).where(jobs.c.key == one.key, or_(JOB_STATES["done"], JOB_STATES["dead"]))
-        anew = ended.values(**begin, payload=dict(one.payload), finished_at=None, dead_at=None)
-        queued += connection.execute(anew).rowcount
+def requeue(connection: Connection, requests: Sequence[JobRequest], *, now: datetime) -> int:
+    """Enqueue jobs, and queue done or dead jobs of the same keys again; return the number of both."""
+    queued = enqueue(connection, requests, now=now)
+    initial = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
+    for job in requests:
+        ended = update(jobs).where(jobs.c.key == job.key, or_(JOB_STATES["done"], JOB_STATES["dead"]))
+        again = ended.values(**initial, payload=dict(job.payload), finished_at=None, dead_at=None)
+        queued += connection.execute(again).rowcount
     return queued
 
 
 def claim_next(system: System, queue: str) -> Claim | None:
-    """Take the next job of `queue`; None if none is ready.
+    """Claim the next job of `queue`; return None if none is ready.
 
-    The fair rule: the tenant that was served longest ago comes first, with its oldest job. So one
-    submission of a small team waits for one job of each other team, never for a whole deadline storm.
+    The tenant that was served longest ago comes first, with its oldest job. So the only submission of a team
+    waits for at most one job of each other team, however many jobs those teams have queued.
     """
     while True:
         now = system.now()
         with writing(system.engine) as connection:
-            first = _next(queue, now)
-            # A job that another worker is just taking is passed over; where no tenant has another one,
-            # that worker's turn is waited for, for it may have left more behind.
-            chosen = connection.execute(first.with_for_update(of=jobs, skip_locked=True)).first()
-            chosen = chosen or connection.execute(first).first()
-            if chosen is None:
+            next_job = _select_next(queue, now)
+            # Skip a job that another worker is claiming. If there is no other job, wait for that worker's
+            # transaction, because its tenant may have more jobs.
+            selected = connection.execute(next_job.with_for_update(of=jobs, skip_locked=True)).first()
+            selected = selected or connection.execute(next_job).first()
+            if selected is None:
                 return None
-            # by the clock of this moment: whoever waited long for the row has a whole lease all the same
-            row = connection.execute(_take(chosen.id, system.now(), system.settings.lease_seconds)).first()
+            # Read the clock again: a worker that waited for the row still gets a full lease.
+            taken = _take(selected.id, system.now(), system.settings.lease_seconds)
+            row = connection.execute(taken).first()
             if row is not None:
-                _serve(connection, queue, row.tenant, now)
+                _record_turn(connection, queue, row.tenant, now)
                 return _claim(row)
 
 
-def _next(queue: str, now: datetime) -> Select[Any]:
+def _select_next(queue: str, now: datetime) -> Select[Any]:
     waiting = (
         select(jobs.c.tenant, func.min(jobs.c.id).label("id"))
         .where(jobs.c.queue == queue, IS_QUEUED, _ready(now))
@@ -177,10 +172,10 @@ def _next(queue: str, now: datetime) -> Select[Any]:
 
 
 def _ready(now: datetime) -> ColumnElement[bool]:
-    """A new job is ready at once, one that was given back when its pause is over.
+    """Return the condition that a queued job may be claimed: it is new, or its pause after an error is over.
 
-    No clock is asked about a new one: that of a worker may be some milliseconds behind the gateway's, and a
-    worker that hears the bell must not find the job to be of the future.
+    New jobs are not compared with the clock. The clock of a worker may be some milliseconds behind the
+    gateway's, and a worker that is woken for a new job must find it.
     """
     return or_(jobs.c.error.is_(None), jobs.c.ready_at <= now)
 
@@ -203,10 +198,10 @@ def _claim(row: Row[Any]) -> Claim:
     return Claim(row.id, row.kind, row.queue, row.token, row.attempts, row.created_at, row.payload)
 
 
-def _serve(connection: Connection, queue: str, tenant: str, now: datetime) -> None:
+def _record_turn(connection: Connection, queue: str, tenant: str, now: datetime) -> None:
     insert_new(connection, turns, [{"queue": queue, "tenant": tenant, "served_at": now}])
-    here = and_(turns.c.queue == queue, turns.c.tenant == tenant)
-    connection.execute(update(turns).where(here).values(served_at=now))
+    turn = and_(turns.c.queue == queue, turns.c.tenant == tenant)
+    connection.execute(update(turns).where(turn).values(served_at=now))
 
 
 def _held(claim: Claim) -> ColumnElement[bool]:
@@ -214,7 +209,7 @@ def _held(claim: Claim) -> ColumnElement[bool]:
 
 
 def renew(system: System, claim: Claim) -> bool:
-    """Extend the lease; False if the claim is no longer ours."""
+    """Extend the lease; return False if the claim is no longer valid."""
     until = system.now() + timedelta(seconds=system.settings.lease_seconds)
     with writing(system.engine) as connection:
         changed = connection.execute(update(jobs).where(_held(claim)).values(lease_until=until))
@@ -222,7 +217,7 @@ def renew(system: System, claim: Claim) -> bool:
 
 
 def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
-    """Mark the job done, in the transaction that writes its results.
+    """Mark the job as done, in the transaction that writes its results.
 
     Raises LeaseLost if the token is stale.
     """
@@ -232,14 +227,14 @@ def finish(connection: Connection, claim: Claim, *, now: datetime) -> None:
 
 
 def fail(system: System, claim: Claim, error: str, *, charged: bool = True) -> bool:
-    """Give the job back after an error: to be tried again a little later, or dead after the last attempt.
+    """Record an error: the job is tried again after a pause, or is dead after its last attempt.
 
-    charged: whether the attempt counts; where storage or database were away for a while, it does not.
-    Returns False, and changes nothing, if the claim is no longer ours.
+    charged: whether the attempt counts. It does not if the object store or database was unavailable.
+    Returns False, and changes nothing, if the claim is no longer valid.
     """
     now = system.now()
     pause = timedelta(seconds=system.settings.retry_seconds * claim.attempts)
-    values: dict[str, Any] = {"lease_until": None, "error": error[:LONGEST_ERROR], "ready_at": now + pause}
+    values: dict[str, Any] = {"lease_until": None, "error": error[:MAX_ERROR_LENGTH], "ready_at": now + pause}
     if not charged:
         values["attempts"] = claim.attempts - 1
     elif claim.attempts >= system.settings.attempts:
@@ -252,7 +247,7 @@ def fail(system: System, claim: Claim, error: str, *, charged: bool = True) -> b
 
 
 def postpone(connection: Connection, claim: Claim) -> None:
-    """Give the job back unfinished and not charged, keeping its partial results.
+    """Queue a claimed job again without counting the attempt.
 
     Raises LeaseLost if the token is stale.
     """
@@ -262,7 +257,7 @@ def postpone(connection: Connection, claim: Claim) -> None:
 
 
 def cancel_waiting(connection: Connection, ids: Select[Any], *, now: datetime) -> int:
-    """End those of the jobs `ids` that nobody works on, undone; returns how many."""
+    """Finish those of the jobs `ids` that are queued or dead, without running them; return their number."""
     waiting = or_(IS_QUEUED, JOB_STATES["dead"])
     ended = update(jobs).where(jobs.c.id.in_(ids), waiting).values(finished_at=now, dead_at=None, error=None)
     return connection.execute(ended).rowcount
@@ -276,33 +271,33 @@ def should_postpone(system: System, claim: Claim) -> bool:
     with reading(system.engine) as connection:
         if connection.execute(select(jobs.c.id).where(_held(claim))).first() is None:
             raise LeaseLost(claim.id)
-        return URGENT in system.settings.queues and _is_urgent(connection, system.now())
+        return URGENT in system.settings.queues and _urgent_job_is_ready(connection, system.now())
 
 
 def has_urgent_work(system: System) -> bool:
-    """Whether something urgent waits."""
+    """Return whether an urgent job is ready."""
     with reading(system.engine) as connection:
-        return _is_urgent(connection, system.now())
+        return _urgent_job_is_ready(connection, system.now())
 
 
-def _is_urgent(connection: Connection, now: datetime) -> bool:
+def _urgent_job_is_ready(connection: Connection, now: datetime) -> bool:
     ready = select(jobs.c.id).where(jobs.c.queue == URGENT, IS_QUEUED, _ready(now)).limit(1)
     return connection.execute(ready).first() is not None
 
 
 def sweep(system: System) -> SweepResult:
-    """Free the jobs whose lease ran out (or declare them dead), and ring for all that is waiting."""
+    """Queue jobs with expired leases again, or mark them as dead, and send wake-ups for waiting jobs."""
     now = system.now()
-    worn_out = jobs.c.attempts >= system.settings.attempts
-    # In order, and past what others hold: two sweeps, or a sweep and a worker, never wait for each other.
+    is_last_attempt = jobs.c.attempts >= system.settings.attempts
+    # Ordered and with SKIP LOCKED, so that two sweeps, or a sweep and a worker, never wait for each other.
     late = select(jobs.c.id).where(IS_RUNNING, jobs.c.lease_until < now).order_by(jobs.c.id)
     expired = (
         update(jobs)
         .where(jobs.c.id.in_(late.with_for_update(skip_locked=True)))
         .values(
             lease_until=None,
-            dead_at=case((worn_out, literal(now, Instant())), else_=None),
-            error="the worker stopped responding: its lease ran out",
+            dead_at=case((is_last_attempt, literal(now, Instant())), else_=None),
+            error="the worker stopped responding and its lease expired",
         )
         .returning(jobs.c.track_id, jobs.c.dead_at)
     )
@@ -312,18 +307,18 @@ def sweep(system: System) -> SweepResult:
         dead = [row.track_id for row in freed if row.dead_at is not None]
         bump_revision(connection, dead)
         counts = connection.execute(waiting).all()
-    for queue, count in counts:  # few, for whoever is at work goes on by himself: more would only pile up
+    for queue, count in counts:  # One per process is enough, because a process continues by itself.
         system.wake_ups.send(queue, times=min(count, system.settings.workers))
     return SweepResult(len(freed), len(dead), tuple(queue for queue, _ in counts))
 
 
-# What people do
+# Operations of users
 
 
 def get(system: System, principal: Principal, id: str) -> Job:
-    """The job `id`, if it concerns the caller's team, track or the caller is admin; NotFound else."""
+    """Return the job `id`; raise NotFound unless it belongs to the caller's team or track, or to an admin."""
     with reading(system.engine) as connection:
-        return _job(_visible(connection, principal, id))
+        return _build_job(_find_visible(connection, principal, id))
 
 
 def list_(
@@ -334,27 +329,30 @@ def list_(
     limit: int = 50,
     cursor: str | None = None,
 ) -> ListPage[Job]:
-    """Jobs, newest first: all to an admin, of their own tracks to organisers; Forbidden to others."""
-    if not principal.has_scope("organiser"):
-        raise JOB_LIST_FORBIDDEN("listing jobs needs the scope organiser")
+    """List jobs, newest first: all for an admin, those of their tracks for organisers.
+
+    Raises Forbidden for participants.
+    """
+    if not principal.has_scope(TokenScope.ORGANISER):
+        raise JOB_LIST_FORBIDDEN("listing jobs requires the scope organiser")
     query = select(jobs)
     if state is not None:
         if state not in JOB_STATES:
             raise JOB_STATE_UNKNOWN(f"there is no job state {state!r}")
         query = query.where(JOB_STATES[state])
-    if not principal.has_scope("admin"):
-        query = query.where(jobs.c.track_id.in_(_own_tracks(principal)))
+    if not principal.has_scope(TokenScope.ADMIN):
+        query = query.where(jobs.c.track_id.in_(_select_team_tracks(principal)))
     with reading(system.engine) as connection:
-        return fetch_page(connection, query, jobs.c.id, _job, limit=limit, cursor=cursor)
+        return fetch_page(connection, query, jobs.c.id, _build_job, limit=limit, cursor=cursor)
 
 
 def revive(system: System, principal: Principal, id: str) -> Job:
-    """Queue a dead job again with all its attempts; organisers of its track and admins only."""
+    """Queue a dead job again with all its attempts. Requires an organiser of its track or an admin."""
     now = system.now()
     with writing(system.engine) as connection:
-        row = _visible(connection, principal, id)
+        row = _find_visible(connection, principal, id)
         if not _may_revive(connection, principal, row):
-            raise REVIVAL_FORBIDDEN("reviving a job is for the organisers of its track")
+            raise REVIVAL_FORBIDDEN("reviving a job requires an organiser of its track")
         again = update(jobs).where(jobs.c.id == id, JOB_STATES["dead"])
         values = {"dead_at": None, "attempts": 0, "ready_at": now}
         revived = connection.execute(again.values(values).returning(jobs)).first()
@@ -362,34 +360,34 @@ def revive(system: System, principal: Principal, id: str) -> Job:
             raise JOB_NOT_DEAD(f"{id} is {state_of(row)}")
         bump_revision(connection, [row.track_id])
     system.wake_ups.send(revived.queue)
-    return _job(revived)
+    return _build_job(revived)
 
 
 def find_by_key(connection: Connection, keys: Sequence[str]) -> tuple[Job, ...]:
-    """The jobs of these keys, oldest first."""
+    """Return the jobs with these keys, oldest first."""
     rows = connection.execute(select(jobs).where(jobs.c.key.in_(keys)).order_by(jobs.c.id))
-    return tuple(map(_job, rows))
+    return tuple(map(_build_job, rows))
 
 
 def find_by_submission(connection: Connection, ids: list[str], kind: str) -> dict[str, tuple[Job, ...]]:
-    """The jobs of a kind for each submission, oldest first."""
-    found: dict[str, list[Job]] = {id: [] for id in ids}
-    here = and_(jobs.c.submission_id.in_(ids), jobs.c.kind == kind)
-    for row in connection.execute(select(jobs).where(here).order_by(jobs.c.id)):
-        found[row.submission_id].append(_job(row))
-    return {id: tuple(of_one) for id, of_one in found.items()}
+    """Return the jobs of a kind for each submission, oldest first."""
+    by_submission: dict[str, list[Job]] = {id: [] for id in ids}
+    selected = and_(jobs.c.submission_id.in_(ids), jobs.c.kind == kind)
+    for row in connection.execute(select(jobs).where(selected).order_by(jobs.c.id)):
+        by_submission[row.submission_id].append(_build_job(row))
+    return {id: tuple(submission_jobs) for id, submission_jobs in by_submission.items()}
 
 
-def state_of(row: Row[Any]) -> State:
-    """The state of a row of `jobs`, read off its timestamps."""
+def state_of(row: Row[Any]) -> JobState:
+    """Return the state of a row of `jobs`, which follows from its timestamps."""
     if row.finished_at is not None:
-        return "done"
+        return JobState.DONE
     if row.dead_at is not None:
-        return "dead"
-    return "queued" if row.lease_until is None else "running"
+        return JobState.DEAD
+    return JobState.QUEUED if row.lease_until is None else JobState.RUNNING
 
 
-def _job(row: Row[Any]) -> Job:
+def _build_job(row: Row[Any]) -> Job:
     return Job(
         row.id,
         row.kind,
@@ -404,26 +402,26 @@ def _job(row: Row[Any]) -> Job:
     )
 
 
-def _own_tracks(principal: Principal) -> Select[Any]:
+def _select_team_tracks(principal: Principal) -> Select[Any]:
     return select(tracks.c.id).where(tracks.c.team == principal.team)
 
 
 def _may_revive(connection: Connection, principal: Principal, row: Row[Any]) -> bool:
-    if principal.has_scope("admin"):
+    if principal.has_scope(TokenScope.ADMIN):
         return True
-    own = _own_tracks(principal).where(tracks.c.id == row.track_id)
-    return principal.has_scope("organiser") and connection.execute(own).first() is not None
+    track = _select_team_tracks(principal).where(tracks.c.id == row.track_id)
+    return principal.has_scope(TokenScope.ORGANISER) and connection.execute(track).first() is not None
 
 
-def _visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+def _find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(jobs).where(jobs.c.id == id)
-    if not principal.has_scope("admin"):
-        own = select(submissions.c.id).where(submissions.c.team == principal.team)
-        mine: ColumnElement[bool] = jobs.c.submission_id.in_(own)
-        if principal.has_scope("organiser"):
-            mine = or_(mine, jobs.c.track_id.in_(_own_tracks(principal)))
-        query = query.where(mine)
+    if not principal.has_scope(TokenScope.ADMIN):
+        submitted = select(submissions.c.id).where(submissions.c.team == principal.team)
+        is_visible: ColumnElement[bool] = jobs.c.submission_id.in_(submitted)
+        if principal.has_scope(TokenScope.ORGANISER):
+            is_visible = or_(is_visible, jobs.c.track_id.in_(_select_team_tracks(principal)))
+        query = query.where(is_visible)
     row = connection.execute(query).first()
     if row is None:
-        raise JOB_UNKNOWN(f"there is no job {id!r} that you may see")
+        raise JOB_UNKNOWN(f"no job {id!r} is visible to you")
     return row

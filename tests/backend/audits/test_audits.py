@@ -1,4 +1,4 @@
-"""Audits: the same result as offline, whatever happens to those who work on them, and each part once."""
+"""Tests of audits: agreement with the library, execution of parts, requests and visibility."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from cupel_audits.kinds.downsampling import Downsampling
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_backend import job_execution, jobs, scheduler_steps, submissions
 from cupel_backend.audits import audit_parts, audit_requests
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
 from cupel_backend.infrastructure.system import System
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.scores import rescoring
@@ -51,13 +51,13 @@ SMALL = {"repeats": 6, "ratios": [50, 10], "method": "uniform"}
 
 def run(number: int) -> bytes:
     order = ORDERS[number]
-    turned = [order[topic:] + order[:topic] for topic in range(TOPICS)]
-    return run_file([(f"t{topic}", one) for topic, one in enumerate(turned)], tag=f"r{number}")
+    rotated = [order[topic:] + order[:topic] for topic in range(TOPICS)]
+    return run_file([(f"t{topic}", one) for topic, one in enumerate(rotated)], tag=f"r{number}")
 
 
 @pytest.fixture
 def sent(system: System) -> list[str]:
-    """A judged track with five scored submissions."""
+    """Return ids of five scored submissions to a judged track."""
     make_track(system)
     publish_qrels(system, relevance=QRELS)
     ids = [submit(system, (ALICE, BOB)[one % 2], run(one), name=f"run{one}.txt").id for one in range(5)]
@@ -65,14 +65,14 @@ def sent(system: System) -> list[str]:
     return ids
 
 
-def ask(system: System, **changes: Any) -> audit_requests.AuditView:
+def request_audit(system: System, **changes: Any) -> audit_requests.AuditView:
     given: dict[str, Any] = {"kind": "downsampling", "parameters": SMALL, "part_trials": 1}
     return audit_requests.request(system, ORGANISER, "track", **(given | changes))
 
 
-def gathered(system: System, **changes: Any) -> audit_requests.AuditView:
-    """An audit whose parts wait."""
-    audit = ask(system, **changes)
+def prepare_audit(system: System, **changes: Any) -> audit_requests.AuditView:
+    """Request an audit and prepare it, so that its parts are queued."""
+    audit = request_audit(system, **changes)
     claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     HANDLERS[claim.kind](system, claim)
@@ -89,7 +89,7 @@ def report_digest(result: execution.Result) -> str:
 
 
 def offline(folder: Path, audit: audit_requests.AuditView) -> str:
-    """The digest of the library's report on the same files."""
+    """Return the digest of the library's report on the same files."""
     files = {"relevance.txt": QRELS, "credibility.txt": CREDIBILITY}
     qrels = parse_collection(json.dumps({"aspects": ASPECTS, **yaml.safe_load(COLLECTION)}), files).qrels
     runs = []
@@ -106,10 +106,8 @@ def offline(folder: Path, audit: audit_requests.AuditView) -> str:
     return report_digest(execution.result(kind, subject.about, audit.seed, len(trials), found))
 
 
-def test_an_audit_says_what_the_library_says_of_the_same_files_to_the_last_bit(
-    system: System, sent: list[str], tmp_path: Path
-) -> None:
-    audit = ask(system, part_trials=None)
+def test_audit_is_bit_equal_to_the_library(system: System, sent: list[str], tmp_path: Path) -> None:
+    audit = request_audit(system, part_trials=None)
     assert (audit.state, audit.progress.trials, audit.qrels) == ("queued", None, 1)
     assert [one.submission for one in audit.runs] == sent
     assert [one.name for one in audit.runs] == [f"run{number}.txt" for number in range(5)]
@@ -127,12 +125,10 @@ def test_an_audit_says_what_the_library_says_of_the_same_files_to_the_last_bit(
     assert report_digest(result) == offline(tmp_path, audit)
 
 
-def test_parts_of_any_size_in_any_order_and_a_partial_report_on_the_way(
-    system: System, sent: list[str]
-) -> None:
-    whole = gathered(system, part_trials=None, seed=5)
+def test_result_does_not_depend_on_size_and_order_of_parts(system: System, sent: list[str]) -> None:
+    reference = prepare_audit(system, part_trials=None, seed=5)
     work_off(system)
-    audit = gathered(system, seed=5)
+    audit = prepare_audit(system, seed=5)
     claims = [jobs.claim_next(system, audit_requests.QUEUE) for _ in range(6)]
     with pytest.raises(NotFound) as none_yet:
         audit_parts.read_report(system, BOB, audit.id)[0]
@@ -143,11 +139,11 @@ def test_parts_of_any_size_in_any_order_and_a_partial_report_on_the_way(
         audit_parts.run_part(system, claim)
         partial = audit_parts.read_report(system, BOB, audit.id)[0]
         assert partial.done == audit_requests.get(system, BOB, audit.id).progress.trials_done
-    assert audit_requests.get(system, BOB, audit.id).digest == digest(system, whole)
+    assert audit_requests.get(system, BOB, audit.id).digest == digest(system, reference)
 
 
-def test_a_part_that_two_workers_do_counts_once(system: System, sent: list[str], clock: Clock) -> None:
-    audit = gathered(system)
+def test_part_that_runs_twice_counts_once(system: System, sent: list[str], clock: Clock) -> None:
+    audit = prepare_audit(system)
     first = jobs.claim_next(system, audit_requests.QUEUE)
     assert first is not None
     clock.forward(60)
@@ -160,28 +156,28 @@ def test_a_part_that_two_workers_do_counts_once(system: System, sent: list[str],
     assert audit_requests.get(system, BOB, audit.id) == done
 
 
-def test_a_part_gives_way_to_scores_and_goes_on_where_it_stopped(
+def test_part_is_postponed_for_scoring_and_continues(
     system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = gathered(system, seed=5)
+    reference = prepare_audit(system, seed=5)
     work_off(system)
-    monkeypatch.setattr(audit_parts, "LOOK_SECONDS", 0.0)
-    audit = gathered(system, seed=5, part_trials=3)
+    monkeypatch.setattr(audit_parts, "POLL_SECONDS", 0.0)
+    audit = prepare_audit(system, seed=5, part_trials=3)
     submit(system, ALICE, run(0), name="late.txt")
-    assert job_execution.run_jobs(system, audit_requests.QUEUE, HANDLERS)  # there is more
-    given_way = audit_requests.get(system, BOB, audit.id)
-    assert given_way.progress.trials_done == 1
+    assert job_execution.run_jobs(system, audit_requests.QUEUE, HANDLERS)  # the part is not finished
+    postponed = audit_requests.get(system, BOB, audit.id)
+    assert postponed.progress.trials_done == 1
     waiting = [one for one in jobs.list_(system, ADMIN).items if one.state == "queued"]
     assert {one.attempts for one in waiting} == {0}
     work_off(system)
-    assert audit_requests.get(system, BOB, audit.id).digest == digest(system, whole)
+    assert audit_requests.get(system, BOB, audit.id).digest == digest(system, reference)
 
 
-def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
+def test_cancelled_audit_stops_within_a_part_and_keeps_results(
     system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_parts, "LOOK_SECONDS", 0.0)
-    audit = gathered(system, part_trials=6, parameters=SMALL | {"repeats": 24})
+    monkeypatch.setattr(audit_parts, "POLL_SECONDS", 0.0)
+    audit = prepare_audit(system, part_trials=6, parameters=SMALL | {"repeats": 24})
     real = execution.run_trials
 
     def cancelled_meanwhile(*given: Any) -> Any:
@@ -205,29 +201,27 @@ def test_a_cancelled_audit_stops_within_a_part_and_keeps_what_is_done(
         audit_requests.rerun(system, ORGANISER, audit.id, 1)
 
 
-def test_an_audit_can_be_cancelled_before_it_is_gathered_but_not_when_it_is_done(
-    system: System, sent: list[str]
-) -> None:
-    audit = ask(system)
+def test_audit_can_be_cancelled_before_preparation_but_not_when_done(system: System, sent: list[str]) -> None:
+    audit = request_audit(system)
     claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     audit_requests.cancel(system, ORGANISER, audit.id)
     audit_parts.prepare_audit(system, claim)
     assert audit_requests.get(system, BOB, audit.id).progress.parts is None
-    done = ask(system)
+    done = request_audit(system)
     work_off(system)
     with pytest.raises(Conflict):
         audit_requests.cancel(system, ORGANISER, done.id)
 
 
-def test_a_part_that_failed_says_why_and_can_be_done_again(open_at: Callable[..., System]) -> None:
+def test_failed_part_shows_its_error_and_can_be_rerun(open_at: Callable[..., System]) -> None:
     system = open_at(attempts=1)
     make_track(system)
     publish_qrels(system, relevance=QRELS)
     for number in range(2):
         submit(system, ALICE, run(number))
     work_off(system)
-    audit = gathered(system)
+    audit = prepare_audit(system)
     claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     jobs.fail(system, claim, "ZeroDivisionError: division by zero")
@@ -245,10 +239,10 @@ def test_a_part_that_failed_says_why_and_can_be_done_again(open_at: Callable[...
     assert audit_requests.get(system, BOB, audit.id).state == "done"
 
 
-def test_a_worker_that_dies_before_it_concludes_is_no_loss(
+def test_tick_concludes_audit_of_a_dead_worker(
     system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audit = ask(system)
+    audit = request_audit(system)
     with monkeypatch.context() as dying:
         dying.setattr(audit_parts, "conclude", lambda *_: False)
         work_off(system)
@@ -257,44 +251,42 @@ def test_a_worker_that_dies_before_it_concludes_is_no_loss(
     assert audit_requests.get(system, BOB, audit.id).state == "done"
 
 
-def test_an_audit_whose_report_fails_says_so_and_stops_nothing_else(
+def test_failing_report_is_a_problem_of_its_audit_only(
     system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audit, other = ask(system), ask(system, kind="correlation", parameters={})
+    audit, other = request_audit(system), request_audit(system, kind="correlation", parameters={})
     with monkeypatch.context() as broken:
         broken.setattr(Downsampling, "report", lambda *_: 1 / 0)
         work_off(system)
         scheduler_steps.tick(system)
     failed = audit_requests.get(system, BOB, audit.id)
     assert failed.state == "failed"
-    assert failed.problems == ("its report could not be made (ZeroDivisionError: division by zero)",)
-    with pytest.raises(NotFound, match="came to nothing: its report could not"):
+    assert failed.problems == ("the report failed (ZeroDivisionError: division by zero)",)
+    with pytest.raises(NotFound, match="failed: the report failed"):
         audit_parts.read_report(system, BOB, audit.id)
     assert audit_requests.get(system, BOB, other.id).state == "done"
 
 
-def test_a_version_is_compared_with_the_one_before_unless_another_is_given(
-    system: System, sent: list[str]
-) -> None:
+def test_version_is_compared_with_the_previous_one_by_default(system: System, sent: list[str]) -> None:
     def compare(**given: Any) -> audit_requests.AuditView:
-        return ask(system, kind="qrels_versions", parameters={}, **given)
+        return request_audit(system, kind="qrels_versions", parameters={}, **given)
 
-    with pytest.raises(Invalid, match="none was current before qrels 1: publish a second one"):
+    with pytest.raises(Invalid, match="none was current before version 1; publish another version"):
         compare()
     for _ in range(2):
         publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
         work_off(system)
-    asked = [compare(), compare(qrels=2), compare(other=1)]
-    assert [(one.qrels, one.other) for one in asked] == [(3, 2), (2, 1), (3, 1)]
-    with pytest.raises(Invalid, match="qrels 3 are compared with themselves"):
+    audits = [compare(), compare(qrels=2), compare(other=1)]
+    assert [(one.qrels, one.other) for one in audits] == [(3, 2), (2, 1), (3, 1)]
+    with pytest.raises(Invalid, match="version 3 cannot be compared with itself"):
         compare(other=3)
-    assert ask(system).other is None
+    assert request_audit(system).other is None
 
 
-def test_a_board_is_analysed_before_a_large_audit_of_its_track_is_done(
+def test_board_analysis_does_not_wait_for_a_large_audit(
     system: System, sent: list[str], clock: Clock
 ) -> None:
-    gathered(system, parameters=SMALL | {"repeats": 20})
+    prepare_audit(system, parameters=SMALL | {"repeats": 20})
     publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
     while (scoring := jobs.claim_next(system, rescoring.QUEUE)) is not None:
         HANDLERS[scoring.kind](system, scoring)
@@ -309,49 +301,49 @@ def test_a_board_is_analysed_before_a_large_audit_of_its_track_is_done(
     assert sum(version == newest for _, version in taken[:12]) == 3  # of the plan
 
 
-def test_what_is_audited_is_fixed_when_it_is_asked_for(system: System, sent: list[str]) -> None:
-    whole = ask(system, seed=1)
+def test_subject_is_fixed_at_the_request(system: System, sent: list[str]) -> None:
+    reference = request_audit(system, seed=1)
     work_off(system)
-    audit = ask(system, seed=1)
+    audit = request_audit(system, seed=1)
     submissions.withdraw(system, ALICE, sent[0])
     submit(system, ALICE, run(1), name="again.txt")
     work_off(system)
-    assert digest(system, audit) == digest(system, whole)
-    assert len(ask(system).runs) == 5  # without the withdrawn one, with one by another team of the same file
+    assert digest(system, audit) == digest(system, reference)
+    assert (
+        len(request_audit(system).runs) == 5
+    )  # the withdrawn run is replaced by the same file of another team
 
 
-def test_a_run_handed_in_twice_is_audited_once_and_equal_names_are_told_apart(
-    system: System, sent: list[str]
-) -> None:
+def test_repeated_run_is_audited_once_and_names_are_unique(system: System, sent: list[str]) -> None:
     submit(system, ALICE, run(0), name="the same run.txt")
     submit(system, BOB, run(0), name="run0.txt")
     work_off(system)
-    names = [one.name for one in ask(system).runs]
+    names = [one.name for one in request_audit(system).runs]
     assert names == ["alice/run0.txt", "bob/run0.txt", *(f"run{number}.txt" for number in range(1, 5))]
 
 
-def test_nonsense_is_refused_with_every_sentence(system: System, sent: list[str]) -> None:
+def test_request_is_refused_with_every_problem(system: System, sent: list[str]) -> None:
     with pytest.raises(Invalid) as refused:
-        ask(
+        request_audit(
             system,
             parameters={"ratios": [0], "repeat": 3},
             measures=["nDCG@10", "nonsense"],
             submissions=["sub_none"],
         )
     assert refused.value.code == "audit-invalid"
-    said = [one.message for one in refused.value.findings.errors]
-    assert len(said) == 4
-    assert said[0].startswith("ratios: ")
-    assert "did you mean repeats" in said[1]
-    assert said[3] == "the track has no submission 'sub_none' that is not withdrawn"
+    messages = [one.message for one in refused.value.findings.errors]
+    assert len(messages) == 4
+    assert messages[0].startswith("ratios: ")
+    assert "did you mean repeats" in messages[1]
+    assert messages[3] == "submission 'sub_none' is withdrawn, or is not a submission to the track"
     with pytest.raises(Invalid, match="there is no audit 'downsamplin'; did you mean downsampling"):
-        ask(system, kind="downsamplin")
+        request_audit(system, kind="downsamplin")
     with pytest.raises(NotFound):
-        ask(system, qrels=9)
+        request_audit(system, qrels=9)
 
 
-def test_a_subject_that_can_not_be_audited_is_said_in_sentences(system: System, sent: list[str]) -> None:
-    audit = ask(system, submissions=sent[:1], parameters={"aspect": "beauty"})
+def test_problems_of_the_subject_are_reported(system: System, sent: list[str]) -> None:
+    audit = request_audit(system, submissions=sent[:1], parameters={"aspect": "beauty"})
     work_off(system)
     failed = audit_requests.get(system, BOB, audit.id)
     assert failed.state == "failed"
@@ -361,27 +353,73 @@ def test_a_subject_that_can_not_be_audited_is_said_in_sentences(system: System, 
     )
     with pytest.raises(Conflict):
         audit_requests.cancel(system, ORGANISER, audit.id)
-    with pytest.raises(Conflict, match="is over"):
+    with pytest.raises(Conflict, match="is done, failed or cancelled"):
         audit_requests.rerun(system, ORGANISER, audit.id, 0)
 
 
-def test_an_audit_of_too_many_trials_is_not_begun(system: System, sent: list[str]) -> None:
-    audit = ask(system, parameters=SMALL | {"repeats": 20_001})
+def test_audit_with_too_many_trials_fails(system: System, sent: list[str]) -> None:
+    audit = request_audit(system, parameters=SMALL | {"repeats": 20_001})
     work_off(system)
-    said = "it has 20,001 trials, and at most 20,000 are done here: ask for fewer"
-    assert audit_requests.get(system, BOB, audit.id).problems == (said,)
+    problem = "the audit has 20,001 trials; the limit is 20,000"
+    assert audit_requests.get(system, BOB, audit.id).problems == (problem,)
 
 
-def test_a_track_without_judgments_or_scores_has_nothing_to_audit(system: System) -> None:
+@pytest.mark.parametrize(("limit", "state"), [(6, "done"), (5, "failed")])
+def test_limit_of_trials(
+    system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch, limit: int, state: str
+) -> None:
+    monkeypatch.setattr(audit_parts, "MAX_TRIALS", limit)
+    audit = request_audit(system)
+    work_off(system)
+    assert audit_requests.get(system, BOB, audit.id).state == state
+
+
+def test_open_audits_of_a_track_are_limited(
+    system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_requests, "MAX_OPEN", 2)
+    first, _ = request_audit(system), request_audit(system)
+    with pytest.raises(TooMany) as refusal:
+        request_audit(system)
+    assert refusal.value.retry_after
+    audit_requests.cancel(system, ORGANISER, first.id)
+    assert request_audit(system).state == "queued"
+
+
+def test_history_has_the_newest_audits_only(system: System, sent: list[str]) -> None:
+    ids = []
+    for _ in range(3):
+        ids.append(request_audit(system).id)
+        work_off(system)
+    request_audit(system)  # not done, so it has no numbers
+    points = audit_requests.read_history(
+        system, BOB, "track", kind="downsampling", number="tau(AP)@50", limit=3
+    )
+    assert [point.audit for point in points] == ids
+    points = audit_requests.read_history(
+        system, BOB, "track", kind="downsampling", number="tau(AP)@50", limit=2
+    )
+    assert [point.audit for point in points] == ids[1:]
+
+
+def test_default_comparison_skips_versions_that_were_never_current(system: System, sent: list[str]) -> None:
+    for relevance in (b" 1\n", b" 0\n"):
+        publish_qrels(system, relevance=QRELS.replace(b" 2\n", relevance))
+    work_off(system)  # version 3 supersedes version 2
+    audit = request_audit(system, kind="qrels_versions", parameters={})
+    assert (audit.qrels, audit.other) == (3, 1)
+
+
+def test_track_without_judgments_or_scores_is_refused(system: System) -> None:
     make_track(system)
-    with pytest.raises(NotFound, match="no judgments"):
-        ask(system)
+    with pytest.raises(NotFound, match="no current qrels version yet"):
+        request_audit(system)
     publish_qrels(system, relevance=QRELS)
     with pytest.raises(Invalid, match="no submission is scored under qrels version 1"):
-        ask(system)
+        request_audit(system)
 
 
-def test_organisers_ask_and_everybody_who_sees_the_board_reads(system: System, sent: list[str]) -> None:
+def test_request_requires_organiser_and_reading_does_not(system: System, sent: list[str]) -> None:
     for who in (ALICE, STRANGER):
         with pytest.raises(Forbidden):
             audit_requests.request(system, who, "track", kind="downsampling")
@@ -392,9 +430,9 @@ def test_organisers_ask_and_everybody_who_sees_the_board_reads(system: System, s
         audit_requests.cancel(system, ALICE, audit.id)
 
 
-def test_an_audit_of_judgments_that_are_not_public_is_for_organisers(system: System, sent: list[str]) -> None:
+def test_audit_of_a_publishing_version_is_visible_to_organisers_only(system: System, sent: list[str]) -> None:
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 1"))
-    audit = ask(system, qrels=2, submissions=sent)
+    audit = request_audit(system, qrels=2, submissions=sent)
     with pytest.raises(NotFound):
         audit_requests.get(system, BOB, audit.id)
     assert audit_requests.list_(system, BOB, "track").items == ()
@@ -404,13 +442,11 @@ def test_an_audit_of_judgments_that_are_not_public_is_for_organisers(system: Sys
     assert audit_requests.get(system, BOB, audit.id).qrels == 2
 
 
-def test_audits_are_listed_by_kind_newest_first_and_their_numbers_over_time(
-    system: System, sent: list[str], clock: Clock
-) -> None:
+def test_list_and_history_of_audits(system: System, sent: list[str], clock: Clock) -> None:
     ids = []
     for _ in range(3):
         clock.forward(60)
-        ids.append(ask(system).id)
+        ids.append(request_audit(system).id)
         work_off(system)
     first = audit_requests.list_(system, BOB, "track", limit=2)
     assert [one.id for one in first.items] == ids[:0:-1]
@@ -422,11 +458,11 @@ def test_audits_are_listed_by_kind_newest_first_and_their_numbers_over_time(
     assert audit_requests.read_history(system, BOB, "track", kind="downsampling", number="nothing") == ()
 
 
-def test_a_table_of_the_report_as_csv(system: System, sent: list[str]) -> None:
-    audit = ask(system)
+def test_export_table_as_csv(system: System, sent: list[str]) -> None:
+    audit = request_audit(system)
     work_off(system)
     result = audit_parts.read_report(system, BOB, audit.id)[0]
     assert result.report is not None
     assert audit_parts.export_table(result, "points") == result.report.tables[0].as_csv()
-    with pytest.raises(NotFound, match="there is no table 'x'; there are "):
+    with pytest.raises(NotFound, match="unknown table 'x'; use one of "):
         audit_parts.export_table(result, "x")

@@ -1,4 +1,4 @@
-"""Alerts: rules on numbers of audits' reports, judged once by each audit that is the newest of its kind."""
+"""Alerts: bounds for numbers of audit reports, checked once for each newest audit of a kind."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import alarms, alerts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
@@ -19,18 +19,16 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-ALERT_UNKNOWN = declare(
-    "alert-unknown", NotFound, "there is no such alert that you may see", "list those of the track"
-)
-ALERT_INVALID = declare("alert-invalid", Invalid, "the alert can't be used", "correct what the detail says")
+ALERT_UNKNOWN = refusal("alert-unknown")
+ALERT_INVALID = refusal("alert-invalid")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Alert:
-    """A rule, and how the newest audit of the kind was judged by it.
+    """A rule, and its result for the newest audit of the kind.
 
-    raised: whether the number is below `below` or above `above`; None while there is no audit. value: None
-    also where the audit's report has none.
+    raised: whether the number is less than `below` or greater than `above`; None while there is no audit.
+    value: None also if the audit's report lacks the number.
     """
 
     id: str
@@ -57,45 +55,45 @@ def add(
     below: float | None = None,
     above: float | None = None,
 ) -> Alert:
-    """Be alerted when a number of a report, by its name, is out of bounds. Organisers of the track only."""
+    """Add a rule that raises an alert when a number of a report is out of bounds. Organisers only."""
     if kind not in KINDS:
-        raise ALERT_INVALID(f"there is no audit {kind!r}; there are {', '.join(KINDS)}")
+        raise ALERT_INVALID(f"kind: unknown audit kind {kind!r}; use one of {', '.join(KINDS)}")
     if KINDS[kind].needs_texts:
-        raise ALERT_INVALID(f"{kind} needs the texts of the documents: the service has no audit of it")
+        raise ALERT_INVALID(f"kind: {kind} requires the document texts, which the service does not keep")
     if below is None and above is None:
-        raise ALERT_INVALID("give a bound: below, above, or both")
+        raise ALERT_INVALID("below, above: give at least one bound")
     with writing(system.engine) as connection:
         row = audit_requests.find_track(connection, principal, track)
         values = {"id": new_id("alt"), "track_id": row.id, "team": principal.team, "created_at": system.now()}
         values |= {"kind": kind, "number": number, "below": below, "above": above}
         connection.execute(alerts.insert().values(values))
         check_track(connection, row.id, system.now())
-        return _view(connection.execute(_rows().where(alerts.c.id == values["id"])).one())
+        return _build_view(connection.execute(_select_rules().where(alerts.c.id == values["id"])).one())
 
 
 def list_(
     system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Alert]:
-    """The track's alerts, newest first, to its organisers."""
+    """List the track's alerts, newest first. Organisers only."""
     with reading(system.engine) as connection:
         row = audit_requests.find_track(connection, principal, track)
-        query = _rows().where(alerts.c.track_id == row.id, alerts.c.removed_at.is_(None))
-        return fetch_page(connection, query, alerts.c.id, _view, limit=limit, cursor=cursor)
+        query = _select_rules().where(alerts.c.track_id == row.id, alerts.c.removed_at.is_(None))
+        return fetch_page(connection, query, alerts.c.id, _build_view, limit=limit, cursor=cursor)
 
 
 def remove(system: "System", principal: Principal, id: str) -> None:
-    """End an alert. Ending it again changes nothing."""
+    """Remove an alert; repeating this has no effect."""
     with writing(system.engine) as connection:
-        row = connection.execute(_rows().where(alerts.c.id == id)).first()
+        row = connection.execute(_select_rules().where(alerts.c.id == id)).first()
         if row is None or not tracks.is_organiser(principal, tracks.find(connection, row.track)):
-            raise ALERT_UNKNOWN(f"there is no alert {id!r} that you may see")
+            raise ALERT_UNKNOWN(f"alert {id!r} not found, or not visible to you")
         connection.execute(update(alerts).where(alerts.c.id == id).values(removed_at=system.now()))
 
 
 def check_all(system: "System") -> int:
-    """Judge what was not, as rule or audit is new; returns for how many tracks."""
+    """Check all rules that were not checked against the newest audit; returns the number of tracks."""
     with reading(system.engine) as connection:
-        due = {row.track_id for row in connection.execute(_due())}
+        due = {row.track_id for row in connection.execute(_select_unchecked())}
     for track_id in due:
         with writing(system.engine) as connection:
             check_track(connection, track_id, system.now())
@@ -103,12 +101,12 @@ def check_all(system: "System") -> int:
 
 
 def check_track(connection: Connection, track_id: int, now: datetime) -> None:
-    """As `check_all`, for one track in the caller's transaction."""
-    rows = connection.execute(_due().where(alerts.c.track_id == track_id)).all()
-    insert_new(connection, alarms, [_alarm(row, now) for row in rows])
+    """Check the rules of one track in the caller's transaction."""
+    rows = connection.execute(_select_unchecked().where(alerts.c.track_id == track_id)).all()
+    insert_new(connection, alarms, [_check_rule(row, now) for row in rows])
 
 
-def _alarm(row: Row[Any], now: datetime) -> dict[str, Any]:
+def _check_rule(row: Row[Any], now: datetime) -> dict[str, Any]:
     value = row.numbers.get(row.number)
     low = value is not None and row.below is not None and value < row.below
     high = value is not None and row.above is not None and value > row.above
@@ -121,8 +119,8 @@ def _alarm(row: Row[Any], now: datetime) -> dict[str, Any]:
     }
 
 
-def _due() -> Select[Any]:
-    """Rules with the newest audit of their kind, where they were not judged by it."""
+def _select_unchecked() -> Select[Any]:
+    """Select rules with the newest audit of their kind, if they were not checked against it yet."""
     other = audit_rows.alias()
     newest = select(func.max(other.c.id)).where(
         other.c.track_id == alerts.c.track_id,
@@ -138,32 +136,32 @@ def _due() -> Select[Any]:
     )
 
 
-def _rows() -> Select[Any]:
-    """Rules with their last alarm."""
+def _select_rules() -> Select[Any]:
+    """Select rules with their last result."""
     other = alarms.alias()
-    last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
-    here = and_(alarms.c.alert_id == alerts.c.id, alarms.c.audit_id == last)
+    last_audit = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
+    is_last_alarm = and_(alarms.c.alert_id == alerts.c.id, alarms.c.audit_id == last_audit)
     shown = alarms.c.audit_id, alarms.c.value, alarms.c.raised, alarms.c.judged_at
     return (
         select(alerts, track_rows.c.name.label("track"), *shown)
         .select_from(alerts)
         .join(track_rows, track_rows.c.id == alerts.c.track_id)
-        .join(alarms, here, isouter=True)
+        .join(alarms, is_last_alarm, isouter=True)
     )
 
 
-def _view(row: Row[Any]) -> Alert:
+def _build_view(row: Row[Any]) -> Alert:
     return Alert(
-        row.id,
-        row.track,
-        row.kind,
-        row.number,
-        row.below,
-        row.above,
-        row.raised,
-        row.value,
-        row.audit_id,
-        row.judged_at,
-        row.team,
-        row.created_at,
+        id=row.id,
+        track=row.track,
+        kind=row.kind,
+        number=row.number,
+        below=row.below,
+        above=row.above,
+        raised=row.raised,
+        value=row.value,
+        audit=row.audit_id,
+        judged_at=row.judged_at,
+        team=row.team,
+        created_at=row.created_at,
     )

@@ -1,4 +1,4 @@
-"""The working of audits: gathering the subject, doing parts, and the report on what is done."""
+"""Execution of audits: preparing the subject, running parts, and reports on finished trials."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ from cupel_backend import jobs
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_alerts, audit_requests
 from cupel_backend.infrastructure.database import reading, writing
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import JOB_STATES, audit_parts, runs, submissions
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -49,62 +49,54 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LOOK_SECONDS = 0.05
-"""How often, between trials, a part looks whether it should stop."""
+POLL_SECONDS = 0.05
+"""Interval at which a running part checks between trials whether it should stop."""
 
-MOST_TRIALS = 20_000
-"""Of an audit: a report is made of all of their results at once."""
+MAX_TRIALS = 20_000
+"""Largest number of trials of an audit, because a report needs the results of all of them in memory."""
 
 NICENESS = 15
-"""Of the threads that audit: whoever answers or scores has the processor first."""
+"""Niceness of threads that run audits, so that requests and scoring get the processor first."""
 
-REPORT_NOT_BEGUN = declare(
-    "audit-not-begun",
-    NotFound,
-    "no trial of the audit is done yet",
-    "wait until `progress` says that some are",
-)
-TABLE_UNKNOWN = declare(
-    "audit-table-unknown", NotFound, "the report has no such table", "ask for one that the detail names"
-)
+REPORT_NOT_BEGUN = refusal("audit-not-begun")
+TABLE_UNKNOWN = refusal("audit-table-unknown")
 
 
-# Gathering
+# Preparing
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What the gathering of an audit needs to know, read at its start."""
+@dataclass(frozen=True, kw_only=True)
+class _AuditInput:
+    """The input of an audit job, read at its start."""
 
     audit: Row[Any]
     track: Row[Any]
     version: Row[Any]
     other: Row[Any] | None
     rankings: Mapping[str, str]
-    """Blob by submission."""
+    """Blob keys by submission."""
 
 
 def prepare_audit(system: "System", claim: Claim) -> None:
-    """Do a claimed job: gather the subject of an audit, and queue its parts.
+    """Handle a claimed job: prepare the subject of an audit, and queue its parts.
 
-    The parts and the end of the job are one transaction.
-    Raises `jobs.LeaseLost` if the job is no longer ours.
+    The parts are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
     """
     with reading(system.engine) as connection:
-        work = _work(connection, claim.payload["audit"])
-    if work.audit.cancelled_at is None:
+        inputs = _read_input(connection, claim.payload["audit"])
+    if inputs.audit.cancelled_at is None:
         try:
-            found = _modestly(lambda: _gathered(system, work))
+            found = _run_at_low_priority(lambda: _prepare(system, inputs))
         except AuditError as error:
-            _refuse(system, claim, work, error)
+            _refuse(system, claim, inputs, error)
         else:
-            _begin(system, claim, work, *found)
+            _queue_parts(system, claim, inputs, *found)
     else:
-        _end(system, claim)
+        _finish_job(system, claim)
     system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
 
 
-def _work(connection: Connection, id: str) -> _Work:
+def _read_input(connection: Connection, id: str) -> _AuditInput:
     audit = connection.execute(select(audit_rows).where(audit_rows.c.id == id)).one()
     track = connection.execute(select(track_rows).where(track_rows.c.id == audit.track_id)).one()
     versions = select(qrels_rows).where(qrels_rows.c.id.in_([audit.qrels_id, audit.other_id]))
@@ -115,19 +107,28 @@ def _work(connection: Connection, id: str) -> _Work:
         .where(submissions.c.id.in_([id for id, _, _ in audit.runs]))
     )
     rankings = {row.id: row.ranking_blob for row in connection.execute(blobs)}
-    return _Work(audit, track, known[audit.qrels_id], known.get(audit.other_id), rankings)
+    return _AuditInput(
+        audit=audit,
+        track=track,
+        version=known[audit.qrels_id],
+        other=known.get(audit.other_id),
+        rankings=rankings,
+    )
 
 
-def _gathered(system: "System", work: _Work) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
-    """What is known of the subject, the key of its blob, the number of trials, and the parts; AuditError."""
-    audit, track = read_audit(work.audit.kind, work.audit.parameters), work.track
-    judged = _judgments(system.blobs, work.version)
-    other = None if work.other is None else _judgments(system.blobs, work.other)
-    seen = [
+def _prepare(system: "System", inputs: _AuditInput) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
+    """Return facts about the subject, its blob key, the number of trials and the parts.
+
+    Raises AuditError if the subject cannot be audited.
+    """
+    audit, track = read_audit(inputs.audit.kind, inputs.audit.parameters), inputs.track
+    judged = _load_judgments(system.blobs, inputs.version)
+    other = None if inputs.other is None else _load_judgments(system.blobs, inputs.other)
+    run_views = [
         (
             name,
             subject_files.view_of(
-                unpack(system.blobs.get(work.rankings[submission])),
+                unpack(system.blobs.get(inputs.rankings[submission])),
                 judged.qrels,
                 profile=profiles.find(track.profile),
                 depth=track.depth,
@@ -135,24 +136,22 @@ def _gathered(system: "System", work: _Work) -> tuple[SubjectSummary, str, int, 
                 other=None if other is None else other.qrels,
             ),
         )
-        for submission, name, _ in work.audit.runs
+        for submission, name, _ in inputs.audit.runs
     ]
-    measures = [parse(text) for text in work.audit.measures]
-    teams = [team for _, _, team in work.audit.runs]
+    measures = [parse(text) for text in inputs.audit.measures]
+    teams = [team for _, _, team in inputs.audit.runs]
     subject = subject_files.assemble_subject(
-        judged, seen, measures, teams=teams, depth=track.depth, top=audit.ranking_depth(), other=other
+        judged, run_views, measures, teams=teams, depth=track.depth, top=audit.ranking_depth(), other=other
     )
     check_audit(audit, subject)
-    if (trials := audit.trials(subject)) > MOST_TRIALS:
-        raise AuditError(
-            [f"it has {trials:,} trials, and at most {MOST_TRIALS:,} are done here: ask for fewer"]
-        )
+    if (trials := audit.trials(subject)) > MAX_TRIALS:
+        raise AuditError([f"the audit has {trials:,} trials; the limit is {MAX_TRIALS:,}"])
     key = _store(system, subject_files.pack(subject))
-    parts = execution.parts(audit, subject, most=work.audit.part_trials)
+    parts = execution.parts(audit, subject, most=inputs.audit.part_trials)
     return subject.about, key, trials, parts
 
 
-def _judgments(blobs: Blobs, version: Row[Any]) -> NamedQrels:
+def _load_judgments(blobs: Blobs, version: Row[Any]) -> NamedQrels:
     return NamedQrels(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
 
 
@@ -163,31 +162,31 @@ def _store(system: "System", content: bytes) -> str:
         return system.blobs.put_file(path, sha256(content).hexdigest())
 
 
-def _begin(
+def _queue_parts(
     system: "System",
     claim: Claim,
-    work: _Work,
+    inputs: _AuditInput,
     about: SubjectSummary,
     key: str,
     trials: int,
     parts: tuple[range, ...],
 ) -> None:
-    """Write what was gathered, and the parts; only the end of the job if it was cancelled meanwhile."""
-    id, now = work.audit.id, system.now()
-    wanted = [
+    """Write the prepared subject and its parts, unless the audit is cancelled, and finish the job."""
+    id, now = inputs.audit.id, system.now()
+    job_requests = [
         audit_requests.build_job_request(
-            work.track, audit_requests.PART, f"{id}/{number}", {"audit": id, "part": number}
+            inputs.track, audit_requests.PART, f"{id}/{number}", {"audit": id, "part": number}
         )
         for number in range(1, len(parts) + 1)
     ]
     gathered = {"about": about.as_data(), "subject_blob": key, "trials": trials}
-    here = and_(audit_rows.c.id == id, audit_rows.c.cancelled_at.is_(None))
+    matches = and_(audit_rows.c.id == id, audit_rows.c.cancelled_at.is_(None))
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=now)
-        if connection.execute(update(audit_rows).where(here).values(gathered)).rowcount != 1:
+        if connection.execute(update(audit_rows).where(matches).values(gathered)).rowcount != 1:
             return
-        jobs.enqueue(connection, wanted, now=now)
-        ids = audit_requests.read_job_ids(connection, [one.key for one in wanted])
+        jobs.enqueue(connection, job_requests, now=now)
+        ids = audit_requests.read_job_ids(connection, [job.key for job in job_requests])
         rows = [
             {
                 "audit_id": id,
@@ -203,15 +202,15 @@ def _begin(
     system.wake_ups.send(audit_requests.QUEUE, times=len(parts))
 
 
-def _refuse(system: "System", claim: Claim, work: _Work, error: AuditError) -> None:
-    """Note why it can't be done: trying again would not help."""
-    here = update(audit_rows).where(audit_rows.c.id == work.audit.id)
+def _refuse(system: "System", claim: Claim, inputs: _AuditInput, error: AuditError) -> None:
+    """Record why the subject cannot be audited, and finish the job, because a retry would not help."""
+    statement = update(audit_rows).where(audit_rows.c.id == inputs.audit.id)
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())
-        connection.execute(here.values(refused=list(error.sentences)))
+        connection.execute(statement.values(refused=list(error.sentences)))
 
 
-def _end(system: "System", claim: Claim) -> None:
+def _finish_job(system: "System", claim: Claim) -> None:
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())
 
@@ -220,19 +219,19 @@ def _end(system: "System", claim: Claim) -> None:
 
 
 def run_part(system: "System", claim: Claim) -> None:
-    """Do a claimed job: the trials of a part that are not done yet, until something else matters more.
+    """Handle a claimed job: run the remaining trials of a part, until urgent work waits.
 
-    What is done is written when the part ends, and when it is postponed for an urgent job.
-    Raises `jobs.LeaseLost` if the job is no longer ours.
+    Results are written when the part ends, and before it is postponed (`jobs.JobPostponed`). Raises
+    `jobs.LeaseLost`.
     """
     id, number = claim.payload["audit"], claim.payload["part"]
-    here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
+    matches = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
     with reading(system.engine) as connection:
-        part = connection.execute(select(audit_parts).where(here)).one()
-        work = _work(connection, id)
+        part = connection.execute(select(audit_parts).where(matches)).one()
+        inputs = _read_input(connection, id)
     found = unpack_results(part.results)
     left = [trial for trial in range(part.first, part.first + part.trials) if trial not in found]
-    found |= _modestly(lambda: dict(_until_disturbed(system, claim, work, left)))
+    found |= _run_at_low_priority(lambda: dict(_run_until_interrupted(system, claim, inputs, left)))
     ended = len(found) == part.trials or _is_cancelled(system, id)
     with writing(system.engine) as connection:
         if ended:
@@ -240,27 +239,30 @@ def run_part(system: "System", claim: Claim) -> None:
         else:
             jobs.postpone(connection, claim)
         kept = {"results": pack_results(found), "done": len(found)}
-        connection.execute(update(audit_parts).where(here).values(kept))
+        connection.execute(update(audit_parts).where(matches).values(kept))
     if not ended:
         raise jobs.JobPostponed(claim.id)
     system.metrics.observe_job_wait(queue=claim.queue, waited=system.now() - claim.created_at)
     conclude(system, id)
 
 
-def _until_disturbed(
-    system: "System", claim: Claim, work: _Work, trials: list[int]
+def _run_until_interrupted(
+    system: "System", claim: Claim, inputs: _AuditInput, trials: list[int]
 ) -> Iterator[tuple[int, Any]]:
-    """The results of trials, one after another, at least one, until there is a reason to stop."""
-    if work.audit.cancelled_at is not None or not trials:
+    """Yield the results of trials, at least one, until urgent work waits or the audit is cancelled."""
+    if inputs.audit.cancelled_at is not None or not trials:
         return
-    audit, subject = read_audit(work.audit.kind, work.audit.parameters), _subject(system.blobs, work)
-    looked = monotonic()
-    for trial, result in execution.run_trials(audit, subject, work.audit.seed, trials):
+    audit, subject = (
+        read_audit(inputs.audit.kind, inputs.audit.parameters),
+        _load_subject(system.blobs, inputs),
+    )
+    polled_at = monotonic()
+    for trial, result in execution.run_trials(audit, subject, inputs.audit.seed, trials):
         yield trial, result
-        if monotonic() - looked > LOOK_SECONDS:
-            if jobs.should_postpone(system, claim) or _is_cancelled(system, work.audit.id):
+        if monotonic() - polled_at > POLL_SECONDS:
+            if jobs.should_postpone(system, claim) or _is_cancelled(system, inputs.audit.id):
                 return
-            looked = monotonic()
+            polled_at = monotonic()
 
 
 def _is_cancelled(system: "System", id: str) -> bool:
@@ -269,46 +271,46 @@ def _is_cancelled(system: "System", id: str) -> bool:
         return connection.execute(query).first() is not None
 
 
-def _subject(blobs: Blobs, work: _Work) -> AuditSubject:
-    other = None if work.other is None else work.other.blob
-    return _unpacked(blobs, work.audit.subject_blob, work.version.blob, other)
+def _load_subject(blobs: Blobs, inputs: _AuditInput) -> AuditSubject:
+    other = None if inputs.other is None else inputs.other.blob
+    return _unpack_subject(blobs, inputs.audit.subject_blob, inputs.version.blob, other)
 
 
 @lru_cache(maxsize=1)
-def _unpacked(blobs: Blobs, key: str, version: str, other: str | None) -> AuditSubject:
-    """The subject that was worked on last: the parts of an audit come one after another."""
+def _unpack_subject(blobs: Blobs, key: str, version: str, other: str | None) -> AuditSubject:
+    """Unpack a subject, and cache the last one because parts of an audit run one after another."""
     compared = None if other is None else evaluations.load_qrels(blobs, other)
     return subject_files.unpack(blobs.get(key), evaluations.load_qrels(blobs, version), compared)
 
 
 def pack_results(found: Mapping[int, Any]) -> bytes:
-    """Results of trials as a part keeps them."""
+    """Pack results of trials for storage."""
     return zlib.compress(json.dumps(found, allow_nan=False).encode(), 1)
 
 
 def unpack_results(results: bytes | None) -> dict[int, Any]:
-    """What `pack_results` was given."""
-    told = {} if results is None else json.loads(zlib.decompress(results))
-    return {int(trial): result for trial, result in told.items()}
+    """Unpack results of `pack_results`."""
+    values = {} if results is None else json.loads(zlib.decompress(results))
+    return {int(trial): result for trial, result in values.items()}
 
 
-def _modestly(call: Callable[[], T]) -> T:
-    """What `call` returns, done by a thread that leaves the processor to others."""
-    with ThreadPoolExecutor(1, initializer=_step_back) as one:
-        return one.submit(call).result()
+def _run_at_low_priority(call: Callable[[], T]) -> T:
+    """Call `call` in a low-priority thread and return its result."""
+    with ThreadPoolExecutor(1, initializer=_lower_priority) as pool:
+        return pool.submit(call).result()
 
 
-def _step_back() -> None:
-    with suppress(OSError):  # where threads have no niceness of their own
+def _lower_priority() -> None:
+    with suppress(OSError):  # some platforms have no niceness per thread
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 # Reporting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where a result comes from; none of it is part of the result."""
+    """The origin of a result. It is not part of the result and its digest."""
 
     audit: str
     track: str
@@ -320,79 +322,79 @@ class Provenance:
 
 
 def read_report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
-    """What the trials that are done say; NotFound while there are none."""
+    """Return the result of the finished trials, and its provenance; raises NotFound while there are none."""
     with reading(system.engine) as connection:
         row = audit_requests.find_visible(connection, principal, id)
-        found = _found(connection, row)
+        found = _read_results(connection, row)
     if row.refused:
-        raise REPORT_NOT_BEGUN(f"{id} came to nothing: {'; '.join(row.refused)}")
+        raise REPORT_NOT_BEGUN(f"audit {id} failed: {'; '.join(row.refused)}")
     if not found:
-        raise REPORT_NOT_BEGUN(f"no trial of {id} is done yet")
+        raise REPORT_NOT_BEGUN(f"audit {id} has no finished trials yet")
     origin = Provenance(
-        row.id,
-        row.track,
-        row.version,
-        row.version_digest,
-        SCORING_VERSION,
-        row.created_at,
-        row.concluded_at,
+        audit=row.id,
+        track=row.track,
+        qrels=row.version,
+        qrels_digest=row.version_digest,
+        scoring_version=SCORING_VERSION,
+        created_at=row.created_at,
+        concluded_at=row.concluded_at,
     )
-    return _result(row, found), origin
+    return _compute_result(row, found), origin
 
 
-def _found(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
-    """The results of the trials that are done."""
+def _read_results(connection: Connection, audit: Row[Any]) -> dict[int, Any]:
+    """Read the results of the finished trials."""
     rows = connection.execute(select(audit_parts.c.results).where(audit_parts.c.audit_id == audit.id))
-    return {trial: one for row in rows for trial, one in unpack_results(row.results).items()}
+    return {trial: result for row in rows for trial, result in unpack_results(row.results).items()}
 
 
-def _result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
+def _compute_result(audit: Row[Any], found: Mapping[int, Any]) -> Result:
     kind: Audit = read_audit(audit.kind, audit.parameters)
     return execution.result(kind, SubjectSummary.of(audit.about), audit.seed, audit.trials, found)
 
 
-FIRST = "points"
-"""What may be said for the first table of any report."""
+FIRST_TABLE = "points"
+"""Name that selects the first table of any report."""
 
 
 def export_table(result: Result, name: str) -> str:
-    """A table of a report as CSV; NotFound if there is none of the name."""
+    """Return a table of a report as CSV; raises NotFound for an unknown name."""
     assert result.report is not None
-    tables = {one.name: one for one in result.report.tables}
-    chosen = next(iter(tables)) if name == FIRST and name not in tables else name
+    tables = {table.name: table for table in result.report.tables}
+    chosen = next(iter(tables)) if name == FIRST_TABLE and name not in tables else name
     if chosen not in tables:
-        raise TABLE_UNKNOWN(f"there is no table {chosen!r}; there are {', '.join(tables)}")
+        raise TABLE_UNKNOWN(f"unknown table {chosen!r}; use one of {', '.join(tables)}")
     return tables[chosen].as_csv()
 
 
 def conclude(system: "System", id: str) -> bool:
-    """Note what an audit came to, if all its parts are done; returns whether it is new.
+    """Store the summary of an audit if all its parts are done; returns whether it is new.
 
-    Called after anything that may have been the last thing to wait for; whatever was missed, the tick finds.
-    Where the report itself fails, that is what it came to: whoever waits is told, and the tick goes on.
+    Call it after every event that may have completed the audit. The scheduler repeats missed calls. If the
+    report fails, its error is stored as a problem of the audit, so that the scheduler is not blocked.
     """
     with reading(system.engine) as connection:
-        row = connection.execute(_due().where(audit_rows.c.id == id)).first()
-        found = {} if row is None else _found(connection, row)
+        row = connection.execute(_select_due().where(audit_rows.c.id == id)).first()
+        found = {} if row is None else _read_results(connection, row)
     if row is None or not found:
         return False
     now = system.now()
     try:
-        told = _told(_result(row, found)) | {"concluded_at": now}
+        values = _summarise(_compute_result(row, found)) | {"concluded_at": now}
     except Exception as error:
-        log.exception("the report of %s failed", id)
-        told = {"refused": [f"its report could not be made ({type(error).__name__}: {error})"]}
-    here = and_(
+        log.exception("the report of audit %s failed", id)
+        values = {"refused": [f"the report failed ({type(error).__name__}: {error})"]}
+    matches = and_(
         audit_rows.c.id == id, audit_rows.c.concluded_at.is_(None), audit_rows.c.cancelled_at.is_(None)
     )
     with writing(system.engine) as connection:
-        concluded = connection.execute(update(audit_rows).where(here).values(told)).rowcount == 1
+        concluded = connection.execute(update(audit_rows).where(matches).values(values)).rowcount == 1
         audit_alerts.check_track(connection, row.track_id, now)
         return concluded
 
 
-def _told(result: Result) -> dict[str, Any]:
-    """What is kept of a whole result."""
+def _summarise(result: Result) -> dict[str, Any]:
+    """Return the columns that summarise a complete result."""
     assert result.report is not None
     return {
         "digest": result.as_data()["digest"],
@@ -402,15 +404,15 @@ def _told(result: Result) -> dict[str, Any]:
 
 
 def conclude_all(system: "System") -> int:
-    """`conclude` every audit that is due: a worker may have died before it could."""
+    """Call `conclude` for every audit that is due, in case a worker died before it could."""
     with reading(system.engine) as connection:
-        ids = [row.id for row in connection.execute(_due())]
+        ids = [row.id for row in connection.execute(_select_due())]
     return sum(conclude(system, id) for id in ids)
 
 
-def _due() -> Any:
-    """Audits whose parts are all done, and that are not concluded."""
-    of_it = exists().where(
+def _select_due() -> Any:
+    """Select audits whose parts are all done and that are not concluded."""
+    open_parts = exists().where(
         audit_parts.c.audit_id == audit_rows.c.id,
         job_rows.c.id == audit_parts.c.job_id,
         ~JOB_STATES["done"],
@@ -420,5 +422,5 @@ def _due() -> Any:
         audit_rows.c.concluded_at.is_(None),
         audit_rows.c.cancelled_at.is_(None),
         audit_rows.c.refused.is_(None),
-        ~of_it,
+        ~open_parts,
     )

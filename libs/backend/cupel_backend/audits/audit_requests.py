@@ -1,8 +1,8 @@
-"""Audits: how far a track's judgments and its board can be trusted.
+"""Audits: requests, cancellation, reruns and lists.
 
-An audit is a row, and jobs: one that gathers its subject, then one for each part, of some of its trials. Its
-report is a function of the trials that are done, so that a partial one is there all along. What is audited is
-fixed when it is asked for: whoever withdraws a submission later changes no audit.
+An audit is a row and jobs: one job prepares its subject, then one runs each part, a group of trials. Its
+report is a function of the finished trials, so a partial report is available early. The subject is fixed when
+the audit is requested; withdrawing a submission later does not change it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +18,11 @@ from cupel_backend.access import Principal
 from cupel_backend.audits.audit_subjects import select_submissions
 from cupel_backend.audits.audit_views import OTHER, build_view, build_views, select_audits
 from cupel_backend.audits.audit_views import AuditView as AuditView
-from cupel_backend.audits.audit_views import State as State
 from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
 from cupel_backend.infrastructure.errors import (
-    Conflict,
-    Forbidden,
     Invalid,
-    NotFound,
-    TooMany,
     collect_findings,
-    declare,
+    refusal,
 )
 from cupel_backend.infrastructure.tables import Instant, audit_parts
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -46,50 +41,26 @@ PREPARE = "audit"
 PART = "audit part"
 QUEUE = "audit"
 
-MOST_OPEN = 100
-LARGEST_SEED = 2**63 - 1
+MAX_OPEN = 100
+MAX_SEED = 2**63 - 1
 
-AUDIT_UNKNOWN = declare(
-    "audit-unknown",
-    NotFound,
-    "there is no such audit that you may see",
-    "list those of a track with GET /v1/tracks/{track}/audits",
-)
-AUDIT_FORBIDDEN = declare(
-    "audit-forbidden",
-    Forbidden,
-    "only organisers of a track may have it audited",
-    "use an organiser's token of the track's team",
-)
-AUDIT_INVALID = declare(
-    "audit-invalid", Invalid, "the audit can't be done", "correct what the errors say, all at once"
-)
-AUDIT_OVER = declare(
-    "audit-over", Conflict, "the audit was cancelled, is done, or can't be done", "ask for a new one"
-)
-PART_UNKNOWN = declare(
-    "audit-part-unknown",
-    NotFound,
-    "the audit has no such part",
-    "see `failures` of the audit for their numbers",
-)
-TOO_MANY_AUDITS = declare(
-    "too-many-audits",
-    TooMany,
-    "the track has too many audits that are not done",
-    "wait for some, or cancel them",
-)
-WRONG = findings.declare(
+AUDIT_UNKNOWN = refusal("audit-unknown")
+AUDIT_FORBIDDEN = refusal("audit-forbidden")
+AUDIT_INVALID = refusal("audit-invalid")
+AUDIT_OVER = refusal("audit-over")
+PART_UNKNOWN = refusal("audit-part-unknown")
+TOO_MANY_AUDITS = refusal("too-many-audits")
+AUDIT_PROBLEM = findings.declare(
     "audit-wrong",
     "error",
-    "something about the audit can't be as it was asked for",
-    "see GET /v1/audits/kinds for what each kind takes",
+    "the request for an audit has a problem",
+    "see GET /v1/audits/kinds for the parameters of each kind",
 )
 
 
-@dataclass(frozen=True)
-class Point:
-    """A number of a report, as one audit found it."""
+@dataclass(frozen=True, kw_only=True)
+class HistoryPoint:
+    """A number of a report, from one audit."""
 
     audit: str
     value: float | None
@@ -99,14 +70,14 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Slot:
-    """What a schedule makes an audit for: each once."""
+class ScheduleSlot:
+    """The slot of a schedule that an audit is requested for. Each slot has at most one audit."""
 
     schedule: str
     name: str
 
 
-# Asking
+# Requesting
 
 
 def request(
@@ -122,27 +93,34 @@ def request(
     other: int | None = None,
     submissions: Sequence[str] = (),
     part_trials: int | None = None,
-    slot: Slot | None = None,
+    slot: ScheduleSlot | None = None,
 ) -> AuditView:
-    """Have a track audited; organisers of the track and admins only.
+    """Request an audit of a track. Organisers of the track and admins only.
 
-    measures: default, the plan. seed: default, by the digest of the judgments, so that audits of the same
-    ones draw the same. qrels: a published version (default: the current one). other: one to compare it with
-    (default, where the kind compares any: the one before). submissions: default, all that are scored and not
-    withdrawn, one of each run. part_trials: trials of a part, at most. Raises Forbidden, NotFound for an
-    unknown version, Invalid with all else that is wrong.
+    measures: default, the plan. seed: default, derived from the digest of the judgments, so that audits of
+    the same judgments are reproducible. qrels: a published version (default: the current one). other: the
+    version to compare with (default, for kinds that compare versions: the previous current one). submissions:
+    default, one of each run that is scored and not withdrawn. part_trials: largest number of trials per part.
+    Raises Forbidden, NotFound for an unknown version, and Invalid with all other problems.
     """
     now = system.now()
     with reading(system.engine) as connection:
         row = find_track(connection, principal, track)
         version = evaluations.find_version(connection, principal, row, qrels)
         if version is None:
-            raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track!r} has no judgments to go by yet")
-        compared = _compared(connection, principal, row, version, kind, other)
-        entrants, sentences = select_submissions(connection, row, version, submissions)
-    texts, *more = _plan(system, row, [one for one in (version, compared) if one is not None], measures)
-    wrong = [*_wrong(kind, parameters or {}), *_wrong_other(kind, version, compared), *more, *sentences]
-    _require_none(wrong)
+            raise evaluations.VERSION_NOT_PUBLISHED(f"the track {track!r} has no current qrels version yet")
+        compared = _find_other_version(connection, principal, row, version, kind, other)
+        audited, sentences = select_submissions(connection, row, version, submissions)
+    texts, *more = _resolve_measures(
+        system, row, [version] if compared is None else [version, compared], measures
+    )
+    problems = [
+        *_check_kind(kind, parameters or {}),
+        *_check_other_version(kind, version, compared),
+        *more,
+        *sentences,
+    ]
+    _raise_problems(problems)
     values = {
         "id": new_id("aud"),
         "track_id": row.id,
@@ -155,19 +133,19 @@ def request(
         "parameters": read_audit(kind, parameters).values,
         "measures": list(texts),
         "seed": board_analyses.derive_seed(version.digest) if seed is None else seed,
-        "runs": [[one.submission, one.name, one.team] for one in entrants],
+        "runs": [[entry.submission, entry.name, entry.team] for entry in audited],
         "part_trials": part_trials,
         "created_at": now,
     }
     with writing(system.engine) as connection:
-        _require_room(connection, row)
-        id = _insert(connection, row, values)
-        audit = build_view(connection, _found(connection, id))
+        _require_quota(connection, row)
+        id = _insert_audit(connection, row, values)
+        audit = build_view(connection, _read_audit(connection, id))
     system.wake_ups.send(QUEUE)
     return audit
 
 
-def _compared(
+def _find_other_version(
     connection: Connection,
     principal: Principal,
     track: Row[Any],
@@ -175,7 +153,7 @@ def _compared(
     kind: str,
     other: int | None,
 ) -> Row[Any] | None:
-    """The version to compare with: `other`; else, where the kind compares any, the one current before."""
+    """Return the version to compare with: `other`, else the previous current one if the kind compares any."""
     if other is not None:
         return evaluations.find_version(connection, principal, track, other)
     if kind not in KINDS or not KINDS[kind].needs_other_qrels:
@@ -188,18 +166,18 @@ def _compared(
     return connection.execute(earlier.order_by(qrels_rows.c.number.desc()).limit(1)).first()
 
 
-def _wrong_other(kind: str, version: Row[Any], other: Row[Any] | None) -> Iterator[str]:
-    """What is wrong with what the version is to be compared with, in sentences."""
+def _check_other_version(kind: str, version: Row[Any], other: Row[Any] | None) -> Iterator[str]:
+    """Yield a sentence for each problem with the version to compare with."""
     if other is not None and other.id == version.id:
-        yield f"qrels {version.number} are compared with themselves: give another version as `other`"
+        yield f"other: version {version.number} cannot be compared with itself; give another version"
     if other is None and kind in KINDS and KINDS[kind].needs_other_qrels:
         yield (
-            f"it compares two versions of the judgments, and none was current before qrels {version.number}: "
-            "publish a second one, or give one as `other`"
+            f"other: {kind} compares two versions, and none was current before version {version.number}; "
+            "publish another version, or give one"
         )
 
 
-def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> str:
+def _insert_audit(connection: Connection, track: Row[Any], values: dict[str, Any]) -> str:
     id = str(values["id"])
     first = build_job_request(track, PREPARE, id, {"audit": id})
     jobs.enqueue(connection, [first], now=values["created_at"])
@@ -209,128 +187,135 @@ def _insert(connection: Connection, track: Row[Any], values: dict[str, Any]) -> 
 
 
 def build_job_request(track: Row[Any], kind: str, name: str, payload: Mapping[str, Any]) -> JobRequest:
-    """The job of an audit, or of a part of it, that `name` says.
+    """Build the job with key `name` that prepares an audit or runs a part of it.
 
-    Its tenant is not that of the track's analyses, so that a board never waits for a whole audit.
+    Audits and board analyses of a track have separate tenants, so that a board never waits for a whole audit.
     """
     key, tenant = f"audit/{name}", f"audits of {track.name}"
     return JobRequest(key, kind, QUEUE, tenant=tenant, payload=payload, track_id=track.id)
 
 
 def read_job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
-    """The ids of the jobs of these keys, in the same order."""
+    """Return the ids of the jobs with these keys, in the same order."""
     rows = connection.execute(select(job_rows.c.key, job_rows.c.id).where(job_rows.c.key.in_(keys)))
     ids = {row.key: row.id for row in rows}
     return [ids[key] for key in keys]
 
 
 def require_valid(kind: str, parameters: Mapping[str, Any]) -> None:
-    """Raise Invalid with all that is wrong with kind and parameters."""
-    _require_none(list(_wrong(kind, parameters)))
+    """Raise Invalid with all problems of kind and parameters."""
+    _raise_problems(list(_check_kind(kind, parameters)))
 
 
-def _require_none(sentences: Sequence[str]) -> None:
+def _raise_problems(sentences: Sequence[str]) -> None:
     if sentences:
-        listed = collect_findings(Finding(WRONG, sentence) for sentence in sentences)
+        listed = collect_findings(Finding(AUDIT_PROBLEM, sentence) for sentence in sentences)
         raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
 
 
-def _wrong(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with kind and parameters, in sentences."""
+def _check_kind(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each problem of kind and parameters."""
     try:
         read_audit(kind, parameters)
     except AuditError as error:
         yield from error.sentences
     if kind in KINDS and KINDS[kind].needs_texts:
         yield (
-            f"{kind} needs the texts of the documents, which the service does not keep: "
-            "do it with `cupel audit` and a collection file that names them as `texts`"
+            f"kind: {kind} requires the document texts, which the service does not keep; "
+            "use `cupel audit` and a collection file that declares `texts`"
         )
 
 
-def _plan(
+def _resolve_measures(
     system: "System", track: Row[Any], versions: Sequence[Row[Any]], measures: Sequence[str]
 ) -> tuple[Any, ...]:
-    """The canonical texts of the measures; then a sentence for each that can't be had."""
+    """Return the canonical texts of the measures, then a sentence for each that cannot be computed."""
     try:
         declared = tracks.parse_aspects(track), track.label_sets or {}
         texts = tuple(tracks.parse_plan(measures, *declared) if measures else track.measures)
     except Invalid as problem:
         return (), problem.detail
-    lacking = [one for of in versions for one in tracks.find_uncomputable(system.blobs, of.blob, texts)]
-    return texts, *dict.fromkeys(lacking)
+    problems = [
+        sentence
+        for version in versions
+        for sentence in tracks.find_uncomputable(system.blobs, version.blob, texts)
+    ]
+    return texts, *dict.fromkeys(problems)
 
 
-def _require_room(connection: Connection, track: Row[Any]) -> None:
+def _require_quota(connection: Connection, track: Row[Any]) -> None:
     waiting = select(func.count()).where(
         audit_rows.c.track_id == track.id,
         audit_rows.c.concluded_at.is_(None),
         audit_rows.c.cancelled_at.is_(None),
         audit_rows.c.refused.is_(None),
     )
-    if connection.execute(waiting).scalar_one() >= MOST_OPEN:
-        raise TOO_MANY_AUDITS(f"{MOST_OPEN} audits of {track.name} are waiting", retry_after=60)
+    if connection.execute(waiting).scalar_one() >= MAX_OPEN:
+        raise TOO_MANY_AUDITS(f"the track {track.name!r} has {MAX_OPEN} open audits", retry_after=60)
 
 
 def find_track(connection: Connection, principal: Principal, name: str) -> Row[Any]:
-    """The row of a track that the caller may have audited; NotFound or Forbidden else."""
+    """Return the row of a track whose audits the caller may manage; raises NotFound or Forbidden."""
     row = tracks.find(connection, name)
     if not tracks.is_organiser(principal, row):
-        raise AUDIT_FORBIDDEN(f"the track {name!r} belongs to the team {row.team}")
+        raise AUDIT_FORBIDDEN(f"the track {name!r} belongs to team {row.team}")
     return row
 
 
 def cancel(system: "System", principal: Principal, id: str) -> AuditView:
-    """Stop an audit: what waits is taken off, what runs ends soon, what is done stays.
+    """Cancel an audit: remove its queued jobs and stop its running parts. Finished trials are kept.
 
-    Raises Conflict if it is over. Cancelling it again changes nothing.
+    Raises Conflict if the audit is done or failed. Repeating this has no effect.
     """
     with writing(system.engine) as connection:
-        row = _managed(connection, principal, id)
-        here = update(audit_rows).where(audit_rows.c.id == id, audit_rows.c.concluded_at.is_(None))
+        row = _find_manageable(connection, principal, id)
+        unfinished = update(audit_rows).where(audit_rows.c.id == id, audit_rows.c.concluded_at.is_(None))
         since = audit_rows.c.cancelled_at, literal(system.now(), Instant())
         changed = connection.execute(
-            here.where(audit_rows.c.refused.is_(None)).values(cancelled_at=func.coalesce(*since))
+            unfinished.where(audit_rows.c.refused.is_(None)).values(cancelled_at=func.coalesce(*since))
         )
         if changed.rowcount != 1:
-            raise AUDIT_OVER(f"{id} is over")
-        jobs.cancel_waiting(connection, _job_ids(row), now=system.now())
-        return build_view(connection, _found(connection, id))
+            raise AUDIT_OVER(f"audit {id} is done, failed or cancelled")
+        jobs.cancel_waiting(connection, _select_job_ids(row), now=system.now())
+        return build_view(connection, _read_audit(connection, id))
 
 
-def _job_ids(audit: Row[Any]) -> Select[Any]:
-    """The jobs of an audit."""
-    gathers = select(audit_rows.c.job_id).where(audit_rows.c.id == audit.id)
-    of_parts = select(audit_parts.c.job_id).where(audit_parts.c.audit_id == audit.id)
-    return select(job_rows.c.id).where(or_(job_rows.c.id.in_(gathers), job_rows.c.id.in_(of_parts)))
+def _select_job_ids(audit: Row[Any]) -> Select[Any]:
+    """Select the ids of an audit's jobs."""
+    preparation = select(audit_rows.c.job_id).where(audit_rows.c.id == audit.id)
+    part_jobs = select(audit_parts.c.job_id).where(audit_parts.c.audit_id == audit.id)
+    return select(job_rows.c.id).where(or_(job_rows.c.id.in_(preparation), job_rows.c.id.in_(part_jobs)))
 
 
 def rerun(system: "System", principal: Principal, id: str, number: int) -> AuditView:
-    """Try a part again that was given up; 0 is the gathering. Conflict where it was not, or all is over."""
+    """Queue a failed part again; part 0 is the preparation of the subject.
+
+    Raises Conflict if the part has not failed, or if the audit is done, failed or cancelled.
+    """
     with reading(system.engine) as connection:
-        row = _managed(connection, principal, id)
+        row = _find_manageable(connection, principal, id)
         if row.cancelled_at is not None or row.concluded_at is not None or row.refused is not None:
-            raise AUDIT_OVER(f"{id} is over")
-        here = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
-        of_part = connection.execute(select(audit_parts.c.job_id).where(here)).scalar()
-    job = row.job_id if number == 0 else of_part
+            raise AUDIT_OVER(f"audit {id} is done, failed or cancelled")
+        matches = and_(audit_parts.c.audit_id == id, audit_parts.c.number == number)
+        part_job = connection.execute(select(audit_parts.c.job_id).where(matches)).scalar()
+    job = row.job_id if number == 0 else part_job
     if job is None:
-        raise PART_UNKNOWN(f"{id} has no part {number}")
+        raise PART_UNKNOWN(f"audit {id} has no part {number}")
     jobs.revive(system, principal, job)
     return get(system, principal, id)
 
 
-def _managed(connection: Connection, principal: Principal, id: str) -> Row[Any]:
+def _find_manageable(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     row = find_visible(connection, principal, id)
     find_track(connection, principal, row.track)
     return row
 
 
-# Looking
+# Reading
 
 
 def get(system: "System", principal: Principal, id: str) -> AuditView:
-    """The audit, to everybody who may see the board of its judgments; NotFound else."""
+    """Return an audit. For everyone who may see the boards of its qrels versions; raises NotFound."""
     with reading(system.engine) as connection:
         return build_view(connection, find_visible(connection, principal, id))
 
@@ -344,34 +329,40 @@ def list_(
     limit: int = 50,
     cursor: str | None = None,
 ) -> ListPage[AuditView]:
-    """Audits of a track, newest first; maybe of one kind only."""
+    """List audits of a track, newest first, optionally of one kind only."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        query = _readable(select_audits(), principal, row)
+        query = _restrict_to_visible(select_audits(), principal, row)
         if kind is not None:
             query = query.where(audit_rows.c.kind == kind)
-        rows = fetch_page(connection, query, audit_rows.c.id, lambda one: one, limit=limit, cursor=cursor)
+        rows = fetch_page(connection, query, audit_rows.c.id, lambda row: row, limit=limit, cursor=cursor)
         return ListPage(build_views(connection, rows.items), rows.next)
 
 
 def read_history(
     system: "System", principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
-) -> tuple[Point, ...]:
-    """A number of the reports of one kind over time and qrels versions: newest audits, oldest first."""
+) -> tuple[HistoryPoint, ...]:
+    """Return a number of the reports of one kind over time: the newest `limit` audits, oldest first."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
-        query = _readable(select_audits(), principal, row)
+        query = _restrict_to_visible(select_audits(), principal, row)
         query = query.where(audit_rows.c.kind == kind, audit_rows.c.concluded_at.is_not(None))
         rows = connection.execute(query.order_by(audit_rows.c.id.desc()).limit(limit)).all()
     return tuple(
-        Point(one.id, one.numbers[number], one.version, one.version_digest, one.concluded_at)
-        for one in reversed(rows)
-        if number in one.numbers
+        HistoryPoint(
+            audit=audit.id,
+            value=audit.numbers[number],
+            qrels=audit.version,
+            qrels_digest=audit.version_digest,
+            at=audit.concluded_at,
+        )
+        for audit in reversed(rows)
+        if number in audit.numbers
     )
 
 
-def _readable(query: Select[Any], principal: Principal, track: Row[Any]) -> Select[Any]:
-    """The audits of a track that the caller may see: those of boards that are, or were, shown."""
+def _restrict_to_visible(query: Select[Any], principal: Principal, track: Row[Any]) -> Select[Any]:
+    """Restrict a query to the track's audits of versions whose boards the caller may see."""
     query = query.where(audit_rows.c.track_id == track.id)
     if tracks.is_organiser(principal, track):
         return query
@@ -379,19 +370,19 @@ def _readable(query: Select[Any], principal: Principal, track: Row[Any]) -> Sele
     return query.where(qrels_rows.c.current_since.is_not(None), shown)
 
 
-def _found(connection: Connection, id: str) -> Row[Any]:
+def _read_audit(connection: Connection, id: str) -> Row[Any]:
     return connection.execute(select_audits().where(audit_rows.c.id == id)).one()
 
 
 def find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
-    """The row of an audit that the caller may see, with what else is shown of it; NotFound else."""
+    """Return the row of `select_audits` of an audit that the caller may see; raises NotFound."""
     track = connection.execute(
         select(track_rows)
         .join(audit_rows, audit_rows.c.track_id == track_rows.c.id)
         .where(audit_rows.c.id == id)
     ).first()
-    query = select(false()) if track is None else _readable(select_audits(), principal, track)
+    query = select(false()) if track is None else _restrict_to_visible(select_audits(), principal, track)
     row = None if track is None else connection.execute(query.where(audit_rows.c.id == id)).first()
     if row is None:
-        raise AUDIT_UNKNOWN(f"there is no audit {id!r} that you may see")
+        raise AUDIT_UNKNOWN(f"audit {id!r} not found, or not visible to you")
     return row

@@ -1,4 +1,4 @@
-"""What audits are of: which submissions to a track, and under which names reports tell of them."""
+"""Subjects of audits: the audited submissions of a track and their names in reports."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from cupel_backend.infrastructure.tables import runs, scores, submissions
 from cupel_measures.reading.compression import plain_name
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 
 
 @dataclass(frozen=True)
 class AuditedSubmission:
-    """A submission that is audited, under the name that reports give it."""
+    """A submission that is audited, with its name in reports."""
 
     submission: str
     name: str
@@ -26,9 +26,10 @@ class AuditedSubmission:
 def select_submissions(
     connection: Connection, track: Row[Any], version: Row[Any], ids: Sequence[str]
 ) -> tuple[list[AuditedSubmission], list[str]]:
-    """What an audit under `version` is of, in the order of the names; what is wrong with it, in sentences.
+    """Return the submissions to audit under `version`, ordered by name, and a sentence for each problem.
 
-    ids: of submissions (default: all that are scored and not withdrawn), of which one of each run is taken.
+    ids: submissions (default: all that are scored and not withdrawn). Repeated submissions of a run are
+    audited once.
     """
     query = (
         select(submissions.c.id, submissions.c.run_id, submissions.c.team, submissions.c.name, runs.c.tag)
@@ -36,18 +37,18 @@ def select_submissions(
         .where(submissions.c.track_id == track.id, submissions.c.withdrawn_at.is_(None))
         .order_by(submissions.c.id)
     )
-    listed = submissions.c.id.in_(ids) if ids else _is_scored(track, version)
-    rows = connection.execute(query.where(listed)).all()
+    is_selected = submissions.c.id.in_(ids) if ids else _is_scored(track, version)
+    rows = connection.execute(query.where(is_selected)).all()
     missing = sorted(set(ids) - {row.id for row in rows})
-    sentences = [f"the track has no submission {id!r} that is not withdrawn" for id in missing]
-    once = list({row.run_id: row for row in reversed(rows)}.values())
-    if not once and not ids:
+    sentences = [f"submission {id!r} is withdrawn, or is not a submission to the track" for id in missing]
+    unique_runs = list({row.run_id: row for row in reversed(rows)}.values())
+    if not unique_runs and not ids:
+        sentences.append(f"no submission is scored under qrels version {version.number} yet")
+    if len(unique_runs) > MAX_RUNS:
         sentences.append(
-            f"no submission is scored under qrels version {version.number}: there is nothing yet"
+            f"{len(unique_runs):,} runs exceed the limit of {MAX_RUNS:,} per audit; list fewer submissions"
         )
-    if len(once) > MOST_RUNS:
-        sentences.append(f"{len(once):,} runs; at most {MOST_RUNS:,} are audited at once: name submissions")
-    return _named(once), sentences
+    return _assign_names(unique_runs), sentences
 
 
 def _is_scored(track: Row[Any], version: Row[Any]) -> Any:
@@ -59,15 +60,15 @@ def _is_scored(track: Row[Any], version: Row[Any]) -> Any:
     )
 
 
-def _named(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
-    """By the names of their files, as offline; where those are equal, with the team, or with the id, too."""
+def _assign_names(rows: Sequence[Row[Any]]) -> list[AuditedSubmission]:
+    """Name submissions by their files, as offline; add the team, or also the id, where names are equal."""
     short = {row.id: plain_name(row.name) or row.tag for row in rows}
-    times = Counter(short.values())
+    counts = Counter(short.values())
     full = {
-        row.id: f"{row.team}/{short[row.id]}" if times[short[row.id]] > 1 else short[row.id] for row in rows
+        row.id: f"{row.team}/{short[row.id]}" if counts[short[row.id]] > 1 else short[row.id] for row in rows
     }
-    times = Counter(full.values())
-    names = {id: f"{name} ({id})" if times[name] > 1 else name for id, name in full.items()}
+    counts = Counter(full.values())
+    names = {id: f"{name} ({id})" if counts[name] > 1 else name for id, name in full.items()}
     return sorted(
-        (AuditedSubmission(row.id, names[row.id], row.team) for row in rows), key=lambda one: one.name
+        (AuditedSubmission(row.id, names[row.id], row.team) for row in rows), key=lambda audited: audited.name
     )

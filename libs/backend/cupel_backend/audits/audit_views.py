@@ -1,9 +1,9 @@
-"""What people see of audits."""
+"""Views of audits as shown to users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
 
@@ -13,13 +13,12 @@ from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
-
-State = Literal["queued", "running", "done", "failed", "cancelled"]
+from cupel_contract.states import AuditState
 
 
 @dataclass(frozen=True)
 class PartsProgress:
-    """How far an audit is: trials and parts, of how many; both None until its subject is gathered."""
+    """Finished trials and parts of an audit. The totals are None until its subject is prepared."""
 
     trials: int | None
     trials_done: int
@@ -28,17 +27,17 @@ class PartsProgress:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A part that was given up, and why; part 0 is the gathering of the subject."""
+class PartFailure:
+    """A part that failed for good, and its error. Part 0 is the preparation of the subject."""
 
     part: int
     error: str
     job: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RaisedAlert:
-    """An alert that the audit raised: the number was below `below` or above `above`."""
+    """An alert that the audit raised, because the number is less than `below` or greater than `above`."""
 
     alert: str
     number: str
@@ -47,12 +46,12 @@ class RaisedAlert:
     above: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditView:
-    """An audit as people see it.
+    """An audit as shown to users.
 
-    qrels, other: numbers of versions. seed: of all that is drawn. problems: why it can't be done of its
-    subject, in sentences. digest: of the result; with verdict and numbers it is there once all is done.
+    qrels, other: numbers of qrels versions. seed: random seed. problems: sentences that say why the subject
+    cannot be audited. digest: of the result. digest, verdict and numbers are set once all parts are done.
     """
 
     id: str
@@ -67,9 +66,9 @@ class AuditView:
     runs: tuple[AuditedSubmission, ...]
     team: str
     schedule: str | None
-    state: State
+    state: AuditState
     progress: PartsProgress
-    failures: tuple[Failure, ...]
+    failures: tuple[PartFailure, ...]
     problems: tuple[str, ...]
     digest: str | None
     verdict: tuple[str, ...]
@@ -84,8 +83,8 @@ OTHER = qrels_rows.alias("other")
 
 
 def select_audits() -> Select[Any]:
-    """Audits, with what else is shown of them."""
-    gathers = {name: state.label(f"gathering_{name}") for name, state in JOB_STATES.items()}
+    """Select audits with the columns of other tables that views need."""
+    preparation = {name: state.label(f"gathering_{name}") for name, state in JOB_STATES.items()}
     return (
         select(
             audit_rows,
@@ -94,7 +93,7 @@ def select_audits() -> Select[Any]:
             qrels_rows.c.digest.label("version_digest"),
             OTHER.c.number.label("other"),
             job_rows.c.error.label("gathering_error"),
-            *gathers.values(),
+            *preparation.values(),
         )
         .join(track_rows, track_rows.c.id == audit_rows.c.track_id)
         .join(qrels_rows, qrels_rows.c.id == audit_rows.c.qrels_id)
@@ -104,22 +103,22 @@ def select_audits() -> Select[Any]:
 
 
 def build_view(connection: Connection, row: Row[Any]) -> AuditView:
-    """An audit, from a row of `select_audits`."""
+    """Build the view of an audit from a row of `select_audits`."""
     return build_views(connection, [row])[0]
 
 
 def build_views(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[AuditView, ...]:
-    """Audits, from rows of `select_audits`, by as many queries for many as for one."""
+    """Build the views of audits from rows of `select_audits`, with a constant number of queries."""
     ids = [row.id for row in rows]
-    parts = {one.audit_id: one for one in connection.execute(_counts(ids))}
-    failures, raised = _failures(connection, ids), _raised(connection, ids)
+    parts = {counts.audit_id: counts for counts in connection.execute(_select_part_counts(ids))}
+    failures, raised = _read_failures(connection, ids), _read_raised_alerts(connection, ids)
     return tuple(
-        _audit(row, parts.get(row.id), failures.get(row.id, []), raised.get(row.id, [])) for row in rows
+        _build_view(row, parts.get(row.id), failures.get(row.id, []), raised.get(row.id, [])) for row in rows
     )
 
 
-def _counts(ids: Sequence[str]) -> Select[Any]:
-    """How far the parts of audits are."""
+def _select_part_counts(ids: Sequence[str]) -> Select[Any]:
+    """Select the numbers of parts by state, and of finished trials, for each audit."""
     states = {name: func.count().filter(state).label(f"parts_{name}") for name, state in JOB_STATES.items()}
     done = func.sum(audit_parts.c.done).label("trials")
     return (
@@ -130,22 +129,22 @@ def _counts(ids: Sequence[str]) -> Select[Any]:
     )
 
 
-def _failures(connection: Connection, ids: Sequence[str]) -> dict[str, list[Failure]]:
-    """The parts of audits that were given up."""
+def _read_failures(connection: Connection, ids: Sequence[str]) -> dict[str, list[PartFailure]]:
+    """Read the failed parts of audits."""
     query = (
         select(audit_parts.c.audit_id, audit_parts.c.number, job_rows.c.id, job_rows.c.error)
         .join(job_rows, job_rows.c.id == audit_parts.c.job_id)
         .where(audit_parts.c.audit_id.in_(ids), JOB_STATES["dead"])
         .order_by(audit_parts.c.audit_id, audit_parts.c.number)
     )
-    failures: dict[str, list[Failure]] = {}
+    failures: dict[str, list[PartFailure]] = {}
     for row in connection.execute(query):
-        failures.setdefault(row.audit_id, []).append(Failure(row.number, row.error or "", row.id))
+        failures.setdefault(row.audit_id, []).append(PartFailure(row.number, row.error or "", row.id))
     return failures
 
 
-def _raised(connection: Connection, ids: Sequence[str]) -> dict[str, list[RaisedAlert]]:
-    """The alerts that audits raised."""
+def _read_raised_alerts(connection: Connection, ids: Sequence[str]) -> dict[str, list[RaisedAlert]]:
+    """Read the alerts that audits raised."""
     query = (
         select(alarms.c.audit_id, alarms.c.value, alerts)
         .join(alerts, alerts.c.id == alarms.c.alert_id)
@@ -154,16 +153,18 @@ def _raised(connection: Connection, ids: Sequence[str]) -> dict[str, list[Raised
     )
     raised: dict[str, list[RaisedAlert]] = {}
     for row in connection.execute(query):
-        one = RaisedAlert(row.id, row.number, row.value, row.below, row.above)
-        raised.setdefault(row.audit_id, []).append(one)
+        alert = RaisedAlert(
+            alert=row.id, number=row.number, value=row.value, below=row.below, above=row.above
+        )
+        raised.setdefault(row.audit_id, []).append(alert)
     return raised
 
 
-def _audit(
-    row: Row[Any], parts: Row[Any] | None, failures: list[Failure], raised: list[RaisedAlert]
+def _build_view(
+    row: Row[Any], parts: Row[Any] | None, failures: list[PartFailure], raised: list[RaisedAlert]
 ) -> AuditView:
     if row.gathering_dead:
-        failures = [Failure(0, row.gathering_error or "", row.job_id)]
+        failures = [PartFailure(0, row.gathering_error or "", row.job_id)]
     return AuditView(
         id=row.id,
         track=row.track,
@@ -174,10 +175,10 @@ def _audit(
         qrels=row.version,
         qrels_digest=row.version_digest,
         other=row.other,
-        runs=tuple(AuditedSubmission(*one) for one in row.runs),
+        runs=tuple(AuditedSubmission(*run) for run in row.runs),
         team=row.team,
         schedule=row.schedule_id,
-        state=_state(row, parts),
+        state=_derive_state(row, parts),
         progress=PartsProgress(
             row.trials, parts.trials if parts else 0, parts and parts.parts, parts.parts_done if parts else 0
         ),
@@ -193,13 +194,14 @@ def _audit(
     )
 
 
-def _state(row: Row[Any], parts: Row[Any] | None) -> State:
+def _derive_state(row: Row[Any], parts: Row[Any] | None) -> AuditState:
     if row.cancelled_at is not None:
-        return "cancelled"
+        return AuditState.CANCELLED
     if row.concluded_at is not None:
-        return "done"
+        return AuditState.DONE
     if row.refused is not None or row.gathering_dead:
-        return "failed"
+        return AuditState.FAILED
     if parts is None:
-        return "running" if row.gathering_running else "queued"
-    return "failed" if parts.parts_dead and not parts.parts_queued + parts.parts_running else "running"
+        return AuditState.RUNNING if row.gathering_running else AuditState.QUEUED
+    failed = parts.parts_dead and not parts.parts_queued + parts.parts_running
+    return AuditState.FAILED if failed else AuditState.RUNNING
