@@ -22,7 +22,7 @@ from cupel_audits.report import AuditReport, Column, ReportTable
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import cli
-from cupel_client.offline.audit_work import Shelf
+from cupel_client.offline.audit_work import SavedParts
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.grammar.parameters import OneFlag, Whole, Word
 from cupel_measures.reading.qrels_files import read_qrels
@@ -308,15 +308,15 @@ class TestTeams:
 
 
 def test_two_commands_may_keep_the_same_part_at_once(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    saved = SavedParts(tmp_path)
     with ProcessPoolExecutor(2) as pool:
-        list(pool.map(_keep, [shelf, shelf]))
-    assert shelf.trials() == {0: "x" * 9}
+        list(pool.map(_keep, [saved, saved]))
+    assert saved.trials() == {0: "x" * 9}
 
 
-def _keep(shelf: Shelf) -> None:
+def _keep(saved: SavedParts) -> None:
     for _ in range(1000):
-        shelf.put(range(1), f'{{"0": "{"x" * 9}"}}')
+        saved.save(range(1), f'{{"0": "{"x" * 9}"}}')
 
 
 # --------------------------------------------------------------------------------------- other kinds
