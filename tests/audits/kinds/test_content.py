@@ -202,7 +202,7 @@ def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
     assert "it needs judgments by subtopic, and there are none" in why(qrels=plain)
     assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
     assert "the audit compares runs, but there is only one" in why(runs={"one": RUNS["run0"]})
-    assert "LMD looks at texts itself" in why("LMD")
+    assert "LMD reads texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read_audit(kind, {"reference": "alpha_NDGC@20"})

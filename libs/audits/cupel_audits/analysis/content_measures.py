@@ -1,4 +1,4 @@
-"""What audits of measures of texts have in common: what they need, and what they are held against."""
+"""Requirements and scores that the audits of text-based measures share."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from cupel_measures.model import Content, Floats
 from cupel_measures.scoring.evaluator import Evaluator, impossible
 
 CLASSIC = "alpha_nDCG@20"
-"""What measures of texts are held against, unless an audit is told otherwise (spec 7.5)."""
+"""Default classic measure that text-based measures are compared with (Hui, PIKM 2014, section 5)."""
 
 
 @dataclass(frozen=True)
 class OneMeasure(ParameterKind):
-    """A measure by its text, which is made canonical."""
+    """A measure given by its text, which is converted to canonical form."""
 
     expects: str = "a measure, such as alpha_nDCG@20"
 
@@ -35,7 +35,7 @@ MeasureText = Annotated[str, OneMeasure()]
 
 
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
-    """Why measures of texts can't be held against `reference` here."""
+    """Yield the reasons why text-based measures cannot be compared with `reference`."""
     if subject.content is None:
         yield (
             "it needs the texts of the documents, and there are none: a collection file names them as "
@@ -44,26 +44,26 @@ def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
     if subject.qrels.subtopics is None:
         yield "it needs judgments by subtopic, and there are none"
     elif not (subject.qrels.subtopics.judgment > 0).any():
-        yield "no document is judged relevant to a subtopic: there is nothing that a text could be like"
+        yield "no document is judged relevant to a subtopic, so texts have nothing to be compared with"
     elif parse(reference).declaration.texts:
-        yield f"{reference} looks at texts itself: hold it against one that looks at judgments alone"
+        yield f"{reference} reads texts itself: give a reference that uses judgments only, such as {CLASSIC}"
     elif why := impossible(subject.qrels, [parse(reference)]):
         yield f"reference: {why[0]}"
 
 
 def content_of(subject: AuditSubject) -> Content:
-    """The texts; ValueError where there are none."""
+    """Return the texts; raise ValueError if there are none."""
     if subject.content is None:
         raise ValueError("the texts of the documents are needed")
     return subject.content
 
 
 def bound(subject: AuditSubject, texts: Sequence[str]) -> list[Measure]:
-    """The different measures of `texts`, of the subject's aspects."""
-    found = [parse(text).bound(subject.qrels.aspects) for text in texts]
-    return list({str(one): one for one in found}.values())
+    """Return the measures that `texts` name, bound to the subject's aspects, without duplicates."""
+    measures = [parse(text).bound(subject.qrels.aspects) for text in texts]
+    return list({str(measure): measure for measure in measures}.values())
 
 
 def means_of(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """float64[runs] by measure: the score of each run."""
+    """Return float64[runs] by measure, the score of each run."""
     return means(by_topic(evaluator.evaluate(measures), measures), measures)

@@ -1,4 +1,4 @@
-"""Choosing what to label, by which terms to compare, and which topics to use (spec 7.5).
+"""Selection of documents to label, of terms, and of topics, for text-based measures.
 
 Hui, Towards robust and reusable evaluation for novelty and diversity (PIKM 2014), sections 5.2 and 5.4.
 """
@@ -14,13 +14,16 @@ from cupel_measures.model import Floats, Ids, Ints, Texts
 from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
 
 DEEPEST = 20
-"""The depth of the pool that the number of labels is a share of."""
+"""Depth of the deepest pool to label; shares of labelled documents are of this pool."""
 
 
 @dataclass(frozen=True)
 class SelectedDocuments:
-    """documents: those that were labelled, in order. depth: of the pool where that ended. missed: subtopics
-    without a relevant labelled document. pool: documents of the pool of depth 20."""
+    """The documents of a topic that were labelled.
+
+    documents: ids in the order of labelling. depth: depth of the pool where labelling ended. missed:
+    subtopics without a relevant labelled document. pool: number of documents in the pool of depth 20.
+    """
 
     documents: tuple[str, ...]
     depth: int
@@ -29,7 +32,7 @@ class SelectedDocuments:
 
     @property
     def share(self) -> float:
-        """Labelled documents as a share of the pool of depth 20; 0 where that is empty."""
+        """The share of the pool of depth 20 that was labelled; 0 if the pool is empty."""
         return len(self.documents) / self.pool if self.pool else 0.0
 
 
@@ -42,7 +45,7 @@ def select_documents(
     depth: int = 3,
     batch: int = 5,
 ) -> SelectedDocuments:
-    """Choose the documents of one topic that are worth a label (section 5.2).
+    """Select the documents of one topic to label (section 5.2).
 
     1. Take the pool of the first `depth` documents of all rankings, by decreasing centrality.
     2. Label them in this order, `batch` at a time, until every one of the known `subtopics` has a relevant
@@ -67,21 +70,21 @@ def select_documents(
 
 
 def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
-    """The first `depth` documents of all rankings, by id."""
+    """Return the first `depth` documents of all rankings, sorted by id."""
     return sorted({document for ranking in rankings for document in ranking[:depth]})
 
 
 def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
-    """`documents` by decreasing `centrality`; ties, to 12 decimals, by document id."""
+    """Return `documents` by decreasing `centrality`; ties, to 12 decimals, by document id."""
     values = np.round(centrality(documents, texts, pool), DECIMALS)
     order = sorted(range(len(documents)), key=lambda one: (-values[one], documents[one]))
     return [documents[one] for one in order]
 
 
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
-    """float64[n]: mean of 1 - JSD between each document's model and those of the others in the pool.
+    """Return float64[n], the mean of 1 - JSD between a document's model and those of the others in the pool.
 
-    pool: documents that hold them (default: they are it); 0 for one that is alone there.
+    pool: a pool that contains the documents (default: the documents). A document alone in its pool has 0.
     """
     among = documents if pool is None else pool
     corpus = Corpus.of(texts)
@@ -104,9 +107,9 @@ def select_terms(
     smoothing: float = 0.0,
     stop: int = 0,
 ) -> tuple[str, ...]:
-    """The `number` terms that tell most about the subtopics of a topic, best first (section 5.4).
+    """Return the `number` terms that characterise the subtopics of a topic best, best first (section 5.4).
 
-    subtopics: the documents relevant to each; those without text are passed over. The terms have the largest
+    subtopics: the documents relevant to each; documents without text are skipped. The terms have the largest
     mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties alphabetical.
     """
     corpus = Corpus.of(texts, stop)
@@ -120,7 +123,7 @@ def select_terms(
 
 @dataclass(frozen=True)
 class SelectedTopics:
-    """topics: in the order of their choice. taus: tau-b after each; None where it is undefined."""
+    """Topics in the order of selection, and tau-b after each; None where it is undefined."""
 
     topics: tuple[str, ...]
     taus: tuple[float | None, ...]
@@ -131,8 +134,8 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
 
     novel, reference: float64[T, S], scores of S systems by topic, such as LMD and alpha_nDCG under all
     judgments. Greedy: always the topic that makes tau-b largest between the mean novel scores over the chosen
-    topics and the mean reference scores over all; ties, to 12 decimals: the smallest topic id. It looks at
-    the reference, and so tells what could have been chosen.
+    topics and the mean reference scores over all; ties, to 12 decimals: the smallest topic id. The
+    selection uses the reference scores, so it shows what the best choice would have been in hindsight.
     """
     aim = _means(reference)
     left = sorted(range(len(topics)), key=topics.__getitem__)
@@ -148,7 +151,7 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
 
 
 def _means(scores: Floats) -> Floats:
-    """float64[S]: correctly rounded, so that equal systems have equal means (spec 1.2.6)."""
+    """Return float64[S], correctly rounded so that equal systems have equal means."""
     return np.array([math.fsum(column) / len(scores) for column in scores.T.tolist()])
 
 
