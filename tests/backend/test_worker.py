@@ -195,7 +195,7 @@ def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
 
 
 def delete_broker(system: System) -> None:
-    """Delete the messages by a rename, because processes could write to a folder that is emptied file by file."""
+    """Delete all messages at once, by a rename if they are in a folder."""
     if system.settings.broker:
         forget(system.settings.broker)
         return

@@ -31,7 +31,7 @@ REMEDIES = {
     "token-unknown": "list the tokens with `cupel admin tokens`",
     "job-unknown": "list the jobs with `cupel admin jobs`",
     "database-busy": "check that the database runs and that CUPEL_DATABASE has its address",
-    "storage-failed": "check that the object store runs and that CUPEL_BLOBS and CUPEL_S3_... have its address",
+    "storage-failed": "check that the object store runs and that CUPEL_BLOBS and CUPEL_S3_... name it",
 }
 """Remedies that differ on the command line from those over HTTP, by error code."""
 
@@ -74,7 +74,7 @@ def migrate(data: Path | None) -> None:
 @click.option("--team", required=True, help="Team that the token acts for.")
 @click.option(
     "--scope",
-    type=click.Choice(access.SCOPES),
+    type=click.Choice([scope.value for scope in access.SCOPES]),
     default="participant",
     show_default=True,
     help="Rights of the token.",
@@ -171,8 +171,8 @@ def _open(data: Path | None, *, new: bool = False) -> Iterator[System]:
         settings = read_settings(data=data)
         if not new and not settings.in_use():
             raise WrongSetting(
-                f"there is no data folder of a service at {settings.data}; name it with --data or CUPEL_DATA, "
-                "or create one with `cupel serve` or `cupel admin migrate`"
+                f"there is no data folder of a service at {settings.data}; name one with --data or "
+                "CUPEL_DATA, or create one with `cupel serve` or `cupel admin migrate`"
             )
         with closing(open_system(settings)) as system:
             if not new:

@@ -1,4 +1,4 @@
-"""`aspects`: the worked examples of the specification (3.7, 3.9, 3.10), and what runs trade off."""
+"""Tests of the audit kind `aspects`: bounds, documents of the best runs, and orders."""
 
 from collections.abc import Mapping
 
@@ -35,16 +35,15 @@ def table_3() -> AuditSubject:
 
 @pytest.fixture
 def two_topics() -> AuditSubject:
-    """The runs of the example of 3.9: the best one of each topic, and one that is worse."""
+    """Two topics with a run that is better on both."""
     best = {"1": ranked("d1", "u", "d9", "d3"), "2": ranked("d8", "d9")}
     worse = {"1": ranked("d9", "d3"), "2": ranked("d9")}
     return subject_of(qrels_of(OF_THREE), {"worse": worse, "best": best}, "CAM(of=AP)", top=5)
 
 
 def by(report: AuditReport, table: str, key: str, value: str, **where: object) -> dict[object, object]:
-    """The cells of two columns, of the rows where others are as said."""
-    found = report.table(table)
-    rows = [dict(zip([c.name for c in found.columns], row, strict=True)) for row in found.rows]
+    """Map the cells of one column to those of another, in the rows with the given cells."""
+    rows = report.table(table).records()
     return {row[key]: row[value] for row in rows if all(row[name] == one for name, one in where.items())}
 
 
@@ -52,7 +51,7 @@ def report_of(subject: AuditSubject, given: Mapping[str, object] | None = None) 
     return audited("aspects", subject, given)
 
 
-def test_the_bound_of_cam_and_mm_is_that_of_the_example(table_3: AuditSubject) -> None:
+def test_bounds_of_cam_and_mm_of_three_documents(table_3: AuditSubject) -> None:
     report = report_of(table_3)
     assert by(report, "topic_bounds", "measure", "bound") == pytest.approx(
         {"CAM(of=nDCG)": 0.907284, "MM(of=nDCG)": 0.903258, "CAM(of=AP)": 0.791667, "MM(of=AP)": 14 / 19},
@@ -73,19 +72,19 @@ def test_the_bound_of_cam_and_mm_is_that_of_the_example(table_3: AuditSubject) -
     assert report.numbers["bound_below_0.9(CAM(of=AP))"] == 1
 
 
-def test_there_are_as_many_rankings_as_orders_of_the_aspects_and_three(two_topics: AuditSubject) -> None:
+def test_rankings_are_orders_of_aspects_and_three_more(two_topics: AuditSubject) -> None:
     names = by(report_of(two_topics), "strategies", "strategy", "topic")
     assert len(names) == 3 * 2 * 1 + 3
 
 
-def test_a_full_score_is_reached_where_the_aspects_agree() -> None:
+def test_bound_is_1_where_aspects_agree() -> None:
     same = qrels_of({scale(2, "a"): {"t": {"x": 2, "y": 1}}, scale(2, "b"): {"t": {"x": 2, "y": 1}}})
     runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}
     report = report_of(subject_of(same, runs, "nDCG", top=100))
     assert report.numbers["bound_1(CAM(of=nDCG))"] == report.numbers["bound_1(MM(of=nDCG))"] == 1
 
 
-def test_zero_aspect_documents_are_those_of_the_example(two_topics: AuditSubject) -> None:
+def test_zero_aspect_documents_by_rank(two_topics: AuditSubject) -> None:
     report = report_of(two_topics)
     assert by(report, "zero_ranks", "rank", "count") == {1: 0, 2: 1, 3: 1, 4: 1, 5: 0}
     assert by(report, "zero_ranks", "rank", "percent") == {1: 0, 2: 20, 3: 20, 4: 20, 5: 0}
@@ -93,44 +92,46 @@ def test_zero_aspect_documents_are_those_of_the_example(two_topics: AuditSubject
     assert report.numbers["zero(CAM(of=AP@5))"] == 60
 
 
-def test_unjudged_documents_may_count_as_worth_nothing(two_topics: AuditSubject) -> None:
+def test_unjudged_documents_can_count_as_zero_aspect_documents(two_topics: AuditSubject) -> None:
     report = report_of(two_topics, {"count_unjudged": True})
     assert by(report, "zero_ranks", "rank", "count") == {1: 0, 2: 2, 3: 1, 4: 1, 5: 0}
     assert report.table("zero").rows == (("CAM(of=AP@5)", 4, 6, 100 * 4 / 6),)
 
 
 @pytest.mark.parametrize(("exclude", "first"), [(False, 1.75), (True, 2.333333)])
-def test_bins_of_ranks_have_the_quality_of_the_example(
-    two_topics: AuditSubject, exclude: bool, first: float
-) -> None:
+def test_mean_sum_of_labels_by_bin(two_topics: AuditSubject, exclude: bool, first: float) -> None:
     report = report_of(two_topics, {"depth": 4, "width": 2, "exclude": exclude})
     assert by(report, "quality", "ranks", "labels") == pytest.approx({"1-2": first, "3-4": 0}, abs=1e-6)
 
 
-def test_a_bin_without_documents_has_no_quality(two_topics: AuditSubject) -> None:
+def test_empty_bin_is_undefined(two_topics: AuditSubject) -> None:
     report = report_of(two_topics, {"depth": 5, "width": 4})
     assert report.numbers["quality(CAM(of=AP@5))@5-5"] is None
     assert any("ranks 5-5" in sentence for sentence in report.undefined)
 
 
-def test_of_equal_runs_the_one_with_the_smallest_name_is_looked_at() -> None:
+def test_ties_for_best_run_go_to_the_smallest_name() -> None:
     good = {scale(1, "a"): {"t": {"x": 1, "z": 0}}, scale(1, "b"): {"t": {"x": 1, "z": 0}}}
     runs = {"b": {"t": ranked("x", "z")}, "a": {"t": ranked("x", "unjudged")}, "c": {"t": ranked("z")}}
     report = report_of(subject_of(qrels_of(good), runs, "CAM(of=AP)", top=2), {"first": 2, "depth": 2})
     assert report.table("zero").rows == (("CAM(of=AP@2)", 0, 1, 0.0),)
 
 
-def test_runs_that_another_beats_by_every_aspect_are_dominated(table_3: AuditSubject) -> None:
+def test_dominated_runs_are_not_on_the_front(table_3: AuditSubject) -> None:
     report = report_of(table_3)
-    assert by(report, "trade_off", "run", "by", of="nDCG") == {"one": None, "two": None, "three": "one"}
+    assert by(report, "trade_off", "run", "dominated_by", component="nDCG") == {
+        "one": None,
+        "two": None,
+        "three": "one",
+    }
     assert report.numbers["front(nDCG)"] == 2
     assert report.numbers["dominated(nDCG)"] == pytest.approx(1 / 3)
     # relevance: two > one > three; correctness: one > two > three: 2 pairs agree, 1 does not
     assert report.numbers["tau(nDCG,relevance,correctness)"] == pytest.approx(1 / 3)
 
 
-def test_aggregates_disagree_where_one_puts_a_run_higher_and_another_lower(table_3: AuditSubject) -> None:
-    # spec 3.6: CAM(nDCG) 0.907284 of run one > 0.905581 of two; MM(nDCG) 0.897809 < 0.903258
+def test_aggregates_disagree_on_pairs_in_opposite_orders(table_3: AuditSubject) -> None:
+    # CAM(nDCG) 0.907284 of run one > 0.905581 of two; MM(nDCG) 0.897809 < 0.903258
     report = report_of(table_3)
     opposite = by(report, "disagreement", "second", "opposite", first="CAM(of=nDCG)")
     assert opposite["MM(of=nDCG)"] == 1
@@ -139,9 +140,9 @@ def test_aggregates_disagree_where_one_puts_a_run_higher_and_another_lower(table
     assert report.verdict[-4].startswith("nDCG: its aggregates disagree on the order of 1 of 3 pairs of runs")
 
 
-def test_the_picture_of_disagreement_names_aggregates_in_short(table_3: AuditSubject) -> None:
+def test_disagreement_plot_uses_short_names(table_3: AuditSubject) -> None:
     report = report_of(table_3)
-    short = by(report, "disagreement", "second_kind", "second", of="nDCG", first_kind="CAM")
+    short = by(report, "disagreement", "second_kind", "second", component="nDCG", first_kind="CAM")
     assert short == {
         "MM": "MM(of=nDCG)",
         "TOMA euclidean": "TOMA(of=nDCG)",
@@ -150,50 +151,50 @@ def test_the_picture_of_disagreement_names_aggregates_in_short(table_3: AuditSub
     }
 
 
-def test_with_positive_weights_euclidean_and_manhattan_toma_of_ap_are_one(table_3: AuditSubject) -> None:
+def test_euclidean_and_manhattan_toma_of_ap_agree_with_positive_weighting(table_3: AuditSubject) -> None:
     report = report_of(table_3, {"weighting": "positive"})
     pair = "TOMA(of=AP,weighting=positive),TOMA(of=AP,distance=manhattan,weighting=positive)"
     assert report.numbers[f"tau({pair})"] == 1
 
 
-def test_aggregates_among_the_measures_join_those_of_what_they_ask(table_3: AuditSubject) -> None:
+def test_given_aggregates_join_the_family_of_their_component(table_3: AuditSubject) -> None:
     subject = subject_of(TABLE_3, RUNS, "AP CAM(of=AP,weights={relevance:0.7,correctness:0.3})", top=100)
-    seen = set(by(report_of(subject), "disagreement", "first", "of"))
+    seen = set(by(report_of(subject), "disagreement", "first", "component"))
     assert seen >= {"CAM(of=AP)", "CAM(of=AP,weights={correctness:0.3,relevance:0.7})"}
 
 
-def test_a_measure_without_a_cutoff_has_no_first_documents() -> None:
+def test_component_without_cutoff_has_no_first_documents() -> None:
     report = report_of(subject_of(TABLE_3, RUNS, "Rprec", top=100))
     assert not report.table("zero").rows
-    assert "CAM(of=Rprec): what it asks of an aspect takes no cutoff" in report.undefined
+    assert "CAM(of=Rprec): its component takes no cutoff" in report.undefined
 
 
-def test_each_trial_gives_the_same_alone(table_3: AuditSubject) -> None:
+def test_trial_alone_equals_trial_among_others(table_3: AuditSubject) -> None:
     alone = {trial: trials_of("aspects", table_3, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of("aspects", table_3)
 
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
-def test_each_question_is_reported_alone(table_3: AuditSubject, trial: int) -> None:
+def test_partial_report_covers_one_question(table_3: AuditSubject, trial: int) -> None:
     found = trials_of("aspects", table_3, only=[trial])
     report = reported("aspects", table_3, None, found)
     assert report.verdict
     assert set(report.numbers) < set(report_of(table_3).numbers)
 
 
-def test_nonsense_is_refused_in_a_sentence(table_3: AuditSubject) -> None:
-    one = qrels_of({"t": {"d1": 1}})
-    with pytest.raises(AuditError, match="there is only 'relevance': it needs judgments of two or more"):
-        report_of(subject_of(one, RUNS, "nDCG", top=100))
-    none = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
+def test_unsuitable_collections_and_settings_are_refused(table_3: AuditSubject) -> None:
+    one_aspect = qrels_of({"t": {"d1": 1}})
+    with pytest.raises(AuditError, match="there is only one aspect, 'relevance': give judgments of two"):
+        report_of(subject_of(one_aspect, RUNS, "nDCG", top=100))
+    all_lowest = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
     with pytest.raises(AuditError, match="no document has a label above the lowest"):
-        report_of(subject_of(none, RUNS, "nDCG", top=100))
+        report_of(subject_of(all_lowest, RUNS, "nDCG", top=100))
     with pytest.raises(AuditError, match="the audit compares runs, but there is only one"):
         report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
-    with pytest.raises(AuditError, match="none of the measures can be asked of one aspect"):
+    with pytest.raises(AuditError, match="no measure can be combined over aspects"):
         report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))
     with pytest.raises(AuditError, match="first: expected a whole number of ranks from 1 to 100,000, got"):
         report_of(table_3, {"first": 1_000_000_000})
     by_subtopic = diverse({"t": {"d1": {"1": 1}}})
-    with pytest.raises(AuditError, match="it compares aspects"):
+    with pytest.raises(AuditError, match="there is only one aspect"):
         report_of(subject_of(by_subtopic, RUNS, "alpha_nDCG@20", top=100))

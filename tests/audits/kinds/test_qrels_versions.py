@@ -1,4 +1,4 @@
-"""`qrels_versions`: agreement by hand and by scikit-learn's and krippendorff's values, orders and groups."""
+"""Tests of the audit kind `qrels_versions`."""
 
 import random
 from collections.abc import Mapping
@@ -46,42 +46,49 @@ def report_of(subject: AuditSubject) -> AuditReport:
     return audited("qrels_versions", subject, FAST)
 
 
-def test_agreement_is_over_what_both_versions_judge(versions: AuditSubject) -> None:
+def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject) -> None:
     report = report_of(versions)
     # of the 9 pairs that both judge 7 have the same label; 1b falls from 1 to 0, 2b rises from 0 to 2
-    assert report.table("agreement").rows[0][:3] == ("relevance", 9, 7 / 9)
+    [row] = report.table("agreement").records()
+    assert (row["aspect"], row["pairs"], row["same"]) == ("relevance", 9, 7 / 9)
     assert report.numbers["same(relevance)"] == 7 / 9
     assert report.numbers["changed(relevance)"] == 2
     assert report.numbers["removed(relevance)"] == report.numbers["added(relevance)"] == 1
     assert versions.other_subject is not None
-    [of] = agreement(versions.qrels, versions.other_subject.qrels)
-    assert (report.numbers["kappa(relevance)"], report.numbers["alpha(relevance)"]) == (of.kappa, of.alpha)
+    [expected] = agreement(versions.qrels, versions.other_subject.qrels)
+    assert report.numbers["kappa(relevance)"] == expected.kappa
+    assert report.numbers["alpha(relevance)"] == expected.alpha
     # linear weights: observed distance (1 + 2) / 9; expected: first 0 1 2 by 4 3 2, second by 4 2 3, so
     # (4*2*1 + 4*3*2 + 3*4*1 + 3*3*1 + 2*4*2 + 2*2*1) / 81 = 73 / 81
     assert report.numbers["kappa(relevance)"] == pytest.approx(1 - (3 / 9) / (73 / 81))
 
 
-def test_labels_are_confused_as_they_were(versions: AuditSubject) -> None:
-    cells = {row[1:3]: row[3] for row in report_of(versions).table("confusion").rows}
+def test_confusion_matrix(versions: AuditSubject) -> None:
+    rows = report_of(versions).table("confusion").records()
+    cells = {(row["first"], row["second"]): row["pairs"] for row in rows}
     assert cells == {("0", "0"): 3, ("0", "2"): 1, ("1", "0"): 1, ("1", "1"): 2, ("2", "2"): 2}
 
 
-def test_changes_are_told_by_topic(versions: AuditSubject) -> None:
-    rows = {row[1]: row[2:] for row in report_of(versions).table("topics").rows}
-    assert rows == {"1": (2, 1, 1, 1), "2": (2, 1, 0, 0), "3": (3, 0, 0, 0)}
+def test_changes_by_topic(versions: AuditSubject) -> None:
+    assert report_of(versions).table("topics").rows == (
+        ("relevance", "1", 2, 1, 1, 1),
+        ("relevance", "2", 2, 1, 0, 0),
+        ("relevance", "3", 3, 0, 0, 0),
+    )
 
 
 def test_runs_are_ranked_under_both_versions(versions: AuditSubject) -> None:
     report = report_of(versions)
-    rows = {row[1]: row for row in report.table("runs").rows if row[0] == "AP"}
+    rows = {row["run"]: row for row in report.table("runs").records() if row["measure"] == "AP"}
     # one: old 1, a of 2 relevant = 1/2, 1; new a of 2 = 1/2, a b of 3 = 2/3, 1
     # two: old a b = (1/2 + 2/3)/2, c at rank 2 = 1/4, b at rank 2 = 1/2; new e a = 1, b c of 3 = 2/3, 1/2
-    assert rows["one"][2:4] == pytest.approx(((1 + 1 / 2 + 1) / 3, (1 / 2 + 2 / 3 + 1) / 3), abs=1e-9)
-    assert rows["two"][2:4] == pytest.approx(
-        ((7 / 12 + 1 / 4 + 1 / 2) / 3, (1 + 2 / 3 + 1 / 2) / 3), abs=1e-9
-    )
-    assert rows["one"][4:7] == (1, 1, 0)
-    assert rows["two"][4:7] == (2, 1, 1)  # under the new judgments the two are tied
+    assert rows["one"]["score_first"] == pytest.approx((1 + 1 / 2 + 1) / 3, abs=1e-9)
+    assert rows["one"]["score_second"] == pytest.approx((1 / 2 + 2 / 3 + 1) / 3, abs=1e-9)
+    assert rows["two"]["score_first"] == pytest.approx((7 / 12 + 1 / 4 + 1 / 2) / 3, abs=1e-9)
+    assert rows["two"]["score_second"] == pytest.approx((1 + 2 / 3 + 1 / 2) / 3, abs=1e-9)
+    # under the new judgments the two are tied
+    assert [rows["one"][name] for name in ("rank_first", "rank_second", "rise")] == [1, 1, 0]
+    assert [rows["two"][name] for name in ("rank_first", "rank_second", "rise")] == [2, 1, 1]
     assert report.numbers["moved(AP)"] == 1
     assert report.numbers["tau(AP)"] == pytest.approx(2 / (3 * 2) ** 0.5)
 
@@ -95,26 +102,29 @@ def test_equal_versions_agree_fully_and_change_nothing() -> None:
 
 
 def many(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:
-    """Runs that rank the good document first on so large a share of 24 topics."""
+    """Return runs that rank document x first on about the given share of 24 topics."""
     topics = [f"t{number:02}" for number in range(24)]
     runs = {}
     for name, share in good.items():
-        draw = random.Random(name)
-        runs[name] = {t: ranked(*(("x", "y") if draw.random() < share else ("y", "x"))) for t in topics}
+        rng = random.Random(name)
+        runs[name] = {t: ranked(*(("x", "y") if rng.random() < share else ("y", "x"))) for t in topics}
     return runs, topics
 
 
-def test_groups_change_where_other_documents_become_relevant() -> None:
+def test_groups_change_if_other_documents_are_relevant() -> None:
     runs, topics = many({"best": 1.0, "also": 0.95, "worst": 0.0})
     old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
     new = qrels_of({scale(1): {t: {"x": 0, "y": 1} for t in topics}})
     report = report_of(subject_of(old, runs, "P@1", other=new))
-    groups = {row[1]: row[7:] for row in report.table("runs").rows}
-    assert groups == {"best": ("a", "b", True), "also": ("a", "b", True), "worst": ("b", "a", True)}
+    table = report.table("runs")
+    assert table.column("run") == ["best", "also", "worst"]
+    assert table.column("group_first") == ["a", "a", "b"]
+    assert table.column("group_second") == ["b", "b", "a"]
+    assert table.column("regrouped") == [True, True, True]
     assert report.numbers["opposite(P@1)"] == 2
     assert report.numbers["alone(P@1)"] == 0
     assert "worst is best instead of best" in report.verdict[0]
-    assert "2 the other way round" in report.verdict[0]
+    assert "and 2 in opposite directions" in report.verdict[0]
 
 
 def test_only_runs_of_changed_pairs_change_their_group() -> None:
@@ -122,22 +132,24 @@ def test_only_runs_of_changed_pairs_change_their_group() -> None:
     old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
     subject = subject_of(old, runs, "P@1", other=old)
     assert not any(report_of(subject).table("runs").column("regrouped"))
-    # a third of the topics tell no run apart any more
+    # on a third of the topics all runs now have the same score
     new = qrels_of({scale(1): {t: {"x": int(at % 3 > 0), "y": 0} for at, t in enumerate(topics)}})
     report = report_of(subject_of(old, runs, "P@1", other=new))
-    changed = {row[1] for row in report.table("runs").rows if row[9]}
+    changed = {row["run"] for row in report.table("runs").records() if row["regrouped"]}
     assert report.numbers["regrouped(P@1)"] == len(changed)
     assert report.numbers["alone(P@1)"] > 0  # type: ignore[operator]
     assert 2 <= len(changed) <= 2 * report.numbers["alone(P@1)"]  # type: ignore[operator]
 
 
-def test_versions_of_other_topics_are_compared_over_the_common_ones() -> None:
+def test_versions_are_compared_over_the_common_topics() -> None:
     fewer = {topic: NEW[topic] for topic in ("2", "3")} | {"9": {"a": 1}}
     report = report_of(both(OLD, fewer, "AP"))
     assert report.numbers["topics"] == 2
-    assert report.warnings[0] == "qrels has 3 topics and other 3: all is told over the 2 of both."
-    first = {row[1]: row[2] for row in report.table("runs").rows}
-    assert first["one"] == pytest.approx((1 / 2 + 1) / 2)
+    assert report.warnings[0] == (
+        "qrels has 3 topics and other has 3; only the 2 topics of both are compared."
+    )
+    [one] = [row for row in report.table("runs").records() if row["run"] == "one"]
+    assert one["score_first"] == pytest.approx((1 / 2 + 1) / 2)
     assert report.numbers["removed(relevance)"] == 0
 
 
@@ -148,7 +160,7 @@ def test_one_common_topic_has_no_groups() -> None:
     assert report.numbers["tau(AP)"] is not None
 
 
-def test_a_scale_read_off_its_qrels_may_be_longer_in_the_other_version() -> None:
+def test_inferred_scales_of_different_lengths_are_compared() -> None:
     def version(highest: int, judged: Mapping[str, Mapping[str, int]]) -> Qrels:
         return qrels_of({Aspect("relevance", range(highest + 1), inferred=True): judged})
 
@@ -156,78 +168,79 @@ def test_a_scale_read_off_its_qrels_may_be_longer_in_the_other_version() -> None
     assert report.table("confusion").column("second") == ["0", "3"]
 
 
-def test_an_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
+def test_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
     other = qrels_of({Aspect("relevance", ("no", "yes", "very")): OLD})
     report = report_of(subject_of(old, RUNS, "AP", other=other))
     assert not report.table("agreement").rows
     assert report.undefined[-2:] == (
-        "relevance: the two versions have other labels for it",
+        "relevance: the two versions have different labels",
         "trust: the other judgments have no such aspect",
     )
 
 
-def test_a_measure_of_other_aspects_in_the_other_version_is_left_out() -> None:
+def test_measure_of_other_aspects_is_left_out() -> None:
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
     report = report_of(subject_of(old, RUNS, "AP CAM(of=AP)", other=qrels_of({scale(2): NEW})))
     assert report.table("measures").column("measure") == ["AP"]
     assert any(sentence.startswith("CAM(of=AP,") for sentence in report.undefined)
 
 
-def test_a_measure_that_the_other_version_cannot_have_is_left_out() -> None:
+def test_measure_that_the_other_version_does_not_support_is_left_out() -> None:
     judged = {"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}}
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}}, subtopics=judged)
     measures = "AP alpha_nDCG@20 nDCG(aspect=trust)"
     report = report_of(subject_of(old, RUNS, measures, other=qrels_of({scale(2): NEW})))
     assert report.table("measures").column("measure") == ["AP"]
     assert report.undefined[:2] == (
-        "alpha_nDCG@20: other has it not, or for other aspects",
-        "nDCG(aspect=trust): other has it not, or for other aspects",
+        "alpha_nDCG@20: it cannot be computed under other with the same aspects",
+        "nDCG(aspect=trust): it cannot be computed under other with the same aspects",
     )
 
 
-def test_judgments_by_subtopic_agree_document_by_document() -> None:
+def test_judgments_by_subtopic_are_compared_by_document() -> None:
     old = diverse({"1": {"a": {"1": 1, "2": 1}, "b": {"1": 0}}, "2": {"a": {"1": 1}}})
     new = diverse({"1": {"a": {"1": 1}, "b": {"2": 1}}, "2": {"a": {"1": 1}}})
     report = report_of(subject_of(old, RUNS, "alpha_nDCG@20", other=new))
     # topic 1 has subtopics 1 and 2: a 11 -> 10, b 00 -> 01; topic 2: a 1 -> 1: 3 of 5 are the same
-    assert report.table("agreement").rows[0][:3] == ("subtopics", 5, 3 / 5)
+    [row] = report.table("agreement").records()
+    assert (row["aspect"], row["pairs"], row["same"]) == ("subtopics", 5, 3 / 5)
     assert report.numbers["changed(subtopics)"] == 2
 
 
-def test_runs_that_all_score_the_same_have_no_tau() -> None:
+def test_tau_of_equal_runs_is_undefined() -> None:
     report = report_of(both(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
     assert report.numbers["tau(AP)"] is None
     assert "one is best instead of" not in report.verdict[0]
-    assert "all 3 runs alike are best instead of one" in report.verdict[0]
-    assert "tau of AP: by one version all runs score the same" in report.undefined
-    assert "agreement by relevance: no pair is judged in both" in report.undefined
+    assert "all 3 runs (tied) are best instead of one" in report.verdict[0]
+    assert "tau of AP: all runs have the same score under one version" in report.undefined
+    assert "agreement on relevance: no pair is judged in both" in report.undefined
 
 
-def test_what_is_said_of_several_measures_is_said_once(versions: AuditSubject) -> None:
+def test_equal_warnings_of_several_measures_are_merged(versions: AuditSubject) -> None:
     [warning] = report_of(versions).warnings
     assert warning.startswith("AP, nDCG@3: Tukey's HSD needs an interval scale")
 
 
-def test_each_trial_gives_the_same_alone(versions: AuditSubject) -> None:
+def test_trial_alone_equals_trial_among_others(versions: AuditSubject) -> None:
     alone = {trial: trials_of("qrels_versions", versions, FAST, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of("qrels_versions", versions, FAST)
 
 
 @pytest.mark.parametrize("trial", [0, 1, 2])
-def test_each_trial_is_reported_alone(versions: AuditSubject, trial: int) -> None:
+def test_partial_report_covers_one_trial(versions: AuditSubject, trial: int) -> None:
     found = trials_of("qrels_versions", versions, FAST, only=[trial])
     report = reported("qrels_versions", versions, FAST, found)
     assert report.verdict
     assert set(report.numbers) < set(report_of(versions).numbers)
 
 
-def test_nonsense_is_refused_in_a_sentence(versions: AuditSubject) -> None:
+def test_unsuitable_subjects_and_settings_are_refused(versions: AuditSubject) -> None:
     with pytest.raises(AuditError, match="give the second one as `other`"):
         report_of(subject_of(versions.qrels, RUNS, "AP"))
     with pytest.raises(AuditError, match="qrels and other have no topic in common"):
         report_of(both(OLD, {"9": {"a": 1}}, "AP"))
-    with pytest.raises(AuditError, match="neither version judges a document relevant"):
+    with pytest.raises(AuditError, match="no document is judged relevant in either version"):
         report_of(both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
     with pytest.raises(AuditError, match="alpha: expected a number between 0 and 1"):
         read_audit("qrels_versions", {"alpha": 0})

@@ -1,4 +1,4 @@
-"""`scales`: pairs of runs that differ by ranks and by means, and what exact scores have to do with it."""
+"""Tests of the audit kind `scales`."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from cupel_audits.subject import AuditSubject
 from support.data.audit_subjects import audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import qrels_of, ranked
 
-# The scores of spec 4.4 and 4.5, times 20: so many relevant documents of 20.
+# Rows are topics, columns are runs: the number of relevant documents among the first 20.
 EXAMPLE = [[6, 7, 12], [2, 4, 9], [11, 10, 16], [4, 6, 6], [8, 9, 15], [1, 5, 8]]
 BINARY = "P@30 SBTO@30 RBP(p=1/2)@30 RBP(p=0.2)@30 RBTO@30 AP@30"
 RBP = "RBP(p=0.5)@30"
@@ -27,7 +27,7 @@ def example() -> AuditSubject:
 
 
 def long(measures: str = BINARY, highest: int = 1) -> AuditSubject:
-    """Eight runs that rank 80 documents, which a float can't tell apart by RBP with p = 1/5."""
+    """Return eight runs of 80 documents; floats lose differences of their RBP with p = 1/5."""
     qrels, runs = board(runs=8, topics=8)
     if highest == 1:
         aspect, labels, offsets = qrels.aspects[0], qrels.labels[0], qrels.offsets
@@ -43,8 +43,8 @@ def long(measures: str = BINARY, highest: int = 1) -> AuditSubject:
     return subject_of(qrels, runs, measures)
 
 
-class TestTheExampleOfTheSpec:
-    """Spec 4.4 and 4.5."""
+class TestThreeRunsOnSixTopics:
+    """H and the one-way F are those of scipy 1.17.1; the two-way F is that of statsmodels 0.15.0."""
 
     def test_two_way(self) -> None:
         report = audited("scales", example())
@@ -58,8 +58,8 @@ class TestTheExampleOfTheSpec:
         }
         table = report.table("measures")
         assert table.column("anova_percent") == [66.67]
-        found = [table.column(name)[0] for name in ("h", "h_p", "f", "f_p")]
-        assert found == pytest.approx([5.513514, 0.063497, 26.005587, 0.000109], abs=1e-4)
+        statistics = [table.column(name)[0] for name in ("h", "h_p", "f", "f_p")]
+        assert statistics == pytest.approx([5.513514, 0.063497, 26.005587, 0.000109], abs=1e-4)
 
     def test_one_way(self) -> None:
         report = audited("scales", example(), {"design": "one_way"})
@@ -71,35 +71,35 @@ class TestTheExampleOfTheSpec:
 
 
 class TestIdentities:
-    """Spec 10.5: what holds on any data with exact scores."""
+    """Theorems that hold on any data with exact scores."""
 
-    def test_precision_and_the_set_based_order_are_the_same_by_both_tests(self) -> None:
-        self.same("P@30", "SBTO@30", "kw", "anova")
+    def test_precision_equals_set_based_order_by_both_tests(self) -> None:
+        self.assert_same("P@30", "SBTO@30", "kw", "anova")
 
-    def test_rbp_of_a_half_and_the_rank_based_order_are_the_same_by_both_tests(self) -> None:
-        self.same(RBP, "RBTO@30", "kw", "anova")
+    def test_rbp_with_p_one_half_equals_rank_based_order_by_both_tests(self) -> None:
+        self.assert_same(RBP, "RBTO@30", "kw", "anova")
 
-    def test_rbp_of_a_fifth_and_the_rank_based_order_are_the_same_by_kruskal_wallis(self) -> None:
-        self.same("RBP(p=0.2)@30", "RBTO@30", "kw")
+    def test_rbp_with_p_one_fifth_equals_rank_based_order_by_kruskal_wallis(self) -> None:
+        self.assert_same("RBP(p=0.2)@30", "RBTO@30", "kw")
 
-    def test_graded_rbp_of_a_third_and_the_rank_based_order_are_the_same_by_both_tests(self) -> None:
+    def test_graded_rbp_equals_rank_based_order_by_both_tests(self) -> None:
         subject = long("gRBP(p=1/3)@30 RBTO@30", highest=2)
-        self.same("gRBP@30", "RBTO@30", "kw", "anova", subject=subject)
+        self.assert_same("gRBP@30", "RBTO@30", "kw", "anova", subject=subject)
 
-    def same(self, one: str, other: str, *tests: str, subject: AuditSubject | None = None) -> None:
-        found = {trial["measure"]: trial for trial in trials_of("scales", subject or long()).values()}
+    def assert_same(self, measure: str, other: str, *tests: str, subject: AuditSubject | None = None) -> None:
+        results = {trial["measure"]: trial for trial in trials_of("scales", subject or long()).values()}
         for test in tests:
-            first, second = dict(found[one][test]), dict(found[other][test])
+            first, second = dict(results[measure][test]), dict(results[other][test])
             assert first.pop("statistic") == pytest.approx(second.pop("statistic"), rel=1e-12)
             assert first.pop("p") == pytest.approx(second.pop("p"), rel=1e-9)
             assert first == second
             assert first["pairs"]
 
 
-def test_the_verdict_names_measures_that_find_the_same_pairs_and_scale_types() -> None:
+def test_verdict_names_measures_with_the_same_pairs() -> None:
     report = audited("scales", long())
-    assert "By Kruskal-Wallis P@30, SBTO@30 find the very same pairs." in report.verdict
-    assert {row[0]: row[1] for row in report.table("measures").rows} == {
+    assert "By Kruskal-Wallis, the same pairs differ under P@30, SBTO@30." in report.verdict
+    assert {row["measure"]: row["scale"] for row in report.table("measures").records()} == {
         "P@30": "interval",
         "SBTO@30": "interval",
         RBP: "interval",
@@ -113,28 +113,27 @@ def test_the_verdict_names_measures_that_find_the_same_pairs_and_scale_types() -
     )
 
 
-def test_scores_too_large_to_be_squared_are_scaled_down() -> None:
-    """RBTO@400 of three labels goes up to 3^400, about 7e190; gRBP(p=1/3) is the same over 3^400."""
+def test_scores_with_overflowing_squares_are_scaled_down() -> None:
+    """RBTO@400 of three labels is at most 3^400, about 7e190; gRBP(p=1/3) is RBTO / 3^400."""
     found = trials_of("scales", long("RBTO@400 gRBP(p=1/3)@400", highest=2))
     assert found[0]["anova"]["pairs"] == found[1]["anova"]["pairs"] > 0
-    assert found[0]["anova"]["same"] == found[1]["anova"]["same"]
+    assert found[0]["anova"]["pairs_digest"] == found[1]["anova"]["pairs_digest"]
 
 
-def test_trials_are_the_same_in_any_order_and_alone() -> None:
+def test_trial_alone_equals_trial_among_others() -> None:
     subject = long()
     together = trials_of("scales", subject)
-    assert {one: trials_of("scales", subject, only=[one])[one] for one in (5, 0, 3)} == {
-        one: together[one] for one in (5, 0, 3)
-    }
+    for trial in (5, 0, 3):
+        assert trials_of("scales", subject, only=[trial])[trial] == together[trial]
 
 
-def test_a_report_on_some_trials_is_of_their_measures() -> None:
+def test_partial_report_covers_the_finished_measures() -> None:
     subject = long()
     report = reported("scales", subject, None, trials_of("scales", subject, only=[5]))
     assert report.table("measures").column("measure") == ["AP@30"]
 
 
-def test_alike_runs_do_not_differ_and_have_no_ratio() -> None:
+def test_equal_runs_do_not_differ_and_have_no_ratio() -> None:
     qrels, runs = board()
     report = audited("scales", subject_of(qrels, {"a": runs["run0"], "b": runs["run0"]}, "AP"))
     assert (report.numbers["kw(AP)"], report.numbers["anova(AP)"], report.numbers["ratio(AP)"]) == (
@@ -144,7 +143,7 @@ def test_alike_runs_do_not_differ_and_have_no_ratio() -> None:
     )
 
 
-def test_nonsense_is_refused_with_its_reason() -> None:
+def test_one_run_or_one_topic_is_refused() -> None:
     qrels, runs = board(topics=1)
     [one_run, one_topic] = problems("scales", subject_of(qrels, {"a": runs["run0"]}, "AP"))
     assert "there is only one" in one_run

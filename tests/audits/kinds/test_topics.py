@@ -1,4 +1,4 @@
-"""`topics`: how much hangs on which topics, and on how many."""
+"""Tests of the audit kind `topics`."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ORDERS = (("up", range(9)), ("down", range(8, -1, -1)))
 
 
 def of_shares(rows: dict[str, list[float]], measure: str = "P@10") -> AuditSubject:
-    """Runs a, b, ... whose P@10 on each topic are these numbers."""
+    """Return runs a, b, ... whose P@10 on each topic are these numbers."""
     documents = [f"d{number:02}" for number in range(20)]
     qrels = qrels_of({topic: {name: int(name < "d10") for name in documents} for topic in rows})
     runs = {
@@ -41,75 +41,77 @@ def scores(subject: AuditSubject, measure: str) -> Floats:
 
 
 class TestSwaps:
-    def test_two_topics_that_contradict_each_other_swap_every_time(self) -> None:
-        """Whichever topic is drawn first, a and b differ by 0.5 on it, and by -0.5 on the other."""
+    def test_two_contradicting_topics_always_swap(self) -> None:
+        """One topic prefers a by 0.5 and the other b, so any draw swaps them."""
         report = audited("topics", of_shares({"1": [0.7, 0.2], "2": [0.2, 0.7]}), FEW)
         [row] = report.table("swaps").rows
         assert row == ("P@10", 0.2, 1, 8, 8, 1.0, None)  # the last bin, from 0.2 on; one size has no curve
         assert report.numbers["lasting(P@10)"] is None
 
-    def test_a_better_run_everywhere_is_never_swapped(self) -> None:
-        """a is better than b by 0.1 on each of eight topics, so by 0.1 on every set of them."""
+    def test_run_that_is_better_on_each_topic_is_never_swapped(self) -> None:
+        """a is better than b by 0.1 on each of eight topics, so also on every set of topics."""
         report = audited("topics", of_shares({str(n): [n / 10 + 0.1, n / 10] for n in range(8)}), FEW)
-        rows = report.table("swaps").rows
-        assert {row[1:4] for row in rows} == {(0.1, size, 8) for size in (1, 2, 3, 4)} | {(0.1, 8, None)}
-        assert {row[4] for row in rows} == {0, None}
-        assert {row[6] for row in rows} == {0.0}
+        assert report.table("swaps").rows == (
+            *(("P@10", 0.1, size, 8, 0, 0.0, 0.0) for size in (1, 2, 3, 4)),
+            ("P@10", 0.1, 8, None, None, None, 0.0),
+        )
         assert report.numbers["lasting(P@10)"] == 0.1
-        assert "a difference of means of 0.1 or more is turned round" in report.verdict[0]
+        assert "a difference of means of 0.1 or more is reversed on another sample" in report.verdict[0]
 
-    def test_sizes_can_be_given(self) -> None:
+    def test_given_sizes_are_used(self) -> None:
         found = trials_of("topics", small("AP"), {"sizes": [2, 4], **FEW})
         assert [entry["size"] for entry in found[0]["draw"]["AP"]] == [2, 4]
 
-    def test_every_pair_is_compared_that_the_first_set_orders(self) -> None:
+    def test_every_pair_that_the_first_set_orders_is_compared(self) -> None:
         found = trials_of("topics", small("AP"), FEW)
         assert {sum(entry["compared"]) for entry in found[3]["draw"]["AP"]} == {10}
 
-    def test_bins_are_a_hundredth_of_measures_up_to_about_1(self) -> None:
+    def test_bin_width_is_one_hundredth_for_measures_up_to_about_1(self) -> None:
         judged = {str(t): {f"d{n}": {"s": int((n + t) % 3 == 0)} for n in range(9)} for t in range(4)}
         runs = {name: {str(t): ranked(*(f"d{n}" for n in order)) for t in range(4)} for name, order in ORDERS}
         subject = subject_of(diverse(judged), runs, "alpha_nDCG@20")
         [entry, *_] = trials_of("topics", subject, FEW, only=[0])[0]["draw"]["alpha_nDCG@20"]
         assert entry["width"] == 0.01
 
-    def test_bins_of_measures_on_another_scale_are_a_twentieth_of_the_range_of_means(self) -> None:
+    def test_bin_width_is_a_twentieth_of_the_range_for_other_measures(self) -> None:
         subject = small("DCG@10")
         [entry, *_] = trials_of("topics", subject, FEW, only=[0])[0]["draw"]["DCG@10"]
         assert entry["width"] == pytest.approx(np.ptp(scores(subject, "DCG@10").mean(axis=0)) / 20)
 
 
 class TestSubsets:
-    def test_are_those_that_the_library_selects(self) -> None:
+    def test_selection_equals_library_result(self) -> None:
         subject = small()
         report = audited("topics", subject, {"subset": 6, **FEW})
         for measure in subject.about.measures:
             values = scores(subject, measure)
             expected = select_topics(subject.about.topics, values, values, 6)
-            rows = [row for row in report.table("subsets").rows if row[:2] == (measure, "chosen")]
-            assert tuple(row[3] for row in rows) == expected.topics
-            assert tuple(row[4] for row in rows) == expected.taus
+            records = report.table("subsets").records()
+            rows = [row for row in records if (row["measure"], row["how"]) == (measure, "chosen")]
+            assert tuple(row["topic"] for row in rows) == expected.topics
+            assert tuple(row["tau"] for row in rows) == expected.taus
             assert report.numbers[f"greedy({measure})@5"] == expected.taus[4]
 
-    def test_the_example_of_the_spec_of_choosing(self) -> None:
-        """Spec 7.5's reference scores, times 0.1. Means over all: 0.4/3, 0.6/3, 1/3, so tau of t1 alone is 1;
-        with t2 (1.5, 2, 2.5) it stays 1, and with t3 (1, 2, 3.5) too: the smaller id is chosen.
+    def test_ties_in_the_selection_go_to_the_smallest_id(self) -> None:
+        """Means over all topics are 0.4/3, 0.6/3 and 1/3, so tau of t1 is 1.
+
+        It stays 1 with t2 (means 0.15, 0.2, 0.3) and with t3 (0.1, 0.2, 0.35), so t2 is chosen.
         """
         report = audited(
             "topics", of_shares({"t1": [0.1, 0.2, 0.3], "t2": [0.2, 0.2, 0.3], "t3": [0.1, 0.2, 0.4]}), FEW
         )
-        rows = [row[3:5] for row in report.table("subsets").rows if row[1] == "chosen"]
-        assert rows == [("t1", 1.0), ("t2", 1.0), ("t3", 1.0)]
+        chosen = [row for row in report.table("subsets").records() if row["how"] == "chosen"]
+        assert [(row["topic"], row["tau"]) for row in chosen] == [("t1", 1.0), ("t2", 1.0), ("t3", 1.0)]
         assert report.numbers["enough(P@10)"] == 1
 
-    def test_a_topic_that_orders_as_all_do_is_enough_at_once(self) -> None:
+    def test_one_topic_with_the_order_of_all_is_enough(self) -> None:
         report = audited("topics", of_shares({str(n): [0.3, 0.2, 0.1] for n in range(4)}), FEW)
-        assert {row[4] for row in report.table("subsets").rows} == {1.0}
-        assert any("1 topic, if well chosen, has the order of all 4" in one for one in report.verdict)
+        assert set(report.table("subsets").column("tau")) == {1.0}
+        assert "P@10: 1 selected topic orders the runs as all 4 do (tau of 0.9 or more)." in report.verdict
 
 
 class TestTopics:
-    def test_hard_and_telling_topics_by_hand(self) -> None:
+    def test_topics_with_low_medians_and_large_deviations(self) -> None:
         report = audited(
             "topics",
             of_shares(
@@ -124,15 +126,14 @@ class TestTopics:
         assert table.column("spread") == pytest.approx([0.0, 0.08**0.5, 0.02**0.5, 0.26**0.5 / 3])
         assert table.column("tau")[0] is None
         assert report.numbers["zero_topics(P@10)"] == 1
-        assert any(
-            "the hardest topics are 1, 2, 3 by their median score; on topic 1 all runs score 0; 2, 4, 3 tell "
-            "runs apart most" in one
-            for one in report.verdict
+        assert report.verdict[-1] == (
+            "P@10: the topics with the lowest median scores are 1, 2, 3; on topic 1 all runs score 0; the "
+            "topics with the largest standard deviations are 2, 4, 3."
         )
 
 
 class TestSizes:
-    def test_are_those_of_the_library(self) -> None:
+    def test_sizes_equal_library_results(self) -> None:
         subject = small("AP")
         report = audited("topics", subject, {"difference": 0.1, **FEW})
         variance = pooled_variance(scores(subject, "AP"))
@@ -140,34 +141,34 @@ class TestSizes:
         assert report.numbers["needed(AP)"] == topics_needed(0.1, variance, alpha=0.05)
         assert report.numbers["smallest(AP)"] == smallest_difference(variance, 9, alpha=0.05)
 
-    def test_a_wished_difference_says_nothing_of_other_scales(self) -> None:
+    def test_topics_needed_is_undefined_for_measures_of_another_scale(self) -> None:
         report = audited("topics", small("DCG@10"), FEW)
         assert report.numbers["needed(DCG@10)"] is None
-        assert "needed(DCG@10): the wished difference is of measures" in report.undefined[-1]
+        assert report.undefined[-1] == "needed(DCG@10): the given difference is for measures from 0 to 1"
 
 
-def test_trials_are_the_same_in_any_order_and_alone() -> None:
+def test_trial_alone_equals_trial_among_others() -> None:
     subject = small()
     together = trials_of("topics", subject, FEW)
     assert len(together) == 10
     backwards: dict[int, Any] = trials_of("topics", subject, FEW, only=[9, 8, 3, 0])
-    assert backwards == {one: together[one] for one in backwards}
+    assert backwards == {trial: together[trial] for trial in backwards}
     assert trials_of("topics", subject, FEW, only=[3])[3] == together[3]
     assert together[0] != together[1]
 
 
-def test_a_report_on_draws_alone_or_measures_alone_says_what_they_do() -> None:
+def test_partial_report_covers_draws_or_measures() -> None:
     subject = small()
     found = trials_of("topics", subject, FEW)
     draws = reported("topics", subject, FEW, {number: found[number] for number in (0, 1)})
     assert not draws.table("topics").rows
-    assert {row[2] for row in draws.table("swaps").rows} >= {1, 2, 3, 4}
+    assert set(draws.table("swaps").column("topics")) >= {1, 2, 3, 4}
     measures = reported("topics", subject, FEW, {9: found[9]})
     assert not measures.table("swaps").rows
-    assert {row[0] for row in measures.table("topics").rows} == {"nDCG@10"}
+    assert set(measures.table("topics").column("measure")) == {"nDCG@10"}
 
 
-def test_runs_that_score_the_same_leave_nothing_to_tell() -> None:
+def test_equal_runs_have_no_sizes() -> None:
     report = audited("topics", of_shares({str(n): [0.3, 0.3] for n in range(4)}), FEW)
     assert report.numbers == {
         "lasting(P@10)": None,
@@ -177,25 +178,25 @@ def test_runs_that_score_the_same_leave_nothing_to_tell() -> None:
         "zero_topics(P@10)": 0,
     }
     assert len(report.undefined) == 2
-    assert all("P@10" in one for one in report.undefined)
-    assert report.verdict == ("P@10: no topic tells any runs apart.",)
+    assert all("P@10" in sentence for sentence in report.undefined)
+    assert report.verdict == ("P@10: all runs have the same score on each topic.",)
 
 
-def test_an_alpha_that_nothing_reaches_is_told_as_such() -> None:
+def test_alpha_too_small_for_any_difference_is_reported() -> None:
     report = audited("topics", small("AP"), {**FEW, "alpha": 1e-300})
-    assert "smallest(AP): no difference is found at so small an alpha" in report.undefined
+    assert "smallest(AP): no difference can be detected at so small an alpha" in report.undefined
 
 
-def test_scores_that_cannot_be_squared_are_undefined() -> None:
+def test_scores_with_overflowing_squares_are_undefined() -> None:
     report = audited("topics", small("RBTO@400 AP"), FEW)
     assert report.numbers["smallest(RBTO@400)"] is None
     assert report.numbers["smallest(AP)"] is not None
-    assert any("1e+150" in one for one in report.undefined)
+    assert any("1e+150" in sentence for sentence in report.undefined)
 
 
-def test_nonsense_is_refused_with_its_reason() -> None:
+def test_unsuitable_subjects_and_sizes_are_refused() -> None:
     [size] = problems("topics", small(), {"sizes": [2, 5]})
-    assert size == "sizes: two sets of 5 topics can't be disjoint; there are at most 4"
+    assert size == "sizes: two disjoint sets of 5 topics need 10 topics; give sizes of at most 4"
     qrels, runs = board(topics=1)
     [one_run, one_topic] = problems("topics", subject_of(qrels, {"a": runs["run0"]}, "AP"))
     assert "there is only one" in one_run

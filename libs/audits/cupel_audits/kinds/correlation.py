@@ -1,137 +1,257 @@
-"""`correlation`: how alike measures, and aspects, order the runs (Ferrante et al. 2019, 5.2; spec 4.3)."""
+"""Audit kind `correlation`: how similarly measures, and aspects, order the runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.analysis.run_orders import STRONG
-from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared
 from cupel_audits.declarations import audit, setting
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportTable, RunCell, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.compared_measures import Under, asked_for
 from cupel_measures.comparing.correlation import levels, tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.grammar.parameters import OneFlag
 
-Pair = tuple[str, str, tuple[str, str, str] | None]
-"""The texts of two measures; and where they are one under two aspects, it without these, and the two."""
 MOVERS = 5
-"""How many runs are told that change places most, for each pair."""
+"""Number of runs with the largest changes of rank that are listed for each pair."""
 
 READING = (
-    "tau-b is 1 where two measures order all runs alike, 0 where their orders have nothing to do with each "
-    "other, -1 where one is the other reversed. Ties are seen as ties. Overall: between the means over "
-    "topics. Topic by topic: on each topic, then the mean over the topics where it is defined.",
-    f"Above {STRONG} two orders are usually taken to say the same. A low tau between measures of different "
-    "things is no fault: they were made to see different things. Measures of one thing that disagree topic "
-    "by topic and agree overall differ by noise that the mean evens out.",
-    "Ferrante et al. (2019, Tables 1 and 2) found 0.38 to 0.99 topic by topic and 0.70 to 0.98 overall "
-    "between measures that look at ranks and the rank-based order RBTO, and 1 where theory says 1. Maistro "
-    "et al. (CIKM 2021, Table 4) print far lower values between measures of several aspects, which do not "
-    "fit tau on scores (register of readings, row 7): expect higher ones. Palotti et al. (CIKM 2018) found "
-    "0.90 between RBP and uRBP on CLEF eHealth 2015, 0.84 between RBP and H, and 0.48 between relevance and "
-    "understandability alone.",
+    "tau-b is 1 if two measures order all runs alike, 0 if their orders are unrelated, and -1 if one is the "
+    "reverse of the other. It takes ties into account. Overall tau compares means over topics. Tau by topic "
+    "is computed on each topic and averaged over the topics where it is defined.",
+    f"Two orders with a tau of {STRONG} or more are usually considered equivalent. A low tau between "
+    "measures of different properties is not a fault. Measures of the same property that disagree by topic "
+    "and agree overall differ by noise that the mean reduces.",
+    "Ferrante et al. (2019, Tables 1 and 2) report 0.38 to 0.99 by topic and 0.70 to 0.98 overall between "
+    "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro et "
+    "al. (CIKM 2021, Table 4) print much lower values between measures of several aspects, which do not fit "
+    "tau on scores (libs/measures/READINGS.md, reading 7): expect higher ones. Palotti et al. (CIKM 2018) "
+    "report 0.90 between RBP and uRBP on CLEF eHealth 2015, 0.84 between RBP and H, and 0.48 between "
+    "relevance and understandability.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurePair:
+    """Two measures to correlate, by their texts.
+
+    base: None, or if both are the same measure under two aspects, that measure without an aspect. aspects:
+    the two aspects then.
+    """
+
+    first: str
+    second: str
+    base: str | None = None
+    aspects: tuple[str, str] | None = None
+
+
+class CorrelationResult(TypedDict):
+    """The correlation of one pair; JSON holds it.
+
+    base, aspects: as of a MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why
+    `overall` is. topics: tau on each topic. first_ranks, second_ranks: mid-ranks of the runs.
+    """
+
+    first: str
+    second: str
+    base: str | None
+    aspects: list[str]
+    overall: float | None
+    undefined: str | None
+    by_topic: float | None
+    topics: list[float | None]
+    first_ranks: list[float]
+    second_ranks: list[float]
+    tau_ap: NotRequired[float | None]
+
+
+FirstCell = Annotated[str, Heading("first measure")]
+SecondCell = Annotated[str, Heading("second measure")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRow:
+    """The correlation of two measures, or of one measure under two aspects."""
+
+    base: Annotated[str | None, Heading("measure", "without its aspect")]
+    aspects: Annotated[str, Heading("aspects")]
+    first: FirstCell
+    second: SecondCell
+    overall: Annotated[float | None, Heading("tau, overall", "tau-b between means over topics")]
+    by_topic: Annotated[
+        float | None, Heading("tau, by topic", "mean of tau-b over the topics where it is defined")
+    ]
+    undefined_topics: Annotated[
+        int, Heading("topics without tau", "where all runs have the same score by one of the measures")
+    ]
+    tau_ap: Annotated[float | None, Heading("tau AP", "the first order being the reference")]
+    greatest_move: Annotated[
+        float | None, Heading("largest rank change", "of any run; equal runs share the mean of their ranks")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixRow:
+    """One cell of the square matrix of measures."""
+
+    first: FirstCell
+    second: SecondCell
+    overall: Annotated[float | None, Heading("tau, overall")]
+    by_topic: Annotated[float | None, Heading("tau, by topic")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MidRankRow:
+    """The rank of a run by one measure."""
+
+    measure: MeasureCell
+    run: RunCell
+    rank: Annotated[
+        float, Heading("rank", "by the mean over topics; equal runs share the mean of their ranks")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoverRow:
+    """A run whose rank differs between two measures."""
+
+    first: FirstCell
+    second: SecondCell
+    run: RunCell
+    first_rank: Annotated[float, Heading("rank by the first", "equal runs share the mean of their ranks")]
+    second_rank: Annotated[float, Heading("rank by the second")]
+    move: Annotated[float, Heading("ranks lost", "from the first to the second; below 0: ranks gained")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicTauRow:
+    """The correlation of two measures on one topic."""
+
+    first: FirstCell
+    second: SecondCell
+    topic: Annotated[str, Heading("topic")]
+    tau: Annotated[float | None, Heading("tau-b")]
+
+
+PAIRS = TableSchema.of("pairs", "Pairs of measures", PairRow).with_columns("base").with_columns("aspects")
+ASPECT_PAIRS = TableSchema.of("aspects", "One measure under two aspects", PairRow)
+MATRIX = TableSchema.of("matrix", "All pairs of measures as a matrix", MatrixRow)
+RANKS = TableSchema.of("ranks", "Ranks of the runs", MidRankRow)
+MOVES = TableSchema.of("movers", "Runs with the largest changes of rank", MoverRow)
+TOPICS = TableSchema.of("topics", "Correlation by topic", TopicTauRow)
 
 
 @audit(
     "correlation",
     title="Correlation of measures and aspects",
-    answers="Which measures, and which aspects, put the runs in the same order, and which runs move?",
-    source="Ferrante, Ferro, Losiouk 2019, section 5.2 (spec 4.3); Yilmaz et al., SIGIR 2008 for tau AP",
+    answers="Which measures, and which aspects, order the runs alike, and which runs change rank?",
+    source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.2; Yilmaz et al., SIGIR 2008 for tau AP",
 )
 class CorrelationAudit(OverTopics):
-    """Correlates the orders of runs under every two measures, and of one measure under every two aspects.
+    """Correlates the orders of runs by every two measures, and by one measure under every two aspects.
 
-    tau-b = (P - Q) / sqrt((P + Q + T) (P + Q + U)) with P concordant and Q discordant pairs of runs, T tied
-    in the first alone and U in the second alone. Overall it is taken between means over topics, topic by
-    topic between the scores on each topic, and then averaged over the topics where neither measure is
-    constant. Where a measure has exact values, ties and orders are those of exact numbers; other scores are
-    tied where they are equal to 12 decimals. Under aspects, a measure of one aspect is taken under each, and
-    one that combines aspects is replaced by what it combines.
+    tau-b = (P - Q) / sqrt((P + Q + T) (P + Q + U)) with P concordant and Q discordant pairs of runs, T pairs
+    tied by the first measure only and U by the second only. Overall tau compares means over topics. Tau by
+    topic compares the scores on each topic, and is averaged over the topics where neither measure is
+    constant. Measures with exact values are compared by exact numbers; other scores are tied if they are
+    equal to 12 decimals. A measure of one aspect is compared under every two aspects; a measure that combines
+    aspects is compared by its component under these.
     """
 
-    aspects: OneFlag = setting(True, "compare the orders under each two aspects too")
+    aspects: OneFlag = setting(True, "also correlate each measure under every two aspects")
     tau_ap: OneFlag = setting(
-        False, "tell tau AP too, which weighs swaps at the top of the second order more"
+        False, "also report tau AP, which gives swaps at the top of the order more weight"
     )
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if subject.about.measures and not _pairs(subject, self.aspects):
-            more = "" if self.aspects else ", or aspects=true"
-            yield f"one measure of one aspect can't be correlated with itself: give two measures{more}"
+            more = "" if self.aspects else ", or set aspects=true"
+            yield f"there is no pair of measures to correlate: give two measures{more}"
 
     def trials(self, subject: AuditSubject) -> int:
         return len(_pairs(subject, self.aspects))
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[CorrelationResult]:
         pairs, scores = _pairs(subject, self.aspects), dict[str, Compared]()
         for trial in trials:
-            *texts, under = pairs[trial]
-            for text in texts:
+            pair = pairs[trial]
+            for text in (pair.first, pair.second):
                 if text not in scores:
                     scores[text] = compared(subject, parse(text).bound(subject.qrels.aspects))
-            yield {"under": under, **self._trial(*(scores[text] for text in texts))}
+            yield self._correlate(pair, scores[pair.first], scores[pair.second])
 
-    def _trial(self, first: Compared, second: Compared) -> dict[str, Any]:
+    def _correlate(self, pair: MeasurePair, first: Compared, second: Compared) -> CorrelationResult:
         overall = tau_b(first.means, second.means)
         by_topic = tau_b_by_topic(first.orders, second.orders)
-        top = {"tau_ap": tau_ap(first.means, second.means).value} if self.tau_ap else {}
-        return {
-            "first": first.measure,
-            "second": second.measure,
-            "overall": overall.value,
-            "undefined": overall.undefined,
-            "by_topic": by_topic.value,
-            "topics": list(by_topic.topics),
-            "ranks": [_mid_ranks(one) for one in (first, second)],
-            **top,
-        }
+        result = CorrelationResult(
+            first=first.measure,
+            second=second.measure,
+            base=pair.base,
+            aspects=list(pair.aspects or ()),
+            overall=overall.value,
+            undefined=overall.undefined,
+            by_topic=by_topic.value,
+            topics=list(by_topic.topics),
+            first_ranks=_mid_ranks(first),
+            second_ranks=_mid_ranks(second),
+        )
+        if self.tau_ap:
+            result["tau_ap"] = tau_ap(first.means, second.means).value
+        return result
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        done = list(found.values())
-        between = [one for one in done if one["under"] is None]
-        under = [one for one in done if one["under"] is not None]
-        top = (Column("tau_ap", "tau AP", "the first order being the truth"),) if self.tau_ap else ()
+    def report(self, about: SubjectSummary, found: Mapping[int, CorrelationResult]) -> AuditReport:
+        results = list(found.values())
+        measures = [result for result in results if result["base"] is None]
+        aspects = [result for result in results if result["base"] is not None]
         tables = (
-            _orders("pairs", "Measures", between, top),
-            *([_orders("aspects", "One measure under two aspects", under, top)] if self.aspects else []),
-            _square(about, between),
-            _ranks(about, between),
-            _movers(about, done),
-            _by_topic(about, done),
+            self._pair_table(PAIRS, measures),
+            *([self._pair_table(ASPECT_PAIRS, aspects)] if self.aspects else []),
+            MATRIX.table(_matrix_rows(about, measures)),
+            RANKS.table(_rank_rows(about, measures)),
+            MOVES.table(row for result in results for row in _mover_rows(about, result)),
+            TOPICS.table(_topic_rows(about, results)),
         )
         return AuditReport(
-            verdict=tuple(_verdict(about, between, under)),
-            numbers=_numbers(done),
+            verdict=(*_verdict(about, measures, "measures"), *_verdict(about, aspects, "aspects")),
+            numbers=_numbers(results),
             tables=tables,
-            plots=tuple(_plots(about, between, under)),
+            plots=tuple(_plots(about, measures, aspects)),
             reading=READING,
-            undefined=tuple(_undefined(done)),
+            undefined=tuple(_undefined(results)),
         )
 
+    def _pair_table(self, schema: TableSchema[PairRow], results: Sequence[CorrelationResult]) -> ReportTable:
+        columns = schema if self.tau_ap else schema.with_columns("tau_ap")
+        return columns.table(map(_pair_row, results))
 
-def _pairs(subject: AuditSubject, aspects: bool) -> list[Pair]:
-    """Every two measures; then every two aspects under which a measure is told, each pair once."""
-    found: list[Pair] = [(*pair, None) for pair in combinations(dict.fromkeys(subject.about.measures), 2)]
+
+def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
+    """Return every two measures; then, for each measure, every two aspects it can be taken under."""
+    texts = dict.fromkeys(subject.about.measures)
+    pairs = [MeasurePair(first=first, second=second) for first, second in combinations(texts, 2)]
     if not aspects:
-        return found
-    under: dict[str, dict[Under, None]] = {}
+        return pairs
+    by_base: dict[str, dict[Under, None]] = {}
     for measure in subject.measures:
-        for told in asked_for(measure, subject.qrels).under:
-            under.setdefault(told.whole, {})[told] = None
-    return found + [
-        (one.measure, other.measure, (whole, one.aspect, other.aspect))
-        for whole, each in under.items()
-        for one, other in combinations(each, 2)
+        for under in asked_for(measure, subject.qrels).under:
+            by_base.setdefault(under.whole, {})[under] = None
+    return pairs + [
+        MeasurePair(
+            first=first.measure, second=second.measure, base=base, aspects=(first.aspect, second.aspect)
+        )
+        for base, measures in by_base.items()
+        for first, second in combinations(measures, 2)
     ]
 
 
 def _mid_ranks(scores: Compared) -> list[float]:
-    """The rank of each run from 1 for the best; equal runs share the middle of theirs."""
+    """Return the rank of each run, 1 for the best; equal runs share the mean of their ranks."""
     level = levels(scores.means)
     above = (level[:, None] < level[None, :]).sum(axis=1)
     ties = (level[:, None] == level[None, :]).sum(axis=1)
@@ -139,202 +259,173 @@ def _mid_ranks(scores: Compared) -> list[float]:
     return ranks
 
 
-def _moves(one: Mapping[str, Any]) -> list[float]:
-    """By how many places each run stands lower under the second measure."""
-    first, second = one["ranks"]
-    return [b - a for a, b in zip(first, second, strict=True)]
+def _moves(result: CorrelationResult) -> list[float]:
+    """Return the number of ranks that each run loses from the first measure to the second."""
+    ranks = zip(result["first_ranks"], result["second_ranks"], strict=True)
+    return [second - first for first, second in ranks]
 
 
-def _furthest(moves: Sequence[float]) -> list[int]:
-    """The runs that move most, in the order of runs where they move alike."""
+def _largest_moves(result: CorrelationResult) -> list[int]:
+    """Return the runs with the largest moves; ties: the order of runs."""
+    moves = _moves(result)
     return sorted(range(len(moves)), key=lambda run: -abs(moves[run]))[:MOVERS]
 
 
-WHICH = ("first", "second")
-FIRST, SECOND = Column("first", "first measure"), Column("second", "second measure")
-
-
-def _orders(name: str, title: str, done: Sequence[Mapping[str, Any]], top: tuple[Column, ...]) -> ReportTable:
-    whole = Column("whole", "measure", "without its aspect"), Column("aspects", "aspects")
-    columns = (
-        *(whole if name == "aspects" else ()),
-        FIRST,
-        SECOND,
-        Column("overall", "tau, overall", "tau-b between means over topics"),
-        Column("by_topic", "tau, topic by topic", "mean of tau-b over the topics where it is defined"),
-        Column("undefined_topics", "topics without tau", "all runs score the same under one of the two"),
-        *top,
-        Column(
-            "greatest_move", "greatest move", "places that a run moves by; ties share the middle of theirs"
-        ),
+def _pair_row(result: CorrelationResult) -> PairRow:
+    return PairRow(
+        base=result["base"],
+        aspects=" and ".join(result["aspects"]),
+        first=result["first"],
+        second=result["second"],
+        overall=result["overall"],
+        by_topic=result["by_topic"],
+        undefined_topics=sum(tau is None for tau in result["topics"]),
+        tau_ap=result.get("tau_ap"),
+        greatest_move=max(map(abs, _moves(result)), default=None),
     )
-    return ReportTable(name, title, columns, tuple(_row(one, columns) for one in done))
 
 
-def _row(one: Mapping[str, Any], columns: Sequence[Column]) -> tuple[Cell, ...]:
-    whole, *aspects = one["under"] or (None,)
-    known = {
-        **one,
-        "whole": whole,
-        "aspects": " and ".join(aspects),
-        "undefined_topics": sum(tau is None for tau in one["topics"]),
-        "greatest_move": max(map(abs, _moves(one)), default=None),
-    }
-    return tuple(known[column.name] for column in columns)
-
-
-def _square(about: SubjectSummary, between: Sequence[Mapping[str, Any]]) -> ReportTable:
-    """Both halves of the matrix, and its diagonal, for the heat maps."""
-    known = {(one["first"], one["second"]): one for one in between}
-    known |= {(second, first): one for (first, second), one in known.items()}
+def _matrix_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MatrixRow]:
+    """Yield both halves of the matrix and its diagonal, because a heat map needs all cells."""
+    known = {(result["first"], result["second"]): result for result in results}
+    known |= {(second, first): result for (first, second), result in known.items()}
     measures = tuple(dict.fromkeys(about.measures))
-    rows = []
     for first in measures:
         for second in measures:
-            one = known.get((first, second), {})
-            same = 1.0 if first == second else None
-            rows.append((first, second, one.get("overall", same), one.get("by_topic", same)))
-    columns = FIRST, SECOND, Column("overall", "tau, overall"), Column("by_topic", "tau, topic by topic")
-    return ReportTable("matrix", "Every measure with every other", columns, tuple(rows))
-
-
-def _ranks(about: SubjectSummary, between: Sequence[Mapping[str, Any]]) -> ReportTable:
-    """Where each run stands by each measure."""
-    by_measure = {one[which]: one["ranks"][place] for one in between for place, which in enumerate(WHICH)}
-    rows = [
-        (measure, run, rank)
-        for measure in _in_order(about, between)
-        for run, rank in zip(about.runs, by_measure[measure], strict=True)
-    ]
-    columns = (
-        MEASURE,
-        Column("run", "run"),
-        Column("rank", "rank", "by the mean over topics; ties share the middle of their ranks"),
-    )
-    return ReportTable("ranks", "Ranks of the runs", columns, tuple(rows))
-
-
-def _in_order(about: SubjectSummary, between: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The measures that were compared."""
-    seen = {one[which] for one in between for which in WHICH}
-    return tuple(measure for measure in dict.fromkeys(about.measures) if measure in seen)
-
-
-def _movers(about: SubjectSummary, done: Sequence[Mapping[str, Any]]) -> ReportTable:
-    rows = []
-    for one in done:
-        moves = _moves(one)
-        for run in _furthest(moves):
-            ranks = (of[run] for of in one["ranks"])
-            if moves[run]:
-                rows.append((one["first"], one["second"], about.runs[run], *ranks, moves[run]))
-    columns = (
-        FIRST,
-        SECOND,
-        Column("run", "run"),
-        Column("first_rank", "rank by the first", "ties share the middle of their ranks"),
-        Column("second_rank", "rank by the second"),
-        Column("move", "places down", "from the first to the second; up where it is below 0"),
-    )
-    return ReportTable("movers", "Runs that change places most", columns, tuple(rows))
-
-
-def _by_topic(about: SubjectSummary, done: Sequence[Mapping[str, Any]]) -> ReportTable:
-    rows = [
-        (one["first"], one["second"], topic, tau)
-        for one in done
-        for topic, tau in zip(about.topics, one["topics"], strict=True)
-    ]
-    columns = FIRST, SECOND, Column("topic", "topic"), Column("tau", "tau-b")
-    return ReportTable("topics", "Topic by topic", columns, tuple(rows))
-
-
-def _verdict(
-    about: SubjectSummary, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
-    for done, what in ((between, "measures"), (under, "aspects")):
-        known = sorted((one for one in done if one["overall"] is not None), key=lambda one: one["overall"])
-        if known and known[0]["overall"] == 1:
-            yield f"All {what} that order the runs do so alike (tau 1.00)."
-        elif known:
-            yield f"The order of runs differs {'most ' * (len(known) > 1)}between {_said(about, known[0])}."
-        elif done:
-            yield f"Undefined: no two {what} order the runs."
-        if len(known) > 1 and known[0]["overall"] < 1:
-            alike = sum(one["overall"] >= STRONG for one in known)
-            yield (
-                f"It is most alike between {_said(about, known[-1])}. Of {len(known)} pairs of {what} "
-                f"{alike} have a tau of {STRONG} or more."
+            result = known.get((first, second))
+            diagonal = 1.0 if first == second else None
+            yield MatrixRow(
+                first=first,
+                second=second,
+                overall=diagonal if result is None else result["overall"],
+                by_topic=diagonal if result is None else result["by_topic"],
             )
 
 
-def _said(about: SubjectSummary, one: Mapping[str, Any]) -> str:
-    """The two measures, their tau, and who moves most."""
-    topics = "" if one["by_topic"] is None else f", {one['by_topic']:.2f} topic by topic"
-    run = _furthest(_moves(one))[0]
-    first, second = (f"{of[run]:g}" for of in one["ranks"])
-    move = f"; {about.runs[run]} moves most, from rank {first} to {second}" if first != second else ""
-    return f"{one['first']} and {one['second']} (tau {one['overall']:.2f} overall{topics}{move})"
+def _rank_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MidRankRow]:
+    ranks: dict[str, list[float]] = {}
+    for result in results:
+        ranks |= {result["first"]: result["first_ranks"], result["second"]: result["second_ranks"]}
+    for measure in _compared_measures(about, results):
+        for run, rank in zip(about.runs, ranks[measure], strict=True):
+            yield MidRankRow(measure=measure, run=run, rank=rank)
 
 
-def _numbers(done: Sequence[Mapping[str, Any]]) -> dict[str, float | int | None]:
-    """tau(FIRST,SECOND), tau_by_topic(FIRST,SECOND) and tau_ap(FIRST,SECOND)."""
-    found: dict[str, float | int | None] = {}
-    for one in done:
-        pair = f"({one['first']},{one['second']})"
-        found[f"tau{pair}"] = one["overall"]
-        found[f"tau_by_topic{pair}"] = one["by_topic"]
-        if "tau_ap" in one:
-            found[f"tau_ap{pair}"] = one["tau_ap"]
-    return found
+def _compared_measures(about: SubjectSummary, results: Sequence[CorrelationResult]) -> tuple[str, ...]:
+    """Return the measures of `results` in the order of the subject."""
+    seen = {text for result in results for text in (result["first"], result["second"])}
+    return tuple(measure for measure in dict.fromkeys(about.measures) if measure in seen)
 
 
-def _undefined(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for one in done:
-        if one["overall"] is None:
-            yield f"tau of {one['first']} and {one['second']}: {one['undefined']}"
-        if one["by_topic"] is None:
-            pair = f"{one['first']} and {one['second']}"
-            yield f"tau topic by topic of {pair}: no topic tells runs apart under both"
+def _mover_rows(about: SubjectSummary, result: CorrelationResult) -> Iterator[MoverRow]:
+    moves = _moves(result)
+    for run in _largest_moves(result):
+        if moves[run]:
+            yield MoverRow(
+                first=result["first"],
+                second=result["second"],
+                run=about.runs[run],
+                first_rank=result["first_ranks"][run],
+                second_rank=result["second_ranks"][run],
+                move=moves[run],
+            )
+
+
+def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[TopicTauRow]:
+    for result in results:
+        for topic, tau in zip(about.topics, result["topics"], strict=True):
+            yield TopicTauRow(first=result["first"], second=result["second"], topic=topic, tau=tau)
+
+
+def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
+    """Yield sentences on pairs of measures, or on pairs of aspects (`what`)."""
+    defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
+    if not defined:
+        if results:
+            yield f"Tau is undefined for every pair of {what}."
+        return
+    defined.sort(key=lambda pair: pair[0])
+    (lowest, least_alike), (_, most_alike) = defined[0], defined[-1]
+    if lowest == 1:
+        yield f"All {what} with a defined tau order the runs alike (tau 1.00)."
+    elif len(defined) == 1:
+        yield f"The order of runs differs between {_describe(about, least_alike)}."
+    else:
+        yield f"The order of runs differs most between {_describe(about, least_alike)}."
+        strong = sum(tau >= STRONG for tau, _ in defined)
+        yield (
+            f"It differs least between {_describe(about, most_alike)}. Of {len(defined)} pairs of {what}, "
+            f"{strong} {'has' if strong == 1 else 'have'} a tau of {STRONG} or more."
+        )
+
+
+def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
+    """Return the two measures with their tau and the run with the largest change of rank."""
+    topics = "" if result["by_topic"] is None else f", {result['by_topic']:.2f} by topic"
+    run = _largest_moves(result)[0]
+    first, second = result["first_ranks"][run], result["second_ranks"][run]
+    move = f"; {about.runs[run]} moves most, from rank {first:g} to {second:g}" if first != second else ""
+    return f"{result['first']} and {result['second']} (tau {result['overall']:.2f} overall{topics}{move})"
+
+
+def _numbers(results: Sequence[CorrelationResult]) -> dict[str, float | int | None]:
+    """Return tau(FIRST,SECOND), tau_by_topic(FIRST,SECOND) and tau_ap(FIRST,SECOND)."""
+    numbers: dict[str, float | int | None] = {}
+    for result in results:
+        pair = f"({result['first']},{result['second']})"
+        numbers[f"tau{pair}"] = result["overall"]
+        numbers[f"tau_by_topic{pair}"] = result["by_topic"]
+        if "tau_ap" in result:
+            numbers[f"tau_ap{pair}"] = result["tau_ap"]
+    return numbers
+
+
+def _undefined(results: Sequence[CorrelationResult]) -> Iterator[str]:
+    for result in results:
+        pair = f"{result['first']} and {result['second']}"
+        if result["overall"] is None:
+            yield f"tau of {pair}: {result['undefined']}"
+        if result["by_topic"] is None:
+            yield f"tau by topic of {pair}: on no topic do runs have different scores by both measures"
 
 
 def _plots(
-    about: SubjectSummary, between: Sequence[Mapping[str, Any]], under: Sequence[Mapping[str, Any]]
+    about: SubjectSummary, measures: Sequence[CorrelationResult], aspects: Sequence[CorrelationResult]
 ) -> Iterator[Plot]:
-    squares = (("overall", "Overall"), ("by_topic", "Topic by topic")) if between else ()
-    for name, title in squares:
-        yield Plot(
-            name,
-            f"{title}: how alike measures order the runs",
-            "tau-b: 1 the same order, 0 unrelated, -1 reversed.",
-            "heatmap",
-            "matrix",
-            "first",
-            "second",
-            value=name,
-            domain=(-1, 1),
-        )
-    if between:
-        yield Plot(
+    if measures:
+        yield _heatmap("overall", "Correlation of measures, overall")
+        yield _heatmap("by_topic", "Correlation of measures, by topic")
+        yield Plot.changes(
+            RANKS,
             "ranks",
-            "How runs change places from measure to measure",
-            "Lines that cross are runs that change places.",
-            "changes",
-            "ranks",
-            "measure",
-            "rank",
+            title="Ranks of the runs by measure",
+            caption="Lines that cross are runs that exchange ranks.",
+            x="measure",
+            y="rank",
             series="run",
-            x_order=_in_order(about, between),
+            x_order=_compared_measures(about, measures),
         )
-    if under:
-        yield Plot(
+    if aspects:
+        yield Plot.heatmap(
+            ASPECT_PAIRS,
             "aspects",
-            "How alike one measure orders the runs under two aspects",
-            "tau-b between means over topics.",
-            "heatmap",
-            "aspects",
-            "aspects",
-            "whole",
+            title="Correlation of aspects",
+            caption="tau-b between means over topics, of one measure under two aspects.",
+            x="aspects",
+            y="base",
             value="overall",
             domain=(-1, 1),
         )
+
+
+def _heatmap(name: str, title: str) -> Plot:
+    return Plot.heatmap(
+        MATRIX,
+        name,
+        title=title,
+        caption="tau-b: 1 the same order, 0 unrelated, -1 reversed.",
+        x="first",
+        y="second",
+        value=name,
+        domain=(-1, 1),
+    )

@@ -1,18 +1,15 @@
-"""`scales`: which runs differ under tests that need an interval scale, and under those that do not.
-
-Ferrante, Ferro, Losiouk 2019, section 5.3 (spec 4.4, 4.5, 10.5).
-"""
+"""Audit kind `scales`: significant differences by tests that need an interval scale, and by others."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
-from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
 from cupel_audits.declarations import audit, setting
-from cupel_audits.report import AuditReport, Column, Plot, ReportTable, digest
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
 from cupel_measures.comparing.correlation import levels
@@ -20,22 +17,91 @@ from cupel_measures.grammar.parameters import Number, Word
 from cupel_measures.model import Floats
 from cupel_measures.scoring.exact import floats
 
-Alpha = Annotated[float, Number("a chance between 0 and 1, both excluded", 0, 1, (0, 1))]
+Alpha = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
 Design = Annotated[str, Word("two_way or one_way", ("two_way", "one_way"))]
 
-QUANTILES = 3e7
-"""Documents that could be scored while the quantiles of a test are computed, about."""
-TESTS = {"kw": "Kruskal-Wallis", "anova": "ANOVA"}
+QUANTILE_COST = 3e7
+"""Number of documents that can be scored in the time that the quantiles of a test take, approximately."""
+PairTestName = Literal["kw", "anova"]
+TESTS: dict[PairTestName, str] = {"kw": "Kruskal-Wallis", "anova": "ANOVA"}
 
 READING = (
-    "Kruskal-Wallis goes by the order of scores and may be used with any measure. ANOVA computes means and "
-    "squares, which say something only on an interval scale: equal differences of scores then mean the same "
-    "everywhere. Its pairs are not to be trusted for a measure that is ordinal or neither.",
-    "Both tests hold the chance of any false finding among all pairs below alpha, by Tukey's criterion.",
-    "Ferrante et al. (2019, Tables 3 and 4) found 1.3 to 3 times as many pairs by ANOVA as by "
-    "Kruskal-Wallis, which fits a two-way design: it takes the differences between topics out, and "
-    "Kruskal-Wallis, which pools the topics, does not. With a one-way ANOVA both find about as many. The "
-    "ratio tells the two apart, and is no measure of error.",
+    "Kruskal-Wallis uses only the order of scores, so it can be used with any measure. ANOVA uses means and "
+    "squares, which are meaningful only on an interval scale, where equal differences of scores have the "
+    "same meaning everywhere. Do not rely on the result of ANOVA for a measure on another scale.",
+    "Both tests limit the probability of any false positive among all pairs to alpha, by Tukey's criterion.",
+    "Ferrante et al. (2019, Tables 3 and 4) report 1.3 to 3 times as many pairs for ANOVA as for "
+    "Kruskal-Wallis. That is consistent with a two-way design, which removes the differences between topics; "
+    "Kruskal-Wallis pools the topics. With a one-way ANOVA the two tests report about as many pairs. So the "
+    "ratio compares the two tests; it does not measure the error of either.",
+)
+
+
+class PairTest(TypedDict):
+    """The result of one test of all pairs of runs; JSON holds it.
+
+    pairs: number of pairs that differ, None where the test is undefined. statistic: None where it is
+    infinite. pairs_digest: equal for tests that find the same pairs.
+    """
+
+    undefined: str | None
+    pairs: int | None
+    percent: float | None
+    statistic: float | None
+    p: float | None
+    pairs_digest: str
+
+
+class ScalesResult(TypedDict):
+    """The result for one measure; JSON holds it.
+
+    scale: the scale type. exact: whether exact scores were ranked. both: number of pairs that differ by both
+    tests.
+    """
+
+    measure: str
+    scale: str
+    exact: bool
+    pairs: int
+    kw: PairTest
+    anova: PairTest
+    both: int
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleTestRow:
+    """The numbers of pairs of runs that differ by one measure."""
+
+    measure: MeasureCell
+    scale: Annotated[str, Heading("scale type", "interval, ordinal, neither, or count")]
+    pairs: Annotated[int, Heading("pairs", "S (S - 1) / 2 for S runs")]
+    kw: Annotated[int | None, Heading("Kruskal-Wallis", "pairs that differ")]
+    kw_percent: Annotated[float | None, Heading("Kruskal-Wallis, percent", "of all pairs")]
+    anova: Annotated[int | None, Heading("ANOVA", "pairs that differ")]
+    anova_percent: Annotated[float | None, Heading("ANOVA, percent", "of all pairs")]
+    ratio: Annotated[float | None, Heading("ratio", "pairs by ANOVA over pairs by Kruskal-Wallis")]
+    both: Annotated[int, Heading("both tests", "pairs that differ")]
+    h: Annotated[float | None, Heading("H", "statistic of Kruskal-Wallis")]
+    h_p: Annotated[float | None, Heading("p of H")]
+    f: Annotated[float | None, Heading("F", "statistic of ANOVA; empty if infinite")]
+    f_p: Annotated[float | None, Heading("p of F")]
+    exact: Annotated[bool, Heading("exact", "whether exact scores were ranked")]
+
+
+MEASURES = TableSchema.of("measures", "Pairs of runs that differ", ScaleTestRow)
+PLOTS = tuple(
+    Plot.bars(
+        MEASURES,
+        test,
+        title=f"Pairs of runs that differ by {name}",
+        caption="In percent of all pairs. The colour of a measure shows its scale type.",
+        x="measure",
+        y=f"{test}_percent",
+        series="scale",
+        domain=(0, 100),
+    )
+    for test, name in TESTS.items()
 )
 
 
@@ -43,203 +109,175 @@ READING = (
     "scales",
     title="Multiple comparisons and scale types",
     answers="How many pairs of runs differ by a test that needs an interval scale, and by one that does not?",
-    source="Ferrante, Ferro, Losiouk 2019, section 5.3 (spec 4.2, 4.4, 4.5)",
+    source="Ferrante, Ferro, Losiouk, TKDE 2019, section 5.3",
 )
 class Scales(OverTopics):
-    """Compares all pairs of runs by every measure, by ranks and by means, and names its scale type.
+    """Tests all pairs of runs by ranks and by means, and reports the scale type of each measure.
 
-    Kruskal-Wallis: mid-ranks over the scores of all runs and topics; two runs differ where their mean ranks
-    are further apart than (q / sqrt 2) sqrt(2 V / T), q being the upper alpha quantile of the studentised
-    range with infinite degrees of freedom. ANOVA: two runs differ where their means are further apart than q
-    sqrt(MSE / T), with the degrees of freedom of the error; `two_way` takes topics out, `one_way` does not.
+    Kruskal-Wallis uses mid-ranks over the scores of all runs and topics. Two runs differ if their mean ranks
+    differ by more than (q / sqrt 2) sqrt(2 V / T), where q is the upper alpha quantile of the studentised
+    range with infinite degrees of freedom. ANOVA: two runs differ if their means differ by more than q
+    sqrt(MSE / T), with the degrees of freedom of the error. The design `two_way` has effects of topics and
+    runs, `one_way` of runs only.
 
-    Ranks are those of exact scores where the measure has them: RBP with p = 1/5 and RBTO then find the same
-    pairs, as they must, although a float can't hold what they differ by. ANOVA goes by floats, which are
-    scaled down where they are too large for their squares: no verdict depends on the unit.
+    Where a measure has exact scores, these are ranked. So RBP with p = 1/5 and RBTO find the same pairs, as
+    theory says, although floats cannot represent their differences. ANOVA uses floats, scaled down where
+    their squares would overflow. No result depends on the unit of the scores.
     """
 
-    alpha: Alpha = setting(0.05, "the chance of any false finding among all pairs")
-    design: Design = setting("two_way", "of the ANOVA: two_way (topics and runs), or one_way (runs)")
+    alpha: Alpha = setting(0.05, "probability of any false positive among all pairs")
+    design: Design = setting("two_way", "effects of the ANOVA: two_way (topics and runs) or one_way (runs)")
 
     def trials(self, subject: AuditSubject) -> int:
         return len(subject.measures)
 
     def steps(self, subject: AuditSubject) -> float:
-        return 1 + QUANTILES / max(1, int(subject.joined.offsets[-1])) / max(1, len(subject.measures))
+        documents = max(1, int(subject.joined.offsets[-1]))
+        return 1 + QUANTILE_COST / documents / max(1, len(subject.measures))
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[ScalesResult]:
         for trial in trials:
-            yield self._trial(compared(subject, subject.measures[trial]))
+            yield self._test(compared(subject, subject.measures[trial]))
 
-    def _trial(self, scores: Compared) -> dict[str, Any]:
-        """What both tests find by a measure."""
-        by_rank = kruskal_wallis(_ranked(scores), alpha=self.alpha)
-        by_mean = anova(_small(scores), design=self.design, alpha=self.alpha, scale=scores.scale)  # type: ignore[arg-type]
-        both = by_rank.differs & by_mean.differs
-        return {
-            "measure": scores.measure,
-            "scale": scores.scale,
-            "exact": scores.exact,
-            "pairs": len(by_rank.first),
-            "kw": _found(by_rank),
-            "anova": _found(by_mean),
-            "both": int(np.count_nonzero(both)),
-            "notes": [*by_mean.warnings, *scores.notes],
-        }
+    def _test(self, scores: Compared) -> ScalesResult:
+        """Test all pairs of runs by one measure."""
+        by_rank = kruskal_wallis(_score_levels(scores), alpha=self.alpha)
+        by_mean = anova(_squarable(scores), design=self.design, alpha=self.alpha, scale=scores.scale)  # type: ignore[arg-type]
+        return ScalesResult(
+            measure=scores.measure,
+            scale=scores.scale,
+            exact=scores.exact,
+            pairs=len(by_rank.first),
+            kw=_summarise(by_rank),
+            anova=_summarise(by_mean),
+            both=int(np.count_nonzero(by_rank.differs & by_mean.differs)),
+            notes=[*by_mean.warnings, *scores.notes],
+        )
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        done = list(found.values())
+    def report(self, about: SubjectSummary, found: Mapping[int, ScalesResult]) -> AuditReport:
+        results = list(found.values())
+        rows = list(map(_row, results))
         return AuditReport(
-            verdict=(*_verdict(done), *_same(done)),
-            numbers=_numbers(done),
-            tables=(_table(done),),
+            verdict=(*map(_measure_sentence, rows, results), *_same_pairs_sentences(results)),
+            numbers=_numbers(results),
+            tables=(MEASURES.table(rows),),
             plots=PLOTS,
             reading=READING,
-            undefined=tuple(_undefined(done)),
-            warnings=warned(done),
+            undefined=tuple(_undefined(results)),
+            warnings=warned(results),
         )
 
 
-def _ranked(scores: Compared) -> Floats:
-    """float64[topics, runs]: the order of all scores."""
+def _score_levels(scores: Compared) -> Floats:
+    """Return float64[topics, runs]: numbers that have the same order and ties as all scores."""
     if not scores.exact and scores.undefined is not None:
-        return scores.values  # which the test then refuses, with its reason
-    return levels(_flat(scores)).astype(np.float64).reshape(scores.values.shape)
+        return scores.values  # the test refuses them and gives the reason
+    return levels(_flatten(scores)).astype(np.float64).reshape(scores.values.shape)
 
 
-def _small(scores: Compared) -> Floats:
-    """float64[topics, runs]: the values, or where they are too large shares of the greatest exact score."""
+def _squarable(scores: Compared) -> Floats:
+    """Return float64[topics, runs]: the scores, divided by the greatest exact one if they are too large."""
     if scores.undefined is None or not scores.exact:
         return scores.values
-    flat = [int(value) for value in _flat(scores)]
+    flat = [int(value) for value in _flatten(scores)]
     greatest = max(1, *map(abs, flat))
     return floats(Fraction(value, greatest) for value in flat).reshape(scores.values.shape)
 
 
-def _flat(scores: Compared) -> list[Any]:
+def _flatten(scores: Compared) -> list[Any]:
     return [value for row in scores.orders for value in row]
 
 
-def _found(test: AllPairs) -> dict[str, Any]:
-    """What a test says, as JSON. same: told of two tests that find the same pairs. An infinite F is None."""
-    found = np.flatnonzero(test.differs).tolist()
-    finite = test.statistic is not None and np.isfinite(test.statistic)
-    return {
-        "undefined": test.undefined,
-        "pairs": None if test.undefined is not None else len(found),
-        "percent": None if test.undefined is not None else test.percent,
-        "statistic": test.statistic if finite else None,
-        "p": test.p,
-        "same": digest(found),
-    }
+def _summarise(test: AllPairs) -> PairTest:
+    differing = np.flatnonzero(test.differs).tolist()
+    is_finite = test.statistic is not None and np.isfinite(test.statistic)
+    return PairTest(
+        undefined=test.undefined,
+        pairs=None if test.undefined is not None else len(differing),
+        percent=None if test.undefined is not None else test.percent,
+        statistic=test.statistic if is_finite else None,
+        p=test.p,
+        pairs_digest=digest(differing),
+    )
 
 
-def _undefined(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for one in done:
+def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
+    for result in results:
         for test, name in TESTS.items():
-            if one[test]["undefined"] is not None:
-                yield f"{name} of {one['measure']}: {one[test]['undefined']}"
-        if one["kw"]["pairs"] == 0:
-            yield f"ratio({one['measure']}): Kruskal-Wallis tells no pair apart"
+            if result[test]["undefined"] is not None:
+                yield f"{name} of {result['measure']}: {result[test]['undefined']}"
+        if result["kw"]["pairs"] == 0:
+            yield f"ratio({result['measure']}): no pair of runs differs by Kruskal-Wallis"
 
 
-def _ratio(one: Mapping[str, Any]) -> float | None:
-    """Pairs by ANOVA over pairs by Kruskal-Wallis."""
-    by_rank, by_mean = one["kw"]["pairs"], one["anova"]["pairs"]
+def _ratio(result: ScalesResult) -> float | None:
+    """Return pairs by ANOVA over pairs by Kruskal-Wallis."""
+    by_rank, by_mean = result["kw"]["pairs"], result["anova"]["pairs"]
     return by_mean / by_rank if by_rank and by_mean is not None else None
 
 
-def _verdict(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for one in done:
-        by_rank, by_mean = one["kw"], one["anova"]
-        if by_rank["pairs"] is None or by_mean["pairs"] is None:
-            yield f"{one['measure']}: undefined."
-            continue
-        ratio = _ratio(one)
-        times = "" if ratio is None else f", {ratio:.2f} times as many"
-        interval = one["scale"] in ("interval", "count")
-        caution = "" if interval else f" Its scale is {_kind(one['scale'])}: go by Kruskal-Wallis."
-        yield (
-            f"{one['measure']}: of {one['pairs']} pairs of runs {by_rank['pairs']} differ by Kruskal-Wallis "
-            f"({by_rank['percent']:.2f} per cent) and {by_mean['pairs']} by ANOVA "
-            f"({by_mean['percent']:.2f} per cent{times}).{caution}"
-        )
-
-
-def _kind(scale: str) -> str:
-    return "ordinal" if scale == "ordinal" else "neither interval nor ordinal"
-
-
-def _same(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Which measures find the very same pairs, of those that find any."""
-    for test, name in TESTS.items():
-        alike: dict[str, list[str]] = {}
-        for one in done:
-            if one[test]["pairs"]:
-                alike.setdefault(one[test]["same"], []).append(one["measure"])
-        for measures in alike.values():
-            if len(measures) > 1:
-                yield f"By {name} {', '.join(measures)} find the very same pairs."
-
-
-def _numbers(done: Sequence[Mapping[str, Any]]) -> dict[str, float | int | None]:
-    """kw(MEASURE), anova(MEASURE) in pairs, each_percent(MEASURE), and ratio(MEASURE)."""
-    found: dict[str, float | int | None] = {}
-    for one in done:
-        measure = one["measure"]
-        for test in TESTS:
-            found[f"{test}({measure})"] = one[test]["pairs"]
-            found[f"{test}_percent({measure})"] = one[test]["percent"]
-        found[f"ratio({measure})"] = _ratio(one)
-        found["pairs"] = one["pairs"]
-    return found
-
-
-def _table(done: Sequence[Mapping[str, Any]]) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("scale", "scale type", "interval, ordinal, neither, or a count"),
-        Column("pairs", "pairs", "S (S - 1) / 2 of S runs"),
-        Column("kw", "differ by Kruskal-Wallis", "pairs"),
-        Column("kw_percent", "by Kruskal-Wallis, in per cent"),
-        Column("anova", "differ by ANOVA", "pairs"),
-        Column("anova_percent", "by ANOVA, in per cent"),
-        Column("ratio", "ratio", "pairs by ANOVA over pairs by Kruskal-Wallis"),
-        Column("both", "by both", "pairs"),
-        Column("h", "H", "of Kruskal-Wallis"),
-        Column("h_p", "p of H"),
-        Column("f", "F", "of the ANOVA; none where it is infinite"),
-        Column("f_p", "p of F"),
-        Column("exact", "exact", "whether ranks are those of exact scores"),
+def _measure_sentence(row: ScaleTestRow, result: ScalesResult) -> str:
+    by_rank, by_mean = result["kw"], result["anova"]
+    if by_rank["pairs"] is None or by_mean["pairs"] is None:
+        return f"{row.measure}: undefined."
+    ratio = "" if row.ratio is None else f", {row.ratio:.2f} times as many"
+    caution = "" if row.scale in ("interval", "count") else f" {_caution(row.scale)}"
+    return (
+        f"{row.measure}: of {row.pairs} pairs of runs, {row.kw} differ by Kruskal-Wallis "
+        f"({by_rank['percent']:.2f}%) and {row.anova} by ANOVA ({by_mean['percent']:.2f}%{ratio}).{caution}"
     )
-    rows = []
-    for one in done:
-        by_rank, by_mean = one["kw"], one["anova"]
-        rows.append((
-            *(one[name] for name in ("measure", "scale", "pairs")),
-            by_rank["pairs"], _rounded(by_rank["percent"]), by_mean["pairs"], _rounded(by_mean["percent"]),
-            _ratio(one), one["both"], by_rank["statistic"], by_rank["p"], by_mean["statistic"], by_mean["p"],
-            one["exact"],
-        ))  # fmt: skip
-    return ReportTable("measures", "Pairs of runs that differ", columns, tuple(rows))
+
+
+def _caution(scale: str) -> str:
+    kind = "ordinal" if scale == "ordinal" else "neither interval nor ordinal"
+    return f"The scale of the measure is {kind}: use the result of Kruskal-Wallis."
+
+
+def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
+    """Yield which measures find the same pairs, at least one."""
+    for test, name in TESTS.items():
+        measures_by_digest: dict[str, list[str]] = {}
+        for result in results:
+            if result[test]["pairs"]:
+                measures_by_digest.setdefault(result[test]["pairs_digest"], []).append(result["measure"])
+        for measures in measures_by_digest.values():
+            if len(measures) > 1:
+                yield f"By {name}, the same pairs differ under {', '.join(measures)}."
+
+
+def _numbers(results: Sequence[ScalesResult]) -> dict[str, float | int | None]:
+    """Return TEST(MEASURE) in pairs, TEST_percent(MEASURE), ratio(MEASURE), and pairs."""
+    numbers: dict[str, float | int | None] = {}
+    for result in results:
+        measure = result["measure"]
+        for test in TESTS:
+            numbers[f"{test}({measure})"] = result[test]["pairs"]
+            numbers[f"{test}_percent({measure})"] = result[test]["percent"]
+        numbers[f"ratio({measure})"] = _ratio(result)
+        numbers["pairs"] = result["pairs"]
+    return numbers
+
+
+def _row(result: ScalesResult) -> ScaleTestRow:
+    by_rank, by_mean = result["kw"], result["anova"]
+    return ScaleTestRow(
+        measure=result["measure"],
+        scale=result["scale"],
+        pairs=result["pairs"],
+        kw=by_rank["pairs"],
+        kw_percent=_rounded(by_rank["percent"]),
+        anova=by_mean["pairs"],
+        anova_percent=_rounded(by_mean["percent"]),
+        ratio=_ratio(result),
+        both=result["both"],
+        h=by_rank["statistic"],
+        h_p=by_rank["p"],
+        f=by_mean["statistic"],
+        f_p=by_mean["p"],
+        exact=result["exact"],
+    )
 
 
 def _rounded(percent: float | None) -> float | None:
-    """With 2 decimals (spec 4.5)."""
+    """Round to 2 decimals, as in the tables of Ferrante et al. (2019)."""
     return None if percent is None else round(percent, 2)
-
-
-PLOTS = tuple(
-    Plot(
-        test,
-        f"Pairs of runs that differ by {name}",
-        "In per cent of all pairs, for each measure in the colour of its scale type.",
-        "bars",
-        "measures",
-        "measure",
-        f"{test}_percent",
-        series="scale",
-        domain=(0, 100),
-    )
-    for test, name in TESTS.items()
-)

@@ -1,4 +1,4 @@
-"""What `aspects` asks of each aspect, and the measures that make one number of the answers."""
+"""Families of aggregates: the measures that combine the same component measure over several aspects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,86 +20,91 @@ AGGREGATES = (
 
 @dataclass(frozen=True, eq=False)
 class AspectFamily:
-    """Measures that ask the same of each aspect.
+    """Aggregates that combine the same component measure.
 
-    of: a measure of one aspect, or one by aspect. aggregates: bound to the aspects of the qrels.
+    component: a measure of one aspect, or a measure for each aspect. aggregates: measures that are bound to
+    the aspects of the qrels.
     """
 
-    of: Any
+    component: Any
     aggregates: tuple[Measure, ...]
 
     @property
     def text(self) -> str:
-        return of_text(self.of)
+        return component_text(self.component)
 
 
-def families(subject: AuditSubject, weighting: str) -> tuple[tuple[AspectFamily, ...], tuple[str, ...]]:
-    """The families of a subject's measures; and why some aggregate is not among them, in sentences.
+def find_families(subject: AuditSubject, weighting: str) -> tuple[tuple[AspectFamily, ...], tuple[str, ...]]:
+    """Return the families of a subject's measures, and sentences on aggregates that cannot be computed.
 
-    A measure that asks of one aspect gets the aggregates of AGGREGATES, `weighting` being that of TOMA where
-    it is binary. One that aggregates such a measure is in its family.
+    A measure of one aspect is combined by each of AGGREGATES; TOMA takes `weighting` where the component is
+    binary. An aggregate among the subject's measures joins the family of its component.
     """
-    found: dict[str, tuple[Any, dict[str, Measure]]] = {}
-    lacking: list[str] = []
+    members: dict[str, tuple[Any, dict[str, Measure]]] = {}
+    missing: list[str] = []
     for measure in subject.measures:
         if measure.declaration.combination is not None:
-            of = measure.arguments["of"]
-            found.setdefault(shown(of), (of, {}))[1][str(measure)] = measure
-        elif combinable(measure):
-            of = measure.having(aspect=None)
-            made = found.setdefault(shown(of), (of, {}))[1]
-            for one in _made(of, weighting, lacking):
-                bound = one.bound(subject.qrels.aspects)
-                made.setdefault(str(bound), bound)
-    return tuple(AspectFamily(of, tuple(made.values())) for of, made in found.values()), tuple(lacking)
+            component = measure.arguments["of"]
+            members.setdefault(shown(component), (component, {}))[1][str(measure)] = measure
+        elif can_be_aggregated(measure):
+            component = measure.having(aspect=None)
+            aggregates = members.setdefault(shown(component), (component, {}))[1]
+            for aggregate in _build_aggregates(component, weighting, missing):
+                bound = aggregate.bound(subject.qrels.aspects)
+                aggregates.setdefault(str(bound), bound)
+    return (
+        tuple(AspectFamily(component, tuple(by_text.values())) for component, by_text in members.values()),
+        tuple(missing),
+    )
 
 
-def combinable(measure: Measure) -> bool:
-    """Whether aggregates take it: it asks of one aspect and is averaged over topics."""
-    said = measure.declaration
-    return not said.combines and not said.subtopics and said.aggregate == "mean"
+def can_be_aggregated(measure: Measure) -> bool:
+    """Return whether the measure scores one aspect and is averaged over topics."""
+    declaration = measure.declaration
+    return not declaration.combines and not declaration.subtopics and declaration.aggregate == "mean"
 
 
-def _made(of: Measure, weighting: str, lacking: list[str]) -> list[Measure]:
-    made = []
-    binary = "" if of.declaration.graded or weighting == "top_half" else f",weighting={weighting}"
+def _build_aggregates(component: Measure, weighting: str, missing: list[str]) -> list[Measure]:
+    aggregates = []
+    is_default = component.declaration.graded or weighting == "top_half"
+    toma_argument = "" if is_default else f",weighting={weighting}"
     for text in AGGREGATES:
         try:
-            made.append(parse(text.format(of, binary)))
+            aggregates.append(parse(text.format(component, toma_argument)))
         except MeasureError as problem:
-            lacking.append(str(problem))
-    return made
+            missing.append(str(problem))
+    return aggregates
 
 
-def plain(measure: Measure, aspects: Sequence[str]) -> Measure:
-    """The same, without the list of aspects where that is all there are."""
-    whole = measure.arguments.get("aspects") == tuple(aspects)
-    return measure.having(aspects=None) if whole else measure
+def without_default_aspects(measure: Measure, aspects: Sequence[str]) -> Measure:
+    """Return the measure without its `aspects` argument where that lists all aspects of the qrels."""
+    has_all = measure.arguments.get("aspects") == tuple(aspects)
+    return measure.having(aspects=None) if has_all else measure
 
 
-def kind_of(measure: Measure) -> str:
-    """How it aggregates, whatever it asks of each aspect: CAM, TOMA manhattan, CAM weights={...}."""
+def aggregate_name(measure: Measure) -> str:
+    """Return the name of the aggregation without its component, such as "TOMA manhattan"."""
     distance = measure.arguments.get("distance")
     others = [(k, v) for k, v in measure.parameters if k not in ("of", "distance", "weighting")]
     words = [measure.declaration.name, distance, *(f"{k}={shown(v)}" for k, v in others)]
     return " ".join(word for word in words if word)
 
 
-def asked(measure: Measure) -> str:
-    """What it asks of each aspect."""
-    return of_text(measure.arguments["of"])
+def component_of(measure: Measure) -> str:
+    """Return the text of the component that an aggregate combines."""
+    return component_text(measure.arguments["of"])
 
 
-def of_text(of: Any) -> str:
-    """A measure, or one by aspect, as its text."""
-    return shown(of) if isinstance(of, ArgumentPairs) else str(of)
+def component_text(component: Any) -> str:
+    """Return the text of a component: one measure, or a measure for each aspect."""
+    return shown(component) if isinstance(component, ArgumentPairs) else str(component)
 
 
-def cut(measure: Measure, depth: int) -> Measure | None:
-    """An aggregate of what is asked of each aspect at this cutoff; None where it takes none."""
-    if any("cutoff" not in one.declaration.parameters for one in measure.within):
+def with_component_cutoff(measure: Measure, depth: int) -> Measure | None:
+    """Return the aggregate with its component cut off at `depth`; None where that takes no cutoff."""
+    if any("cutoff" not in component.declaration.parameters for component in measure.within):
         return None
-    of = measure.arguments["of"]
-    if isinstance(of, ArgumentPairs):
-        return measure.having(of=ArgumentPairs((name, one.having(cutoff=depth)) for name, one in of))
-    return measure.having(of=of.having(cutoff=depth))
+    component = measure.arguments["of"]
+    if isinstance(component, ArgumentPairs):
+        return measure.having(of=ArgumentPairs((name, one.having(cutoff=depth)) for name, one in component))
+    return measure.having(of=component.having(cutoff=depth))

@@ -1,12 +1,14 @@
-"""`aspects`: several aspects in one number (Maistro et al., CIKM 2021, section 4; spec 3.7, 3.9, 3.10)."""
+"""Audit kind `aspects`: measures that combine several aspects into one number."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.aspects import aspect_orders, score_bounds, top_documents
-from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, families
-from cupel_audits.kinds.aspects.top_documents import Counting
+from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, find_families
+from cupel_audits.kinds.aspects.aspect_orders import OrdersResult
+from cupel_audits.kinds.aspects.score_bounds import BoundsResult
+from cupel_audits.kinds.aspects.top_documents import CountingRules, DocumentsResult
 from cupel_audits.report import AuditReport, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
@@ -15,98 +17,120 @@ from cupel_measures.scoring.evaluator import impossible
 
 Depth = Annotated[int, whole_number(description="a whole number of ranks")]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
-QUESTIONS = ("bounds", "documents", "orders")
+BOUNDS, DOCUMENTS, ORDERS = range(3)
+
+
+class AspectsResult(TypedDict):
+    """The result of one of the three trials, under the name of its question; JSON holds it."""
+
+    bounds: NotRequired[BoundsResult]
+    documents: NotRequired[DocumentsResult]
+    orders: NotRequired[OrdersResult]
 
 
 @audit(
     "aspects",
     title="Aspects",
-    answers="What do measures that make one number of several aspects reward, and how far do they agree?",
-    source="Maistro, Chaves Lima, Simonsen, Lioma, CIKM 2021 (spec 3.7, 3.9, 3.10)",
+    answers="What do measures that combine several aspects reward, and how far do they agree?",
+    source="Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4",
 )
 class Aspects(Audit):
-    """Looks at aggregates of aspects in three ways, each a trial.
+    """Inspects measures that combine several aspects, in three trials.
 
-    Every measure of one aspect is asked of each aspect, and aggregated by CAM, MM and TOMA with its three
-    distances; aggregates among the measures join those of what they ask.
+    Each measure of one aspect is combined over all aspects by CAM, by MM, and by TOMA with its three
+    distances. Measures of the collection that combine aspects are compared with those of the same component.
 
-    1. Upper bounds (3.7): the best score that any of n! + 3 rankings of a topic's judged documents has by CAM
-    or MM. They average scores that different rankings would make largest, so that no ranking may reach 1.
+    1. Upper bounds: for CAM and MM, the best score of n! + 3 rankings of the judged documents of a topic. A
+    ranking that is best for one aspect need not be best for another, so the bound may be below 1.
 
-    2. Documents (3.9, 3.10): of each topic the run that an aggregate puts first. How many of its first
-    documents have no label above the lowest on any aspect (the denominator is of all these ranks together);
-    and the mean sum of label indices by bins of ranks. The measures are taken at the cutoffs `first` and
-    `depth`.
+    2. Documents: for each topic, the documents of the run with the highest score. Reports the share of
+    zero-aspect documents at the first ranks, which have no label above the lowest on any aspect, and the mean
+    sum of label indices by bins of ranks. The measures are cut off at `first` and at `depth`.
 
-    3. Orders: the runs by each aspect, which of them another dominates, and on how many pairs of runs
-    aggregates disagree.
+    3. Orders: the scores of the runs by aspect, the runs that another run dominates, and the pairs of runs on
+    which aggregates disagree.
 
-    Caveat: sums of labels count a step on one scale as much as one on another.
+    A sum of label indices gives a step on each scale the same weight.
     """
 
     weighting: Weighting = setting(
         "top_half",
-        "which classes of labels TOMA takes for relevant where it is binary: the paper's experiments "
-        "took positive",
+        "labels that count as relevant for TOMA with a binary component; the experiments of Maistro et al. "
+        "(CIKM 2021) used positive",
     )
-    first: Depth = setting(5, "first ranks where documents worth nothing are counted")
-    depth: Depth = setting(100, "first ranks whose documents are looked at by bins")
-    width: Depth = setting(25, "ranks in a bin")
-    count_unjudged: OneFlag = setting(False, "an unjudged document counts as one worth nothing")
-    exclude: OneFlag = setting(False, "leave unjudged documents out of the bins, where they count as 0")
+    first: Depth = setting(5, "number of first ranks in which zero-aspect documents are counted")
+    depth: Depth = setting(100, "number of first ranks that are divided into bins")
+    width: Depth = setting(25, "number of ranks in a bin")
+    count_unjudged: OneFlag = setting(False, "count unjudged documents as zero-aspect documents")
+    exclude: OneFlag = setting(False, "leave unjudged documents out of the bins instead of adding 0 for them")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if len(subject.qrels.aspects) < 2:
             only = subject.qrels.aspects[0].name
-            yield f"it compares aspects, and there is only {only!r}: it needs judgments of two or more"
+            yield f"there is only one aspect, {only!r}: give judgments of two or more aspects"
         elif not (subject.qrels.labels > 0).any():
-            yield "no document has a label above the lowest on any aspect: all runs are worth the same"
+            yield "no document has a label above the lowest on any aspect: all runs have the same score"
         elif not self._families(subject)[0]:
             yield (
-                "none of the measures can be asked of one aspect and averaged over topics: give one such as "
-                "nDCG@10, or an aggregate such as CAM(of=nDCG@10)"
+                "no measure can be combined over aspects: give a measure of one aspect that is averaged over "
+                "topics, such as nDCG@10, or an aggregate, such as CAM(of=nDCG@10)"
             )
 
     def ranking_depth(self) -> int:
         return max(self.first, self.depth)
 
     def trials(self, subject: AuditSubject) -> int:
-        return len(QUESTIONS)
+        return 3
 
     def steps(self, subject: AuditSubject) -> float:
         return 10.0
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        found, lacking = self._families(subject)
-        aggregates = list({str(one): one for family in found for one in family.aggregates}.values())
-        ask: tuple[Callable[[], dict[str, Any]], ...] = (
-            lambda: score_bounds.bounds(subject, aggregates),
-            lambda: top_documents.documents(subject, aggregates, self.first, self.depth, self.width),
-            lambda: {"families": aspect_orders.orders(subject, found), "lacking": lacking},
-        )
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[AspectsResult]:
+        families, missing = self._families(subject)
         for trial in trials:
-            yield ask[trial]()
+            yield self._trial(subject, families, missing, trial)
+
+    def _trial(
+        self, subject: AuditSubject, families: Sequence[AspectFamily], missing: Sequence[str], trial: int
+    ) -> AspectsResult:
+        if trial == ORDERS:
+            scores = aspect_orders.score_families(subject, families)
+            return AspectsResult(orders=OrdersResult(families=scores, missing=list(missing)))
+        aggregates = list({str(one): one for family in families for one in family.aggregates}.values())
+        if trial == BOUNDS:
+            return AspectsResult(bounds=score_bounds.compute_bounds(subject, aggregates))
+        return AspectsResult(
+            documents=top_documents.count_documents(subject, aggregates, self.first, self.depth, self.width)
+        )
 
     def _families(self, subject: AuditSubject) -> tuple[list[AspectFamily], list[str]]:
-        """Those whose aggregates the qrels can have, and why others are missing."""
-        found, lacking = families(subject, self.weighting)
-        missing = list(lacking)
+        """Return the families with the aggregates that the qrels allow, and why others are missing."""
+        families, missing_texts = find_families(subject, self.weighting)
+        missing = list(missing_texts)
 
-        def possible(family: AspectFamily) -> Iterator[Measure]:
-            for one in family.aggregates:
-                if why := impossible(subject.qrels, [one]):
-                    missing.extend(why)
+        def select_possible(family: AspectFamily) -> Iterator[Measure]:
+            for aggregate in family.aggregates:
+                if reasons := impossible(subject.qrels, [aggregate]):
+                    missing.extend(reasons)
                 else:
-                    yield one
+                    yield aggregate
 
-        return [AspectFamily(one.of, tuple(possible(one))) for one in found], missing
+        return [AspectFamily(one.component, tuple(select_possible(one))) for one in families], missing
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        counting = Counting(self.count_unjudged, self.exclude, self.depth, self.width)
-        tell: tuple[Callable[[Any], AuditReport], ...] = (
-            lambda one: score_bounds.report(about, one),
-            lambda one: top_documents.report(one, counting),
-            lambda one: aspect_orders.report(about, one["families"], one["lacking"]),
+    def report(self, about: SubjectSummary, found: Mapping[int, AspectsResult]) -> AuditReport:
+        rules = CountingRules(
+            count_unjudged=self.count_unjudged,
+            exclude_unjudged=self.exclude,
+            depth=self.depth,
+            width=self.width,
         )
-        return merged([tell[trial](one) for trial, one in found.items()])
+        reports = []
+        for result in found.values():
+            if "bounds" in result:
+                reports.append(score_bounds.report(about, result["bounds"]))
+            if "documents" in result:
+                reports.append(top_documents.report(result["documents"], rules))
+            if "orders" in result:
+                reports.append(aspect_orders.report(about, result["orders"]))
+        return merged(reports)

@@ -1,13 +1,17 @@
-"""How much the best ranking can have of CAM and MM (Maistro et al., CIKM 2021, 4.2; spec 3.7)."""
+"""Upper bounds of CAM and MM: the best score that any ranking of the judged documents reaches.
 
-from collections.abc import Iterator, Mapping, Sequence
+Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.2.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import Annotated, TypedDict
 
 import numpy as np
 
-from cupel_audits.kinds.aspects.aspect_measures import plain
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
+from cupel_audits.kinds.aspects.aspect_measures import without_default_aspects
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import NEGATIVE, Ints, Joined, Qrels
@@ -15,77 +19,165 @@ from cupel_measures.model.profiles import Profile
 from cupel_measures.scoring.evaluator import Evaluator
 
 MOST_ASPECTS = 6
-REACHED, LOW = 1 - 1e-9, 0.9
-MEASURE, TOPIC = Column("measure", "measure"), Column("topic", "topic")
+"""More aspects than this have too many orders, n!, to try all of them."""
+FULL, LOW = 1 - 1e-9, 0.9
 READING = (
-    "The bound of a topic is the best score of a few rankings of all its judged documents: by every order of "
-    "the aspects, by the sum of labels, of their squares, and by the greatest label. A better ranking may "
-    "exist, but not one above 1; a topic where an aspect has no good document can't reach 1 at all.",
+    "The bound of a topic is the best score of n! + 3 rankings of all its judged documents. They are sorted "
+    "by each order of the n aspects, by the sum of labels, by the sum of their squares, and by the greatest "
+    "label. Another ranking may score higher, but no higher than 1. A topic in which an aspect has no "
+    "document above the lowest label cannot reach 1.",
 )
 
 
-def bounds(subject: AuditSubject, measures: Sequence[Measure]) -> dict[str, Any]:
-    """By measure the names of the strategies, and for each topic the score of each; and what topics lack.
+class MeasureBounds(TypedDict):
+    """Scores of one measure: for each topic, the score of each ranking in the order of `strategies`."""
 
-    Only measures that average scores by aspect have such a bound: that of TOMA is 1. MeasureError where a
-    measure can't be had.
+    measure: str
+    strategies: list[str]
+    scores: list[list[float]]
+
+
+class BoundsResult(TypedDict):
+    """The result of the first trial; JSON holds it.
+
+    too_many_aspects: measures that are left out. aspects_without: for each topic, the number of aspects that
+    have no document above the lowest label.
     """
-    averaging = [one for one in measures if one.declaration.combination in ("mean", "harmonic mean")]
-    found: dict[str, Any] = {}
-    for aspects in dict.fromkeys(one.arguments["aspects"] for one in averaging):
-        if len(aspects) <= MOST_ASPECTS:
-            found |= _of_aspects(
-                subject, aspects, [m for m in averaging if m.arguments["aspects"] == aspects]
-            )
-    beyond = [
-        str(plain(one, subject.about.aspects))
-        for one in averaging
-        if len(one.arguments["aspects"]) > MOST_ASPECTS
+
+    measures: list[MeasureBounds]
+    too_many_aspects: list[str]
+    aspects_without: list[int]
+
+
+TopicCell = Annotated[str, Heading("topic")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundSummaryRow:
+    """The bounds of one measure over all topics."""
+
+    measure: MeasureCell
+    topics: Annotated[int, Heading("topics")]
+    full: Annotated[float, Heading("bound 1", "share of topics where a ranking scores 1")]
+    low: Annotated[float, Heading("bound below 0.9", "share of topics where no ranking scores 0.9")]
+    low_whole: Annotated[
+        float,
+        Heading(
+            "bound below 0.9 despite good documents",
+            "share of topics where no ranking scores 0.9 though no aspect lacks good documents",
+        ),
     ]
-    return {"measures": found, "beyond": beyond, "lacking": lacking(subject.qrels)}
+    least: Annotated[float, Heading("lowest bound")]
+    topic: Annotated[str, Heading("topic of the lowest bound")]
 
 
-def _of_aspects(subject: AuditSubject, aspects: Sequence[str], measures: Sequence[Measure]) -> dict[str, Any]:
-    texts = {one: str(plain(one, subject.about.aspects)) for one in measures}
-    names: list[str] = []
-    scores: dict[str, list[list[float]]] = {text: [] for text in texts.values()}
-    for name, joined in rankings(subject.qrels, aspects, subject.joined.profile):
-        names.append(name)
+@dataclass(frozen=True, kw_only=True)
+class TopicBoundRow:
+    """The bound of one measure on one topic."""
+
+    measure: MeasureCell
+    place: Annotated[int, Heading("position", "of the topic, sorted by its bound")]
+    topic: TopicCell
+    bound: Annotated[float, Heading("bound", "best score of the rankings")]
+    strategy: Annotated[str, Heading("ranking", "the first that reaches the bound")]
+    lacking: Annotated[
+        int, Heading("aspects without good documents", "aspects without a document above the lowest label")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategyRow:
+    """The score of one ranking on one topic."""
+
+    measure: MeasureCell
+    topic: TopicCell
+    strategy: Annotated[str, Heading("ranking", "what documents are sorted by")]
+    score: Annotated[float, Heading("score")]
+
+
+SUMMARY = TableSchema.of("bounds", "Upper bounds", BoundSummaryRow)
+TOPIC_BOUNDS = TableSchema.of("topic_bounds", "Upper bounds by topic", TopicBoundRow)
+STRATEGIES = TableSchema.of("strategies", "Scores of the rankings", StrategyRow)
+PLOT = Plot.curve(
+    TOPIC_BOUNDS,
+    "topic_bounds",
+    title="Upper bounds by topic",
+    caption="Best score of any of the rankings of all judged documents. Topics are sorted by this bound.",
+    x="place",
+    y="bound",
+    series="measure",
+    reference=LOW,
+)
+
+
+def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> BoundsResult:
+    """Score the rankings by all measures that average scores over aspects.
+
+    TOMA is left out because its bound is 1. Raise MeasureError where a measure cannot be computed.
+    """
+    averaging = [m for m in measures if m.declaration.combination in ("mean", "harmonic mean")]
+    bounds: list[MeasureBounds] = []
+    for aspects in dict.fromkeys(measure.arguments["aspects"] for measure in averaging):
+        if len(aspects) <= MOST_ASPECTS:
+            same = [measure for measure in averaging if measure.arguments["aspects"] == aspects]
+            bounds.extend(_score_rankings(subject, aspects, same))
+    return BoundsResult(
+        measures=bounds,
+        too_many_aspects=[
+            str(without_default_aspects(measure, subject.about.aspects))
+            for measure in averaging
+            if len(measure.arguments["aspects"]) > MOST_ASPECTS
+        ],
+        aspects_without=count_aspects_without(subject.qrels),
+    )
+
+
+def _score_rankings(
+    subject: AuditSubject, aspects: Sequence[str], measures: Sequence[Measure]
+) -> Iterator[MeasureBounds]:
+    strategies: list[str] = []
+    scores: dict[Measure, list[list[float]]] = {measure: [] for measure in measures}
+    for name, joined in rank_judged_documents(subject.qrels, aspects, subject.joined.profile):
+        strategies.append(name)
         for measure, values in Evaluator(subject.qrels, joined).evaluate(measures).values.items():
-            scores[texts[measure]].append(values.tolist())
-    return {
-        text: {"strategies": names, "topics": [list(one) for one in zip(*of, strict=True)]}
-        for text, of in scores.items()
-    }
+            scores[measure].append(values.tolist())
+    for measure, by_strategy in scores.items():
+        yield MeasureBounds(
+            measure=str(without_default_aspects(measure, subject.about.aspects)),
+            strategies=strategies,
+            scores=[list(by_topic) for by_topic in zip(*by_strategy, strict=True)],
+        )
 
 
-def lacking(qrels: Qrels) -> list[int]:
-    """For each topic how many aspects have no document above the lowest label."""
+def count_aspects_without(qrels: Qrels) -> list[int]:
+    """Return for each topic the number of aspects that have no document above the lowest label."""
     above = np.zeros((len(qrels.aspects), len(qrels.topics)), dtype=np.int64)
     aspect, document = np.nonzero(qrels.labels > 0)
     np.add.at(above, (aspect, qrels.topic_of[document]), 1)
-    missing: list[int] = np.count_nonzero(above == 0, axis=0).tolist()
-    return missing
+    without: list[int] = np.count_nonzero(above == 0, axis=0).tolist()
+    return without
 
 
-def rankings(qrels: Qrels, aspects: Sequence[str], profile: Profile) -> Iterator[tuple[str, Joined]]:
-    """The n! + 3 rankings of all judged documents by name, each as a row per topic.
+def rank_judged_documents(
+    qrels: Qrels, aspects: Sequence[str], profile: Profile
+) -> Iterator[tuple[str, Joined]]:
+    """Yield the n! + 3 rankings of all judged documents with their names, each as a row per topic.
 
-    By label index, a negative label being 0; ties: increasing document id.
+    Documents are sorted by label index, a negative label being 0; ties: increasing document id.
     """
     document = np.flatnonzero((qrels.labels >= NEGATIVE).any(axis=0))
     labels = np.maximum(qrels.labels[:, document].astype(np.int64), 0)
     labels = labels[[qrels.aspect_index(name) for name in aspects]]
     for order in permutations(range(len(aspects))):
-        name = " > ".join(aspects[one] for one in order)
-        yield name, _ranking(qrels, document, labels[list(order)], profile)
-    simple = {"sum": labels.sum(axis=0), "squares": (labels**2).sum(axis=0), "maximum": labels.max(axis=0)}
-    for name, key in simple.items():
-        yield name, _ranking(qrels, document, key[None], profile)
+        name = " > ".join(aspects[index] for index in order)
+        yield name, _rank_by(qrels, document, labels[list(order)], profile)
+    keys = {"sum": labels.sum(axis=0), "squares": (labels**2).sum(axis=0), "maximum": labels.max(axis=0)}
+    for name, key in keys.items():
+        yield name, _rank_by(qrels, document, key[None], profile)
 
 
-def _ranking(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Joined:
-    """By decreasing keys, int64[k, n], the first being the most important."""
+def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Joined:
+    """Rank by decreasing keys, int64[k, documents], the first key being the most important."""
     topic = qrels.topic_of[document]
     order = np.lexsort((document, *(-keys[::-1]), topic))
     retrieved = np.bincount(topic, minlength=len(qrels.topics))
@@ -94,95 +186,81 @@ def _ranking(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Join
     return Joined(retrieved, offsets, document[order].astype(np.int32), rank, rank, rank, profile)
 
 
-def report(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
-    """The share of topics where a ranking reaches 1, and where none reaches 0.9."""
-    tops, scores, summary, verdict = [], [], [], []
-    numbers: dict[str, Any] = {}
-    for measure, of in found["measures"].items():
-        best = [_best(of["strategies"], one) for one in of["topics"]]
-        order = sorted(range(len(best)), key=lambda at, best=best: (round(best[at][0], DECIMALS), at))  # type: ignore[misc]
-        tops += [
-            (measure, place, about.topics[at], *best[at], found["lacking"][at])
-            for place, at in enumerate(order, 1)
-        ]
-        scores += [
-            (measure, topic, strategy, value)
-            for topic, values in zip(about.topics, of["topics"], strict=True)
-            for strategy, value in zip(of["strategies"], values, strict=True)
-        ]
-        row = _summary(about, [bound for bound, _ in best], found["lacking"])
-        summary.append((measure, *row))
-        numbers |= {f"bound_1({measure})": row[1], f"bound_below_0.9({measure})": row[2]}
-        verdict.append(_sentence(measure, *row))
-    tables = (
-        ReportTable("bounds", "What the best ranking can reach", _SUMMARY, tuple(summary)),
-        ReportTable("topic_bounds", "What the best ranking can reach, by topic", _TOPICS, tuple(tops)),
-        ReportTable("strategies", "Rankings that were tried", _STRATEGIES, tuple(scores)),
+def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
+    """Return the report on topics where a ranking reaches 1, and on those where none reaches 0.9."""
+    by_measure = [list(_topic_rows(about, result, bounds)) for bounds in result["measures"]]
+    summary = [_summarise(rows) for rows in by_measure]
+    numbers: dict[str, float | int | None] = {}
+    for row in summary:
+        numbers |= {f"bound_1({row.measure})": row.full, f"bound_below_0.9({row.measure})": row.low}
+    return AuditReport(
+        verdict=tuple(map(_sentence, summary)),
+        numbers=numbers,
+        tables=(
+            SUMMARY.table(summary),
+            TOPIC_BOUNDS.table(row for rows in by_measure for row in rows),
+            STRATEGIES.table(_strategy_rows(about, result)),
+        ),
+        plots=(PLOT,),
+        reading=READING,
+        undefined=tuple(
+            f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects"
+            for measure in result["too_many_aspects"]
+        ),
     )
-    undefined = [f"the bound of {one}: it has more than {MOST_ASPECTS} aspects" for one in found["beyond"]]
-    return AuditReport(tuple(verdict), numbers, tables, _PLOTS, READING, tuple(undefined))
 
 
-def _best(strategies: Sequence[str], values: Sequence[float]) -> tuple[float, str]:
-    """The best score, and the first strategy that has it."""
-    best = max(values)
-    rounded = [round(value, DECIMALS) for value in values]
-    return best, strategies[rounded.index(max(rounded))]
+def _topic_rows(
+    about: SubjectSummary, result: BoundsResult, bounds: MeasureBounds
+) -> Iterator[TopicBoundRow]:
+    """Yield a row for each topic, lowest bound first; ties: the order of topics."""
+    best = [_best(bounds["strategies"], scores) for scores in bounds["scores"]]
+    order = sorted(range(len(best)), key=lambda topic: (round(best[topic][0], DECIMALS), topic))
+    for place, topic in enumerate(order, 1):
+        bound, strategy = best[topic]
+        yield TopicBoundRow(
+            measure=bounds["measure"],
+            place=place,
+            topic=about.topics[topic],
+            bound=bound,
+            strategy=strategy,
+            lacking=result["aspects_without"][topic],
+        )
 
 
-def _summary(about: SubjectSummary, tops: Sequence[float], missing: Sequence[int]) -> tuple[Cell, ...]:
-    topics = len(tops)
-    least = min(range(topics), key=lambda place: (round(tops[place], DECIMALS), place))
+def _best(strategies: Sequence[str], scores: Sequence[float]) -> tuple[float, str]:
+    """Return the best score and the first strategy that reaches it, up to rounding."""
+    rounded = [round(score, DECIMALS) for score in scores]
+    return max(scores), strategies[rounded.index(max(rounded))]
+
+
+def _strategy_rows(about: SubjectSummary, result: BoundsResult) -> Iterator[StrategyRow]:
+    for bounds in result["measures"]:
+        for topic, scores in zip(about.topics, bounds["scores"], strict=True):
+            for strategy, score in zip(bounds["strategies"], scores, strict=True):
+                yield StrategyRow(measure=bounds["measure"], topic=topic, strategy=strategy, score=score)
+
+
+def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:
+    """Summarise the rows of one measure, which are sorted by their bounds."""
+    low = [row for row in rows if row.bound < LOW]
+    return BoundSummaryRow(
+        measure=rows[0].measure,
+        topics=len(rows),
+        full=sum(row.bound >= FULL for row in rows) / len(rows),
+        low=len(low) / len(rows),
+        low_whole=sum(not row.lacking for row in low) / len(rows),
+        least=rows[0].bound,
+        topic=rows[0].topic,
+    )
+
+
+def _sentence(row: BoundSummaryRow) -> str:
+    low = round(row.low * row.topics)
+    without = round((row.low - row.low_whole) * row.topics)
+    explained = f" (on {without} of them an aspect has no good document)" if without else ""
     return (
-        topics,
-        sum(one >= REACHED for one in tops) / topics,
-        sum(one < LOW for one in tops) / topics,
-        sum(one < LOW and not lacks for one, lacks in zip(tops, missing, strict=True)) / topics,
-        tops[least],
-        about.topics[least],
+        f"{row.measure}: a ranking with a full score was found on {round(row.full * row.topics)} of "
+        f"{row.topics} topics. The best ranking found scores below {LOW} on {low}{explained}; the lowest of "
+        f"these bounds is {row.least:.2f}, on topic {row.topic}."
     )
-
-
-def _sentence(measure: str, topics: Any, full: Any, low: Any, whole: Any, least: Any, topic: Any) -> str:
-    below = f"below {LOW} on {round(low * topics)}"
-    if low > whole:
-        below += f" ({round((low - whole) * topics)} where an aspect has no good document)"
-    return (
-        f"{measure}: some ranking has a full score on {round(full * topics)} of {topics} topics. The best "
-        f"one that was found stays {below}; the least of these bounds is {least:.2f}, of topic {topic}."
-    )
-
-
-_SUMMARY = (
-    MEASURE,
-    Column("topics", "topics"),
-    Column("full", "bound 1", "share of topics where some ranking scores 1"),
-    Column("low", "bound below 0.9", "share of topics where none of the rankings scores 0.9"),
-    Column(
-        "low_whole", "of these with good documents", "share of topics, every aspect having good documents"
-    ),
-    Column("least", "least bound"),
-    Column("topic", "on topic"),
-)
-_TOPICS = (
-    MEASURE,
-    Column("place", "topics", "in the order of their bounds"),
-    TOPIC,
-    Column("bound", "bound", "best score of the rankings"),
-    Column("strategy", "by", "the first ranking that has it"),
-    Column("lacking", "aspects without", "how many aspects have no document above the lowest label"),
-)
-_STRATEGIES = (MEASURE, TOPIC, Column("strategy", "ranking"), Column("score", "score"))
-_PLOTS = (
-    Plot(
-        "topic_bounds",
-        "What the best ranking can reach",
-        "The best score of the rankings of all judged documents, from the topic of the least on.",
-        "curve",
-        "topic_bounds",
-        "place",
-        "bound",
-        series="measure",
-        reference=LOW,
-    ),
-)  # fmt: skip

@@ -1,42 +1,155 @@
-"""What the best runs rank first (Maistro et al., CIKM 2021, 4.3.3 and 4.3.4; spec 3.9 and 3.10)."""
+"""Quality of the documents that the best runs of each measure rank first.
 
-from collections.abc import Mapping, Sequence
+Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, sections 4.3.3 and 4.3.4.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, TypedDict
 
 import numpy as np
 
 from cupel_audits.analysis.pools import tops_of
-from cupel_audits.kinds.aspects.aspect_measures import asked, cut, kind_of, plain
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
+from cupel_audits.kinds.aspects.aspect_measures import (
+    aggregate_name,
+    component_of,
+    with_component_cutoff,
+    without_default_aspects,
+)
+from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import DECIMALS, AuditSubject, Tops, by_topic
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import ABSENT, NEGATIVE, Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
-MEASURE = Column("measure", "measure", "by which the best run of each topic was chosen")
 READING = (
-    "For each topic the run that a measure puts first is looked at (of equal ones the smallest name): a "
-    "measure that serves all aspects leads to documents that are worth something on some of them.",
+    "For each topic, the run with the highest score by a measure is inspected (ties: the smallest name). A "
+    "zero-aspect document has no label above the lowest on any aspect. A measure that serves all aspects "
+    "prefers runs with few of them.",
+)
+
+
+class DocumentCount(TypedDict):
+    """Documents at a rank or in a bin of ranks, over the best runs of all topics.
+
+    judged, unjudged: numbers of documents. zero: judged documents without a label above the lowest. labels:
+    sum of the label indices of the judged documents over all aspects, negative ones being 0.
+    """
+
+    judged: int
+    unjudged: int
+    zero: int
+    labels: int
+
+
+class MeasureCounts(TypedDict):
+    """Counts by rank or by bin for one measure. kind: its aggregation, without the component."""
+
+    component: str
+    kind: str
+    measure: str
+    counts: list[DocumentCount]
+
+
+class DocumentsResult(TypedDict):
+    """The result of the second trial; JSON holds it.
+
+    by_rank: at each of the first ranks, for measures cut off there. by_bin: in each bin of ranks, for
+    measures cut off at the last bin. without_cutoff: measures whose component takes no cutoff.
+    """
+
+    by_rank: list[MeasureCounts]
+    by_bin: list[MeasureCounts]
+    without_cutoff: list[str]
+
+
+ComponentCell = Annotated[str, Heading("component", "measure of one aspect that is combined; all: summed")]
+KindCell = Annotated[str, Heading("aggregate")]
+BestRunMeasureCell = Annotated[str, Heading("measure", "that chooses the best run of each topic")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroAspectRow:
+    """Zero-aspect documents of the best runs of one measure."""
+
+    measure: BestRunMeasureCell
+    count: Annotated[
+        int, Heading("zero-aspect documents", "at the first ranks; no aspect has a label above the lowest")
+    ]
+    documents: Annotated[int, Heading("documents", "at these ranks, over all topics")]
+    percent: Annotated[float | None, Heading("percent", "of these documents")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroAspectRankRow:
+    """Zero-aspect documents of the best runs of one measure at one rank."""
+
+    component: ComponentCell
+    kind: KindCell
+    measure: BestRunMeasureCell
+    rank: Annotated[int, Heading("rank")]
+    count: Annotated[int, Heading("zero-aspect documents", "no aspect has a label above the lowest")]
+    percent: Annotated[float | None, Heading("percent", "of the documents at all of the first ranks")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityRow:
+    """Labels of the documents of the best runs of one measure in one bin of ranks."""
+
+    component: ComponentCell
+    kind: KindCell
+    measure: BestRunMeasureCell
+    ranks: Annotated[str, Heading("ranks")]
+    labels: Annotated[
+        float | None, Heading("mean sum of labels", "label indices over all aspects, negative labels being 0")
+    ]
+    documents: Annotated[int, Heading("documents")]
+
+
+ZERO_ASPECT = TableSchema.of("zero", "Zero-aspect documents of the best runs", ZeroAspectRow)
+ZERO_ASPECT_RANKS = TableSchema.of("zero_ranks", "Zero-aspect documents by rank", ZeroAspectRankRow)
+QUALITY = TableSchema.of("quality", "Sum of labels of the best runs", QualityRow)
+PLOTS = (
+    Plot.bars(
+        ZERO_ASPECT_RANKS,
+        "zero",
+        title="Zero-aspect documents",
+        caption="Documents of the best runs that have no label above the lowest on any aspect, as a "
+        "percentage of the documents at all of the first ranks.",
+        x="rank",
+        y="percent",
+        series="kind",
+        facet="component",
+    ),
+    Plot.bars(
+        QUALITY,
+        "quality",
+        title="Quality by rank",
+        caption="Mean sum of labels of the documents of the best runs.",
+        x="ranks",
+        y="labels",
+        series="kind",
+        facet="component",
+    ),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Worth:
-    """The first documents of all runs, U of them, and at the end, for -1, nothing.
+class DocumentWorth:
+    """Labels of the first documents of all runs: U documents, and a last entry for an empty rank (-1).
 
-    judged: bool[U + 1], by some aspect. total: int64[U + 1], sum of the labels (an index each, negative ones
-    0). zero: bool[U + 1], no label above the lowest.
+    judged: bool[U + 1], judged on some aspect. total: int64[U + 1], sum of the label indices, negative ones
+    being 0. is_zero: bool[U + 1], no label above the lowest.
     """
 
     tops: Tops
     judged: Mask
     total: Ints
-    zero: Mask
+    is_zero: Mask
 
     @classmethod
-    def of(cls, subject: AuditSubject) -> "Worth":
-        """ValueError where they were not gathered."""
+    def of(cls, subject: AuditSubject) -> "DocumentWorth":
+        """Look up the labels; raise ValueError if the first documents were not gathered."""
         tops = tops_of(subject)
         pooled = np.append(tops.pooled, -1)
         known = np.append(subject.qrels.labels, np.full((len(subject.qrels.aspects), 1), ABSENT), axis=1)
@@ -45,41 +158,59 @@ class Worth:
         judged = np.asarray((labels >= NEGATIVE).any(axis=0))
         return cls(tops, judged, total, total == 0)
 
-    def first(self, runs: Ints, depth: int) -> Ints:
-        """int64[topics, depth]: the documents of one run for each topic; -1 below its last."""
-        found = np.full((len(runs), depth), -1, dtype=np.int64)
-        of_topic = self.tops.ranked[runs, np.arange(len(runs)), :depth]
-        found[:, : of_topic.shape[1]] = of_topic
-        return found
+    def first_documents(self, runs: Ints, depth: int) -> Ints:
+        """Return int64[topics, depth]: the documents of one run for each topic, -1 below its last."""
+        documents = np.full((len(runs), depth), -1, dtype=np.int64)
+        ranked = self.tops.ranked[runs, np.arange(len(runs)), :depth]
+        documents[:, : ranked.shape[1]] = ranked
+        return documents
 
 
-def documents(
+def count_documents(
     subject: AuditSubject, measures: Sequence[Measure], first: int, depth: int, width: int
-) -> dict[str, Any]:
-    """What the best runs rank first by each measure; and which of them take no cutoff.
-
-    zero: measure at cutoff `first` -> what it asks of each aspect, its kind, and for each rank [zero-aspect
-    judged, unjudged, judged]. quality: measure at cutoff `depth` -> the same two, and for each bin of `width`
-    ranks [sum of the labels, judged, unjudged].
-    """
-    worth = Worth.of(subject)
-    zero: dict[str, Any] = {}
-    quality: dict[str, Any] = {}
-    uncut = []
-    for one in (plain(one, subject.about.aspects) for one in measures):
-        at_first, at_depth = cut(one, first), cut(one, depth)
+) -> DocumentsResult:
+    """Count documents of the best runs by each measure, at the first ranks and by bins of ranks."""
+    worth = DocumentWorth.of(subject)
+    by_rank: dict[str, MeasureCounts] = {}
+    by_bin: dict[str, MeasureCounts] = {}
+    without_cutoff = []
+    for measure in (without_default_aspects(one, subject.about.aspects) for one in measures):
+        at_first, at_depth = with_component_cutoff(measure, first), with_component_cutoff(measure, depth)
         if at_first is None or at_depth is None:
-            uncut.append(str(one))
+            without_cutoff.append(str(measure))
             continue
-        ranked = worth.first(best_runs(subject, at_first), first)
-        zero[str(at_first)] = [asked(at_first), kind_of(one), _zero(worth, ranked)]
-        ranked = worth.first(best_runs(subject, at_depth), depth)
-        quality[str(at_depth)] = [asked(at_depth), kind_of(one), _quality(worth, ranked, width)]
-    return {"zero": zero, "quality": quality, "uncut": uncut}
+        # Measures that differ only by their cutoff are the same here, and are counted once.
+        by_rank[str(at_first)] = _count(subject, worth, at_first, first, 1)
+        by_bin[str(at_depth)] = _count(subject, worth, at_depth, depth, width)
+    return DocumentsResult(
+        by_rank=list(by_rank.values()), by_bin=list(by_bin.values()), without_cutoff=without_cutoff
+    )
 
 
-def best_runs(subject: AuditSubject, measure: Measure) -> Ints:
-    """int64[topics]: the run of the greatest score; ties: the smallest name."""
+def _count(
+    subject: AuditSubject, worth: DocumentWorth, measure: Measure, depth: int, width: int
+) -> MeasureCounts:
+    """Count documents of the first `depth` ranks of the best runs in bins of `width` ranks."""
+    documents = worth.first_documents(choose_best_runs(subject, measure), depth)
+    is_filled = documents >= 0
+    judged = is_filled & worth.judged[documents]
+    labels = np.where(judged, worth.total[documents], 0)
+    by_rank = (judged, is_filled & ~judged, judged & worth.is_zero[documents], labels)
+    bins = np.arange(0, depth, width)
+    columns = [np.add.reduceat(one.sum(axis=0), bins).tolist() for one in by_rank]
+    return MeasureCounts(
+        component=component_of(measure),
+        kind=aggregate_name(measure),
+        measure=str(measure),
+        counts=[
+            DocumentCount(judged=judged, unjudged=unjudged, zero=zero, labels=labels)
+            for judged, unjudged, zero, labels in zip(*columns, strict=True)
+        ],
+    )
+
+
+def choose_best_runs(subject: AuditSubject, measure: Measure) -> Ints:
+    """Return int64[topics]: the run with the greatest score; ties: the smallest name."""
     [scores] = by_topic(subject.evaluator.evaluate([measure]), [measure]).values()
     names = subject.about.runs
     order = np.array(sorted(range(len(names)), key=lambda run: names[run].encode()))
@@ -88,182 +219,146 @@ def best_runs(subject: AuditSubject, measure: Measure) -> Ints:
     return best
 
 
-def _zero(worth: Worth, ranked: Ints) -> list[list[int]]:
-    there = ranked >= 0
-    judged = there & worth.judged[ranked]
-    counted = (judged & worth.zero[ranked], there & ~judged, judged)
-    return np.stack([one.sum(axis=0) for one in counted], axis=1).tolist()  # type: ignore[no-any-return]
+@dataclass(frozen=True, kw_only=True)
+class CountingRules:
+    """Settings of the audit that decide how documents are counted.
 
-
-def _quality(worth: Worth, ranked: Ints, width: int) -> list[list[int]]:
-    there = ranked >= 0
-    judged = there & worth.judged[ranked]
-    counted = (np.where(judged, worth.total[ranked], 0), judged, there & ~judged)
-    by_rank = np.stack([one.sum(axis=0) for one in counted], axis=1)
-    starts = np.arange(0, ranked.shape[1], width)
-    return np.add.reduceat(by_rank, starts, axis=0).tolist()  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class Counting:
-    """How documents are counted (spec 3.9, 3.10).
-
-    unjudged: an unjudged document is a zero-aspect document. exclude: it is none of a bin's documents.
+    count_unjudged: whether an unjudged document is a zero-aspect document. exclude_unjudged: whether it is
+    left out of its bin. depth, width: of the bins, in ranks.
     """
 
-    unjudged: bool
-    exclude: bool
+    count_unjudged: bool
+    exclude_unjudged: bool
     depth: int
     width: int
 
 
-def report(found: Mapping[str, Any], counting: Counting) -> AuditReport:
-    """Zero-aspect documents by rank, and the mean sum of labels by bin of ranks."""
-    counted = _summed(found["zero"])
-    ranks = [row for of, name, kind, by in counted for row in _shares((of, kind, name), by, counting)]
-    whole = [_total(name, by, counting) for _, name, _, by in counted]
-    bins = [
-        row
-        for of, name, kind, by in _summed(found["quality"])
-        for row in _bins((of, kind, name), by, counting)
-    ]
-    undefined = [f"{one}: what it asks of an aspect takes no cutoff" for one in found["uncut"]]
-    undefined += [f"zero-aspect documents of {row[0]}: no document to count" for row in whole if not row[2]]
-    empty: dict[Any, list[Any]] = {}
-    for row in bins:
-        if row[4] is None:
-            empty.setdefault(row[3], []).append(row[2])
-    undefined += [
-        f"quality at ranks {at}: no document there in the best runs of {', '.join(by)}"
-        for at, by in empty.items()
-    ]
-    numbers: dict[str, Any] = {f"zero({row[0]})": row[3] for row in whole}
+def report(result: DocumentsResult, rules: CountingRules) -> AuditReport:
+    """Return the report on zero-aspect documents by rank, and on the mean sum of labels by bin."""
+    by_rank = _with_sums(result["by_rank"])
+    totals = [_total_row(one, rules) for one in by_rank]
+    ranks = [row for one, total in zip(by_rank, totals, strict=True) for row in _rank_rows(one, total, rules)]
+    bins = [row for one in _with_sums(result["by_bin"]) for row in _quality_rows(one, rules)]
+    numbers: dict[str, float | int | None] = {f"zero({row.measure})": row.percent for row in totals}
     return AuditReport(
-        verdict=(*_extremes(whole, counting), *_best_bins(bins)),
-        numbers=numbers | {f"quality({row[2]})@{row[3]}": row[4] for row in bins},
-        tables=(
-            ReportTable("zero", "Zero-aspect documents of the best runs", _ZERO, tuple(whole)),
-            ReportTable("zero_ranks", "Zero-aspect documents by rank", _RANKS, tuple(ranks)),
-            ReportTable("quality", "Sum of labels of the best runs", _QUALITY, tuple(bins)),
-        ),
-        plots=_PLOTS,
+        verdict=(*_zero_aspect_sentence(totals, rules), *_quality_sentence(bins)),
+        numbers=numbers | {f"quality({row.measure})@{row.ranks}": row.labels for row in bins},
+        tables=(ZERO_ASPECT.table(totals), ZERO_ASPECT_RANKS.table(ranks), QUALITY.table(bins)),
+        plots=PLOTS,
         reading=READING,
-        undefined=tuple(undefined),
+        undefined=tuple(_undefined(result, totals, bins)),
     )
 
 
-def _summed(found: Mapping[str, Any]) -> list[tuple[str, str, str, Any]]:
-    """(what is asked of each aspect, measure, kind, counts); and over all that is asked, by kind."""
-    rows = [(of, name, kind, counts) for name, (of, kind, counts) in found.items()]
-    for kind in dict.fromkeys(row[2] for row in rows):
-        same = [row[3] for row in rows if row[2] == kind]
+def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
+    """Return the counts, and their sums over the components of each aggregation that has several."""
+    sums = []
+    for kind in dict.fromkeys(one["kind"] for one in counts):
+        same = [one["counts"] for one in counts if one["kind"] == kind]
         if len(same) > 1:
-            rows.append(("all", f"all {kind}", kind, np.sum(np.array(same), axis=0).tolist()))
-    return rows
+            total = [_sum(at_place) for at_place in zip(*same, strict=True)]
+            sums.append(MeasureCounts(component="all", kind=kind, measure=f"all {kind}", counts=total))
+    return [*counts, *sums]
 
 
-def _total(measure: str, ranks: Sequence[Sequence[int]], counting: Counting) -> tuple[Cell, ...]:
-    """Over all ranks: how many of how many, and per cent."""
-    more = int(counting.unjudged)
-    count = sum(zero + more * unjudged for zero, unjudged, _ in ranks)
-    whole = sum(judged + more * unjudged for _, unjudged, judged in ranks)
-    return measure, count, whole, 100.0 * count / whole if whole else None
+def _sum(counts: Sequence[DocumentCount]) -> DocumentCount:
+    return DocumentCount(
+        judged=sum(count["judged"] for count in counts),
+        unjudged=sum(count["unjudged"] for count in counts),
+        zero=sum(count["zero"] for count in counts),
+        labels=sum(count["labels"] for count in counts),
+    )
 
 
-def _shares(
-    named: tuple[str, ...], ranks: Sequence[Sequence[int]], counting: Counting
-) -> list[tuple[Cell, ...]]:
-    """By rank: one denominator serves all."""
-    whole: Any = _total(named[-1], ranks, counting)[2]
-    counts = [zero + int(counting.unjudged) * unjudged for zero, unjudged, _ in ranks]
-    return [
-        (*named, rank, count, 100.0 * count / whole if whole else None)
-        for rank, count in enumerate(counts, 1)
+def _zero_aspect_count(count: DocumentCount, rules: CountingRules) -> int:
+    return count["zero"] + (count["unjudged"] if rules.count_unjudged else 0)
+
+
+def _total_row(measure: MeasureCounts, rules: CountingRules) -> ZeroAspectRow:
+    """Return the counts of one measure over all ranks."""
+    total = _sum(measure["counts"])
+    zero = _zero_aspect_count(total, rules)
+    documents = total["judged"] + (total["unjudged"] if rules.count_unjudged else 0)
+    percent = 100.0 * zero / documents if documents else None
+    return ZeroAspectRow(measure=measure["measure"], count=zero, documents=documents, percent=percent)
+
+
+def _rank_rows(
+    measure: MeasureCounts, total: ZeroAspectRow, rules: CountingRules
+) -> Iterator[ZeroAspectRankRow]:
+    """Yield a row for each rank; all share the denominator of the total."""
+    for rank, at_rank in enumerate(measure["counts"], 1):
+        zero = _zero_aspect_count(at_rank, rules)
+        yield ZeroAspectRankRow(
+            component=measure["component"],
+            kind=measure["kind"],
+            measure=measure["measure"],
+            rank=rank,
+            count=zero,
+            percent=100.0 * zero / total.documents if total.documents else None,
+        )
+
+
+def _quality_rows(measure: MeasureCounts, rules: CountingRules) -> Iterator[QualityRow]:
+    for place, in_bin in enumerate(measure["counts"]):
+        before = place * rules.width
+        documents = in_bin["judged"] + (0 if rules.exclude_unjudged else in_bin["unjudged"])
+        yield QualityRow(
+            component=measure["component"],
+            kind=measure["kind"],
+            measure=measure["measure"],
+            ranks=f"{before + 1}-{min(before + rules.width, rules.depth)}",
+            labels=in_bin["labels"] / documents if documents else None,
+            documents=documents,
+        )
+
+
+def _undefined(
+    result: DocumentsResult, totals: Sequence[ZeroAspectRow], bins: Sequence[QualityRow]
+) -> Iterator[str]:
+    for measure in result["without_cutoff"]:
+        yield f"{measure}: its component takes no cutoff"
+    for row in totals:
+        if not row.documents:
+            yield f"zero-aspect documents of {row.measure}: no document can be counted"
+    empty: dict[str, list[str]] = {}
+    for quality in bins:
+        if quality.labels is None:
+            empty.setdefault(quality.ranks, []).append(quality.measure)
+    for ranks, measures in empty.items():
+        yield f"quality at ranks {ranks}: the best runs of {', '.join(measures)} have no document there"
+
+
+def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
+    """Yield which measures prefer the most and the fewest zero-aspect documents."""
+    defined = [(row.percent, row) for row in totals if row.percent is not None]
+    if not defined:
+        return
+    most = max(defined, key=lambda pair: pair[0])
+    fewest = min(defined, key=lambda pair: pair[0])
+    documents = "documents" if rules.count_unjudged else "judged documents"
+    counts = [
+        f"{row.count} of {row.documents} {documents} ({percent:.1f}%)" for percent, row in (most, fewest)
     ]
+    if len(defined) == 1:
+        yield f"{most[1].measure}: {counts[0]} at the first ranks of its best runs are zero-aspect documents."
+    elif most[0] == fewest[0]:
+        yield f"The best runs of every measure have {most[0]:.1f}% zero-aspect documents at the first ranks."
+    else:
+        yield (
+            f"The best runs of {most[1].measure} have the most zero-aspect documents at the first ranks, "
+            f"{counts[0]}; those of {fewest[1].measure} have the fewest, {counts[1]}."
+        )
 
 
-def _bins(
-    named: tuple[str, ...], bins: Sequence[Sequence[int]], counting: Counting
-) -> list[tuple[Cell, ...]]:
-    rows: list[tuple[Cell, ...]] = []
-    for place, (total, judged, unjudged) in enumerate(bins):
-        low = place * counting.width
-        number = judged + (0 if counting.exclude else unjudged)
-        ranks = f"{low + 1}-{min(low + counting.width, counting.depth)}"
-        rows.append((*named, ranks, total / number if number else None, number))
-    return rows
-
-
-def _extremes(whole: Sequence[Sequence[Any]], counting: Counting) -> list[str]:
-    """By which measure the first documents are most often, and least often, worth nothing."""
-    told = [row for row in whole if row[2]]
-    if not told:
-        return []
-    most, least = max(told, key=lambda row: row[3]), min(told, key=lambda row: row[3])
-    documents = "documents" if counting.unjudged else "judged documents"
-    return [
-        f"Of the {documents} that its best runs rank first, {most[0]} lets most through that are worth "
-        f"nothing on any aspect, {most[1]} of {most[2]} ({most[3]:.1f} per cent), and {least[0]} fewest, "
-        f"{least[1]} of {least[2]} ({least[3]:.1f} per cent)."
-    ]
-
-
-def _best_bins(bins: Sequence[Sequence[Any]]) -> list[str]:
-    """Which measure's best runs rank the best documents first."""
-    first = [row for row in bins if row[3] == bins[0][3] and row[4] is not None]
+def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
+    """Yield which measures' best runs have the highest and the lowest labels in the first bin."""
+    first = [(row.labels, row) for row in bins if row.ranks == bins[0].ranks and row.labels is not None]
     if len(first) < 2:
-        return []
-    best, worst = max(first, key=lambda row: row[4]), min(first, key=lambda row: row[4])
-    return [
-        f"At ranks {best[3]} the labels of a document sum to {best[4]:.2f} on average in the best runs of "
-        f"{best[2]}, and to {worst[4]:.2f} in those of {worst[2]}."
-    ]
-
-
-_NAMED = (
-    Column("of", "asked of each aspect", "all: summed over what is asked"),
-    Column("kind", "aggregate"),
-    MEASURE,
-)
-_ZERO = (
-    MEASURE,
-    Column("count", "zero-aspect documents", "with no label above the lowest, at the first ranks"),
-    Column("documents", "documents", "at these ranks, over all topics"),
-    Column("percent", "per cent", "of these documents"),
-)
-_RANKS = (
-    *_NAMED,
-    Column("rank", "rank"),
-    Column("count", "zero-aspect documents", "with no label above the lowest"),
-    Column("percent", "per cent", "of the documents at all the first ranks together"),
-)
-_QUALITY = (
-    *_NAMED,
-    Column("ranks", "ranks"),
-    Column("labels", "mean sum of labels", "label indices over all aspects, negative ones 0"),
-    Column("documents", "documents"),
-)
-_PLOTS = (
-    Plot(
-        "zero",
-        "Zero-aspect documents",
-        "Documents worth nothing on any aspect at the first ranks of the best runs, in per cent of all.",
-        "bars",
-        "zero_ranks",
-        "rank",
-        "percent",
-        series="kind",
-        facet="of",
-    ),
-    Plot(
-        "quality",
-        "Quality by rank",
-        "Mean sum of labels of the documents of the best runs.",
-        "bars",
-        "quality",
-        "ranks",
-        "labels",
-        series="kind",
-        facet="of",
-    ),
-)
+        return
+    highest, best = max(first, key=lambda pair: pair[0])
+    lowest, worst = min(first, key=lambda pair: pair[0])
+    yield (
+        f"At ranks {best.ranks}, the mean sum of the labels of a document ranges from {lowest:.2f} in the "
+        f"best runs of {worst.measure} to {highest:.2f} in those of {best.measure}."
+    )

@@ -1,14 +1,14 @@
-"""`desiderata`: what is to be wished of a measure of two aspects, tried on random lists (spec 6.6)."""
+"""Audit kind `desiderata`: properties of measures of two aspects, tested on random lists."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
 
 import numpy as np
 
-from cupel_audits.analysis.sample_curves import MEASURE
 from cupel_audits.declarations import Audit, audit, setting, whole_number
-from cupel_audits.kinds.desiderata.desiderata_checks import CHECKS, LABELS, Check, Listed
-from cupel_audits.report import AuditReport, Column, Plot, ReportTable
+from cupel_audits.kinds.desiderata.desiderata_checks import CHECKS, LABELS, Check, LabelledList
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Whole
@@ -20,15 +20,80 @@ Instances = Annotated[int, whole_number()]
 Length = Annotated[int, Whole("a whole number from 3", 3)]
 
 READING = (
-    "A check holds where none of the random instances contradicts it: that is no proof. A counterexample is "
-    "one, and can be checked by hand; the shortest that was met is shown.",
-    "The lists are all there is: every document is judged and ranked, and labels are their own gains, 0 to "
-    f"{LABELS - 1}. What a measure makes of documents that are missing is not asked.",
-    "Lioma et al. (ICTIR 2017, section 3) wish all of D1 to D8. With stable ties NLRE and NGRE hold all but "
-    "D4_literal, the paper's own wording of D4; NWCS holds all but D4 (either way) and D6_one_scale. CAM and "
-    "WHAM inherit from what they combine; a mean knows no D4. A measure that does not order lists by their "
-    "labels alone, such as one with a binary threshold or without an ideal ranking, is not made for D1 to D3 "
-    "and D7.",
+    "A check holds if none of the random instances is a counterexample. This is no proof. A counterexample "
+    "disproves the property and can be verified by hand; the shortest one found is shown.",
+    "Every document of a list is judged and retrieved, and each label is its own gain, 0 to "
+    f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
+    "Lioma et al. (ICTIR 2017, section 3) ask for all of D1 to D8. With stable ties NLRE and NGRE hold all "
+    "checks but D4_literal, the paper's own wording of D4. NWCS holds all but D4 (both wordings) and "
+    "D6_one_scale. CAM and WHAM inherit the outcome from the measure that they combine; a mean cannot hold "
+    "D4. D1 to D3 and D7 are not made for measures that do not order lists by their labels alone, such as "
+    "measures with a binary threshold or without an ideal ranking.",
+)
+
+
+class ScoredList(TypedDict):
+    """A list of a counterexample. labels: of each aspect in ranked order, as text. score: None if NaN."""
+
+    description: str
+    labels: str
+    score: float | None
+
+
+class CheckResult(TypedDict):
+    """The result of one check of one measure; JSON holds it.
+
+    undefined: why the check could not be made, or None. failing: number of the instances that are
+    counterexamples. counterexample: the lists of the shortest one, if any.
+    """
+
+    measure: str
+    check: str
+    undefined: str | None
+    instances: int
+    failing: int
+    counterexample: list[ScoredList]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeRow:
+    """The outcome of one check of one measure."""
+
+    measure: MeasureCell
+    check: Annotated[str, Heading("check")]
+    says: Annotated[str, Heading("property")]
+    outcome: Annotated[str | None, Heading("outcome", "holds: no counterexample was found; fails: one was")]
+    share: Annotated[float | None, Heading("share without counterexample", "of the instances")]
+    failing: Annotated[int, Heading("counterexamples", "number of instances")]
+    instances: Annotated[int, Heading("instances", "random instances of the check")]
+    counterexample: Annotated[
+        str | None, Heading("shortest counterexample", "each list: labels in ranked order, then the score")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterexampleRow:
+    """One list of a counterexample."""
+
+    measure: MeasureCell
+    check: Annotated[str, Heading("check")]
+    what: Annotated[str, Heading("list")]
+    labels: Annotated[str, Heading("labels", "of each aspect, in ranked order")]
+    score: Annotated[float | None, Heading("score")]
+
+
+OUTCOMES = TableSchema.of("outcomes", "Outcome of each check", OutcomeRow)
+COUNTEREXAMPLES = TableSchema.of("counterexamples", "Counterexamples, list by list", CounterexampleRow)
+PLOT = Plot.heatmap(
+    OUTCOMES,
+    "checks",
+    title="Outcome of each check",
+    caption="Share of the random instances that are no counterexample; a check holds only if it is 1.",
+    x="check",
+    y="measure",
+    value="share",
+    x_order=tuple(CHECKS),
+    domain=(0, 1),
 )
 
 
@@ -36,95 +101,93 @@ READING = (
     "desiderata",
     title="Desiderata of measures of two aspects",
     answers="Which of the properties D1 to D8 does a measure of two aspects have, and where does it fail?",
-    source="Lioma, Simonsen, Larsen, ICTIR 2017, section 3 (spec 6.6)",
+    source="Lioma, Simonsen, Larsen, ICTIR 2017, section 3",
 )
 class Desiderata(Audit):
-    """Tries to refute properties of measures that combine two aspects, on short random lists.
+    """Searches for counterexamples to properties of measures that combine two aspects.
 
-    An error is a document of the aspect's lower label that stands at some rank before better ones, which are
-    otherwise in order; its size is how many. What is not said to have an error has one label throughout.
+    The instances are short random lists of judged documents. An error of size s is a document ranked above s
+    documents that have higher labels; all other documents are in order. An aspect without an error has the
+    same label throughout, unless the check says otherwise. Which of the two aspects has the error is random.
 
-    D1: a larger error of the same documents at the same rank scores strictly lower. D2: the same error one
-    rank higher, labels being equally far apart, scores strictly lower. D3: so does an error by a document of
-    a lower label, which more documents should stand before. D4: an error in one aspect costs more if there is
-    one in the other aspect at the same rank; D4_literal: if all documents have a higher label in the other.
-    D5: with equal labels throughout, the score is defined and from 0 to 1; and it is no lower than with
-    labels that fall from these on, which are no better and in order: nothing stands wrong. D6: multiplying
-    all labels (gains and places) by a number changes nothing; D6_one_scale: those of one aspect. D7: with one
-    aspect equal throughout, the score is 1 exactly if the list is sorted by the other. D8: other weights
-    change what an error in one aspect costs beside the same error in the other.
+    D1: a larger error at the same rank scores strictly lower. D2: the same error one rank higher scores
+    strictly lower, if labels are equally far apart. D3: an error by a document of a lower label scores
+    strictly lower. D4: an error in one aspect costs more if there is an error in the other aspect at the same
+    rank. D4_literal: an error costs more if all documents have a higher label in the other aspect. D5: with
+    equal labels throughout, the score is from 0 to 1, and no lower than with labels that decrease from the
+    same first label. D6: multiplying all labels (gains and embeddings) by a number changes nothing.
+    D6_one_scale: neither does multiplying the labels of one aspect. D7: if one aspect has equal labels
+    throughout, the score is 1 exactly if the list is sorted by the other. D8: other weights change what an
+    error in one aspect costs relative to the same error in the other.
 
-    Which of the two aspects has the error is drawn too. It goes by the measures alone: runs and judgments of
-    the collection play no part, and all measures see the same lists.
+    All measures are tested on the same lists. The runs and judgments of the collection are not used.
     """
 
-    instances: Instances = setting(200, "random instances of each check")
-    length: Length = setting(6, f"documents of the longest list, 3 to {LABELS - 1}")
+    instances: Instances = setting(200, "number of random instances of each check")
+    length: Length = setting(6, f"number of documents in the longest list, 3 to {LABELS - 1}")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         if self.length > LABELS - 1:
             yield f"length: lists have up to {LABELS - 1} documents of different labels, not {self.length}"
         if not any(len(_aspects(measure)) == 2 for measure in subject.measures):
             yield (
-                "it is about measures that combine two aspects, and there is none: give one, such as NLRE or "
-                "CAM(of=nDCG@10), on a collection of two aspects, or name two of more by aspects=[...]"
+                "no measure combines two aspects: give one, such as NLRE or CAM(of=nDCG@10), on a collection "
+                "of two aspects, or name two of its aspects by aspects=[...]"
             )
 
     def trials(self, subject: AuditSubject) -> int:
         return len(subject.measures) * len(CHECKS)
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[CheckResult]:
         checks = list(CHECKS.values())
         for trial in trials:
             measure, number = subject.measures[trial // len(checks)], trial % len(checks)
-            chance = self.generator(seed, number)  # by the check: all measures see the same
-            found = self._trial(measure, checks[number], chance)
-            yield {"measure": str(measure), "check": checks[number].name, **found}
+            # The generator depends on the check only, so all measures are tested on the same lists.
+            yield self._test(measure, checks[number], self.generator(seed, number))
 
-    def _trial(self, measure: Measure, check: Check, chance: np.random.Generator) -> dict[str, Any]:
+    def _test(self, measure: Measure, check: Check, rng: np.random.Generator) -> CheckResult:
         names = _aspects(measure)
-        if len(names) != 2:
-            return _undefined("it combines no two aspects" if len(names) < 2 else "it combines more than two")
-        if check.weighs and "weights" not in measure.declaration.parameters:
-            return _undefined("it has no weights")
-        instances = [check.draw(chance, self.length) for _ in range(self.instances)]
+        if (why := _why_not(measure, check, names)) is not None:
+            return _not_made(measure, check, why)
+        instances = [check.draw(rng, self.length) for _ in range(self.instances)]
         try:
-            scores = _scores(measure, names, [one for instance in instances for one in instance])
+            scores = _score_lists(measure, names, [ranked for instance in instances for ranked in instance])
         except MeasureError as problem:
-            return _undefined(str(problem))
-        of_each = scores.reshape(self.instances, -1).tolist()
-        failing = [place for place, one in enumerate(of_each) if not check.holds(instances[place], one)]
+            return _not_made(measure, check, str(problem))
+        by_instance = scores.reshape(self.instances, -1).tolist()
+        failing = [
+            place
+            for place, (instance, values) in enumerate(zip(instances, by_instance, strict=True))
+            if not check.holds(instance, values)
+        ]
         shortest = min(failing, key=lambda place: len(instances[place][0].labels[0]), default=None)
-        return {
-            "undefined": None,
-            "instances": self.instances,
-            "failing": len(failing),
-            "example": None
-            if shortest is None
-            else [_shown(names, *one) for one in zip(instances[shortest], of_each[shortest], strict=True)],
-        }
+        pairs = () if shortest is None else zip(instances[shortest], by_instance[shortest], strict=True)
+        return CheckResult(
+            measure=str(measure),
+            check=check.name,
+            undefined=None,
+            instances=self.instances,
+            failing=len(failing),
+            counterexample=[_describe(names, ranked, score) for ranked, score in pairs],
+        )
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        done = list(found.values())
+    def report(self, about: SubjectSummary, found: Mapping[int, CheckResult]) -> AuditReport:
+        results = list(found.values())
         return AuditReport(
-            verdict=tuple(_verdict(done)),
-            numbers={
-                f"{one['check']}({one['measure']})": None if one["undefined"] else int(not one["failing"])
-                for one in done
-            },
-            tables=(_outcomes(done), _counterexamples(done)),
+            verdict=tuple(_verdict(results)),
+            numbers={f"{result['check']}({result['measure']})": _number(result) for result in results},
+            tables=(
+                OUTCOMES.table(map(_outcome_row, results)),
+                COUNTEREXAMPLES.table(_counterexample_rows(results)),
+            ),
             plots=(PLOT,),
             reading=READING,
-            undefined=tuple(_without(done)),
+            undefined=tuple(_undefined(results)),
         )
 
 
-def _undefined(why: str) -> dict[str, Any]:
-    return {"undefined": why, "instances": 0, "failing": 0, "example": None}
-
-
 def _aspects(measure: Measure) -> tuple[str, ...]:
-    """Those that a bound measure combines; none of a measure of one aspect, or of subtopics."""
+    """Return the aspects that a bound measure combines; () for measures of one aspect or of subtopics."""
     arguments = measure.arguments
     if not measure.declaration.combines:
         return ()
@@ -134,134 +197,146 @@ def _aspects(measure: Measure) -> tuple[str, ...]:
     return (*topical, *arguments["understandability"])
 
 
-def _scores(measure: Measure, names: Sequence[str], lists: Sequence[Listed]) -> Floats:
-    """float64[lists]: those of one scale and one weighting are scored together, each as a topic."""
-    found = np.empty(len(lists))
-    kinds = [(one.factors, one.weights) for one in lists]
-    for kind in dict.fromkeys(kinds):
-        places = [place for place, one in enumerate(kinds) if one == kind]
-        factors, weights = kind
-        given = measure if weights is None else measure.having(weights=dict(zip(names, weights, strict=True)))
-        aspects = tuple(_scale(name, factor) for name, factor in zip(names, factors, strict=True))
+def _why_not(measure: Measure, check: Check, names: Sequence[str]) -> str | None:
+    """Return why a check cannot be made of a measure, or None."""
+    if len(names) != 2:
+        return "it does not combine two aspects" if len(names) < 2 else "it combines more than two aspects"
+    if check.needs_weights and "weights" not in measure.declaration.parameters:
+        return "it has no weights"
+    return None
+
+
+def _not_made(measure: Measure, check: Check, why: str) -> CheckResult:
+    return CheckResult(
+        measure=str(measure), check=check.name, undefined=why, instances=0, failing=0, counterexample=[]
+    )
+
+
+def _number(result: CheckResult) -> int | None:
+    """Return 1 if the check holds, 0 if it fails, None if it could not be made."""
+    return None if result["undefined"] is not None else int(not result["failing"])
+
+
+def _outcome(result: CheckResult) -> str | None:
+    if result["undefined"] is not None:
+        return None
+    return "fails" if result["failing"] else "holds"
+
+
+def _score_lists(measure: Measure, names: Sequence[str], lists: Sequence[LabelledList]) -> Floats:
+    """Return float64[lists]. Lists of the same scales and weights are scored together, each as a topic."""
+    scores = np.empty(len(lists))
+    keys = [(ranked.factors, ranked.weights) for ranked in lists]
+    for key in dict.fromkeys(keys):
+        places = [place for place, other in enumerate(keys) if other == key]
+        factors, weights = key
+        weighted = (
+            measure if weights is None else measure.having(weights=dict(zip(names, weights, strict=True)))
+        )
+        aspects = tuple(_scaled_aspect(name, factor) for name, factor in zip(names, factors, strict=True))
         collection = _collection(aspects, [lists[place] for place in places])
-        found[places] = evaluate(*collection, [given]).values[given]
-    return found
+        scores[places] = evaluate(*collection, [weighted]).values[weighted]
+    return scores
 
 
-def _scale(name: str, factor: int) -> Aspect:
-    """Labels that are gains and places, times `factor`."""
+def _scaled_aspect(name: str, factor: int) -> Aspect:
+    """Return an aspect whose gains and embedding are the labels times `factor`."""
     numbers = [factor * label for label in range(LABELS)]
     gains = tuple(float(number) for number in numbers)
     return Aspect(name, range(LABELS), declared_gains=gains, declared_embedding=tuple(numbers))
 
 
-def _collection(aspects: tuple[Aspect, ...], lists: Sequence[Listed]) -> tuple[Qrels, Joined]:
-    """A topic for each list, whose documents are all judged and ranked."""
-    sizes = [len(one.labels[0]) for one in lists]
+def _collection(aspects: tuple[Aspect, ...], lists: Sequence[LabelledList]) -> tuple[Qrels, Joined]:
+    """Return a collection with a topic for each list, whose documents are all judged and retrieved."""
+    sizes = [len(ranked.labels[0]) for ranked in lists]
     offsets = np.cumsum([0, *sizes], dtype=np.int64)
     rank = np.array([rank for size in sizes for rank in range(1, size + 1)], dtype=np.int32)
+    labels = [[label for ranked in lists for label in ranked.labels[side]] for side in (0, 1)]
     qrels = Qrels(
         aspects,
         tuple(f"{number:08}" for number in range(len(lists))),
         offsets,
-        Ids.of([b"%02d" % one for one in rank.tolist()]),
-        np.array([[label for one in lists for label in one.labels[side]] for side in (0, 1)], np.int32),
+        Ids.of([b"%02d" % number for number in rank.tolist()]),
+        np.array(labels, np.int32),
     )
     document = np.arange(len(rank), dtype=np.int32)
     return qrels, Joined(np.array(sizes, np.int64), offsets, document, rank, rank, rank)
 
 
-def _shown(names: Sequence[str], one: Listed, score: float) -> dict[str, Any]:
-    """A list of a counterexample, readable."""
-    said = [
-        f"{name} {' '.join(map(str, labels))}" + (f" (times {factor})" if factor > 1 else "")
-        for name, labels, factor in zip(names, one.labels, one.factors, strict=True)
+def _describe(names: Sequence[str], ranked: LabelledList, score: float) -> ScoredList:
+    labels = [
+        f"{name} {' '.join(map(str, by_rank))}" + (f" (times {factor})" if factor > 1 else "")
+        for name, by_rank, factor in zip(names, ranked.labels, ranked.factors, strict=True)
     ]
-    weights = dict(zip(names, one.weights, strict=True)) if one.weights else {}
-    weighed = ", ".join(f"{name} weighs {weight:g}" for name, weight in weights.items())
-    what = f"{one.what}, {weighed}" if weighed else one.what
-    return {"what": what, "labels": ", ".join(said), "score": score if np.isfinite(score) else None}
+    weights = zip(names, ranked.weights or (), strict=False)
+    description = ", ".join(
+        [ranked.description, *(f"{name} has weight {weight:g}" for name, weight in weights)]
+    )
+    return ScoredList(
+        description=description, labels=", ".join(labels), score=score if np.isfinite(score) else None
+    )
 
 
-def _verdict(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A sentence for each measure, first of those that could be tried."""
-    without = {one["measure"] for one in done} - {one["measure"] for one in done if not one["undefined"]}
-    for measure in sorted(dict.fromkeys(one["measure"] for one in done), key=lambda one: one in without):
-        tried = [one for one in done if one["measure"] == measure and one["undefined"] is None]
-        failed = [one["check"] for one in tried if one["failing"]]
-        held = [one["check"] for one in tried if not one["failing"]]
-        if not tried:
-            yield f"{measure}: undefined, for none of the checks can be tried with it."
-        elif not failed:
-            yield f"{measure} holds all that were tried: {', '.join(held)}."
+def _verdict(results: Sequence[CheckResult]) -> Iterator[str]:
+    """Yield a sentence for each measure; measures that could not be tested come last."""
+    tested = {result["measure"] for result in results if result["undefined"] is None}
+    for measure in sorted(
+        dict.fromkeys(result["measure"] for result in results), key=lambda m: m not in tested
+    ):
+        done = [result for result in results if result["measure"] == measure and result["undefined"] is None]
+        failing = [result["check"] for result in done if result["failing"]]
+        holding = [result["check"] for result in done if not result["failing"]]
+        if not done:
+            yield f"{measure}: no check could be made."
+            continue
+        instances = f"in {done[0]['instances']} random instances of each"
+        if not failing:
+            yield f"{measure}: no counterexample to {', '.join(holding)} {instances}."
+        elif not holding:
+            yield f"{measure} fails {', '.join(failing)}."
         else:
-            holds = f"; it holds {', '.join(held)}" if held else ""
-            yield f"{measure} fails {', '.join(failed)}{holds}."
+            yield (
+                f"{measure} fails {', '.join(failing)}; "
+                f"no counterexample to {', '.join(holding)} {instances}."
+            )
 
 
-def _outcomes(done: Sequence[Mapping[str, Any]]) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("check", "check"),
-        Column("says", "what is wished"),
-        Column("outcome", "outcome", "holds, where no instance contradicts it, or fails"),
-        Column("share", "share that holds", "of the instances"),
-        Column("failing", "counterexamples", "of the instances"),
-        Column("instances", "instances"),
-        Column("counterexample", "shortest counterexample", "labels in ranked order, and the score"),
+def _outcome_row(result: CheckResult) -> OutcomeRow:
+    return OutcomeRow(
+        measure=result["measure"],
+        check=result["check"],
+        says=CHECKS[result["check"]].statement,
+        outcome=_outcome(result),
+        share=None if result["undefined"] is not None else 1 - result["failing"] / result["instances"],
+        failing=result["failing"],
+        instances=result["instances"],
+        counterexample="; ".join(map(_list_text, result["counterexample"])) or None,
     )
-    rows = []
-    for one in done:
-        none = one["undefined"] is not None
-        outcome = None if none else "fails" if one["failing"] else "holds"
-        share = None if none else 1 - one["failing"] / one["instances"]
-        shown = None if one["example"] is None else "; ".join(map(_told, one["example"]))
-        known = one["measure"], one["check"], CHECKS[one["check"]].says, outcome, share
-        rows.append((*known, one["failing"], one["instances"], shown))
-    return ReportTable("outcomes", "Which checks hold", columns, tuple(rows))
 
 
-def _told(one: Mapping[str, Any]) -> str:
-    score = "no number" if one["score"] is None else f"{one['score']:.6f}"
-    return f"{one['what']}: {one['labels']}: {score}"
+def _list_text(ranked: ScoredList) -> str:
+    score = "no number" if ranked["score"] is None else f"{ranked['score']:.6f}"
+    return f"{ranked['description']}: {ranked['labels']}: {score}"
 
 
-def _counterexamples(done: Sequence[Mapping[str, Any]]) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("check", "check"),
-        Column("what", "list"),
-        Column("labels", "labels", "of each aspect, in ranked order"),
-        Column("score", "score"),
-    )
-    rows = [
-        (one["measure"], one["check"], shown["what"], shown["labels"], shown["score"])
-        for one in done
-        for shown in one["example"] or ()
-    ]
-    return ReportTable("counterexamples", "Counterexamples, list by list", columns, tuple(rows))
+def _counterexample_rows(results: Sequence[CheckResult]) -> Iterator[CounterexampleRow]:
+    for result in results:
+        for ranked in result["counterexample"]:
+            yield CounterexampleRow(
+                measure=result["measure"],
+                check=result["check"],
+                what=ranked["description"],
+                labels=ranked["labels"],
+                score=ranked["score"],
+            )
 
 
-def _without(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What could not be tried, a sentence for each measure and reason."""
+def _undefined(results: Sequence[CheckResult]) -> Iterator[str]:
+    """Yield a sentence for each measure and reason why checks could not be made."""
     checks: dict[tuple[str, str], list[str]] = {}
-    for one in done:
-        if one["undefined"] is not None:
-            checks.setdefault((one["measure"], one["undefined"]), []).append(one["check"])
+    for result in results:
+        if result["undefined"] is not None:
+            checks.setdefault((result["measure"], result["undefined"]), []).append(result["check"])
     for (measure, why), names in checks.items():
-        said = "all checks" if len(names) == len(CHECKS) else ", ".join(names)
-        yield f"{said} of {measure}: {why.removeprefix(f'{measure}: ')}"
-
-
-PLOT = Plot(
-    "checks",
-    "Which checks hold",
-    "The share of random instances on which a check holds: it holds only where that is 1.",
-    "heatmap",
-    "outcomes",
-    "check",
-    "measure",
-    value="share",
-    x_order=tuple(CHECKS),
-    domain=(0, 1),
-)
+        which = "all checks" if len(names) == len(CHECKS) else ", ".join(names)
+        yield f"{which} of {measure}: {why.removeprefix(f'{measure}: ')}"

@@ -1,208 +1,304 @@
-"""How far two versions of judgments agree, aspect by aspect, and what was added, removed and changed."""
+"""Agreement of two versions of judgments by aspect, and the judgments that were added, removed or changed."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
+from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.agreement import Agreement, agreement_in, judged
 from cupel_measures.model import Aspect, Qrels
 
 MOST_LABELS = 1000
-"""Of a scale whose labels are held against each other."""
+"""Scales with more labels are not compared, because the confusion matrix would be too large."""
 SUBTOPICS = "subtopics"
-"""What the agreement by subtopic is called; its labels are relevant or not."""
+"""The name under which judgments by subtopic are compared; their labels are relevant or not."""
 Labels = Mapping[Any, int]
 READING = (
     "kappa (Cohen's, with linear weights) and alpha (Krippendorff's, ordinal) are 1 for full agreement and 0 "
-    "for that of chance; below 0.67 alpha is usually taken to be too little to draw conclusions from. They "
-    "look at documents that both versions judge.",
-    "Of two assessors neither is the truth, and of people and an automatic judge only the people's order of "
-    "runs is what one wants: look at runs that change places more than at labels.",
+    "for the agreement expected by chance. An alpha below 0.67 is usually considered too low to draw "
+    "conclusions. Both use only documents that are judged in both versions.",
+    "Neither of two assessors is the ground truth. To validate an automatic judge against human judgments, "
+    "the order of runs matters more than single labels.",
 )
 
 
-def judgments(first: Qrels, second: Qrels, common: Collection[str]) -> dict[str, Any]:
-    """What each shared aspect says over the common topics; and which aspects can't be compared, and why."""
-    theirs = {aspect.name: aspect for aspect in second.aspects}
-    found, lacking = [], []
+class LabelPairCount(TypedDict):
+    """The number of documents with this label (an index) in the first and in the second version."""
+
+    first: int
+    second: int
+    pairs: int
+
+
+class TopicChanges(TypedDict):
+    """Numbers of documents of one topic.
+
+    same, changed: judged in both versions. removed: judged in the first only. added: in the second only.
+    """
+
+    topic: str
+    same: int
+    changed: int
+    removed: int
+    added: int
+
+
+class AspectChanges(TypedDict):
+    """The comparison of one aspect. labels: of both versions, lowest first."""
+
+    aspect: str
+    labels: list[str]
+    cells: list[LabelPairCount]
+    topics: list[TopicChanges]
+
+
+class JudgmentsResult(TypedDict):
+    """The comparison of the judgments. missing: sentences on aspects that are not compared."""
+
+    aspects: list[AspectChanges]
+    missing: list[str]
+
+
+AspectCell = Annotated[str, Heading("aspect")]
+ChangedCell = Annotated[int, Heading("changed", "documents with another label")]
+RemovedCell = Annotated[int, Heading("removed", "documents that are judged in the first version only")]
+AddedCell = Annotated[int, Heading("added", "documents that are judged in the second version only")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementByAspectRow:
+    """The agreement of the two versions on one aspect."""
+
+    aspect: AspectCell
+    pairs: Annotated[int, Heading("judged in both", "pairs of a topic and a document")]
+    same: Annotated[float | None, Heading("same label", "share of the documents judged in both")]
+    kappa: Annotated[float | None, Heading("kappa", "Cohen's, with linear weights")]
+    alpha: Annotated[float | None, Heading("alpha", "Krippendorff's, ordinal")]
+    changed: ChangedCell
+    removed: RemovedCell
+    added: AddedCell
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfusionRow:
+    """One cell of the confusion matrix of one aspect."""
+
+    aspect: AspectCell
+    first: Annotated[str, Heading("label in the first version")]
+    second: Annotated[str, Heading("label in the second version")]
+    pairs: Annotated[int, Heading("documents")]
+    share: Annotated[float, Heading("share", "of the documents judged in both")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicChangesRow:
+    """The changes of one aspect on one topic."""
+
+    aspect: AspectCell
+    topic: Annotated[str, Heading("topic")]
+    same: Annotated[int, Heading("same", "documents with the same label")]
+    changed: ChangedCell
+    removed: RemovedCell
+    added: AddedCell
+
+
+AGREEMENT = TableSchema.of("agreement", "Agreement", AgreementByAspectRow)
+CONFUSION = TableSchema.of("confusion", "Labels in both versions", ConfusionRow)
+TOPICS = TableSchema.of("topics", "Changes by topic", TopicChangesRow)
+PLOT = Plot.heatmap(
+    CONFUSION,
+    "confusion",
+    title="Labels in both versions",
+    caption="Documents by their label in the first and the second version. Those off the diagonal changed.",
+    x="second",
+    y="first",
+    value="share",
+    facet="aspect",
+)
+
+
+def compare_judgments(first: Qrels, second: Qrels, topics: Collection[str]) -> JudgmentsResult:
+    """Compare each shared aspect over `topics`, and judgments by subtopic if both versions have them."""
+    second_aspects = {aspect.name: aspect for aspect in second.aspects}
+    result = JudgmentsResult(aspects=[], missing=[])
     for aspect in first.aspects:
-        if aspect.name not in theirs:
-            lacking.append(f"{aspect.name}: the other judgments have no such aspect")
-        elif (labels := _scale(aspect, theirs[aspect.name])) is None:
-            lacking.append(f"{aspect.name}: the two versions have other labels for it")
+        if aspect.name not in second_aspects:
+            result["missing"].append(f"{aspect.name}: the other judgments have no such aspect")
+        elif (labels := _shared_labels(aspect, second_aspects[aspect.name])) is None:
+            result["missing"].append(f"{aspect.name}: the two versions have different labels")
         elif len(labels) > MOST_LABELS:
-            lacking.append(f"{aspect.name}: it has more than {MOST_LABELS} labels")
+            result["missing"].append(f"{aspect.name}: it has more than {MOST_LABELS} labels")
         else:
-            sides = judged(first, aspect.name), judged(second, aspect.name)
-            mine, other = ({at: one for at, one in of.items() if at[0] in common} for of in sides)
-            if mine or other:
-                found.append(_compared(aspect.name, labels, mine, other))
+            sides = [_select(judged(qrels, aspect.name), topics) for qrels in (first, second)]
+            if any(sides):
+                result["aspects"].append(_compare_labels(aspect.name, labels, *sides))
     if first.subtopics is not None and second.subtopics is not None:
-        found.append(_compared(SUBTOPICS, ["no", "yes"], *_by_subtopic(first, second, common)))
-    return {"aspects": found, "lacking": lacking}
+        by_subtopic = _label_by_subtopic(first, second, topics)
+        result["aspects"].append(_compare_labels(SUBTOPICS, ["no", "yes"], *by_subtopic))
+    return result
 
 
-def _scale(mine: Aspect, theirs: Aspect) -> Sequence[Any] | None:
-    """The labels of both; the longer scale where both are read off their qrels (0 to the highest grade)."""
-    if list(mine.labels) == list(theirs.labels):
-        return mine.labels
-    if mine.inferred and theirs.inferred:
-        return max(mine.labels, theirs.labels, key=len)
+def _select(labels: Labels, topics: Collection[str]) -> Labels:
+    return {(topic, document): label for (topic, document), label in labels.items() if topic in topics}
+
+
+def _shared_labels(first: Aspect, second: Aspect) -> Sequence[Any] | None:
+    """Return the labels of both; if both are inferred from the qrels (0 to the highest grade), the longer."""
+    if list(first.labels) == list(second.labels):
+        return first.labels
+    if first.inferred and second.inferred:
+        return max(first.labels, second.labels, key=len)
     return None
 
 
-def _by_subtopic(first: Qrels, second: Qrels, common: Collection[str]) -> tuple[Labels, Labels]:
-    """1 or 0 by topic, document and subtopic: every subtopic that either gives the topic, for each document
-    that has a judgment of some subtopic."""
-    sides = [list(_rows(qrels, common)) for qrels in (first, second)]
+def _label_by_subtopic(first: Qrels, second: Qrels, topics: Collection[str]) -> list[Labels]:
+    """Return for each version 1 or 0 by topic, document and subtopic.
+
+    A document that is judged for any subtopic has a label for each subtopic that either version names for its
+    topic.
+    """
+    sides = [list(_subtopic_judgments(qrels, topics)) for qrels in (first, second)]
     names: dict[str, set[str]] = {}
     for topic, _, subtopic, _ in (row for rows in sides for row in rows):
         names.setdefault(topic, set()).add(subtopic)
-    found = []
+    labels: list[Labels] = []
     for rows in sides:
         relevant = {(topic, document, name) for topic, document, name, judgment in rows if judgment > 0}
         documents = {(topic, document) for topic, document, *_ in rows}
-        pairs = ((topic, document, name) for topic, document in documents for name in names[topic])
-        found.append({pair: int(pair in relevant) for pair in pairs})
-    return found[0], found[1]
+        keys = ((topic, document, name) for topic, document in documents for name in names[topic])
+        labels.append({key: int(key in relevant) for key in keys})
+    return labels
 
 
-def _rows(qrels: Qrels, common: Collection[str]) -> Iterator[tuple[str, bytes, str, int]]:
-    said = qrels.subtopics
-    if said is None:
+def _subtopic_judgments(qrels: Qrels, selected: Collection[str]) -> Iterator[tuple[str, bytes, str, int]]:
+    """Yield topic, document, subtopic and judgment for the selected topics."""
+    by_subtopic = qrels.subtopics
+    if by_subtopic is None:
         return
     documents, topics = qrels.documents.to_list(), qrels.topic_of.tolist()
-    columns = (one.tolist() for one in (said.document, said.subtopic, said.judgment))
+    columns = (
+        column.tolist() for column in (by_subtopic.document, by_subtopic.subtopic, by_subtopic.judgment)
+    )
     for document, subtopic, judgment in zip(*columns, strict=True):
         topic = qrels.topics[topics[document]]
-        if topic in common:
-            yield topic, documents[document], said.names[subtopic], judgment
+        if topic in selected:
+            yield topic, documents[document], by_subtopic.names[subtopic], judgment
 
 
-def _compared(name: str, labels: Sequence[Any], mine: Labels, theirs: Labels) -> dict[str, Any]:
-    """cells: [label of the first, of the second, pairs]. topics: topic -> [same, changed, removed, added]."""
-    cells = Counter((mine[at], theirs[at]) for at in mine.keys() & theirs.keys())
-    topics: dict[str, list[int]] = {}
-    for at in mine.keys() | theirs.keys():
-        one, other = mine.get(at), theirs.get(at)
-        place = 2 if other is None else 3 if one is None else int(one != other)
-        topics.setdefault(at[0], [0, 0, 0, 0])[place] += 1
-    return {
-        "aspect": name,
-        "labels": [str(label) for label in labels],
-        "cells": [[*pair, number] for pair, number in sorted(cells.items())],
-        "topics": dict(sorted(topics.items())),
-    }
+def _compare_labels(name: str, labels: Sequence[Any], first: Labels, second: Labels) -> AspectChanges:
+    """Compare label indices by keys that start with the topic."""
+    cells = Counter((first[key], second[key]) for key in first.keys() & second.keys())
+    topics: dict[str, Counter[str]] = {}
+    for key in first.keys() | second.keys():
+        topics.setdefault(key[0], Counter())[_classify(first.get(key), second.get(key))] += 1
+    return AspectChanges(
+        aspect=name,
+        labels=[str(label) for label in labels],
+        cells=[
+            LabelPairCount(first=one, second=other, pairs=pairs)
+            for (one, other), pairs in sorted(cells.items())
+        ],
+        topics=[
+            TopicChanges(
+                topic=topic,
+                same=counts["same"],
+                changed=counts["changed"],
+                removed=counts["removed"],
+                added=counts["added"],
+            )
+            for topic, counts in sorted(topics.items())
+        ],
+    )
 
 
-def report(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
-    """Agreement by aspect, confusion of labels, and changes by topic."""
-    each = [(one, _agreement(one)) for one in found["aspects"]]
-    numbers: dict[str, Any] = {}
-    for one, of in each:
-        _, changed, removed, added = _changes(one)
-        numbers |= {f"kappa({of.aspect})": of.kappa, f"alpha({of.aspect})": of.alpha}
-        numbers |= {f"same({of.aspect})": of.same, f"changed({of.aspect})": changed}
-        numbers |= {f"removed({of.aspect})": removed, f"added({of.aspect})": added}
-    undefined = [f"agreement by {of.aspect}: {of.undefined}" for _, of in each if of.undefined is not None]
+def _classify(first: int | None, second: int | None) -> str:
+    """Return the change of a label between the versions; None is no judgment."""
+    if second is None:
+        return "removed"
+    if first is None:
+        return "added"
+    return "same" if first == second else "changed"
+
+
+def report(about: SubjectSummary, result: JudgmentsResult) -> AuditReport:
+    """Return the report on agreement by aspect, the confusion of labels, and changes by topic."""
+    agreements = [(changes, _agreement(changes)) for changes in result["aspects"]]
+    rows = [_agreement_row(changes, agreement) for changes, agreement in agreements]
+    undefined = [
+        f"agreement on {agreement.aspect}: {agreement.undefined}"
+        for _, agreement in agreements
+        if agreement.undefined is not None
+    ]
     return AuditReport(
-        verdict=tuple(_sentence(about, one, of) for one, of in each),
-        numbers=numbers,
+        verdict=tuple(_sentence(about, row) for row in rows),
+        numbers=_numbers(rows),
         tables=(
-            ReportTable("agreement", "Agreement", _AGREEMENT, tuple(_row(one, of) for one, of in each)),
-            ReportTable(
-                "confusion", "Labels in both versions", _CONFUSION, tuple(_confusion(found["aspects"]))
+            AGREEMENT.table(rows),
+            CONFUSION.table(row for changes in result["aspects"] for row in _confusion_rows(changes)),
+            TOPICS.table(
+                TopicChangesRow(aspect=changes["aspect"], **by_topic)
+                for changes in result["aspects"]
+                for by_topic in changes["topics"]
             ),
-            ReportTable("topics", "Changes by topic", _TOPICS, tuple(_by_topic(found["aspects"]))),
         ),
-        plots=_PLOTS,
+        plots=(PLOT,),
         reading=READING,
-        undefined=(*undefined, *found["lacking"]),
+        undefined=(*undefined, *result["missing"]),
     )
 
 
-def _agreement(one: Mapping[str, Any]) -> Agreement:
-    table = np.zeros((len(one["labels"]), len(one["labels"])))
-    for first, second, number in one["cells"]:
-        table[first, second] = number
-    return agreement_in(table, name=one["aspect"])
+def _agreement(changes: AspectChanges) -> Agreement:
+    matrix = np.zeros((len(changes["labels"]), len(changes["labels"])))
+    for cell in changes["cells"]:
+        matrix[cell["first"], cell["second"]] = cell["pairs"]
+    return agreement_in(matrix, name=changes["aspect"])
 
 
-def _changes(one: Mapping[str, Any]) -> list[int]:
-    """Documents that have the same label, another one, none any more, and a new one."""
-    return [sum(of[place] for of in one["topics"].values()) for place in range(4)]
+def _agreement_row(changes: AspectChanges, agreement: Agreement) -> AgreementByAspectRow:
+    return AgreementByAspectRow(
+        aspect=agreement.aspect,
+        pairs=agreement.pairs,
+        same=agreement.same,
+        kappa=agreement.kappa,
+        alpha=agreement.alpha,
+        changed=sum(topic["changed"] for topic in changes["topics"]),
+        removed=sum(topic["removed"] for topic in changes["topics"]),
+        added=sum(topic["added"] for topic in changes["topics"]),
+    )
 
 
-def _row(one: Mapping[str, Any], of: Agreement) -> tuple[Cell, ...]:
-    return of.aspect, of.pairs, of.same, of.kappa, of.alpha, *_changes(one)[1:]
+def _numbers(rows: Sequence[AgreementByAspectRow]) -> dict[str, float | int | None]:
+    """Return kappa(ASPECT), alpha, same, changed, removed and added."""
+    numbers: dict[str, float | int | None] = {}
+    for row in rows:
+        numbers |= {f"kappa({row.aspect})": row.kappa, f"alpha({row.aspect})": row.alpha}
+        numbers |= {f"same({row.aspect})": row.same, f"changed({row.aspect})": row.changed}
+        numbers |= {f"removed({row.aspect})": row.removed, f"added({row.aspect})": row.added}
+    return numbers
 
 
-def _sentence(about: SubjectSummary, one: Mapping[str, Any], of: Agreement) -> str:
-    _, changed, removed, added = _changes(one)
-    moves = f"{removed} judgments of {about.qrels} are not in {about.other}, and {added} are new there"
-    if of.same is None:
-        return f"{of.aspect}: no document is judged in both versions; {moves}."
-    beyond = "" if of.kappa is None else f" (kappa {of.kappa:.2f}, alpha {of.alpha:.2f})"
+def _sentence(about: SubjectSummary, row: AgreementByAspectRow) -> str:
+    only = f"{row.removed} judgments are in {about.qrels} only, and {row.added} in {about.other} only"
+    if row.same is None:
+        return f"{row.aspect}: no document is judged in both versions; {only}."
+    beyond_chance = "" if row.kappa is None else f" (kappa {row.kappa:.2f}, alpha {row.alpha:.2f})"
     return (
-        f"{of.aspect}: {100 * of.same:.1f} per cent of the {of.pairs} documents judged in both have the same "
-        f"label{beyond}, {changed} another; {moves}."
+        f"{row.aspect}: {100 * row.same:.1f}% of the {row.pairs} documents judged in both versions have the "
+        f"same label{beyond_chance}; {row.changed} have another one; {only}."
     )
 
 
-def _confusion(aspects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Cell, ...]]:
-    for one in aspects:
-        whole = sum(number for *_, number in one["cells"])
-        for first, second, number in one["cells"]:
-            yield one["aspect"], one["labels"][first], one["labels"][second], number, number / whole
-
-
-def _by_topic(aspects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Cell, ...]]:
-    for one in aspects:
-        for topic, changes in one["topics"].items():
-            yield one["aspect"], topic, *changes
-
-
-_ASPECT = Column("aspect", "aspect")
-_CHANGES = (
-    Column("changed", "changed", "documents with another label"),
-    Column("removed", "removed", "documents that the second version does not judge"),
-    Column("added", "added", "documents that the first version does not judge"),
-)
-_AGREEMENT = (
-    _ASPECT,
-    Column("pairs", "judged in both", "pairs of a topic and a document"),
-    Column("same", "same label", "share of them"),
-    Column("kappa", "kappa", "Cohen's, with linear weights"),
-    Column("alpha", "alpha", "Krippendorff's, ordinal"),
-    *_CHANGES,
-)
-_CONFUSION = (
-    _ASPECT,
-    Column("first", "label in the first"),
-    Column("second", "label in the second"),
-    Column("pairs", "documents"),
-    Column("share", "share", "of the documents judged in both"),
-)
-_TOPICS = (
-    _ASPECT,
-    Column("topic", "topic"),
-    Column("same", "same", "documents with the same label"),
-    *_CHANGES,
-)
-_PLOTS = (
-    Plot(
-        "confusion",
-        "Labels in both versions",
-        "Documents by their label in the first version and in the second; those off the diagonal changed.",
-        "heatmap",
-        "confusion",
-        "second",
-        "first",
-        value="share",
-        facet="aspect",
-    ),
-)
+def _confusion_rows(changes: AspectChanges) -> Iterator[ConfusionRow]:
+    total = sum(cell["pairs"] for cell in changes["cells"])
+    for cell in changes["cells"]:
+        yield ConfusionRow(
+            aspect=changes["aspect"],
+            first=changes["labels"][cell["first"]],
+            second=changes["labels"][cell["second"]],
+            pairs=cell["pairs"],
+            share=cell["pairs"] / total,
+        )

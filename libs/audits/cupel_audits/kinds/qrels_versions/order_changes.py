@@ -1,14 +1,15 @@
-"""What two versions of judgments make of the runs: their scores, their order, and their groups."""
+"""Scores, orders and significance groups of the runs under two versions of the judgments."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cupel_audits.analysis.run_orders import ranks
 from cupel_audits.analysis.score_matrices import warned
-from cupel_audits.report import AuditReport, Cell, Column, Plot, ReportTable
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
 from cupel_measures.comparing.board_analysis import board
@@ -18,190 +19,288 @@ from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
 READING = (
-    "Runs share a group where randomised Tukey HSD does not tell them apart; a is the group of the best run. "
-    "Both versions are tested with the same replicates, so that chance makes no difference between them.",
-    "A run changes its group where another one joins or leaves those that it is not told apart from, or goes "
-    "to the other side. Letters alone may change for many runs where a single pair does.",
+    "Runs that share a letter are not significantly different by randomised Tukey HSD; the best run has the "
+    "letter a. Both versions are tested with the same replicates, so randomness causes no difference between "
+    "them.",
+    "A run changes its group if it differs significantly from other runs than before, or in the opposite "
+    "direction. The letters of many runs may change although only one pair of runs changes.",
 )
 
 
-def order(
-    means: Sequence[Floats], scores: Sequence[Floats], scale: ScaleType, **drawn: Any
-) -> dict[str, Any]:
-    """Of one measure: the mean scores of the runs (float64[runs]) under both versions, their groups, and
-    pairs of runs that one version alone tells apart, or both in opposite directions.
+class PairChanges(TypedDict):
+    """Significance of all pairs of runs under both versions.
 
-    scores: float64[topics, runs], of the same topics. drawn: alpha, replicates and seed of the test.
+    first_groups, second_groups: the letters of each run. is_regrouped: by run, whether any of its pairs
+    changes. first_pairs, second_pairs: numbers of pairs that differ significantly. one_only: number of pairs
+    that do so under one version only. opposite: number of pairs that do so in opposite directions.
     """
-    tests = randomised_hsds(scores, scales=[scale, scale], **drawn)
-    why = next((test.undefined for test in tests if test.undefined is not None), None)
-    found: dict[str, Any] = {"means": [one.tolist() for one in means], "undefined": why}
-    if why is not None:
-        return found
-    first, second = (np.sign(test.difference) * test.differs for test in tests)
-    return found | {
-        "groups": [_groups(values, test) for values, test in zip(scores, tests, strict=True)],
-        "apart": [int(np.count_nonzero(one)) for one in (first, second)],
-        "regrouped": _regrouped(tests[0], first != second),
-        "alone": int(np.count_nonzero((first == 0) != (second == 0))),
-        "opposite": int(np.count_nonzero(first * second < 0)),
-        "warnings": list(tests[0].warnings),
-    }
+
+    first_groups: list[str]
+    second_groups: list[str]
+    is_regrouped: list[bool]
+    first_pairs: int
+    second_pairs: int
+    one_only: int
+    opposite: int
 
 
-def _regrouped(test: AllPairs, changed: NDArray[np.bool_]) -> list[bool]:
-    """Whether a run is in some pair that is told apart otherwise, bool[pairs]."""
-    involved = {*test.first[changed].tolist(), *test.second[changed].tolist()}
+class OrderResult(TypedDict):
+    """The order of runs by one measure under both versions; JSON holds it.
+
+    first_means, second_means: scores by run. pair_changes: None where the test is `undefined`.
+    """
+
+    measure: str
+    first_means: list[float]
+    second_means: list[float]
+    undefined: str | None
+    pair_changes: PairChanges | None
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureChangesRow:
+    """The changes of order by one measure."""
+
+    measure: MeasureCell
+    tau: Annotated[float | None, Heading("tau", "tau-b between the runs' scores under the two versions")]
+    tau_ap: Annotated[
+        float | None, Heading("tau AP", "of the second order against the first; swaps at the top weigh more")
+    ]
+    moved: Annotated[int, Heading("moved", "number of runs with another rank")]
+    farthest: Annotated[int, Heading("largest move", "in ranks")]
+    regrouped: Annotated[int | None, Heading("regrouped", "number of runs that change their group")]
+    alone: Annotated[
+        int | None, Heading("pairs under one only", "that differ significantly under one version only")
+    ]
+    opposite: Annotated[
+        int | None, Heading("pairs reversed", "that differ significantly in opposite directions")
+    ]
+    apart_first: Annotated[
+        int | None, Heading("pairs in the first", "that differ significantly under the first version")
+    ]
+    apart_second: Annotated[
+        int | None, Heading("pairs in the second", "that differ significantly under the second version")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunChangesRow:
+    """A run by one measure under both versions."""
+
+    measure: MeasureCell
+    run: RunCell
+    score_first: Annotated[float, Heading("score in the first")]
+    score_second: Annotated[float, Heading("score in the second")]
+    rank_first: Annotated[int, Heading("rank in the first", "equal scores share the best rank")]
+    rank_second: Annotated[int, Heading("rank in the second", "equal scores share the best rank")]
+    rise: Annotated[int, Heading("ranks gained", "below 0: ranks lost")]
+    group_first: Annotated[str | None, Heading("groups in the first")]
+    group_second: Annotated[str | None, Heading("groups in the second")]
+    regrouped: Annotated[
+        bool | None,
+        Heading("regrouped", "differs significantly from other runs, or in the opposite direction"),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionRankRow:
+    """The rank of a run by one measure under one version."""
+
+    measure: MeasureCell
+    run: RunCell
+    version: Annotated[str, Heading("version")]
+    rank: Annotated[int, Heading("rank")]
+
+
+MEASURES = TableSchema.of("measures", "Orders under both versions", MeasureChangesRow)
+RUNS = TableSchema.of("runs", "Runs under both versions", RunChangesRow)
+RANKS = TableSchema.of("ranks", "Ranks under both versions", VersionRankRow)
+
+
+def compare_orders_of_versions(
+    measure: str,
+    means: tuple[Floats, Floats],
+    scores: tuple[Floats, Floats],
+    scale: ScaleType,
+    *,
+    alpha: float,
+    replicates: int,
+    seed: int,
+) -> OrderResult:
+    """Compare the orders of runs by one measure under both versions.
+
+    means: float64[runs] for each version. scores: float64[topics, runs] for each version, of the same topics.
+    alpha, replicates, seed: of the significance test.
+    """
+    first, second = randomised_hsds(
+        scores, scales=[scale, scale], alpha=alpha, replicates=replicates, seed=seed
+    )
+    undefined = first.undefined if first.undefined is not None else second.undefined
+    return OrderResult(
+        measure=measure,
+        first_means=means[0].tolist(),
+        second_means=means[1].tolist(),
+        undefined=undefined,
+        pair_changes=None if undefined is not None else _compare_pairs(scores, first, second),
+        notes=[] if undefined is not None else list(first.warnings),
+    )
+
+
+def _compare_pairs(scores: tuple[Floats, Floats], first: AllPairs, second: AllPairs) -> PairChanges:
+    first_signs, second_signs = (np.sign(test.difference) * test.differs for test in (first, second))
+    return PairChanges(
+        first_groups=_group_letters(scores[0], first),
+        second_groups=_group_letters(scores[1], second),
+        is_regrouped=_runs_of_pairs(first, first_signs != second_signs),
+        first_pairs=int(np.count_nonzero(first_signs)),
+        second_pairs=int(np.count_nonzero(second_signs)),
+        one_only=int(np.count_nonzero((first_signs == 0) != (second_signs == 0))),
+        opposite=int(np.count_nonzero(first_signs * second_signs < 0)),
+    )
+
+
+def _runs_of_pairs(test: AllPairs, selected: NDArray[np.bool_]) -> list[bool]:
+    """Return for each run whether it is in a selected pair, bool[pairs]."""
+    involved = {*test.first[selected].tolist(), *test.second[selected].tolist()}
     return [run in involved for run in range(int(test.second.max(initial=0)) + 1)]
 
 
-def _groups(values: Floats, test: AllPairs) -> list[str]:
-    """The letters of each run."""
-    by_place, apart = board(values, test)
-    found = [""] * len(by_place)
-    for system, of_system in zip(by_place, groups(len(by_place), sorted(apart)), strict=True):
-        found[system] = "".join(letters(one) for one in of_system)
-    return found
+def _group_letters(scores: Floats, test: AllPairs) -> list[str]:
+    """Return the letters of the groups of each run."""
+    by_place, differing = board(scores, test)
+    by_run = [""] * len(by_place)
+    for run, numbers in zip(by_place, groups(len(by_place), sorted(differing)), strict=True):
+        by_run[run] = "".join(map(letters, numbers))
+    return by_run
 
 
-def report(about: SubjectSummary, found: Mapping[str, Mapping[str, Any]]) -> AuditReport:
-    """By measure: tau, changed ranks, changed groups."""
-    stages = _stages(about)
-    rows = {text: _runs(about, text, one) for text, one in found.items()}
-    measures = tuple(_measure(text, one, rows[text]) for text, one in found.items())
-    columns = [column.name for column in _MEASURES]
-    places = tuple(
-        (row[0], row[1], stage, rank)
-        for of in rows.values()
-        for row in of
-        for stage, rank in zip(stages, row[4:6], strict=True)
-    )
-    undefined = [
-        f"tau of {row[0]}: by one version all runs score the same" for row in measures if row[1] is None
-    ]
-    undefined += [f"groups of {text}: {one['undefined']}" for text, one in found.items() if one["undefined"]]
-    numbers: dict[str, Any] = {
-        f"{name}({row[0]})": cell for row in measures for name, cell in zip(columns[1:], row[1:], strict=True)
-    }
+def report(about: SubjectSummary, results: Sequence[OrderResult]) -> AuditReport:
+    """Return the report on tau, changes of rank and changes of groups by measure."""
+    versions = _version_names(about)
+    runs = {result["measure"]: list(_run_rows(about, result)) for result in results}
+    measures = [_measure_row(result, runs[result["measure"]]) for result in results]
+    all_runs = [row for rows in runs.values() for row in rows]
     return AuditReport(
-        verdict=tuple(_sentence(about, row, rows[str(row[0])]) for row in measures),
-        numbers=numbers,
+        verdict=tuple(_sentence(row, runs[row.measure]) for row in measures),
+        numbers=_numbers(measures),
         tables=(
-            ReportTable("measures", "Orders under both versions", _MEASURES, measures),
-            ReportTable(
-                "runs", "Runs under both versions", _RUNS, tuple(row for of in rows.values() for row in of)
-            ),
-            ReportTable("ranks", "Ranks under both versions", _RANKS, places),
+            MEASURES.table(measures),
+            RUNS.table(all_runs),
+            RANKS.table(rank for row in all_runs for rank in _rank_rows(row, versions)),
         ),
-        plots=(_plot(stages),),
+        plots=(_plot(versions),),
         reading=READING,
-        undefined=tuple(undefined),
-        warnings=warned([{"measure": text, "notes": one.get("warnings", ())} for text, one in found.items()]),
+        undefined=(
+            *(
+                f"tau of {row.measure}: all runs have the same score under one version"
+                for row in measures
+                if row.tau is None
+            ),
+            *(
+                f"groups of {result['measure']}: {result['undefined']}"
+                for result in results
+                if result["undefined"]
+            ),
+        ),
+        warnings=warned(results),
     )
 
 
-def _stages(about: SubjectSummary) -> tuple[str, str]:
+def _version_names(about: SubjectSummary) -> tuple[str, str]:
     other = about.other or "other"
     return about.qrels, other if other != about.qrels else f"{other} (2)"
 
 
-def _runs(about: SubjectSummary, text: str, one: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    first, second = (np.array(values) for values in one["means"])
-    nothing = [None] * len(about.runs)
-    groups = *one.get("groups", (nothing, nothing)), one.get("regrouped", nothing)
-    columns = about.runs, first.tolist(), second.tolist(), ranks(first), ranks(second), *groups
-    return [
-        (text, run, old, new, before, after, before - after, *others)
-        for run, old, new, before, after, *others in zip(*columns, strict=True)
-    ]
+def _run_rows(about: SubjectSummary, result: OrderResult) -> Iterator[RunChangesRow]:
+    first_ranks, second_ranks = (
+        ranks(np.array(means)) for means in (result["first_means"], result["second_means"])
+    )
+    pairs = result["pair_changes"]
+    for place, run in enumerate(about.runs):
+        yield RunChangesRow(
+            measure=result["measure"],
+            run=run,
+            score_first=result["first_means"][place],
+            score_second=result["second_means"][place],
+            rank_first=first_ranks[place],
+            rank_second=second_ranks[place],
+            rise=first_ranks[place] - second_ranks[place],
+            group_first=None if pairs is None else pairs["first_groups"][place],
+            group_second=None if pairs is None else pairs["second_groups"][place],
+            regrouped=None if pairs is None else pairs["is_regrouped"][place],
+        )
 
 
-def _measure(text: str, one: Mapping[str, Any], runs: Sequence[tuple[Any, ...]]) -> tuple[Cell, ...]:
-    first, second = one["means"]
-    tested = one["undefined"] is None
-    return (
-        text,
-        tau_b(first, second).value,
-        tau_ap(first, second).value,
-        sum(row[6] != 0 for row in runs),
-        max(abs(row[6]) for row in runs),
-        sum(row[9] for row in runs) if tested else None,
-        one["alone"] if tested else None,
-        one["opposite"] if tested else None,
-        *(one["apart"] if tested else (None, None)),
+def _rank_rows(row: RunChangesRow, versions: tuple[str, str]) -> Iterator[VersionRankRow]:
+    for version, rank in zip(versions, (row.rank_first, row.rank_second), strict=True):
+        yield VersionRankRow(measure=row.measure, run=row.run, version=version, rank=rank)
+
+
+def _measure_row(result: OrderResult, runs: Sequence[RunChangesRow]) -> MeasureChangesRow:
+    first, second, pairs = result["first_means"], result["second_means"], result["pair_changes"]
+    return MeasureChangesRow(
+        measure=result["measure"],
+        tau=tau_b(first, second).value,
+        tau_ap=tau_ap(first, second).value,
+        moved=sum(row.rise != 0 for row in runs),
+        farthest=max(abs(row.rise) for row in runs),
+        regrouped=None if pairs is None else sum(pairs["is_regrouped"]),
+        alone=None if pairs is None else pairs["one_only"],
+        opposite=None if pairs is None else pairs["opposite"],
+        apart_first=None if pairs is None else pairs["first_pairs"],
+        apart_second=None if pairs is None else pairs["second_pairs"],
     )
 
 
-def _sentence(about: SubjectSummary, row: Sequence[Any], runs: Sequence[tuple[Any, ...]]) -> str:
-    text, tau, _, moved, _, regrouped, alone, opposite, *_ = row
-    order = "tau is undefined" if tau is None else f"tau between the two orders is {tau:.2f}"
-    mover = max(runs, key=lambda one: abs(one[6]))
-    moves = f"{moved} of {len(runs)} runs change rank"
-    if moved:
-        moves += f", most of all {mover[1]} (from {mover[4]} to {mover[5]})"
-    top = _top(runs)
-    if regrouped is None:
-        return f"{text}: {order}; {moves}; {top}."
-    reversed_ = f", {opposite} the other way round" if opposite else ""
+def _numbers(rows: Sequence[MeasureChangesRow]) -> dict[str, float | int | None]:
+    """Return each cell of each row by the name of its column and the measure, such as tau(AP)."""
+    names = [column.name for column in MEASURES.columns if column.name != "measure"]
+    return {f"{name}({row.measure})": getattr(row, name) for row in rows for name in names}
+
+
+def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow]) -> str:
+    order = "tau is undefined" if row.tau is None else f"tau between the two orders is {row.tau:.2f}"
+    moves = f"{row.moved} of {len(runs)} runs change rank"
+    if row.moved:
+        mover = max(runs, key=lambda run: abs(run.rise))
+        moves += f", {mover.run} most (from {mover.rank_first} to {mover.rank_second})"
+    sentence = f"{row.measure}: {order}; {moves}; {_describe_best(runs)}."
+    if row.regrouped is None:
+        return sentence
+    pairs = len(runs) * (len(runs) - 1) // 2
+    opposite = f", and {row.opposite} in opposite directions" if row.opposite else ""
     return (
-        f"{text}: {order}; {moves}; {top}. {regrouped} runs change their group, and one version alone tells "
-        f"{alone} of {len(runs) * (len(runs) - 1) // 2} pairs apart{reversed_}."
+        f"{sentence} {row.regrouped} runs change their significance group; {row.alone} of {pairs} pairs of "
+        f"runs differ significantly under one version only{opposite}."
     )
 
 
-def _top(runs: Sequence[tuple[Any, ...]]) -> str:
-    """Which runs are best; where some share the first rank it is they who do."""
-    best, other = ([row[1] for row in runs if row[at] == 1] for at in (4, 5))
-    if best == other:
-        return f"{_named(best, len(runs))} {'stays' if len(best) == 1 else 'stay'} best"
-    verb = "is" if len(other) == 1 else "are"
-    return f"{_named(other, len(runs))} {verb} best instead of {_named(best, len(runs))}"
+def _describe_best(runs: Sequence[RunChangesRow]) -> str:
+    """Return which runs have rank 1 under the versions."""
+    first = [row.run for row in runs if row.rank_first == 1]
+    second = [row.run for row in runs if row.rank_second == 1]
+    if first == second:
+        return f"{_name_runs(first, len(runs))} {'remains' if len(first) == 1 else 'remain'} best"
+    verb = "is" if len(second) == 1 else "are"
+    return f"{_name_runs(second, len(runs))} {verb} best instead of {_name_runs(first, len(runs))}"
 
 
-def _named(best: Sequence[str], runs: int) -> str:
+def _name_runs(best: Sequence[str], runs: int) -> str:
     if len(best) == 1:
         return best[0]
-    return f"all {runs} runs alike" if len(best) == runs else f"{best[0]} and {len(best) - 1} more that tie"
+    return f"all {runs} runs (tied)" if len(best) == runs else f"{best[0]} and {len(best) - 1} more (tied)"
 
 
-def _plot(stages: tuple[str, str]) -> Plot:
-    return Plot(
+def _plot(versions: tuple[str, str]) -> Plot:
+    return Plot.changes(
+        RANKS,
         "ranks",
-        "How ranks change",
-        "Rank of each run under both versions; lines that cross are runs that change places.",
-        "changes",
-        "ranks",
-        "version",
-        "rank",
+        title="Ranks under both versions",
+        caption="Rank of each run under both versions. Lines that cross are runs that exchange ranks.",
+        x="version",
+        y="rank",
         series="run",
-        x_order=stages,
+        x_order=versions,
         facet="measure",
     )
-
-
-_MEASURE, _RUN = Column("measure", "measure"), Column("run", "run")
-_MEASURES = (
-    _MEASURE,
-    Column("tau", "tau", "tau-b between the runs' scores under the two versions"),
-    Column("tau_ap", "tau AP", "of the second order against the first: swaps at the top weigh more"),
-    Column("moved", "runs that move", "runs of another rank"),
-    Column("farthest", "farthest move", "in ranks"),
-    Column("regrouped", "other group", "runs whose significance group changes"),
-    Column("alone", "pairs apart in one", "pairs of runs that one version alone tells apart"),
-    Column("opposite", "pairs reversed", "pairs that both tell apart, in opposite directions"),
-    Column("apart_first", "pairs apart in the first"),
-    Column("apart_second", "pairs apart in the second"),
-)
-_RUNS = (
-    _MEASURE,
-    _RUN,
-    Column("score_first", "score in the first"),
-    Column("score_second", "score in the second"),
-    Column("rank_first", "rank in the first", "equal scores share the best rank"),
-    Column("rank_second", "rank in the second", "equal scores share the best rank"),
-    Column("rise", "rise", "ranks gained"),
-    Column("group_first", "groups in the first"),
-    Column("group_second", "groups in the second"),
-    Column("regrouped", "other group", "another run joins or leaves those it is not told apart from"),
-)
-_RANKS = (_MEASURE, _RUN, Column("version", "version"), Column("rank", "rank"))

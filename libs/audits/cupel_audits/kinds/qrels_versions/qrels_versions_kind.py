@@ -1,12 +1,14 @@
-"""`qrels_versions`: two versions of the judgments, or two assessors, or people and an automatic judge."""
+"""Audit kind `qrels_versions`: two versions of the judgments, two assessors, or an automatic judge."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.qrels_versions import judgment_changes, order_changes
+from cupel_audits.kinds.qrels_versions.judgment_changes import JudgmentsResult
+from cupel_audits.kinds.qrels_versions.order_changes import OrderResult
 from cupel_audits.report import AuditReport, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary, means
 from cupel_measures.comparing.board_analysis import ALPHA
@@ -14,121 +16,161 @@ from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Persistence
 from cupel_measures.grammar.scale_types import scale_type
+from cupel_measures.model import Floats
 
 Replicates = Annotated[int, whole_number(100)]
+
+
+class VersionsSummary(TypedDict):
+    """Numbers of topics of both, the first and the second version, and measures that are left out."""
+
+    common_topics: int
+    first_topics: int
+    second_topics: int
+    left_out: list[str]
+
+
+class VersionsResult(TypedDict):
+    """The result of a trial: the first compares judgments, each other one a measure; JSON holds it."""
+
+    summary: NotRequired[VersionsSummary]
+    judgments: NotRequired[JudgmentsResult]
+    order: NotRequired[OrderResult]
 
 
 @audit(
     "qrels_versions",
     title="Two versions of the judgments",
-    answers="How far do two judgings agree, and what would the other one make of the runs?",
-    source="Cohen 1960; Krippendorff 2011; Voorhees, SIGIR 1998; Carterette, TOIS 2012 (spec 12)",
+    answers="How far do two versions of the judgments agree, and how does the order of runs differ?",
+    source="Cohen 1960; Krippendorff 2011; Voorhees, SIGIR 1998; Carterette, TOIS 2012",
 )
 class QrelsVersions(Audit):
-    """Holds the judgments against others of the same topics, and the runs' scores under both.
+    """Compares two versions of the judgments, and the scores of the runs under both.
 
-    Agreement is told for each aspect that both have with the same labels, over the documents that both judge:
-    the share of the same label, Cohen's kappa with linear weights, Krippendorff's ordinal alpha, and how
-    labels were confused; judgments by subtopic are compared as relevant or not, of every subtopic that either
-    version knows of the topic.
+    Agreement is computed for each aspect that both versions have with the same labels, over the documents
+    judged in both: the share of equal labels, Cohen's kappa with linear weights, Krippendorff's ordinal
+    alpha, and the confusion matrix. Judgments by subtopic are compared as relevant or not, for every subtopic
+    that either version names for the topic.
 
-    Runs are scored under both versions over the topics that both have. By measure: tau-b and tau AP between
-    the orders, runs that change rank, and significance groups by randomised Tukey HSD, which both versions
-    share the replicates of.
-
-    The first trial compares judgments, each other one a measure. A measure that the two versions do not both
-    have, with the same aspects, is left out.
+    Runs are scored under both versions over the topics of both. For each measure, reports tau-b and tau AP
+    between the orders, the runs that change rank, and significance groups by randomised Tukey HSD, with the
+    same replicates for both versions. A measure that cannot be computed under both versions, with the same
+    aspects, is left out.
     """
 
     needs_other_qrels = True
 
-    alpha: Persistence = setting(ALPHA, "chance of any false finding among all pairs of runs of a measure")
-    replicates: Replicates = setting(REPLICATES, "replicates of randomised Tukey HSD")
+    alpha: Persistence = setting(
+        ALPHA, "probability of any false positive among all pairs of runs, by measure"
+    )
+    replicates: Replicates = setting(REPLICATES, "number of replicates of randomised Tukey HSD")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if subject.other_subject is None:
-            yield "it compares two versions of the judgments: give the second one as `other`"
+            yield "there is only one version of the judgments: give the second one as `other`"
             return
-        if not _common(subject)[0].size:
+        if not _common_rows(subject)[0].size:
             yield (
                 f"{subject.about.qrels} and {subject.about.other} have no topic in common: give two versions "
                 "of the judgments of the same topics"
             )
         if not (subject.about.relevant or subject.other_subject.about.relevant):
-            yield "neither version judges a document relevant: all runs score the same"
+            yield "no document is judged relevant in either version: all runs have the same score"
 
     def trials(self, subject: AuditSubject) -> int:
-        return 1 + len(_shared(subject))
+        return 1 + len(_shared_measures(subject))
 
     def steps(self, subject: AuditSubject) -> float:
         return 50.0
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[VersionsResult]:
         for trial in trials:
-            yield self._order(subject, _shared(subject)[trial - 1], seed) if trial else _judgments(subject)
+            yield self._compare_orders(subject, trial, seed) if trial else _compare_judgments(subject)
 
-    def _order(self, subject: AuditSubject, measure: Measure, seed: int) -> dict[str, Any]:
-        """One measure under both versions, over the common topics."""
-        versions = zip((subject, _other(subject)), _common(subject), strict=True)
-        scores = [version.scores[str(measure)][rows] for version, rows in versions]
-        drawn = {"alpha": self.alpha, "replicates": self.replicates, "seed": seed}
-        averaged = [means({str(measure): one}, [measure])[str(measure)] for one in scores]
-        scale = scale_type(measure, subject.qrels.aspects)
-        return {"measure": str(measure), **order_changes.order(averaged, scores, scale, **drawn)}
+    def _compare_orders(self, subject: AuditSubject, trial: int, seed: int) -> VersionsResult:
+        """Compare the orders by one measure over the common topics."""
+        measure = _shared_measures(subject)[trial - 1]
+        first_rows, second_rows = _common_rows(subject)
+        first = subject.scores[str(measure)][first_rows]
+        second = _other(subject).scores[str(measure)][second_rows]
+        order = order_changes.compare_orders_of_versions(
+            str(measure),
+            (_means(first, measure), _means(second, measure)),
+            (first, second),
+            scale_type(measure, subject.qrels.aspects),
+            alpha=self.alpha,
+            replicates=self.replicates,
+            seed=seed,
+        )
+        return {"order": order}
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        reports = []
-        if 0 in found:
-            reports.append(_topics(about, found[0]))
-        if orders := {one["measure"]: one for trial, one in found.items() if trial}:
+    def report(self, about: SubjectSummary, found: Mapping[int, VersionsResult]) -> AuditReport:
+        reports = [_report_summary(about, one["summary"]) for one in found.values() if "summary" in one]
+        if orders := [result["order"] for result in found.values() if "order" in result]:
             reports.append(order_changes.report(about, orders))
-        if 0 in found:
-            reports.append(judgment_changes.report(about, found[0]))
+        for result in found.values():
+            if "judgments" in result:
+                reports.append(judgment_changes.report(about, result["judgments"]))
         return merged(reports)
 
 
+def _means(scores: Floats, measure: Measure) -> Floats:
+    return means({str(measure): scores}, [measure])[str(measure)]
+
+
 def _other(subject: AuditSubject) -> AuditSubject:
-    """ValueError where there is none."""
+    """Return the subject under the other judgments; raise ValueError if there is none."""
     if subject.other_subject is None:
-        raise ValueError("the other judgments are needed")
+        raise ValueError("the audit subject has no other judgments")
     return subject.other_subject
 
 
-def _shared(subject: AuditSubject) -> list[Measure]:
-    """The measures that both versions have."""
-    theirs = set(_other(subject).about.measures)
-    return [one for one in subject.measures if str(one) in theirs]
+def _shared_measures(subject: AuditSubject) -> list[Measure]:
+    """Return the measures that can be computed under both versions."""
+    texts = set(_other(subject).about.measures)
+    return [measure for measure in subject.measures if str(measure) in texts]
 
 
-def _common(subject: AuditSubject) -> tuple[np.ndarray[Any, np.dtype[np.int64]], ...]:
-    """int64[n] twice: where the common topics are in the one, and in the other."""
-    mine, theirs = subject.qrels.topics, _other(subject).qrels.topics
-    both = sorted(set(mine) & set(theirs), key=str.encode)
-    return tuple(np.array([of.index(one) for one in both], dtype=np.int64) for of in (mine, theirs))
+def _common_rows(subject: AuditSubject) -> tuple[np.ndarray[Any, np.dtype[np.int64]], ...]:
+    """Return int64[n] twice: the places of the common topics in the first and in the second version."""
+    first, second = subject.qrels.topics, _other(subject).qrels.topics
+    common = sorted(set(first) & set(second), key=str.encode)
+    return tuple(np.array([of.index(topic) for topic in common], dtype=np.int64) for of in (first, second))
 
 
-def _judgments(subject: AuditSubject) -> dict[str, Any]:
-    other = _other(subject)
-    common = set(subject.qrels.topics) & set(other.qrels.topics)
-    left_out = [str(one) for one in subject.measures if one not in _shared(subject)]
+def _compare_judgments(subject: AuditSubject) -> VersionsResult:
+    first, second = subject.qrels, _other(subject).qrels
+    common, shared = set(first.topics) & set(second.topics), _shared_measures(subject)
     return {
-        "topics": [len(common), len(subject.qrels.topics), len(other.qrels.topics)],
-        "left_out": left_out,
-        **judgment_changes.judgments(subject.qrels, other.qrels, common),
+        "summary": VersionsSummary(
+            common_topics=len(common),
+            first_topics=len(first.topics),
+            second_topics=len(second.topics),
+            left_out=[str(measure) for measure in subject.measures if measure not in shared],
+        ),
+        "judgments": judgment_changes.compare_judgments(first, second, common),
     }
 
 
-def _topics(about: SubjectSummary, found: Mapping[str, Any]) -> AuditReport:
-    """What is compared, where the two versions do not have the same topics and measures."""
-    common, mine, theirs = found["topics"]
-    have = f"{about.qrels} has {mine} topics and {about.other} {theirs}"
+def _report_summary(about: SubjectSummary, summary: VersionsSummary) -> AuditReport:
+    """Report topics and measures that only one version has."""
+    common, first, second = (
+        summary["common_topics"],
+        summary["first_topics"],
+        summary["second_topics"],
+    )
+    warning = (
+        f"{about.qrels} has {first} topics and {about.other} has {second}; only the {common} topics of both "
+        "are compared."
+    )
     return AuditReport(
         verdict=(),
         numbers={"topics": common},
         tables=(),
         undefined=tuple(
-            f"{one}: {about.other} has it not, or for other aspects" for one in found["left_out"]
+            f"{measure}: it cannot be computed under {about.other} with the same aspects"
+            for measure in summary["left_out"]
         ),
-        warnings=() if common == mine == theirs else (f"{have}: all is told over the {common} of both.",),
+        warnings=() if common == first == second else (warning,),
     )

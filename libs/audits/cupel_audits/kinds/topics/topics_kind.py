@@ -1,4 +1,4 @@
-"""`topics`: how much hangs on which topics, and on how many (Voorhees and Buckley 2002; spec 7.5, 12)."""
+"""Audit kind `topics`: how far the order of runs depends on which topics are used, and on how many."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
@@ -9,7 +9,14 @@ import numpy as np
 from cupel_audits.analysis.lmd_selection import select_topics
 from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
 from cupel_audits.declarations import audit, setting, whole_number
-from cupel_audits.kinds.topics.topics_report import report
+from cupel_audits.kinds.topics.topics_report import (
+    MeasureTopics,
+    SwapDraw,
+    TopicChoice,
+    TopicScores,
+    TopicsResult,
+    report,
+)
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
@@ -18,163 +25,171 @@ from cupel_measures.comparing.swap_rates import swaps
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference, topics_needed
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Number, Numbers, Whole
-from cupel_measures.model import Floats
+from cupel_measures.model import Floats, Ints
 
-Chance = Annotated[float, Number("a chance between 0 and 1, both excluded", 0, 1, (0, 1))]
-Draws = Annotated[int, whole_number()]
-Wished = Annotated[float, Number("a difference above 0", 0, without=(0,))]
+Probability = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
+Repeats = Annotated[int, whole_number()]
+Difference = Annotated[float, Number("a difference above 0", 0, without=(0,))]
 Sizes = Annotated[tuple[int, ...], Numbers("rising whole numbers from 1, such as [5,10,25]", Whole())]
 
 BINS = 21
-"""Of differences; the last has all greater ones."""
-USUAL = 0.01
-"""Width of a bin for measures from 0 to about 1; for others a twentieth of the range of means."""
+"""Number of bins of differences; the last one has all larger differences."""
+UNIT_WIDTH = 0.01
+"""Width of a bin for measures from 0 to about 1; for others it is a twentieth of the range of means."""
 STEPS = 12
-"""At how many sizes of topic sets swaps are counted, where no sizes are given."""
+"""Number of sizes of topic sets, if no sizes are given."""
 
 
 @audit(
     "topics",
     title="Topics: how many, and which",
-    answers="How large must a difference be to last on other topics, and how many topics, and which, tell?",
-    source="Voorhees, Buckley, SIGIR 2002; Guiver et al., TOIS 2009; Sakai 2016 (spec 7.5, 12)",
+    answers="Which differences persist on other topics, how many topics are needed, and which matter most?",
+    source="Voorhees, Buckley, SIGIR 2002; Guiver, Mizzaro, Robertson, TOIS 2009; Sakai, IRJ 2016",
 )
 class Topics(OverTopics):
-    """Draws sets of topics that share none, chooses topics that stand for all, and looks at each topic.
+    """Compares disjoint random topic sets, selects representative topics, and describes each topic.
 
-    Swaps: two disjoint sets of n topics are drawn; pairs of runs fall into bins by how far their means differ
-    on the first; a pair is swapped where the second set orders it the other way. Rates of swaps by n and bin
-    are over all draws. a exp(-b n) is laid through the rates of a bin by least squares, weighted by the pairs
-    compared, and extended to all topics, which can't be halved.
+    Swaps: draws two disjoint sets of n topics. Pairs of runs are grouped into bins by their difference of
+    means on the first set. A pair is swapped if the second set orders it the other way. The swap rate is
+    computed for each n and bin over all draws. For each bin, a exp(-b n) is fitted to the rates by least
+    squares, weighted by the numbers of pairs, and extrapolated to all topics.
 
-    Subsets: always the topic is added that makes tau-b largest between means over those chosen and over all
-    topics (ties: the smallest id). Beside it: the tau of topics that were drawn.
+    Subsets: a greedy selection adds the topic that maximises tau-b between means over the selected topics and
+    over all topics (ties: the smallest id). It is compared with random subsets.
 
-    Each topic: mean and median score over runs, how many runs score 0, the standard deviation of the runs,
-    and tau-b between the topic's order and that of all topics.
+    Each topic: mean and median score over runs, number of runs that score 0, standard deviation of the runs,
+    and tau-b between the order on the topic and that on all topics.
 
-    Sizes: with the variance of differences between two runs, pooled over all pairs, the least true difference
-    that a paired t-test finds on these topics with a chance of 0.8, and how many topics a wished one takes.
+    Sizes: from the variance of differences between two runs, pooled over all pairs, computes the smallest
+    true difference that a paired t-test detects on these topics with power 0.8, and the number of topics that
+    a given true difference needs.
     """
 
-    draws: Draws = setting(50, "how often two sets of topics are drawn for each size")
-    sizes: Sizes | None = setting(None, "topics of a drawn set (default: up to half of all, about 12 sizes)")
-    error: Chance = setting(0.05, "the rate of swaps that is put up with")
-    subset: Draws = setting(20, "how many topics are chosen at most")
-    difference: Wished = setting(0.05, "the true difference of means that is wished to be found")
-    alpha: Chance = setting(0.05, "the level of the t-test that is to find it")
+    draws: Repeats = setting(50, "number of draws of two topic sets for each size")
+    sizes: Sizes | None = setting(
+        None, "numbers of topics in a drawn set (default: about 12 sizes up to half of all topics)"
+    )
+    error: Probability = setting(0.05, "acceptable swap rate")
+    subset: Repeats = setting(20, "largest number of topics to select")
+    difference: Difference = setting(0.05, "true difference of means that the t-test is to detect")
+    alpha: Probability = setting(0.05, "significance level of the t-test")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         half = len(subject.about.topics) // 2
         if self.sizes and half and max(self.sizes) > half:
-            yield f"sizes: two sets of {max(self.sizes)} topics can't be disjoint; there are at most {half}"
+            yield (
+                f"sizes: two disjoint sets of {max(self.sizes)} topics need {2 * max(self.sizes)} topics; "
+                f"give sizes of at most {half}"
+            )
 
     def trials(self, subject: AuditSubject) -> int:
         return self.draws + len(subject.measures)
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        scores = [compared(subject, one) for one in subject.measures]
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[TopicsResult]:
+        scores = [compared(subject, measure) for measure in subject.measures]
         for trial in trials:
             if trial < self.draws:
                 yield {"draw": self._draw(subject, scores, self.generator(seed, trial))}
             else:
                 place = trial - self.draws
-                yield {"measure": self._measure(subject, scores[place], _usual(subject.measures[place]))}
+                yield {"measure": self._describe(subject, scores[place], subject.measures[place])}
 
     def _draw(
-        self, subject: AuditSubject, scores: Sequence[Compared], chance: np.random.Generator
-    ) -> dict[str, list[Any]]:
-        """By measure, for each size: pairs compared and swapped by bin, and tau of the first set with all."""
+        self, subject: AuditSubject, scores: Sequence[Compared], rng: np.random.Generator
+    ) -> dict[str, list[SwapDraw]]:
+        """Draw two disjoint topic sets of each size, and count the swapped pairs by each measure."""
         topics = len(subject.about.topics)
-        found: dict[str, list[Any]] = {one.measure: [] for one in scores}
-        widths = [_width(one, measure) for one, measure in zip(scores, subject.measures, strict=True)]
-        for size in self.sizes or _sizes(topics):
-            order = chance.permutation(topics)
-            sets = np.sort(order[:size]), np.sort(order[size : 2 * size])
+        draws: dict[str, list[SwapDraw]] = {one.measure: [] for one in scores}
+        widths = [_bin_width(one, measure) for one, measure in zip(scores, subject.measures, strict=True)]
+        for size in self.sizes or _default_sizes(topics):
+            order = rng.permutation(topics)
+            first, second = np.sort(order[:size]), np.sort(order[size : 2 * size])
             for one, width in zip(scores, widths, strict=True):
                 if one.undefined is None:
-                    found[one.measure].append(
-                        {"size": size, "width": width, **_compare(one.values, sets, width)}
-                    )
-        return found
+                    draws[one.measure].append(_compare_sets(one.values, first, second, width))
+        return draws
 
-    def _measure(self, subject: AuditSubject, scores: Compared, usual: bool) -> dict[str, Any]:
-        """What a measure's scores on all topics say. usual: whether the wished difference is one of it."""
-        said: dict[str, Any] = {
-            "measure": scores.measure,
-            "undefined": scores.undefined,
-            "notes": [*asks_too_much(scores.scale, "a mean"), *scores.notes],
-        }
+    def _describe(self, subject: AuditSubject, scores: Compared, measure: Measure) -> MeasureTopics:
+        """Select topics, describe each topic, and compute topic set sizes for one measure."""
+        result = MeasureTopics(
+            measure=scores.measure,
+            undefined=scores.undefined,
+            notes=[*asks_too_much(scores.scale, "a mean"), *scores.notes],
+            selected=[],
+            topics=[],
+            variance=0.0,
+            detectable=None,
+            has_unit_range=_has_unit_range(measure),
+            needed=None,
+        )
         if scores.undefined is not None:
-            return said
-        chosen = select_topics(subject.about.topics, scores.values, scores.values, self.subset)
+            return result
+        selection = select_topics(subject.about.topics, scores.values, scores.values, self.subset)
+        chosen = zip(selection.topics, selection.taus, strict=True)
+        by_topic = zip(scores.values.tolist(), scores.orders, strict=True)
         variance = pooled_variance(scores.values) or 0.0
-        number = len(scores.values)
-        return said | {
-            "chosen": list(zip(chosen.topics, chosen.taus, strict=True)),
-            "topics": [_of_topic(row, order, scores) for row, order in _rows(scores)],
-            "variance": variance,
-            "detectable": smallest_difference(variance, number, alpha=self.alpha) if variance else None,
-            "usual": usual,
-            "needed": topics_needed(self.difference, variance, alpha=self.alpha)
-            if usual and variance
-            else None,
-        }
+        result.update(
+            {
+                "selected": [TopicChoice(topic=topic, tau=tau) for topic, tau in chosen],
+                "topics": [_describe_topic(values, order, scores.means) for values, order in by_topic],
+                "variance": variance,
+            }
+        )
+        if variance:
+            result["detectable"] = smallest_difference(variance, len(scores.values), alpha=self.alpha)
+            if result["has_unit_range"]:
+                result["needed"] = topics_needed(self.difference, variance, alpha=self.alpha)
+        return result
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        done = list(found.values())
-        measures = [one["measure"] for one in done if "measure" in one]
-        draws = [one["draw"] for one in done if "draw" in one]
+    def report(self, about: SubjectSummary, found: Mapping[int, TopicsResult]) -> AuditReport:
+        measures = [result["measure"] for result in found.values() if "measure" in result]
+        draws = [result["draw"] for result in found.values() if "draw" in result]
         return report(about, draws, measures, self.error, self.difference, warned(measures))
 
 
-def _sizes(topics: int) -> list[int]:
-    """About STEPS sizes up to half of the topics."""
+def _default_sizes(topics: int) -> list[int]:
+    """Return about STEPS sizes up to half of the topics."""
     half = topics // 2
     steps = min(STEPS, half)
     return sorted({max(1, round(half * step / steps)) for step in range(1, steps + 1)})
 
 
-def _width(scores: Compared, measure: Measure) -> float:
-    """Of a bin of differences."""
-    if _usual(measure) or scores.undefined is not None:
-        return USUAL
-    return float(np.ptp(mean(scores.values))) / (BINS - 1) or USUAL
+def _bin_width(scores: Compared, measure: Measure) -> float:
+    if _has_unit_range(measure) or scores.undefined is not None:
+        return UNIT_WIDTH
+    return float(np.ptp(mean(scores.values))) / (BINS - 1) or UNIT_WIDTH
 
 
-def _usual(measure: Measure) -> bool:
-    """Whether means go from 0 to about 1: a greedy ideal may be surpassed."""
+def _has_unit_range(measure: Measure) -> bool:
+    """Return whether means are between 0 and about 1; a score may exceed 1 if the ideal is greedy."""
     low, high = measure.bounds
     return low >= -1 and high <= 2 and measure.declaration.aggregate == "mean"
 
 
-def _compare(values: Floats, sets: tuple[Any, Any], width: float) -> dict[str, Any]:
-    first, second = (mean(values[topics]) for topics in sets)
-    found = swaps(first, second, width, BINS)
-    whole = np.round(mean(values), DECIMALS)
-    return {
-        "compared": found.compared.tolist(),
-        "swapped": found.swapped.tolist(),
-        "tau": tau_b(np.round(first, DECIMALS), whole).value,
-    }
+def _compare_sets(values: Floats, first: Ints, second: Ints, width: float) -> SwapDraw:
+    first_means, second_means = mean(values[first]), mean(values[second])
+    counts = swaps(first_means, second_means, width, BINS)
+    all_means = np.round(mean(values), DECIMALS)
+    return SwapDraw(
+        size=len(first),
+        width=width,
+        compared=counts.compared.tolist(),
+        swapped=counts.swapped.tolist(),
+        tau=tau_b(np.round(first_means, DECIMALS), all_means).value,
+    )
 
 
-def _rows(scores: Compared) -> Iterator[tuple[list[float], Any]]:
-    return zip(scores.values.tolist(), scores.orders, strict=True)
-
-
-def _of_topic(row: Sequence[float], order: Any, scores: Compared) -> dict[str, Any]:
-    """A topic: how the runs score on it."""
-    values = np.array(row)
-    middle = float(mean(values[:, None])[0])
-    spread = float(mean((values[:, None] - middle) ** 2)[0]) ** 0.5
-    return {
-        "mean": middle,
-        "median": median(row),
-        "least": min(row),
-        "greatest": max(row),
-        "zero": sum(value == 0 for value in order),
-        "spread": spread,
-        "tau": tau_b(order, scores.means).value,
-    }
+def _describe_topic(values: Sequence[float], order: Sequence[Any], means: Sequence[Any]) -> TopicScores:
+    """Describe the scores of the runs on one topic; `order` may be exact, `means` are over all topics."""
+    column = np.array(values)[:, None]
+    average = float(mean(column)[0])
+    return TopicScores(
+        mean=average,
+        median=median(values),
+        least=min(values),
+        greatest=max(values),
+        zero=sum(value == 0 for value in order),
+        spread=float(mean((column - average) ** 2)[0]) ** 0.5,
+        tau=tau_b(order, means).value,
+    )

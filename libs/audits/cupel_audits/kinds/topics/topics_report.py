@@ -1,333 +1,459 @@
-"""The report of the kind `topics`."""
+"""Trial results, tables and report of the audit kind `topics`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.analysis.run_orders import STRONG, spread
-from cupel_audits.analysis.sample_curves import MEASURE
-from cupel_audits.report import AuditReport, Column, Plot, ReportTable
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import decline
 
-Draws = Sequence[Mapping[str, Any]]
-"""By measure, for each size of topic sets: see `topics.Topics._draw`."""
-Measures = Sequence[Mapping[str, Any]]
-
-NAMED = 3
-"""How many topics a sentence names."""
+NAMED_TOPICS = 3
+"""Number of topics that a sentence names."""
 
 READING = (
-    "A rate of swaps is how often another set of as many topics would turn a difference of that size round. "
-    "Those for more than half of all topics are extrapolated from an exponential, and no more than a guide. "
-    "Runs of one team are alike, so rates look better than they are for runs of strangers.",
-    "Voorhees and Buckley (SIGIR 2002) found rates on TREC that were larger than anticipated. Sizes by a "
-    "t-test ask for a true difference; an observed one may be larger or smaller by chance.",
-    "Chosen topics are chosen with the scores of all topics in hand, and order these runs well; other runs "
-    "they may order worse (Guiver et al., TOIS 2009). They tell what could be saved, not what to make.",
-    "A topic on which all runs score 0 has no relevant document, or none that any run found; it costs every "
-    "run the same. Topics with a low tau order the runs otherwise than all topics do.",
+    "The swap rate is how often another set of as many topics reverses a difference of that size. Rates for "
+    "more than half of the topics are extrapolated by an exponential and are only a guide. Runs of the same "
+    "team resemble each other, so rates for runs of different teams may be higher.",
+    "Voorhees and Buckley (SIGIR 2002) found swap rates on TREC that were larger than expected. Sizes by a "
+    "t-test refer to a true difference; the observed one may be larger or smaller by chance.",
+    "Topics are selected with all scores known, so they order these runs well and may order other runs worse "
+    "(Guiver et al., TOIS 2009). The result shows how many topics could have been saved. It does not show "
+    "which topics to create.",
+    "A topic on which all runs score 0 has no relevant document, or none that any run retrieved. It lowers "
+    "the means of all runs alike. A topic with a low tau orders the runs differently from all topics.",
 )
 
-NO_SPREAD = "differences between runs have no spread"
+NO_SPREAD = "the differences between runs have no variance"
+
+
+class SwapDraw(TypedDict):
+    """Two disjoint topic sets of one size.
+
+    width: of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: between the means
+    on the first set and on all topics.
+    """
+
+    size: int
+    width: float
+    compared: list[int]
+    swapped: list[int]
+    tau: float | None
+
+
+class TopicChoice(TypedDict):
+    """A topic of the greedy selection. tau: between the means over the topics so far and over all."""
+
+    topic: str
+    tau: float | None
+
+
+class TopicScores(TypedDict):
+    """The scores of the runs on one topic. zero: number of runs that score 0. spread: standard deviation."""
+
+    mean: float
+    median: float
+    least: float
+    greatest: float
+    zero: int
+    spread: float
+    tau: float | None
+
+
+class MeasureTopics(TypedDict):
+    """The topics under one measure; JSON holds it.
+
+    undefined: why there is no result, or None; lists are empty then. variance: of differences between two
+    runs, pooled over pairs. detectable: the true difference that the t-test detects. needed: the number of
+    topics for the given difference, which only makes sense for measures that have_unit_range.
+    """
+
+    measure: str
+    undefined: str | None
+    notes: list[str]
+    selected: list[TopicChoice]
+    topics: list[TopicScores]
+    variance: float
+    detectable: float | None
+    has_unit_range: bool
+    needed: int | None
+
+
+class TopicsResult(TypedDict):
+    """The result of a trial: a draw, with a list by size for each measure, or one measure."""
+
+    draw: NotRequired[dict[str, list[SwapDraw]]]
+    measure: NotRequired[MeasureTopics]
+
+
+Draws = Sequence[Mapping[str, Sequence[SwapDraw]]]
+TopicCell = Annotated[str, Heading("topic")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapRow:
+    """The swap rate of one bin of differences for one size of topic sets."""
+
+    measure: MeasureCell
+    difference: Annotated[
+        float, Heading("difference from", "smallest difference of means of the bin, on the first set")
+    ]
+    topics: Annotated[int, Heading("topics", "in each set")]
+    compared: Annotated[int | None, Heading("pairs compared", "over all draws; empty if extrapolated")]
+    swapped: Annotated[int | None, Heading("pairs swapped", "over all draws; empty if extrapolated")]
+    rate: Annotated[float | None, Heading("swap rate")]
+    fitted: Annotated[
+        float | None, Heading("fitted rate", "a exp(-b topics), fitted to the rates of the bin")
+    ]
+
+    @property
+    def is_extrapolated(self) -> bool:
+        return self.compared is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetRow:
+    """The correlation of the order on some topics with that on all."""
+
+    measure: MeasureCell
+    how: Annotated[str, Heading("selection", "chosen: greedy; drawn: random")]
+    number: Annotated[int, Heading("topics")]
+    topic: Annotated[str | None, Heading("added topic")]
+    tau: Annotated[
+        float | None,
+        Heading("tau", "tau-b between means over these topics and over all; mean over random draws"),
+    ]
+    low: Annotated[float | None, Heading("from", "95 per cent interval of the mean")] = None
+    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicRow:
+    """The scores of the runs on one topic by one measure."""
+
+    measure: MeasureCell
+    topic: TopicCell
+    median: Annotated[float, Heading("median score", "over runs")]
+    mean: Annotated[float, Heading("mean score", "over runs")]
+    least: Annotated[float, Heading("lowest score")]
+    greatest: Annotated[float, Heading("highest score")]
+    zero: Annotated[int, Heading("runs with score 0")]
+    spread: Annotated[float, Heading("standard deviation", "of the runs")]
+    tau: Annotated[
+        float | None, Heading("tau", "tau-b between the order of runs on the topic and on all topics")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeRow:
+    """Topic set sizes by one measure."""
+
+    measure: MeasureCell
+    deviation: Annotated[
+        float, Heading("standard deviation", "of differences between two runs, pooled over pairs")
+    ]
+    detectable: Annotated[
+        float | None,
+        Heading("detectable difference", "by a paired t-test on these topics, with power 0.8"),
+    ]
+    needed: Annotated[
+        int | None, Heading("topics needed", "for the given difference; empty if more than a million")
+    ]
+
+
+SWAPS = TableSchema.of("swaps", "Swap rates by number of topics and difference", SwapRow)
+SUBSETS = TableSchema.of("subsets", "Orders of runs by subsets of the topics", SubsetRow)
+TOPICS = TableSchema.of("topics", "Scores by topic", TopicRow)
+SIZES = TableSchema.of("sizes", "Topic set sizes", SizeRow)
 
 
 def report(
     about: SubjectSummary,
     draws: Draws,
-    measures: Measures,
+    measures: Sequence[MeasureTopics],
     error: float,
     difference: float,
     warnings: tuple[str, ...],
 ) -> AuditReport:
-    """The report on draws of topics and on measures, as far as they are done."""
-    defined = [one for one in measures if one["undefined"] is None]
-    rates = [row for measure in about.measures for row in _rates(about, measure, draws)]
-    subsets = [row for measure in about.measures for row in _subsets(measure, draws, defined)]
-    lasting = {measure: _lasting(rates, measure, error) for measure in about.measures} if draws else {}
-    tables = (_rate_table(rates), _subset_table(subsets), _topic_table(about, defined), _sizes_table(defined))
+    """Return the report on the draws and measures that are done."""
+    defined = {result["measure"]: result for result in measures if result["undefined"] is None}
+    rates = [row for measure in about.measures for row in _swap_rows(about, measure, draws)]
+    subsets = [row for measure in about.measures for row in _subset_rows(measure, draws, defined)]
+    lasting = {
+        measure: _lasting_difference(rates, measure, error) for measure in (about.measures if draws else ())
+    }
     return AuditReport(
         verdict=tuple(
             sentence
             for measure in about.measures
             for sentence in (
-                *_swapping(about, measure, lasting.get(measure), error),
-                *_choosing(about, measure, subsets, defined),
-                *_looking(about, measure, defined, difference),
+                *_swap_sentences(about, measure, lasting.get(measure), error),
+                *_subset_sentences(about, measure, subsets, defined.get(measure)),
+                *_topic_sentences(about, defined.get(measure), difference),
             )
         ),
         numbers=_numbers(about, lasting, measures),
-        tables=tables,
+        tables=(
+            SWAPS.table(rates),
+            SUBSETS.table(subsets),
+            TOPICS.table(row for result in defined.values() for row in _topic_rows(about, result)),
+            SIZES.table(map(_size_row, defined.values())),
+        ),
         plots=_plots(error),
         reading=READING,
-        undefined=tuple(_undefined(about, draws, lasting, measures, error)),
+        undefined=tuple(_undefined(draws, lasting, measures, error)),
         warnings=warnings,
     )
 
 
-Rate = tuple[str, float, int, int | None, int | None, float | None, float | None]
-"""Measure, least difference of the bin, topics, pairs compared, swapped, rate, rate by the exponential."""
-
-
-def _rates(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[Rate]:
-    """By bin and size; and by the exponential for all topics."""
-    entries = [entry for draw in draws for entry in draw[measure]]
-    if not entries:
+def _swap_rows(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[SwapRow]:
+    """Yield the rates by bin and size, and the rate extrapolated to all topics."""
+    by_draw = [entry for draw in draws for entry in draw[measure]]
+    if not by_draw:
         return
-    sizes, width = sorted({entry["size"] for entry in entries}), entries[0]["width"]
-    for place in range(len(entries[0]["compared"])):
-        counts = {size: _counts(entries, size, place) for size in sizes}
-        seen = {size: swapped / compared for size, (compared, swapped) in counts.items() if compared}
-        fitted = decline([*seen], [*seen.values()], [float(counts[size][0]) for size in seen])
-        for size, rate in seen.items():
-            laid = None if fitted is None else fitted.at(size)
-            yield measure, round(place * width, 9), size, *counts[size], rate, laid
-        if fitted is not None and len(about.topics) not in seen:
-            whole = len(about.topics)
-            yield measure, round(place * width, 9), whole, None, None, None, fitted.at(whole)
+    topics = len(about.topics)
+    for place in range(len(by_draw[0]["compared"])):
+        least = round(place * by_draw[0]["width"], 9)
+        counts = _count_pairs(by_draw, place)
+        rates = {size: swapped / compared for size, (compared, swapped) in counts.items()}
+        weights = [float(compared) for compared, _ in counts.values()]
+        curve = decline([*rates], [*rates.values()], weights)
+        for size, (compared, swapped) in counts.items():
+            yield SwapRow(
+                measure=measure,
+                difference=least,
+                topics=size,
+                compared=compared,
+                swapped=swapped,
+                rate=rates[size],
+                fitted=None if curve is None else curve.at(size),
+            )
+        if curve is not None and topics not in rates:
+            yield SwapRow(
+                measure=measure,
+                difference=least,
+                topics=topics,
+                compared=None,
+                swapped=None,
+                rate=None,
+                fitted=curve.at(topics),
+            )
 
 
-def _counts(entries: Sequence[Mapping[str, Any]], size: int, place: int) -> tuple[int, int]:
-    """Pairs compared and swapped, over all draws."""
-    here = [entry for entry in entries if entry["size"] == size]
-    compared, swapped = (sum(entry[name][place] for entry in here) for name in ("compared", "swapped"))
-    return compared, swapped
+def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, int]]:
+    """Return the pairs compared and swapped in one bin by size, over all draws, without empty sizes."""
+    counts = {}
+    for size in sorted({draw["size"] for draw in draws}):
+        same = [draw for draw in draws if draw["size"] == size]
+        if compared := sum(draw["compared"][place] for draw in same):
+            counts[size] = compared, sum(draw["swapped"][place] for draw in same)
+    return counts
 
 
-def _lasting(rates: Sequence[Rate], measure: str, error: float) -> float | None:
-    """The least difference from which on no bin has a greater rate with all topics; None: there is none."""
-    whole = [(row[1], row[6]) for row in rates if row[0] == measure and row[3] is None]
-    found = None
-    for least, rate in sorted(whole, reverse=True):
-        if rate is None or rate > error:
+def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
+    """Return the least difference such that no bin from it on has a higher rate with all topics."""
+    lasting = None
+    rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
+    for row in sorted(rows, key=lambda row: row.difference, reverse=True):
+        if row.fitted is None or row.fitted > error:
             break
-        found = least
-    return found
+        lasting = row.difference
+    return lasting
 
 
-Subset = tuple[str, str, int, str | None, float | None, float | None, float | None]
-"""Measure, chosen or drawn, how many topics, the one that is added, tau and its interval."""
-
-
-def _subsets(measure: str, draws: Draws, defined: Measures) -> Iterator[Subset]:
-    """How well chosen topics, and drawn ones, order the runs."""
-    for one in defined:
-        if one["measure"] == measure:
-            for number, (topic, tau) in enumerate(one["chosen"], 1):
-                yield measure, "chosen", number, topic, tau, None, None
-    entries = [entry for draw in draws for entry in draw[measure]]
-    for size in sorted({entry["size"] for entry in entries}):
-        taus = spread([entry["tau"] for entry in entries if entry["size"] == size])
-        yield measure, "drawn", size, None, taus.mean, taus.low, taus.high
-
-
-def _enough(one: Mapping[str, Any]) -> int | None:
-    """The least number of chosen topics that order the runs as all do."""
-    taus = [tau for _, tau in one["chosen"]]
-    return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
-
-
-def _swapping(about: SubjectSummary, measure: str, least: float | None, error: float) -> Iterator[str]:
-    if least is not None:
-        size = f"a difference of means of {least:g} or more" if least else "any difference of means"
-        yield (
-            f"{measure}: with {len(about.topics)} topics, {size} is turned round by other topics at most "
-            f"{100 * error:g} times of 100 (extrapolated)."
+def _subset_rows(measure: str, draws: Draws, defined: Mapping[str, MeasureTopics]) -> Iterator[SubsetRow]:
+    selected = defined[measure]["selected"] if measure in defined else []
+    for number, choice in enumerate(selected, 1):
+        yield SubsetRow(
+            measure=measure, how="chosen", number=number, topic=choice["topic"], tau=choice["tau"]
+        )
+    by_draw = [entry for draw in draws for entry in draw[measure]]
+    for size in sorted({entry["size"] for entry in by_draw}):
+        taus = spread([entry["tau"] for entry in by_draw if entry["size"] == size])
+        yield SubsetRow(
+            measure=measure,
+            how="drawn",
+            number=size,
+            topic=None,
+            tau=taus.mean,
+            low=taus.low,
+            high=taus.high,
         )
 
 
-def _choosing(
-    about: SubjectSummary, measure: str, subsets: Sequence[Subset], defined: Measures
+def _topic_rows(about: SubjectSummary, result: MeasureTopics) -> Iterator[TopicRow]:
+    for topic, scores in zip(about.topics, result["topics"], strict=True):
+        yield TopicRow(measure=result["measure"], topic=topic, **scores)
+
+
+def _size_row(result: MeasureTopics) -> SizeRow:
+    return SizeRow(
+        measure=result["measure"],
+        deviation=result["variance"] ** 0.5,
+        detectable=result["detectable"],
+        needed=result["needed"],
+    )
+
+
+def _sufficient(selected: Sequence[TopicChoice]) -> int | None:
+    """Return the least number of selected topics that order the runs as all topics do."""
+    taus = [choice["tau"] for choice in selected]
+    return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
+
+
+def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, error: float) -> Iterator[str]:
+    if least is not None:
+        size = f"a difference of means of {least:g} or more" if least else "a difference of means of any size"
+        yield (
+            f"{measure}: with {len(about.topics)} topics, {size} is reversed on another sample of topics "
+            f"at a swap rate of at most {100 * error:g}% (extrapolated)."
+        )
+
+
+def _subset_sentences(
+    about: SubjectSummary, measure: str, subsets: Sequence[SubsetRow], result: MeasureTopics | None
 ) -> Iterator[str]:
-    """How many topics would do, chosen or drawn."""
-    alike = f"the order of all {len(about.topics)} (tau at least {STRONG})"
-    for one in defined:
-        if one["measure"] == measure and (enough := _enough(one)) is not None:
-            topics = "1 topic" if enough == 1 else f"{enough} topics"
-            yield f"{measure}: {topics}, if well chosen, {'has' if enough == 1 else 'have'} {alike}."
-        elif one["measure"] == measure and (last := one["chosen"][-1][1]) is not None:
-            chosen = f"{len(one['chosen'])} chosen topics"
-            yield f"{measure}: {chosen} do not have {alike} yet; theirs is {last:.3f}."
-    drawn = [(row[2], row[4]) for row in subsets if row[0] == measure and row[1] == "drawn"]
-    if any(tau is not None for _, tau in drawn):
-        enough = next((number for number, tau in drawn if tau is not None and tau >= STRONG), None)
-        many = f"more than {drawn[-1][0]}" if enough is None else enough
-        yield f"{measure}: of topics drawn at random, {many} have a tau of {STRONG} with all on average."
+    """Yield how many topics are enough, selected or random."""
+    if result is not None:
+        yield from _selection_sentence(about, result)
+    drawn = [row for row in subsets if row.measure == measure and row.how == "drawn"]
+    if any(row.tau is not None for row in drawn):
+        enough = next((row.number for row in drawn if row.tau is not None and row.tau >= STRONG), None)
+        if enough is None:
+            most = drawn[-1].number
+            yield f"{measure}: up to {most} random topics have a mean tau below {STRONG} with all topics."
+        else:
+            topics = "1 random topic has" if enough == 1 else f"{enough} random topics have"
+            yield f"{measure}: {topics} a mean tau of {STRONG} or more with all topics."
 
 
-def _looking(about: SubjectSummary, measure: str, defined: Measures, difference: float) -> Iterator[str]:
-    """What is found on so many topics, and which are hard."""
-    for one in defined:
-        if one["measure"] != measure:
-            continue
-        if one["detectable"] is not None:
-            needed = "more than a million" if one["needed"] is None else one["needed"]
-            wished = f"; one of {difference:g} takes {needed} topics" if one["usual"] else ""
-            yield (
-                f"{measure}: a true difference of {one['detectable']:.3g} is found on {len(about.topics)} "
-                f"topics four times of five{wished}."
-            )
-        yield f"{measure}: {_hardest(about, one)}."
+def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterator[str]:
+    measure, enough, number = result["measure"], _sufficient(result["selected"]), len(result["selected"])
+    order = f"the runs as all {len(about.topics)} do"
+    if enough is not None:
+        topics = "1 selected topic orders" if enough == 1 else f"{enough} selected topics order"
+        yield f"{measure}: {topics} {order} (tau of {STRONG} or more)."
+    elif (last := result["selected"][-1]["tau"]) is not None:
+        yield f"{measure}: {number} selected topics do not order {order}; their tau is {last:.3f}."
 
 
-def _hardest(about: SubjectSummary, one: Mapping[str, Any]) -> str:
-    if not any(of["spread"] for of in one["topics"]):
-        return "no topic tells any runs apart"
-    zero = _nobodys(about, one)
-    hard = _named(about, one, lambda of: (of["median"], of["mean"]))
-    telling = _named(about, one, lambda of: (-of["spread"],))
-    nobody = f"; on {_count(zero)} all runs score 0" if zero else ""
-    return f"the hardest topics are {hard} by their median score{nobody}; {telling} tell runs apart most"
+def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, difference: float) -> Iterator[str]:
+    """Yield which difference the t-test detects, and which topics are hard."""
+    if result is None:
+        return
+    if result["detectable"] is not None:
+        needed = "more than a million" if result["needed"] is None else result["needed"]
+        given = (
+            f"; a true difference of {difference:g} needs {needed} topics" if result["has_unit_range"] else ""
+        )
+        yield (
+            f"{result['measure']}: a paired t-test on {len(about.topics)} topics detects a true difference "
+            f"of {result['detectable']:.3g} with power 0.8{given}."
+        )
+    yield f"{result['measure']}: {_describe_topics(about, result)}."
 
 
-def _nobodys(about: SubjectSummary, one: Mapping[str, Any]) -> list[str]:
-    """The topics on which all runs score 0."""
-    topics = zip(about.topics, one["topics"], strict=True)
-    return [topic for topic, of in topics if of["zero"] == len(about.runs)]
+def _describe_topics(about: SubjectSummary, result: MeasureTopics) -> str:
+    if not any(scores["spread"] for scores in result["topics"]):
+        return "all runs have the same score on each topic"
+    zero = _zero_topics(about, result)
+    hard = _name_first(about, result, lambda scores: (scores["median"], scores["mean"]))
+    wide = _name_first(about, result, lambda scores: (-scores["spread"],))
+    where = "on topic " + zero[0] if len(zero) == 1 else f"on {len(zero)} topics"
+    all_zero = f"; {where} all runs score 0" if zero else ""
+    return (
+        f"the topics with the lowest median scores are {hard}{all_zero}; the topics with the largest "
+        f"standard deviations are {wide}"
+    )
 
 
-def _named(about: SubjectSummary, one: Mapping[str, Any], key: Any) -> str:
-    order = sorted(range(len(about.topics)), key=lambda place: (*key(one["topics"][place]), place))
-    return ", ".join(about.topics[place] for place in order[:NAMED])
+def _zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
+    """Return the topics on which all runs score 0."""
+    topics = zip(about.topics, result["topics"], strict=True)
+    return [topic for topic, scores in topics if scores["zero"] == len(about.runs)]
 
 
-def _count(topics: Sequence[str]) -> str:
-    return f"topic {topics[0]}" if len(topics) == 1 else f"{len(topics)} topics"
+def _name_first(
+    about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicScores], tuple[float, ...]]
+) -> str:
+    """Return the ids of the first topics when sorted by `key`; ties: the order of topics."""
+    order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))
+    return ", ".join(about.topics[place] for place in order[:NAMED_TOPICS])
 
 
 def _numbers(
-    about: SubjectSummary, lasting: Mapping[str, float | None], measures: Measures
+    about: SubjectSummary, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
 ) -> dict[str, float | int | None]:
-    """lasting(MEASURE), greedy(MEASURE)@N for every fifth N, and enough, needed, smallest, zero_topics."""
-    found: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
-    for one in measures:
-        measure, none = one["measure"], one["undefined"] is not None
-        chosen = [] if none else one["chosen"]
-        for number in range(5, len(chosen) + 1, 5):
-            found[f"greedy({measure})@{number}"] = chosen[number - 1][1]
-        found[f"enough({measure})"] = None if none else _enough(one)
-        found[f"needed({measure})"] = one.get("needed")
-        found[f"smallest({measure})"] = one.get("detectable")
-        found[f"zero_topics({measure})"] = None if none else len(_nobodys(about, one))
-    return found
+    """Return lasting(MEASURE), greedy(MEASURE)@N for every fifth N, and others by measure."""
+    numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
+    for result in measures:
+        measure, is_defined = result["measure"], result["undefined"] is None
+        for number, choice in enumerate(result["selected"], 1):
+            if number % 5 == 0:
+                numbers[f"greedy({measure})@{number}"] = choice["tau"]
+        numbers[f"enough({measure})"] = _sufficient(result["selected"])
+        numbers[f"needed({measure})"] = result["needed"]
+        numbers[f"smallest({measure})"] = result["detectable"]
+        numbers[f"zero_topics({measure})"] = len(_zero_topics(about, result)) if is_defined else None
+    return numbers
 
 
 def _undefined(
-    about: SubjectSummary, draws: Draws, lasting: Mapping[str, float | None], measures: Measures, error: float
+    draws: Draws, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics], error: float
 ) -> Iterator[str]:
     for measure, least in lasting.items():
         if least is None and any(draw[measure] for draw in draws):
             yield (
-                f"lasting({measure}): no difference that was seen is extrapolated to a rate of {error:g} or "
+                f"lasting({measure}): no observed difference has an extrapolated swap rate of {error:g} or "
                 "less, or there are too few sizes"
             )
-    for one in measures:
-        if one["undefined"] is not None:
-            yield f"{one['measure']}: {one['undefined']}"
-        elif one["detectable"] is None:
-            why = "no difference is found at so small an alpha" if one["variance"] else NO_SPREAD
-            yield f"smallest({one['measure']}): {why}"
-        elif not one["usual"]:
-            yield f"needed({one['measure']}): the wished difference is of measures from 0 to 1, not of this"
-
-
-def _rate_table(rates: Sequence[Rate]) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("difference", "difference from", "of means on the first set; to that of the next bin"),
-        Column("topics", "topics", "of each set"),
-        Column("compared", "pairs compared", "over all draws; none where it is extrapolated"),
-        Column("swapped", "swapped", "of them, by the second set"),
-        Column("rate", "rate of swaps"),
-        Column("fitted", "by the exponential", "a exp(-b topics) through the rates of the bin"),
-    )
-    return ReportTable("swaps", "Swaps by number of topics and difference", columns, tuple(rates))
-
-
-def _subset_table(rows: Sequence[Subset]) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("how", "how", "chosen one after another, or drawn at random"),
-        Column("number", "topics"),
-        Column("topic", "topic", "that is added"),
-        Column("tau", "tau", "tau-b between means over these topics and over all; mean over the draws"),
-        Column("low", "from", "95 per cent interval of the mean"),
-        Column("high", "to", "95 per cent interval of the mean"),
-    )
-    return ReportTable("subsets", "How well some topics order the runs", columns, tuple(rows))
-
-
-def _topic_table(about: SubjectSummary, defined: Measures) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("topic", "topic"),
-        Column("median", "median score", "over runs"),
-        Column("mean", "mean score", "over runs"),
-        Column("least", "least"),
-        Column("greatest", "greatest"),
-        Column("zero", "runs at 0"),
-        Column("spread", "standard deviation", "of the runs"),
-        Column("tau", "tau", "tau-b between the order of runs on the topic and that on all"),
-    )
-    rows = [
-        (one["measure"], topic, *(of[column.name] for column in columns[2:]))
-        for one in defined
-        for topic, of in zip(about.topics, one["topics"], strict=True)
-    ]
-    return ReportTable("topics", "Each topic", columns, tuple(rows))
-
-
-def _sizes_table(defined: Measures) -> ReportTable:
-    columns = (
-        MEASURE,
-        Column("deviation", "deviation", "of differences between two runs over topics, pooled over pairs"),
-        Column(
-            "detectable", "difference that is found", "by a paired t-test on these topics, with chance 0.8"
-        ),
-        Column("needed", "topics needed", "for the wished difference; none where it is more than a million"),
-    )
-    rows = [(one["measure"], one["variance"] ** 0.5, one["detectable"], one["needed"]) for one in defined]
-    return ReportTable("sizes", "How many topics a difference takes", columns, tuple(rows))
+    for result in measures:
+        if result["undefined"] is not None:
+            yield f"{result['measure']}: {result['undefined']}"
+        elif result["detectable"] is None:
+            why = "no difference can be detected at so small an alpha" if result["variance"] else NO_SPREAD
+            yield f"smallest({result['measure']}): {why}"
+        elif not result["has_unit_range"]:
+            yield f"needed({result['measure']}): the given difference is for measures from 0 to 1"
 
 
 def _plots(error: float) -> tuple[Plot, ...]:
     return (
-        Plot(
+        Plot.curve(
+            SWAPS,
             "swaps",
-            "How often other topics turn a difference round",
-            "The rate of swaps by number of topics, a line for each bin of differences (its lower bound); "
-            "the last points, with all topics, are extrapolated.",
-            "curve",
-            "swaps",
-            "topics",
-            "fitted",
+            title="Swap rates",
+            caption="Swap rate by number of topics, fitted by an exponential. A line for each bin of "
+            "differences is named by its lower bound. The last points, for all topics, are extrapolated.",
+            x="topics",
+            y="fitted",
             series="difference",
             domain=(0, 0.5),
             reference=error,
             facet="measure",
         ),
-        Plot(
+        Plot.curve(
+            SUBSETS,
             "subsets",
-            "How well some topics order the runs",
-            "tau-b with the order of all topics: of topics chosen greedily, and of drawn ones with the 95 "
-            "per cent interval of their mean.",
-            "curve",
-            "subsets",
-            "number",
-            "tau",
+            title="Orders of runs by subsets of the topics",
+            caption="tau-b with the order on all topics: of topics selected greedily, and of random topics "
+            "with the 95 per cent interval of their mean.",
+            x="number",
+            y="tau",
             series="how",
             low="low",
             high="high",
             reference=STRONG,
             facet="measure",
         ),
-        Plot(
+        Plot.points(
+            TOPICS,
             "topics",
-            "Hard topics, and topics that tell runs apart",
-            "Median score over runs, and how far runs lie apart.",
-            "points",
-            "topics",
-            "median",
-            "spread",
+            title="Difficulty and spread of the topics",
+            caption="Median score and standard deviation over the runs.",
+            x="median",
+            y="spread",
             label="topic",
             facet="measure",
         ),
