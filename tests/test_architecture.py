@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -20,15 +21,17 @@ MAY_IMPORT = {
     "cupel_measures": set(),
     "cupel_audits": {"cupel_measures"},
     "cupel_reports": {"cupel_audits", "cupel_measures"},
-    "cupel_backend": {"cupel_audits", "cupel_measures"},
-    "cupel_client": {"cupel_audits", "cupel_measures", "cupel_reports"},
-    "cupel_gateway": {"cupel_audits", "cupel_backend", "cupel_measures", "cupel_reports"},
+    "cupel_contract": set(),
+    "cupel_backend": {"cupel_audits", "cupel_contract", "cupel_measures"},
+    "cupel_client": {"cupel_audits", "cupel_contract", "cupel_measures", "cupel_reports"},
+    "cupel_gateway": {"cupel_audits", "cupel_backend", "cupel_contract", "cupel_measures", "cupel_reports"},
     "cupel_worker": {"cupel_backend", "cupel_measures"},
     "cupel_standalone": {
         "cupel_audits",
         "cupel_measures",
         "cupel_backend",
         "cupel_client",
+        "cupel_contract",
         "cupel_gateway",
         "cupel_worker",
     },
@@ -236,6 +239,26 @@ def test_modules_do_not_import_each_other_in_a_cycle() -> None:
 def test_an_import_cycle_is_found() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": {"d"}, "f": set()}
     assert import_cycles(graph) == {frozenset("abc"), frozenset("de")}
+
+
+def test_the_backend_imports_only_states_and_error_codes_of_the_contract() -> None:
+    allowed = {"cupel_contract.states", "cupel_contract.error_codes"}
+    assert_none(
+        f"{module} imports {imported}"
+        for module, all_imported in import_graph().items()
+        for imported in all_imported
+        if module.startswith("cupel_backend") and imported.startswith("cupel_contract")
+        if imported not in allowed
+    )
+
+
+def test_states_and_error_codes_import_only_the_standard_library() -> None:
+    assert_none(
+        f"{module}: {name}"
+        for module in ("states", "error_codes")
+        for name, _ in imports_of(ROOT / f"libs/contract/cupel_contract/{module}.py")
+        if name not in sys.stdlib_module_names
+    )
 
 
 @pytest.mark.parametrize("libraries", ONE_FILE, ids=lambda libraries: min(libraries))
