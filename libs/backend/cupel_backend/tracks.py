@@ -28,7 +28,7 @@ from cupel_measures.model import Aspect, Qrels, profiles
 from cupel_measures.reading.collection_files import aspects_from, label_sets_from
 from cupel_measures.reading.declarations.aspect_declarations import LABELS
 from cupel_measures.reading.qrels_files import unpack_qrels
-from cupel_measures.scoring.evaluator import check, impossible
+from cupel_measures.scoring.evaluator import check, list_unsupported
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
@@ -242,7 +242,7 @@ def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[s
 
     Results are cached. Call it once before a transaction, so that no file is read within the transaction.
     """
-    return tuple(impossible(unpack_qrels(blobs.get(key)), [parse(text) for text in texts]))
+    return tuple(list_unsupported(unpack_qrels(blobs.get(key)), [parse(text) for text in texts]))
 
 
 def _require_computable(
