@@ -10,11 +10,10 @@ import pytest
 from scipy import stats
 
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.model import Qrels
+from cupel_measures.model import Exact, Qrels
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import ExactScores, exact_values
-from cupel_measures.scoring.exact import Exact
 from support.data.significance import Verdict, dense, kruskal_wallis, two_way_anova
 
 EXAMPLE = [[30, 35, 60], [10, 20, 45], [55, 50, 80], [20, 30, 30], [40, 45, 75], [5, 25, 40]]

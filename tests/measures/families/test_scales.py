@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from cupel_measures.catalogue.parser import all_declarations, parse
 from cupel_measures.grammar.scale_types import OPERATIONS, scale_type
 from cupel_measures.grammar.syntax import MeasureError
-from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.model import Aspect, Exact, Joined, Qrels
 from cupel_measures.scoring.evaluator import check, evaluate, exact_values, has_exact_values
-from cupel_measures.scoring.exact import Exact
 from support.data.small_collections import joined_of, qrels_of, ranked, scale, score_of
 
 CLOSE = 6e-7  # values are printed to 6 decimals
@@ -302,7 +301,7 @@ class TestScaleTypes:
     """Scale types by the rules of the paper, sections 4.2 and 4.3, and by enumeration."""
 
     @pytest.mark.parametrize(("text", "gains"), BY_RULE)
-    def test_the_type_by_rule_is_that_by_enumeration(self, text: str, gains: tuple[float, ...]) -> None:
+    def test_the_type_by_rule_is_that_by_enumeration(self, text: str, gains: tuple[int, ...]) -> None:
         expected, length = BY_RULE[text, gains]
         aspect = gained(*gains)
         assert scale_type(parse(text), [aspect]) == expected

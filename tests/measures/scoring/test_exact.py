@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from cupel_measures.catalogue.parser import Measure, all_declarations, parse, parse_many
 from cupel_measures.grammar.syntax import MeasureError
-from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.model import Aspect, Exact, Joined, Qrels
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import ExactScores, aggregate, evaluate, exact_values, has_exact_values
-from cupel_measures.scoring.exact import Exact, floats, from_text, sort_key, to_text
+from cupel_measures.scoring.exact import floats, from_text, sort_key, to_text
 from support.data.small_collections import Scored, joined_of, qrels_of, ranked, scale
 
 numbers = st.fractions() | st.integers() | st.integers(0, 3**250) | st.fractions(0, 1, max_denominator=10**40)

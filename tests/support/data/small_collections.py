@@ -45,7 +45,7 @@ def qrels_of(
     """Qrels of one aspect 0..highest, or of the aspects that are the keys, and of judgments by subtopic."""
     if not any(isinstance(key, Aspect) for key in judgments):
         grades = [grade for documents in judgments.values() for grade in documents.values()]  # type: ignore[union-attr]
-        judgments = {scale(max([1, *grades])): judgments}  # type: ignore[dict-item]
+        judgments = {scale(max([1, *grades])): judgments}  # type: ignore[dict-item, assignment]
     everything = [*judgments.values(), subtopics or {}]
     topics = sorted({topic for some in everything for topic in some})
     pools = [sorted({d for some in everything for d in some.get(topic, {})}) for topic in topics]  # type: ignore[attr-defined]
@@ -128,8 +128,11 @@ def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     return Joined(
         np.array([retrieved for retrieved, _ in rows], dtype=np.int64),
         np.cumsum([0, *(len(row) for _, row in rows)], dtype=np.int64),
-        *columns,
-        profile,
+        document=columns[0],
+        rank=columns[1],
+        first=columns[2],
+        last=columns[3],
+        profile=profile,
     )
 
 
