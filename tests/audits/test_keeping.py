@@ -24,7 +24,7 @@ def detached(qrels: Qrels) -> Qrels:
 
 def without_unjudged(qrels: Qrels) -> Qrels:
     """Return the same judgments without documents that have no judgment of any kind."""
-    known = (qrels.labels > -3).any(axis=0)
+    known = np.any(qrels.labels > -3, axis=0)
     assert qrels.subtopics is not None
     known[qrels.subtopics.document] = True
     place = np.cumsum(known) - 1

@@ -15,7 +15,7 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Content, Ids, Joined, Qrels, Ranking, profiles
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.joins import join, order_of
-from cupel_measures.scoring.evaluator import impossible
+from cupel_measures.scoring.evaluator import list_unsupported
 
 ARRAYS = ("retrieved", "offsets", "document", "rank", "first", "last")
 
@@ -101,7 +101,7 @@ def _other_subject(
 ) -> AuditSubject | None:
     if judgments is None:
         return None
-    possible = [measure for measure in measures if not impossible(judgments.qrels, [measure])]
+    possible = [measure for measure in measures if not list_unsupported(judgments.qrels, [measure])]
     summary = _summary(judgments, names, possible, about.profile, about.teams, about.depth, None)
     return AuditSubject(about=summary, qrels=judgments.qrels, joined=Joined.stack(joined))
 

@@ -10,7 +10,7 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import ParameterError, ParameterKind
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Content, Floats
-from cupel_measures.scoring.evaluator import Evaluator, impossible
+from cupel_measures.scoring.evaluator import Evaluator, list_unsupported
 
 CLASSIC = "alpha_nDCG@20"
 """The default measure that content-based measures are compared with (Hui, PIKM 2014, section 5)."""
@@ -47,7 +47,7 @@ def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
         yield "no document is judged relevant to a subtopic, so no text can be similar to a relevant one"
     elif parse(reference).declaration.texts:
         yield f"reference: {reference} uses texts itself: give a measure that uses judgments only"
-    elif why := impossible(subject.qrels, [parse(reference)]):
+    elif why := list_unsupported(subject.qrels, [parse(reference)]):
         yield f"reference: {why[0]}"
 
 

@@ -90,7 +90,7 @@ def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | Non
     models = {one: corpus.mean(np.array([at])) for one, at in zip(among, _places(among, texts), strict=True)}
     if len(models) < 2 or not documents:
         return np.zeros(len(documents))
-    targets = Targets(corpus, list(models.values()))
+    targets = Targets(corpus=corpus, models=list(models.values()))
     place = {document: at for at, document in enumerate(models)}
     closeness = np.array([targets.closeness(models[document]) for document in documents])
     closeness[np.arange(len(documents)), [place[document] for document in documents]] = 0.0

@@ -16,7 +16,7 @@ from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Floats
 from cupel_measures.scoring.evaluator import check, exact_values, keeps_exact
-from cupel_measures.scoring.exact import whole
+from cupel_measures.scoring.exact import over_common_denominator
 
 Numbers = Sequence[float] | Sequence[int]
 
@@ -68,7 +68,7 @@ def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]
     if not keeps_exact(measure, int(subject.joined.retrieved.max(initial=0))):
         return None
     values = exact_values(subject.qrels, subject.joined, [measure]).values[measure]
-    numerators, _ = whole(values)
+    numerators, _ = over_common_denominator(values)
     topics = len(subject.qrels.topics)
     return [numerators[topic::topics] for topic in range(topics)]
 
