@@ -1,52 +1,91 @@
-# Everything a newcomer or a builder types. `make help` lists the targets from their comments.
+# Commands for development and for a first look. `make help` lists them.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml))
-READY := $(VENV)/.ready
-# More processes than most machines have cores, for many tests wait for a service.
+# More processes than most machines have cores, because many tests wait for a service.
 WORKERS ?= 4
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 COMPOSE ?= docker compose
 
-# One thread per process for numpy's linear algebra: no score uses it, and idle threads only spin.
+# No score needs numpy's threads for linear algebra, and idle threads spin.
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench fuzz up down compose clean
+.PHONY: help setup demo test test-one test-all mutants check fix docs lock bench fuzz up down compose clean
 
-help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY)  ## install everything into .venv (needs only Python 3.11 or later)
+setup: $(VENV)/.ready-test  ## install Cupel and what its tests need into .venv (needs Python 3.11 or later)
 
-# Made again only when the lock file, a package's own declaration or what is compiled changes.
-$(READY): requirements.lock $(wildcard libs/*/pyproject.toml libs/*/setup.py services/*/pyproject.toml) \
-		$(wildcard libs/measures/cupel_measures/native/*.[ch])
+# The stamp of each lock file. It is made again when the lock, a package's declaration or C code changes.
+SOURCES := $(wildcard libs/*/pyproject.toml libs/*/setup.py services/*/pyproject.toml) \
+	$(wildcard libs/measures/cupel_measures/native/*.[ch])
+
+define install
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-		{ echo "Cupel needs Python 3.11 or later; name one with 'make $(MAKECMDGOALS) PYTHON=/path/to/python3'."; exit 1; }
-	@echo "setup: a virtual environment in $(VENV), with $$("$(PYTHON)" --version)"
-	@"$(PYTHON)" -m venv $(VENV)
-	@echo "setup: the locked dependencies (about a minute the first time)"
-	@$(BIN)/python -m pip install -qq --prefer-binary --require-hashes --requirement requirements.lock
-	@echo "setup: Cupel's own packages"
+		{ echo "Cupel needs Python 3.11 or later; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+	@test -x $(BIN)/python || { echo "setup: create $(VENV) with $$("$(PYTHON)" --version)"; "$(PYTHON)" -m venv $(VENV); }
+	@echo "setup: install $(1) (about a minute the first time)"
+	@$(BIN)/python -m pip install -qq --prefer-binary --no-compile --require-hashes --requirement $(1)
+	@echo "setup: install Cupel's packages"
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation $(patsubst %,--editable %,$(PACKAGES))
 	@touch $@
+endef
 
-demo: $(READY)  ## show it all: a service, a track, 30 runs, two leaderboards, a correction (ONCE=1 ends it)
+$(VENV)/.ready-run: requirements.lock $(SOURCES)
+	$(call install,requirements.lock)
+
+$(VENV)/.ready-test: requirements-test.lock $(SOURCES)
+	$(call install,requirements-test.lock)
+	@touch $(VENV)/.ready-run
+
+$(VENV)/.ready-check: requirements-check.lock $(VENV)/.ready-test
+	@echo "setup: install requirements-check.lock"
+	@$(BIN)/python -m pip install -qq --prefer-binary --no-compile --require-hashes --requirement requirements-check.lock
+	@touch $@
+
+demo: $(VENV)/.ready-run  ## start a service with an example track and 30 runs (ONCE=1 ends it afterwards)
 	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
 
-test: $(READY)  ## run the tests (some minutes; more where PostgreSQL, Redis and S3 are installed)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+test: $(VENV)/.ready-test  ## run the tests, the large property tests with fewer examples (some minutes)
+	@$(PYTEST) $(PARALLEL) --durations=10
 
-check: $(READY)  ## check formatting, lint and types
+test-one: $(VENV)/.ready-test  ## run chosen tests: make test-one T="tests/audits -k downsampling"
+	@$(PYTEST) $(T)
+
+test-all: $(VENV)/.ready-test  ## run all tests with all examples (about half an hour)
+	@CUPEL_TEST_ALL=1 $(PYTEST) $(PARALLEL) --durations=10
+
+mutants: $(VENV)/.ready-test  ## change the code in small ways and count the changes that no test notices
+	@$(BIN)/python tests/mutants/mutate.py $(M)
+
+check: $(VENV)/.ready-check  ## check format, lint, types and the files of the containers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
+	@$(BIN)/hadolint deploy/Dockerfile
 
-bench: $(READY)  ## measure reading and scoring beside their peers, the service under load, its recovery (half an hour)
+fix: $(VENV)/.ready-check  ## format the code and apply the linter's safe fixes
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.ready-test  ## regenerate MEASURES.md and AUDITS.md
+	@$(BIN)/cupel measures --format markdown > $(VENV)/generated.md && mv $(VENV)/generated.md libs/measures/MEASURES.md
+	@$(BIN)/cupel audit --format markdown > $(VENV)/generated.md && mv $(VENV)/generated.md libs/audits/AUDITS.md
+
+lock:  ## pin the dependencies of requirements*.in with hashes (needs uv)
+	@for name in requirements requirements-full requirements-test requirements-check; do \
+		uv pip compile --quiet $$name.in --output-file $$name.lock --universal --python-version 3.11 \
+			--generate-hashes --no-header --no-emit-index-url || exit 1; done
+
+bench: $(VENV)/.ready-test  ## measure speed and memory beside peers, load and recovery (about half an hour)
 	@$(BIN)/python tests/bench/reading.py
 	@$(BIN)/python tests/bench/measures.py
 	@$(BIN)/python tests/bench/comparing.py
@@ -54,25 +93,25 @@ bench: $(READY)  ## measure reading and scoring beside their peers, the service 
 	@$(BIN)/python tests/bench/service.py
 	@$(BIN)/python tests/bench/recovery.py
 
-fuzz:  ## throw hostile bytes at the reader for SECONDS=60, under the address sanitizer (needs a C compiler)
+fuzz:  ## feed random bytes to the run reader for SECONDS=60 under the address sanitizer (needs a C compiler)
 	@tests/fuzz/run.sh $(or $(SECONDS),60)
 
-up: compose  ## start the service on PostgreSQL, Redis and S3, in containers (needs Docker with Compose)
+up: compose  ## start the service on PostgreSQL, Redis and S3 in containers (needs Docker with Compose)
 	@"$(PYTHON)" deploy/make_secrets.py
 	@$(COMPOSE) up --detach --build --wait
 	@echo "Cupel is ready at http://$$($(COMPOSE) port gateway 8000), Prometheus at http://$$($(COMPOSE) port prometheus 9090)."
-	@echo "The first token, an administrator's, is issued by"
+	@echo "Issue the first token, an administrator's:"
 	@echo "    $(COMPOSE) exec gateway cupel admin token --team organisers --scope admin"
 
-down: compose  ## stop those containers; what they stored is kept
+down: compose  ## stop the containers and keep their data
 	@$(COMPOSE) down
-	@echo "All data is kept: 'make up' goes on where it was, '$(COMPOSE) down --volumes' removes it for good."
+	@echo "All data is kept. 'make up' starts the service again; '$(COMPOSE) down --volumes' removes the data."
 
 compose:
 	@$(COMPOSE) version >/dev/null 2>&1 || \
-		{ echo "This needs Docker with Compose, but '$(COMPOSE) version' fails; 'cupel serve' needs neither."; exit 1; }
+		{ echo "This needs Docker with Compose, but '$(COMPOSE) version' fails. 'cupel serve' needs neither."; exit 1; }
 
-clean:  ## remove what the other targets made
+clean:  ## remove what the other targets created
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find libs services tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf libs/*/build services/*/build libs/*/*.egg-info services/*/*.egg-info

@@ -22,6 +22,7 @@ from support.backend_cast import (
     RELEVANCE,
     STRANGER,
     Clock,
+    end,
     make_track,
     publish_qrels,
     run_file,
@@ -53,6 +54,10 @@ def fail_next(system: System, clock: Clock) -> None:
 
 def state(system: System, number: int) -> str:
     return qrels_versions.get(system, ORGANISER, "track", number).state
+
+
+def progress(system: System, number: int) -> rescoring.RescoringProgress:
+    return qrels_versions.get(system, ORGANISER, "track", number).progress
 
 
 def board_scores(system: System, number: int | None = None) -> dict[str, float]:
@@ -107,7 +112,12 @@ def test_upload_refuses_collection_file_that_is_not_text(system: System) -> None
 
 
 def test_first_version_is_current_at_once_without_submissions(system: System) -> None:
+    before = leaderboards.read_board(system, ALICE, "track")
+    assert before is not None
     assert publish_qrels(system).state == "current"
+    after = leaderboards.read_board(system, ALICE, "track", known=before.etag)
+    assert after is not None
+    assert after.qrels == 1
 
 
 def test_publishing_scores_earlier_submissions(system: System) -> None:
@@ -241,7 +251,9 @@ def test_submission_is_partly_scored_while_measures_are_missing(system: System, 
     received = submit(system, ALICE)
     work_off(system)
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP", "P@2"]})
+    assert progress(system, 1) == rescoring.RescoringProgress(1, 0, 0)
     fail_next(system, clock)
+    assert progress(system, 1) == rescoring.RescoringProgress(1, 0, 1)
     assert submissions.get(system, ALICE, received.id).state == "partly"
     tracks.change(system, ORGANISER, "track", changes={"measures": ["AP"]})
     assert submissions.get(system, ALICE, received.id).state == "scored"
@@ -262,6 +274,7 @@ def test_withdrawn_submission_does_not_block_the_switch(system: System) -> None:
     publish_qrels(system, relevance=CORRECTED)
     submissions.withdraw(system, ALICE, received.id)
     assert state(system, 2) == "current"
+    assert progress(system, 2) == rescoring.RescoringProgress(0, 0, 0)
 
 
 def test_tick_makes_a_switch_that_a_worker_missed(system: System) -> None:
@@ -276,6 +289,17 @@ def test_tick_makes_a_switch_that_a_worker_missed(system: System) -> None:
     assert state(system, 2) == "publishing"
     scheduler_steps.tick(system)
     assert state(system, 2) == "current"
+
+
+def test_tick_makes_a_missed_switch_to_the_first_version(system: System) -> None:
+    submit(system, ALICE)
+    publish_qrels(system)
+    claim = jobs.claim_next(system, "score")
+    assert claim is not None
+    end(system, claim)  # the worker dies before it switches the version
+    assert state(system, 1) == "publishing"
+    scheduler_steps.tick(system)
+    assert state(system, 1) == "current"
 
 
 def test_concurrent_submissions_all_reach_the_new_board(system: System) -> None:

@@ -104,6 +104,9 @@ def test_missing_topics_are_reported_and_counted(system: System) -> None:
     assert {"run-topics-missing", "run-topics-extra"} <= codes(received)
     work_off(system)
     assert evaluations.read_scores(system, ALICE, received.id)[0].missing_topics == 1
+    short = submit(system, ALICE, run_file([("t1", "a"), ("t2", "b")], tag="short"))
+    work_off(system)
+    assert evaluations.read_scores(system, ALICE, short.id)[0].missing_topics == 0
 
 
 def test_run_with_few_judged_documents_has_a_warning(system: System) -> None:

@@ -157,6 +157,27 @@ def test_adding_a_measure_scores_only_missing_measures(system: System) -> None:
     assert after[1:] == before
 
 
+def test_measures_added_again_in_another_order_are_not_scored_again(system: System) -> None:
+    make_track(system, measures=["nDCG@2"])
+    publish_qrels(system)
+    submit(system)
+    work_off(system)
+    attempts = []
+    for measures in (["nDCG@2", "AP", "P@1"], ["nDCG@2"], ["nDCG@2", "P@1", "AP"]):
+        tracks.change(system, ORGANISER, "track", changes={"measures": measures})
+        attempts.append(work_off(system))
+    assert attempts == [1, 0, 0]
+
+
+def test_depth_of_the_track_cuts_rankings(system: System) -> None:
+    make_track(system, measures=["P@2"], depth=1)
+    publish_qrels(system)
+    received = submit(system)
+    work_off(system)
+    [score] = evaluations.read_scores(system, ALICE, received.id)
+    assert score.value == 0.5
+
+
 def test_removing_a_measure_keeps_its_scores(system: System) -> None:
     make_track(system, measures=["AP", "P@1"])
     publish_qrels(system)

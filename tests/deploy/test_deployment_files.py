@@ -75,20 +75,7 @@ def run(*command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def tool(name: str) -> Path:
-    """A program of the lock file."""
-    return Path(sys.executable).parent / name
-
-
-# Each file by its own tool.
-
-
-def test_the_compose_file_follows_its_schema() -> None:
-    run(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "docker-compose.yml")
-
-
-def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
-    run(tool("hadolint"), DOCKERFILE)
+# `make check` checks docker-compose.yml and the Dockerfile with their own tools; the others follow.
 
 
 @pytest.mark.parametrize(

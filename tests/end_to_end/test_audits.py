@@ -9,8 +9,8 @@ import pytest
 from cupel_audits import execution, read_audit
 from cupel_audits import report as reporting
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
-from cupel_client.api.audit_replies import Audit
 from cupel_client.api.client import Client
+from cupel_contract.audit_resources import AuditResource
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.run_files import read_run
 from support.data.real_runs import DEPTH, Load, example
@@ -70,7 +70,7 @@ def hand_in(client: Client, load: Load) -> None:
     assert version.progress.scored == len(sent)
 
 
-def done(client: Client, audit: Audit) -> int:
+def done(client: Client, audit: AuditResource) -> int:
     return client.audit(audit.id).progress.trials_done
 
 
@@ -79,7 +79,7 @@ def kill(pool: list[psutil.Process]) -> None:
         process.kill()
 
 
-def offline(load: Load, audit: Audit) -> str:
+def offline(load: Load, audit: AuditResource) -> str:
     """The digest of the library's report on the same files."""
     qrels = load.collection.qrels
     runs = [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cupel_client.api.client import Client
-from cupel_client.api.replies import Board
+from cupel_contract.leaderboard_resources import LeaderboardResource
 from cupel_measures.scoring.evaluator import aggregate
 from support.data.real_runs import Load, touche
 from support.service.service_processes import services
@@ -31,7 +31,9 @@ def offline(load: Load) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def board(size: SizeName, load: Load, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Board]]:
+def board(
+    size: SizeName, load: Load, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, LeaderboardResource]]:
     """Measure -> leaderboard, after every team handed in its runs."""
     with (
         place(size) as at,
@@ -59,7 +61,7 @@ def named(path: Path) -> str:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_board_has_every_run_with_the_score_it_has_offline(
-    board: dict[str, Board], offline: dict[str, dict[str, float]], measure: str
+    board: dict[str, LeaderboardResource], offline: dict[str, dict[str, float]], measure: str
 ) -> None:
     assert len(board[measure].rows) == 21
     assert not board[measure].unscored
@@ -68,7 +70,7 @@ def test_the_board_has_every_run_with_the_score_it_has_offline(
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_board_is_in_the_order_of_the_scores_and_equal_ones_share_a_rank(
-    board: dict[str, Board], offline: dict[str, dict[str, float]], measure: str
+    board: dict[str, LeaderboardResource], offline: dict[str, dict[str, float]], measure: str
 ) -> None:
     better = offline[measure].values()
     for row in board[measure].rows:
@@ -76,7 +78,9 @@ def test_the_board_is_in_the_order_of_the_scores_and_equal_ones_share_a_rank(
     assert [row.rank for row in board[measure].rows] == sorted(row.rank for row in board[measure].rows)
 
 
-def test_a_board_says_under_which_judgments_and_rules_it_was_made(board: dict[str, Board]) -> None:
+def test_a_board_says_under_which_judgments_and_rules_it_was_made(
+    board: dict[str, LeaderboardResource],
+) -> None:
     one = board["TOMA(of=nDCG@5)"]
     assert one.measure == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
     assert (one.qrels, one.profile) == (1, "cupel")

@@ -7,7 +7,7 @@ import pytest
 from openapi_spec_validator import validate
 from openapi_spec_validator.validation import OpenAPIV31SpecValidator
 
-from cupel_backend.infrastructure.errors import CODES
+from cupel_contract.error_codes import ERROR_CODES
 from cupel_gateway.request_middleware import OneLine
 
 UNUSED_OVER_HTTP = {
@@ -43,7 +43,7 @@ def test_every_listed_problem_has_an_example_that_fits_its_schema(service) -> No
     from jsonschema import Draft202012Validator
 
     schemas = service.openapi["components"]["schemas"]
-    root = {"$ref": "#/components/schemas/Problem", "components": {"schemas": schemas}}
+    root = {"$ref": "#/components/schemas/ProblemDocument", "components": {"schemas": schemas}}
     validator = Draft202012Validator(root)
     listed = 0
     for _, _, operation in operations(service):
@@ -65,7 +65,7 @@ def test_every_code_of_the_service_is_listed_for_some_operation(service) -> None
         if int(status) >= 400
         for code in response["content"]["application/problem+json"]["examples"]
     }
-    assert CODES.keys() - listed <= UNUSED_OVER_HTTP
+    assert ERROR_CODES.keys() - listed <= UNUSED_OVER_HTTP
 
 
 def test_every_operation_but_the_public_ones_wants_a_token(service) -> None:

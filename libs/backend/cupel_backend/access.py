@@ -7,24 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any, Literal, get_args
+from typing import Any
 
 from sqlalchemy import Row, select, update
 
 from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
-from cupel_backend.infrastructure.errors import (
-    Forbidden,
-    Invalid,
-    NotFound,
-    Unauthenticated,
-    Unavailable,
-    declare,
-)
+from cupel_backend.infrastructure.errors import Unavailable, refusal
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import tokens
+from cupel_contract.states import TokenScope
 
-Scope = Literal["participant", "organiser", "admin"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+SCOPES = tuple(TokenScope)
 """Scopes in ascending order; each includes the rights of the ones before it."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -36,40 +29,13 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 USE_INTERVAL = timedelta(minutes=1)
 """Precision of the time of last use, so that not every request writes to the database."""
 
-TOKEN_REFUSED = declare(
-    "token-refused",
-    Unauthenticated,
-    "the token is missing, unknown, expired or revoked",
-    "send `Authorization: Bearer cupel_...` with a token that is in force; an admin can issue one",
-)
-TOKEN_UNKNOWN = declare(
-    "token-unknown",
-    NotFound,
-    "there is no such token that you may see",
-    "list your tokens with GET /v1/tokens",
-)
-TOKEN_FORBIDDEN = declare(
-    "token-forbidden",
-    Forbidden,
-    "tokens of other teams, and scopes above one's own, are for admins",
-    "ask an admin",
-)
-TEAM_INVALID = declare(
-    "team-invalid",
-    Invalid,
-    "the name of the team can't be used",
-    "use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first",
-)
-SCOPE_INVALID = declare("scope-invalid", Invalid, "there is no such scope", f"use one of {', '.join(SCOPES)}")
-EXPIRY_INVALID = declare(
-    "expiry-invalid",
-    Invalid,
-    "the expiry is not in the future, or later than that of the token which asks",
-    "give another instant, in UTC",
-)
-LABEL_INVALID = declare(
-    "label-invalid", Invalid, "the label can't be used", "leave control characters out of it"
-)
+TOKEN_REFUSED = refusal("token-refused")
+TOKEN_UNKNOWN = refusal("token-unknown")
+TOKEN_FORBIDDEN = refusal("token-forbidden")
+TEAM_INVALID = refusal("team-invalid")
+SCOPE_INVALID = refusal("scope-invalid")
+EXPIRY_INVALID = refusal("expiry-invalid")
+LABEL_INVALID = refusal("label-invalid")
 
 
 @dataclass(frozen=True)
@@ -77,16 +43,16 @@ class Principal:
     """The caller of a request: the team, scope, prefix and expiry of its token."""
 
     team: str
-    scope: Scope
+    scope: TokenScope
     prefix: str = ""
     expires_at: datetime | None = None
 
-    def has_scope(self, scope: Scope) -> bool:
+    def has_scope(self, scope: TokenScope) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
-    def may_grant(self, team: str, scope: Scope) -> bool:
+    def may_grant(self, team: str, scope: TokenScope) -> bool:
         """Return whether the caller may issue and revoke tokens of `scope` for `team`."""
-        return self.scope == "admin" or (team == self.team and self.has_scope(scope))
+        return self.scope == TokenScope.ADMIN or (team == self.team and self.has_scope(scope))
 
 
 @dataclass(frozen=True)
@@ -95,7 +61,7 @@ class Token:
 
     prefix: str
     team: str
-    scope: Scope
+    scope: TokenScope
     label: str
     created_at: datetime
     expires_at: datetime | None
@@ -103,7 +69,7 @@ class Token:
     revoked_at: datetime | None
 
 
-OPERATOR = Principal("cupel", "admin")
+OPERATOR = Principal("cupel", TokenScope.ADMIN)
 """The local operator, who has shell access to the machine of the service."""
 
 
@@ -191,7 +157,7 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _check_scope(scope: str) -> Scope:
+def _check_scope(scope: str) -> TokenScope:
     for known in SCOPES:
         if scope == known:
             return known

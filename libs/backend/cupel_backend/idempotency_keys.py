@@ -10,24 +10,14 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, delete, select
 
 from cupel_backend.infrastructure.database import insert_new, writing
-from cupel_backend.infrastructure.errors import Invalid, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import keys
 
 MAX_LENGTH = 255
 
-KEY_REUSED = declare(
-    "key-reused",
-    Invalid,
-    "the Idempotency-Key was used for another request",
-    "use a new key for each new request",
-)
-KEY_INVALID = declare(
-    "key-invalid",
-    Invalid,
-    "the Idempotency-Key can't be used",
-    f"use 1 to {MAX_LENGTH} printable characters",
-)
+KEY_REUSED = refusal("key-reused")
+KEY_INVALID = refusal("key-invalid")
 
 
 def require_valid(key: str) -> None:

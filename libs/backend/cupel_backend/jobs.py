@@ -8,13 +8,13 @@ worker that comes back after its lease expired is refused, and the results of a 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, literal, or_, select, update
 
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.settings import QUEUES
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import (
@@ -26,8 +26,7 @@ from cupel_backend.infrastructure.tables import (
     tracks,
     turns,
 )
-
-State = Literal["queued", "running", "done", "dead"]
+from cupel_contract.states import JobState, TokenScope
 
 IS_QUEUED, IS_RUNNING = JOB_STATES["queued"], JOB_STATES["running"]
 
@@ -40,19 +39,11 @@ MAX_ERROR_LENGTH = 2000
 ROWS_PER_INSERT = 500
 """Rows of one INSERT: few round trips, and below every database's limit on parameters."""
 
-JOB_UNKNOWN = declare("job-unknown", NotFound, "there is no such job that you may see", "check the id")
-JOB_STATE_UNKNOWN = declare(
-    "job-state-unknown", Invalid, "jobs have no such state", "ask for queued, running, done or dead"
-)
-JOB_NOT_DEAD = declare(
-    "job-not-dead", Conflict, "only a dead job can be revived", "wait: the job is queued, running or done"
-)
-REVIVAL_FORBIDDEN = declare(
-    "job-revival-forbidden", Forbidden, "only organisers of a track may revive its jobs", "ask an organiser"
-)
-JOB_LIST_FORBIDDEN = declare(
-    "job-list-forbidden", Forbidden, "only organisers may list jobs", "use an organiser's token"
-)
+JOB_UNKNOWN = refusal("job-unknown")
+JOB_STATE_UNKNOWN = refusal("job-state-unknown")
+JOB_NOT_DEAD = refusal("job-not-dead")
+REVIVAL_FORBIDDEN = refusal("job-revival-forbidden")
+JOB_LIST_FORBIDDEN = refusal("job-list-forbidden")
 
 
 class LeaseLost(Exception):
@@ -70,7 +61,7 @@ class Job:
     id: str
     kind: str
     queue: str
-    state: State
+    state: JobState
     attempts: int
     error: str | None
     submission: str | None
@@ -342,14 +333,14 @@ def list_(
 
     Raises Forbidden for participants.
     """
-    if not principal.has_scope("organiser"):
+    if not principal.has_scope(TokenScope.ORGANISER):
         raise JOB_LIST_FORBIDDEN("listing jobs requires the scope organiser")
     query = select(jobs)
     if state is not None:
         if state not in JOB_STATES:
             raise JOB_STATE_UNKNOWN(f"there is no job state {state!r}")
         query = query.where(JOB_STATES[state])
-    if not principal.has_scope("admin"):
+    if not principal.has_scope(TokenScope.ADMIN):
         query = query.where(jobs.c.track_id.in_(_select_team_tracks(principal)))
     with reading(system.engine) as connection:
         return fetch_page(connection, query, jobs.c.id, _build_job, limit=limit, cursor=cursor)
@@ -387,13 +378,13 @@ def find_by_submission(connection: Connection, ids: list[str], kind: str) -> dic
     return {id: tuple(submission_jobs) for id, submission_jobs in by_submission.items()}
 
 
-def state_of(row: Row[Any]) -> State:
+def state_of(row: Row[Any]) -> JobState:
     """Return the state of a row of `jobs`, which follows from its timestamps."""
     if row.finished_at is not None:
-        return "done"
+        return JobState.DONE
     if row.dead_at is not None:
-        return "dead"
-    return "queued" if row.lease_until is None else "running"
+        return JobState.DEAD
+    return JobState.QUEUED if row.lease_until is None else JobState.RUNNING
 
 
 def _build_job(row: Row[Any]) -> Job:
@@ -416,18 +407,18 @@ def _select_team_tracks(principal: Principal) -> Select[Any]:
 
 
 def _may_revive(connection: Connection, principal: Principal, row: Row[Any]) -> bool:
-    if principal.has_scope("admin"):
+    if principal.has_scope(TokenScope.ADMIN):
         return True
     track = _select_team_tracks(principal).where(tracks.c.id == row.track_id)
-    return principal.has_scope("organiser") and connection.execute(track).first() is not None
+    return principal.has_scope(TokenScope.ORGANISER) and connection.execute(track).first() is not None
 
 
 def _find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(jobs).where(jobs.c.id == id)
-    if not principal.has_scope("admin"):
+    if not principal.has_scope(TokenScope.ADMIN):
         submitted = select(submissions.c.id).where(submissions.c.team == principal.team)
         is_visible: ColumnElement[bool] = jobs.c.submission_id.in_(submitted)
-        if principal.has_scope("organiser"):
+        if principal.has_scope(TokenScope.ORGANISER):
             is_visible = or_(is_visible, jobs.c.track_id.in_(_select_team_tracks(principal)))
         query = query.where(is_visible)
     row = connection.execute(query).first()

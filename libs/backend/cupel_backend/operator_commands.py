@@ -72,7 +72,12 @@ def migrate(data: Path | None) -> None:
 
 @admin.command()
 @click.option("--team", required=True, help="The team that the token acts for.")
-@click.option("--scope", type=click.Choice(access.SCOPES), default="participant", show_default=True)
+@click.option(
+    "--scope",
+    type=click.Choice([scope.value for scope in access.SCOPES]),
+    default="participant",
+    show_default=True,
+)
 @click.option("--label", default="", help="What the token is for.")
 @data_option
 def token(team: str, scope: str, label: str, data: Path | None) -> None:

@@ -14,51 +14,31 @@ from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
 from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.tables import qrels
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.infrastructure.upload_checker import findings_from_json, measure_findings
 from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
+from cupel_contract.states import QrelsState
 from cupel_measures.findings import Findings
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-State = Literal["draft", "publishing", "current", "superseded"]
 
-VERSION_UNKNOWN = declare(
-    "qrels-unknown",
-    NotFound,
-    "qrels version not found, or not visible to you",
-    "list its versions with GET /v1/tracks/{track}/qrels",
-)
-QRELS_INVALID = declare(
-    "qrels-invalid",
-    Invalid,
-    "invalid judgments",
-    "correct the problems listed in `errors`, then upload again",
-)
-QRELS_OLDER = declare(
-    "qrels-older",
-    Conflict,
-    "a later version is already published",
-    "upload the judgments again as a new version; the highest published number is the one that counts",
-)
-QRELS_FORBIDDEN = declare(
-    "qrels-forbidden",
-    Forbidden,
-    "only organisers of the track can manage its qrels",
-    "use an organiser token of the track's team",
-)
+VERSION_UNKNOWN = refusal("qrels-unknown")
+QRELS_INVALID = refusal("qrels-invalid")
+QRELS_OLDER = refusal("qrels-older")
+QRELS_FORBIDDEN = refusal("qrels-forbidden")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +48,7 @@ class QrelsVersion:
     track: str
     number: int
     digest: str
-    state: State
+    state: QrelsState
     counts: Mapping[str, Any]
     progress: RescoringProgress
     findings: Findings
@@ -302,9 +282,9 @@ def _build_views(
         )
 
 
-def _derive_state(row: Row[Any], current: int | None, newest: int | None) -> State:
+def _derive_state(row: Row[Any], current: int | None, newest: int | None) -> QrelsState:
     if row.published_at is None:
-        return "draft"
+        return QrelsState.DRAFT
     if row.number == current:
-        return "current"
-    return "publishing" if row.number == newest else "superseded"
+        return QrelsState.CURRENT
+    return QrelsState.PUBLISHING if row.number == newest else QrelsState.SUPERSEDED

@@ -4,18 +4,19 @@ Jobs and scores of other versions do not affect the state.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, or_, select
 
 from cupel_backend.infrastructure.tables import JOB_STATES, jobs, qrels, scores
 from cupel_backend.scores.rescoring import select_newest_published
+from cupel_contract.states import SubmissionState
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
-State = Literal["waiting", "queued", "partly", "scored", "dead", "withdrawn"]
 
-
-def read_states(connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]) -> dict[str, State]:
+def read_states(
+    connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]
+) -> dict[str, SubmissionState]:
     """Return the state of each of these rows of `submissions` to the track, by id.
 
     waiting: no qrels version is published yet. queued: no measure is scored yet. partly: some measures of the
@@ -29,14 +30,15 @@ def read_states(connection: Connection, track: Row[Any], submissions: Sequence[R
     in_progress = _with_job_in(connection, version, ids, "queued", "running")
     dead = _with_job_in(connection, version, ids, "dead") - in_progress
 
-    def state(row: Row[Any]) -> State:
+    def state(row: Row[Any]) -> SubmissionState:
         if row.withdrawn_at is not None:
-            return "withdrawn"
+            return SubmissionState.WITHDRAWN
         if version is None:
-            return "waiting"
+            return SubmissionState.WAITING
         if row.id in scored:
-            return "scored" if scored[row.id] == len(track.measures) else "partly"
-        return "dead" if row.id in dead else "queued"
+            done = scored[row.id] == len(track.measures)
+            return SubmissionState.SCORED if done else SubmissionState.PARTLY
+        return SubmissionState.DEAD if row.id in dead else SubmissionState.QUEUED
 
     return {row.id: state(row) for row in submissions}
 

@@ -22,13 +22,7 @@ from cupel_backend import idempotency_keys, jobs, submitted_runs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
 from cupel_backend.infrastructure.errors import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    TooLarge,
-    TooMany,
-    declare,
+    refusal,
 )
 from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.settings import MEGABYTE
@@ -39,45 +33,21 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.infrastructure.upload_checker import findings_from_json, findings_to_json
 from cupel_backend.jobs import Job
 from cupel_backend.scores import rescoring
-from cupel_backend.submission_states import State, read_states
+from cupel_backend.submission_states import read_states
 from cupel_backend.submitted_runs import SubmittedRun
+from cupel_contract.states import SubmissionState
 from cupel_measures.findings import Finding, Findings
 from cupel_measures.findings import declare as declare_finding
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-SUBMISSION_UNKNOWN = declare("submission-unknown", NotFound, "submission not found", "check the id")
-SUBMISSION_FORBIDDEN = declare(
-    "submission-forbidden",
-    Forbidden,
-    "only the submitting team and the track's organisers can see this submission",
-    "use a token of the team, or of the track's organisers",
-)
-TRACK_CLOSED = declare(
-    "track-closed",
-    Conflict,
-    "the track is closed for submissions",
-    "ask the track's organisers whether it will reopen",
-)
-RUN_INVALID = declare(
-    "run-invalid",
-    Invalid,
-    "invalid run; nothing was stored",
-    "correct the problems listed in `errors`, then submit the file again",
-)
-UPLOAD_TOO_LARGE = declare(
-    "upload-too-large",
-    TooLarge,
-    "the file exceeds the upload limit",
-    "compress the file (gzip, bzip2, zstd or zip)",
-)
-TOO_MANY_OPEN = declare(
-    "too-many-open",
-    TooMany,
-    "the team has too many unscored submissions to the track",
-    "wait until some are scored, or withdraw one",
-)
+SUBMISSION_UNKNOWN = refusal("submission-unknown")
+SUBMISSION_FORBIDDEN = refusal("submission-forbidden")
+TRACK_CLOSED = refusal("track-closed")
+RUN_INVALID = refusal("run-invalid")
+UPLOAD_TOO_LARGE = refusal("upload-too-large")
+TOO_MANY_OPEN = refusal("too-many-open")
 TAG_REPEATED = declare_finding(
     "run-tag-repeated",
     "warning",
@@ -108,7 +78,7 @@ class Submission:
     profile_effects: Mapping[str, Any]
     """For `single_precision` and `rank_column`: `count` and first `topics` that would change order."""
     jobs: tuple[Job, ...]
-    state: State
+    state: SubmissionState
 
 
 class Upload:

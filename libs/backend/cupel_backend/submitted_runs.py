@@ -8,13 +8,14 @@ from sqlalchemy import Connection, Row, or_, select
 
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import reading
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import runs, submissions, tracks
+from cupel_contract.states import TokenScope
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-RUN_UNKNOWN = declare("run-unknown", NotFound, "run not found, or not visible to you", "check the id")
+RUN_UNKNOWN = refusal("run-unknown")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,9 @@ def _find_visible(connection: Connection, principal: Principal, id: str) -> Row[
         team_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
         submitted_to_team = select(submissions.c.run_id).where(submissions.c.track_id.in_(team_tracks))
         submitted = (
-            runs.c.id.in_(submitted_to_team) if principal.has_scope("organiser") else runs.c.id.in_([])
+            runs.c.id.in_(submitted_to_team)
+            if principal.has_scope(TokenScope.ORGANISER)
+            else runs.c.id.in_([])
         )
         query = query.where(or_(runs.c.team == principal.team, submitted))
     row = connection.execute(query).first()

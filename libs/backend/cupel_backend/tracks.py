@@ -13,18 +13,14 @@ from sqlalchemy import Connection, Row, select, update
 from cupel_backend.access import CONTROL_CHARACTERS, NAME, Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, reading, writing
 from cupel_backend.infrastructure.errors import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    Stale,
     collect_findings,
-    declare,
+    refusal,
 )
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import bump_revision, tracks
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.scores import rescoring
+from cupel_contract.states import TokenScope
 from cupel_measures.catalogue.parser import Measure, parse, parse_many
 from cupel_measures.findings import Finding, Refused
 from cupel_measures.grammar.syntax import MeasureError
@@ -32,40 +28,19 @@ from cupel_measures.model import Aspect, Qrels, profiles
 from cupel_measures.reading.collection_files import aspects_from, label_sets_from
 from cupel_measures.reading.declarations.aspect_declarations import LABELS
 from cupel_measures.reading.qrels_files import unpack_qrels
-from cupel_measures.scoring.evaluator import check, impossible
+from cupel_measures.scoring.evaluator import check, list_unsupported
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-TRACK_UNKNOWN = declare("track-unknown", NotFound, "track not found", "list tracks with GET /v1/tracks")
-TRACK_EXISTS = declare(
-    "track-exists", Conflict, "a track with this name already exists", "choose another name"
-)
-TRACK_FORBIDDEN = declare(
-    "track-forbidden",
-    Forbidden,
-    "only organisers of the team that owns the track can do this",
-    "use an organiser token of that team",
-)
-TRACK_INVALID = declare("track-invalid", Invalid, "invalid track", "correct the field that `detail` names")
-ASPECTS_INVALID = declare(
-    "aspects-invalid",
-    Invalid,
-    "invalid aspects",
-    "correct every problem listed in `errors`",
-)
-MEASURE_INVALID = declare(
-    "measure-invalid",
-    Invalid,
-    "invalid measure for this track",
-    "see GET /v1/measures for the available measures",
-)
-PROFILE_UNKNOWN = declare(
-    "profile-unknown", Invalid, "unknown profile", f"use one of {', '.join(profiles.PROFILES)}"
-)
-TRACK_CHANGED = declare(
-    "track-changed", Stale, "the track has changed since you read it", "read it again, then repeat the change"
-)
+TRACK_UNKNOWN = refusal("track-unknown")
+TRACK_EXISTS = refusal("track-exists")
+TRACK_FORBIDDEN = refusal("track-forbidden")
+TRACK_INVALID = refusal("track-invalid")
+ASPECTS_INVALID = refusal("aspects-invalid")
+MEASURE_INVALID = refusal("measure-invalid")
+PROFILE_UNKNOWN = refusal("profile-unknown")
+TRACK_CHANGED = refusal("track-changed")
 
 MAX_MEASURES = 200
 MAX_MEASURE_BYTES = 1000
@@ -114,7 +89,7 @@ def create(
     aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may name
     several measures). Raises Invalid with every problem, Conflict if the name is taken.
     """
-    if not principal.has_scope("organiser"):
+    if not principal.has_scope(TokenScope.ORGANISER):
         raise TRACK_FORBIDDEN("creating a track requires the scope organiser")
     _require_valid_settings(name, title, profile, depth)
     parsed_aspects = _parse_declarations(aspects, label_sets or {})
@@ -226,7 +201,9 @@ def find_for_organiser(
 
 def is_organiser(principal: Principal, track: Row[Any]) -> bool:
     """Return whether the caller may see and change everything in the track."""
-    return principal.scope == "admin" or (principal.has_scope("organiser") and principal.team == track.team)
+    return principal.scope == "admin" or (
+        principal.has_scope(TokenScope.ORGANISER) and principal.team == track.team
+    )
 
 
 def parse_aspects(track: Row[Any]) -> tuple[Aspect, ...]:
@@ -265,7 +242,7 @@ def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[s
 
     Results are cached. Call it once before a transaction, so that no file is read within the transaction.
     """
-    return tuple(impossible(unpack_qrels(blobs.get(key)), [parse(text) for text in texts]))
+    return tuple(list_unsupported(unpack_qrels(blobs.get(key)), [parse(text) for text in texts]))
 
 
 def _require_computable(

@@ -1,13 +1,11 @@
 """What a request brings: the service, the caller, and the parameters that many routes share."""
 
-import json
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import anyio.to_thread
 from fastapi import Depends, Header, Path, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, model_validator
 
 from cupel_backend import access
 from cupel_backend.access import Principal
@@ -15,10 +13,9 @@ from cupel_backend.idempotency_keys import MAX_LENGTH
 from cupel_backend.infrastructure.database import LARGEST_PAGE
 from cupel_backend.infrastructure.system import System
 from cupel_backend.tracks import MAX_MEASURES
+from cupel_contract.resource_base import LARGEST_INTEGER
 
 T = TypeVar("T")
-
-LARGEST_NUMBER = 2**31 - 1  # what every database takes for an integer
 
 bearer = HTTPBearer(
     auto_error=False, scheme_name="token", description="`cupel_...`, as `POST /v1/tokens` gives it"
@@ -44,11 +41,11 @@ def _caller(
 Caller = Annotated[Principal, Depends(_caller)]
 
 Text = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
-Number = Annotated[int, Path(ge=1, le=LARGEST_NUMBER)]
+Number = Annotated[int, Path(ge=1, le=LARGEST_INTEGER)]
 MeasureText = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])]
 Measures = Annotated[list[str], Query(max_length=MAX_MEASURES, examples=[["nDCG@10", "AP"]])]
 QrelsNumber = Annotated[
-    int | None, Query(ge=1, le=LARGEST_NUMBER, description="default: the current version")
+    int | None, Query(ge=1, le=LARGEST_INTEGER, description="default: the current version")
 ]
 Key = Annotated[
     str | None,
@@ -61,23 +58,7 @@ Key = Annotated[
 IfNoneMatch = Annotated[str | None, Header(max_length=2000)]
 
 
-class ListQuery(BaseModel):
-    """A JSON body: fields that are not known are refused, and so is text that no encoding can hold."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _encodable(cls, body: Any) -> Any:
-        try:
-            if isinstance(body, dict):
-                json.dumps(body, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise ValueError("it holds half of a surrogate pair, which is no text") from None
-        return body
-
-
-class Window:
+class ListQuery:
     """Which part of a list is asked for."""
 
     def __init__(
@@ -89,7 +70,7 @@ class Window:
         self.cursor = cursor
 
 
-Asked = Annotated[Window, Depends()]
+Asked = Annotated[ListQuery, Depends()]
 
 
 async def in_thread(call: Callable[[], T], limiter: anyio.CapacityLimiter | None = None) -> T:

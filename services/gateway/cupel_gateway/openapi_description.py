@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from cupel_gateway.problem_responses import Problem
+from cupel_contract.problem_resources import ProblemDocument
 
 HEADERS = {
     "ETag": "the name of this state, for If-None-Match and If-Match",
@@ -30,10 +30,10 @@ def described(app: FastAPI) -> dict[str, Any]:
             description=app.description,
             routes=app.routes,
         )
-        model = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        model = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas = schema["components"]["schemas"]
         schemas.update(model.pop("$defs"))
-        schemas["Problem"] = model
+        schemas["ProblemDocument"] = model
         for operation in [one for path in schema["paths"].values() for one in path.values()]:
             _complete(operation)
         app.openapi_schema = schema

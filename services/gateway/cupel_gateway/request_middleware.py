@@ -13,7 +13,13 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cupel_backend.infrastructure.system import NOT_READY, System
-from cupel_gateway.problem_responses import BODY_SLOW, BODY_TOO_LARGE, INTERNAL_ERROR, Interrupted, answer
+from cupel_gateway.problem_responses import (
+    BODY_SLOW,
+    BODY_TOO_LARGE,
+    INTERNAL_ERROR,
+    Interrupted,
+    problem_response,
+)
 
 log = logging.getLogger("cupel.gateway")
 
@@ -96,13 +102,13 @@ class Watched:
         except asyncio.CancelledError:  # the service stops, and this took longer than it waits
             if not status:
                 about = NOT_READY("the service is stopping", retry_after=RESTART_SECONDS)
-                await answer(request, about)(request.scope, receive, noted)
+                await problem_response(request, about)(request.scope, receive, noted)
             return status, "cancelled"
         except Exception as problem:
             log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
             if not status:
                 about = INTERNAL_ERROR("an unexpected error, which has been logged under this request_id")
-                await answer(request, about)(request.scope, receive, noted)
+                await problem_response(request, about)(request.scope, receive, noted)
             return status, type(problem).__name__
         return status or CLIENT_GONE, None
 

@@ -9,9 +9,9 @@ from fastapi import Request, Response
 from pydantic import BaseModel
 
 from cupel_backend.infrastructure.database import ListPage
-from cupel_gateway.response_models import ListOf, View
+from cupel_contract.resource_base import Resource, ResourceList
 
-V = TypeVar("V", bound=View)
+V = TypeVar("V", bound=Resource)
 T = TypeVar("T")
 
 
@@ -23,12 +23,14 @@ def next_address(request: Request, cursor: str | None) -> str | None:
     return f"{request.url.path}?{urlencode([*others, ('cursor', cursor)])}"
 
 
-def paged(request: Request, response: Response, page: ListPage[T], shape: Callable[[T], V]) -> ListOf[V]:
+def paged(
+    request: Request, response: Response, page: ListPage[T], shape: Callable[[T], V]
+) -> ResourceList[V]:
     """A page of a list, each item shaped, with the way to the next page."""
     following = next_address(request, page.next)
     if following is not None:
         response.headers["Link"] = f'<{following}>; rel="next"'  # RFC 8288
-    return ListOf(items=[shape(item) for item in page.items], next=following)
+    return ResourceList(items=tuple(shape(item) for item in page.items), next=following)
 
 
 def matches(header: str | None, etag: str) -> bool:

@@ -21,7 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cupel_client.api.client import Client, ServiceError
-from cupel_client.api.replies import Board, Diff, Submission, Track, Version
+from cupel_contract.leaderboard_resources import LeaderboardResource
+from cupel_contract.qrels_resources import QrelsDiffResource, QrelsResource
+from cupel_contract.submission_resources import SubmissionResource
+from cupel_contract.track_resources import TrackResource
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.collection_files import read_collection
 from cupel_measures.reading.run_files import join_run
@@ -142,7 +145,7 @@ def say(console: Console, title: str, text: str) -> None:
     console.print(text)
 
 
-def create_track(organiser: Client) -> tuple[Track, Version]:
+def create_track(organiser: Client) -> tuple[TrackResource, QrelsResource]:
     """The example track with its first judgments in force."""
     declared = yaml.safe_load((EXAMPLE / "collection.yaml").read_text())
     track = organiser.create_track(
@@ -151,7 +154,7 @@ def create_track(organiser: Client) -> tuple[Track, Version]:
     return track, publish(organiser, EXAMPLE / "collection.yaml")
 
 
-def publish(organiser: Client, collection: Path) -> Version:
+def publish(organiser: Client, collection: Path) -> QrelsResource:
     """Upload the judgments that a collection file describes, publish them, wait until they are current."""
     text = collection.read_text()
     declared = yaml.safe_load(text)
@@ -163,7 +166,7 @@ def publish(organiser: Client, collection: Path) -> Version:
     return last
 
 
-def tell_track(console: Console, track: Track, version: Version) -> None:
+def tell_track(console: Console, track: TrackResource, version: QrelsResource) -> None:
     measures = ", ".join(track.measures)
     say(
         console,
@@ -173,7 +176,7 @@ def tell_track(console: Console, track: Track, version: Version) -> None:
     )
 
 
-def submit_all(console: Console, organiser: Client, stack: ExitStack) -> dict[str, Submission]:
+def submit_all(console: Console, organiser: Client, stack: ExitStack) -> dict[str, SubmissionResource]:
     """Hand in every run with a token of its team, and wait until all are scored: run name -> submission."""
     say(console, "Thirty runs of ten teams", "Each team hands in three runs with a token of its own.")
     began = time.monotonic()
@@ -200,7 +203,7 @@ def token_of(organiser: Client, team: str) -> str:
     return text
 
 
-def compare_offline(console: Console, organiser: Client, submissions: dict[str, Submission]) -> None:
+def compare_offline(console: Console, organiser: Client, submissions: dict[str, SubmissionResource]) -> None:
     """Score every run here as well, without the service, and count the equal scores."""
     collection = read_collection(EXAMPLE / "collection.yaml")
     measures = [parse(text).bound(collection.aspects) for text in MEASURES]
@@ -216,7 +219,7 @@ def compare_offline(console: Console, organiser: Client, submissions: dict[str, 
     console.print(f"Scored again by the library alone: {equal} of {total} scores are equal to the last bit.")
 
 
-def show_board(console: Console, board: Board) -> None:
+def show_board(console: Console, board: LeaderboardResource) -> None:
     console.print(f"\nLeaderboard by {board.measure}, judgments version {board.qrels}", style="bold")
     table = listing("rank>", "team", "run", "score>", "")
     for row in board.rows[:SHOWN]:
@@ -253,7 +256,7 @@ def show_malformed(console: Console, organiser: Client) -> None:
         raise click.ClickException(f"{path.name} should have been refused")
 
 
-def tell_correction(console: Console, version: Version) -> None:
+def tell_correction(console: Console, version: QrelsResource) -> None:
     say(
         console,
         "A correction",
@@ -263,7 +266,7 @@ def tell_correction(console: Console, version: Version) -> None:
     )
 
 
-def show_moves(console: Console, diff: Diff) -> None:
+def show_moves(console: Console, diff: QrelsDiffResource) -> None:
     """Which runs changed places, from the top of the new board."""
     moved = [row for row in diff.rows if row.old_rank != row.new_rank]
     title = f"\nWhat moved by {diff.measure}: {len(moved)} of {len(diff.rows)} runs changed places"

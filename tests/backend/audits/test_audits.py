@@ -13,7 +13,7 @@ from cupel_audits.kinds.downsampling import Downsampling
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_backend import job_execution, jobs, scheduler_steps, submissions
 from cupel_backend.audits import audit_parts, audit_requests
-from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound
+from cupel_backend.infrastructure.errors import Conflict, Forbidden, Invalid, NotFound, TooMany
 from cupel_backend.infrastructure.system import System
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.scores import rescoring
@@ -362,6 +362,52 @@ def test_audit_with_too_many_trials_fails(system: System, sent: list[str]) -> No
     work_off(system)
     problem = "the audit has 20,001 trials; the limit is 20,000"
     assert audit_requests.get(system, BOB, audit.id).problems == (problem,)
+
+
+@pytest.mark.parametrize(("limit", "state"), [(6, "done"), (5, "failed")])
+def test_limit_of_trials(
+    system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch, limit: int, state: str
+) -> None:
+    monkeypatch.setattr(audit_parts, "MAX_TRIALS", limit)
+    audit = request_audit(system)
+    work_off(system)
+    assert audit_requests.get(system, BOB, audit.id).state == state
+
+
+def test_open_audits_of_a_track_are_limited(
+    system: System, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_requests, "MAX_OPEN", 2)
+    first, _ = request_audit(system), request_audit(system)
+    with pytest.raises(TooMany) as refusal:
+        request_audit(system)
+    assert refusal.value.retry_after
+    audit_requests.cancel(system, ORGANISER, first.id)
+    assert request_audit(system).state == "queued"
+
+
+def test_history_has_the_newest_audits_only(system: System, sent: list[str]) -> None:
+    ids = []
+    for _ in range(3):
+        ids.append(request_audit(system).id)
+        work_off(system)
+    request_audit(system)  # not done, so it has no numbers
+    points = audit_requests.read_history(
+        system, BOB, "track", kind="downsampling", number="tau(AP)@50", limit=3
+    )
+    assert [point.audit for point in points] == ids
+    points = audit_requests.read_history(
+        system, BOB, "track", kind="downsampling", number="tau(AP)@50", limit=2
+    )
+    assert [point.audit for point in points] == ids[1:]
+
+
+def test_default_comparison_skips_versions_that_were_never_current(system: System, sent: list[str]) -> None:
+    for relevance in (b" 1\n", b" 0\n"):
+        publish_qrels(system, relevance=QRELS.replace(b" 2\n", relevance))
+    work_off(system)  # version 3 supersedes version 2
+    audit = request_audit(system, kind="qrels_versions", parameters={})
+    assert (audit.qrels, audit.other) == (3, 1)
 
 
 def test_track_without_judgments_or_scores_is_refused(system: System) -> None:

@@ -71,6 +71,7 @@ def test_next_runs_follow_the_time_zone_across_clock_changes() -> None:
     [
         ({"cron": "nonsense"}, "invalid expression"),
         ({"cron": "61 * * * *"}, "invalid expression"),
+        ({"cron": "0 0 * * " + "1," * 100 + "1"}, "invalid expression .* \\(too long\\)"),
         ({"cron": "*/5 * * * * *"}, "invalid expression .* \\(Wrong number of fields\\)"),
         ({"cron": "0 0 31 2 *"}, "(never matches|invalid expression)"),
         ({"cron": "0 3 * * *", "zone": "Mars/Phobos"}, "unknown time zone 'Mars/Phobos'"),
@@ -88,6 +89,7 @@ def test_invalid_schedule_is_refused(judged: System, wrong: dict[str, Any], abou
 
 def test_missed_slots_are_combined_into_one_audit(judged: System, clock: Clock) -> None:
     one = add(judged, cron="0 * * * *", zone="Europe/Berlin")
+    assert one.zone == "Europe/Berlin"
     assert one.due_at == clock.now + timedelta(hours=1)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 0
@@ -253,3 +255,38 @@ def test_alert_is_checked_once_by_every_audit(
         audit_alerts.add(judged, ORGANISER, "track", kind="content", number=number, below=1)
     with pytest.raises(Invalid):
         audit_alerts.add(judged, ORGANISER, "track", kind="nonsense", number=number, below=1)
+
+
+def add_alert(system: System, number: str = "tau(AP)@10", **bounds: float) -> audit_alerts.Alert:
+    return audit_alerts.add(system, ORGANISER, "track", kind="downsampling", number=number, **bounds)
+
+
+def test_alert_compares_strictly_with_both_bounds(judged: System) -> None:
+    audit = audit_requests.request(judged, ORGANISER, "track", **REQUEST)
+    work_off(judged)
+    value = audit_requests.get(judged, BOB, audit.id).numbers["tau(AP)@10"]
+    assert value is not None
+    assert not add_alert(judged, below=value, above=value).raised
+    assert add_alert(judged, below=value + 0.01).raised
+    assert add_alert(judged, above=value - 0.01).raised
+    assert add_alert(judged, below=value - 0.01, above=value - 0.01).raised
+
+
+def test_alert_is_checked_against_the_newest_concluded_audit_of_its_kind(judged: System) -> None:
+    audit = audit_requests.request(judged, ORGANISER, "track", **REQUEST)
+    audit_requests.request(judged, ORGANISER, "track", kind="correlation")
+    work_off(judged)
+    audit_requests.request(judged, ORGANISER, "track", **REQUEST)  # not done yet
+    assert add_alert(judged, above=-2).audit == audit.id
+    make_track(judged, "other")
+    assert audit_alerts.list_(judged, ORGANISER, "other").items == ()
+
+
+def test_removed_alert_is_neither_listed_nor_checked(judged: System) -> None:
+    kept, removed = add_alert(judged, above=-2), add_alert(judged, above=-2)
+    audit_alerts.remove(judged, ORGANISER, removed.id)
+    audit = audit_requests.request(judged, ORGANISER, "track", **REQUEST)
+    work_off(judged)
+    assert [alert.id for alert in audit_alerts.list_(judged, ORGANISER, "track").items] == [kept.id]
+    raised = audit_requests.get(judged, BOB, audit.id).alerts
+    assert [alert.alert for alert in raised] == [kept.id]

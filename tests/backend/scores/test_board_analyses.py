@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from cupel_backend import job_execution, jobs, qrels_versions, scheduler_steps, submissions, tracks
-from cupel_backend.infrastructure.database import reading
+from cupel_backend.infrastructure.database import reading, writing
 from cupel_backend.infrastructure.errors import Forbidden, NotFound
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import analyses as rows
+from cupel_backend.infrastructure.tables import scores
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.scores import board_analyses, evaluations, leaderboards, rescoring
 from cupel_backend.scores.leaderboards import Leaderboard
@@ -412,11 +413,23 @@ def test_board_with_too_many_submissions_is_not_compared(
     system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(board_analyses, "MAX_SUBMISSIONS", 2)
-    for number in range(3):
+    for number in range(2):
         submit(system, ALICE, run(number))
+    work_off(system, analysing=True)
+    assert board(system).analysis.state == "done"
+    submit(system, ALICE, run(2))
     work_off(system, analysing=True)
     assert board(system).analysis.undefined == "more than 2 submissions are not compared"
     assert not open_jobs(system)
+
+
+def test_undefined_scores_are_not_analysed(system: System) -> None:
+    sent = [submit(system, ALICE, run(number)).id for number in range(3)]
+    score(system)
+    with writing(system.engine) as connection:
+        connection.execute(update(scores).where(scores.c.submission_id == sent[0]).values(value=None))
+    work_off(system, analysing=True)
+    assert (board(system).analysis.state, board(system).analysis.submissions) == ("done", 2)
 
 
 def test_each_version_has_its_own_analysis(system: System) -> None:

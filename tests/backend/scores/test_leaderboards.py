@@ -197,8 +197,41 @@ def test_pages_cover_the_board_without_gap_or_repetition(system: System) -> None
         if cursor is None:
             break
     assert tuple(paged) == all_rows
+    assert board(system, limit=len(all_rows)).next is None
+    assert board(system, limit=0).rows == all_rows[:1]
+    submit(system, BOB)
+    assert [len(board(system, cursor=cursor).unscored) for cursor in ("0", "1")] == [1, 0]
+
+
+@pytest.mark.parametrize("cursor", ["-1", "1.0", "\u0661", "1234567890"])
+def test_invalid_cursor_is_refused(system: System, cursor: str) -> None:
     with pytest.raises(Invalid):
-        board(system, cursor="-1")
+        board(system, cursor=cursor)
+
+
+def test_equal_scores_are_ordered_by_receipt_and_not_by_completion(system: System, clock: Clock) -> None:
+    uploads = []
+    for tag in ("first", "second"):
+        clock.forward(1)
+        upload = submissions.begin(system, ALICE, "track")
+        upload.write(run_file(tag=tag))
+        uploads.append(upload)
+    for upload in reversed(uploads):
+        submissions.receive(system, ALICE, upload)
+        upload.discard()
+    work_off(system)
+    assert [row.tag for row in board(system).rows] == ["first", "second"]
+
+
+def test_undefined_score_is_listed_as_unscored(system: System) -> None:
+    sent = [submit(system, ALICE, run_file(tag=f"r{number}")).id for number in range(2)]
+    work_off(system)
+    with writing(system.engine) as connection:
+        connection.execute(update(scores).where(scores.c.submission_id == sent[0]).values(value=None))
+    shown = board(system)
+    assert [row.submission for row in shown.rows] == [sent[1]]
+    [unscored] = shown.unscored
+    assert (unscored.submission, unscored.reason) == (sent[0], "the measure is undefined for this run")
 
 
 def test_etag_changes_with_the_board(system: System) -> None:

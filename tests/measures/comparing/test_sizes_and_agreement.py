@@ -1,11 +1,11 @@
-"""Topic set sizes by the noncentral t, and agreement of judgings against scikit-learn and krippendorff."""
+"""Tests of topic set sizes and of agreement, against statsmodels, scikit-learn and krippendorff."""
 
-import math
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from cupel_measures.comparing.agreement import agreement, agreement_of
 from cupel_measures.comparing.all_pairs import anova
@@ -18,6 +18,9 @@ from cupel_measures.comparing.topic_set_sizes import (
 from cupel_measures.model import Aspect
 from support.data.small_collections import qrels_of
 
+PEER_VALUES: dict[str, Any] = json.loads(Path(__file__).with_name("peer_values.json").read_text())
+"""Values of other packages; see make_peer_values.py."""
+
 
 class TestSizes:
     def test_known_sizes_of_the_paired_t_test(self) -> None:
@@ -26,12 +29,10 @@ class TestSizes:
         assert topics_needed(0.2, 1.0) == 199
         assert topics_needed(0.8, 1.0) == 15
 
-    @given(st.floats(0.1, 2.0), st.integers(3, 200))
-    def test_power_is_statsmodels(self, effect: float, topics: int) -> None:
-        peer = pytest.importorskip("statsmodels.stats.power").TTestPower()
-        expected = peer.power(effect, topics, 0.05)
-        assume(not math.isnan(expected))  # it has no value where the power is nearly 1
-        assert power(effect, 1.0, topics) == pytest.approx(expected, abs=1e-6)
+    def test_power_equals_statsmodels(self) -> None:
+        for value in PEER_VALUES["powers"]:
+            found = power(value["effect"], 1.0, value["topics"])
+            assert found == pytest.approx(value["power"], abs=1e-6), value
 
     def test_smallest_difference_is_where_power_is_reached(self) -> None:
         found = smallest_difference(0.04, 50)
@@ -61,23 +62,15 @@ class TestSizes:
             topics_needed(float("nan"), 1.0)
 
 
-labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=40)
-
-
 class TestAgreement:
-    @given(labels)
-    def test_kappa_and_alpha_are_the_peers(self, pairs: list[tuple[int, int]]) -> None:
-        kappa = pytest.importorskip("sklearn.metrics").cohen_kappa_score
-        alpha = pytest.importorskip("krippendorff").alpha
-        first, second = [a for a, _ in pairs], [b for _, b in pairs]
-        found = agreement_of(first, second, 4)
-        if len({*first, *second}) < 2:
-            assert found.undefined == "one label alone was given"
-            return
-        expected = kappa(first, second, weights="linear", labels=[0, 1, 2, 3])
-        assert found.kappa == pytest.approx(expected, abs=1e-12)
-        ordinal = alpha([first, second], level_of_measurement="ordinal", value_domain=[0, 1, 2, 3])
-        assert found.alpha == pytest.approx(ordinal, abs=1e-9)
+    def test_kappa_and_alpha_equal_scikit_learn_and_krippendorff(self) -> None:
+        for value in PEER_VALUES["agreements"]:
+            found = agreement_of(value["first"], value["second"], 4)
+            assert found.kappa == pytest.approx(value["kappa"], abs=1e-12), value
+            assert found.alpha == pytest.approx(value["alpha"], abs=1e-9), value
+
+    def test_agreement_on_one_label_is_undefined(self) -> None:
+        assert agreement_of([2, 2, 2], [2, 2, 2], 4).undefined == "one label alone was given"
 
     def test_by_hand(self) -> None:
         # 2 of 4 the same; expected by chance: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0

@@ -84,9 +84,9 @@ class TestSection75:
     def test_divergences_are_as_printed(self) -> None:
         corpus = Corpus.of(TEXTS)
         a, c, every = (corpus.mean(np.array(one)) for one in ([0], [2], [0]))
-        assert 1 - Targets(corpus, [c]).closeness(a)[0] == pytest.approx(0.595437, abs=CLOSE)
+        assert 1 - Targets(corpus=corpus, models=[c]).closeness(a)[0] == pytest.approx(0.595437, abs=CLOSE)
         # KL(a || collection): the collection is what a document becomes as smoothing goes to 1
-        nearly = Targets(corpus, [every], 0.0, "kl")
+        nearly = Targets(corpus=corpus, models=[every], divergence="kl")
         background = corpus.background
         lengths = np.array([4, 3, 3, 2, 2]) / 14
         whole = corpus.mixture(np.arange(5), lengths)
@@ -95,7 +95,8 @@ class TestSection75:
 
     def test_soft_labels_are_closeness_to_subtopics(self) -> None:
         corpus = Corpus.of(TEXTS)
-        targets = Targets(corpus, [corpus.mean(np.array([0, 1])), corpus.mean(np.array([2]))])
+        models = [corpus.mean(np.array([0, 1])), corpus.mean(np.array([2]))]
+        targets = Targets(corpus=corpus, models=models)
         assert targets.closeness(corpus.mean(np.array([0]))) == pytest.approx([0.897454, 0.404563], abs=CLOSE)
         assert targets.closeness(corpus.mean(np.array([4]))) == pytest.approx([0, 0.404563], abs=CLOSE)
 
@@ -219,7 +220,7 @@ class TestWithoutTexts:
             check(QRELS, [parse(name)])
         assert str(refused.value) == (
             f"{name}: it needs the texts of the documents, and this collection has none; "
-            "a collection file names them as texts: docs.jsonl.gz"
+            "add them to the collection file, as in texts: docs.jsonl.gz"
         )
 
     def test_judgments_by_subtopic_are_needed_too(self) -> None:
@@ -236,7 +237,7 @@ class TestWithoutTexts:
         assert parse_collection(text + "texts: docs\n", files).measures == ("LMD",)
 
     def test_rows_of_texts_are_those_of_documents(self) -> None:
-        with pytest.raises(ValueError, match="2 rows of texts, 1 rows of documents"):
+        with pytest.raises(ValueError, match="content has 2 rows, joined has 1"):
             evaluate(QRELS, joined_of({}, QRELS), [parse("LMD")], content=Content.empty(2))
 
     def test_runs_over_different_texts_are_not_stacked(self) -> None:

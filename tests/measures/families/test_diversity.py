@@ -233,7 +233,7 @@ class TestWithoutSubtopics:
             check(self.plain, [parse(_complete(name))])
         assert str(refused.value) == (
             f"{_complete(name)}: it needs judgments by subtopic, and this collection has none; "
-            "a qrels file gives them as layout: subtopics"
+            "add a qrels file with layout: subtopics"
         )
 
     def test_a_plan_is_refused_where_no_file_is_of_subtopics(self, tmp_path: Path) -> None:

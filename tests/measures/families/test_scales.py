@@ -125,7 +125,9 @@ class TestEdges:
 
     def test_gains_that_fall_along_the_scale_are_refused_before_any_run(self) -> None:
         for text in ("gRBP(gains={1:3})", "RBTO(gains={1:3})@5"):
-            with pytest.raises(MeasureError, match="label 2 would be worth less than 1; gains must not fall"):
+            with pytest.raises(
+                MeasureError, match="label 2 has a smaller gain than 1; gains must not decrease"
+            ):
                 check(collection(JUDGED, PLAIN), [parse(text)])
             assert of(text.replace("3", "2"), (1, 2)) == of(text.replace("3", "2"), (2, 1))
 

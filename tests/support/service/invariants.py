@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cupel_client.api.client import Client
-from cupel_client.api.replies import Board
+from cupel_contract.leaderboard_resources import LeaderboardResource
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.scoring.evaluator import aggregate
 from support.data.real_runs import Load
@@ -56,7 +56,7 @@ def assert_analysed(client: Client, load: Load) -> None:
         assert all(bool(row.groups) == (board.analysis.state == "done") for row in board.rows)
 
 
-def _with_worth(client: Client, track: str, measure: str) -> Board | None:
+def _with_worth(client: Client, track: str, measure: str) -> LeaderboardResource | None:
     board = client.leaderboard(track, measure=measure)
     return None if board.analysis is None or board.analysis.state == "pending" else board
 

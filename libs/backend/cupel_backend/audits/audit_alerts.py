@@ -11,7 +11,7 @@ from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import alarms, alerts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
@@ -19,10 +19,8 @@ from cupel_backend.infrastructure.tables import tracks as track_rows
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-ALERT_UNKNOWN = declare(
-    "alert-unknown", NotFound, "alert not found, or not visible to you", "list the alerts of the track"
-)
-ALERT_INVALID = declare("alert-invalid", Invalid, "invalid alert", "correct the field that `detail` names")
+ALERT_UNKNOWN = refusal("alert-unknown")
+ALERT_INVALID = refusal("alert-invalid")
 
 
 @dataclass(frozen=True, kw_only=True)

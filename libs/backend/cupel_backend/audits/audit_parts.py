@@ -28,7 +28,7 @@ from cupel_backend import jobs
 from cupel_backend.access import Principal
 from cupel_backend.audits import audit_alerts, audit_requests
 from cupel_backend.infrastructure.database import reading, writing
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import JOB_STATES, audit_parts, runs, submissions
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -58,15 +58,8 @@ MAX_TRIALS = 20_000
 NICENESS = 15
 """Niceness of threads that run audits, so that requests and scoring get the processor first."""
 
-REPORT_NOT_BEGUN = declare(
-    "audit-not-begun",
-    NotFound,
-    "the audit has no finished trials yet",
-    "wait until `progress` shows finished trials",
-)
-TABLE_UNKNOWN = declare(
-    "audit-table-unknown", NotFound, "table not found", "use one of the names in `detail`"
-)
+REPORT_NOT_BEGUN = refusal("audit-not-begun")
+TABLE_UNKNOWN = refusal("audit-table-unknown")
 
 
 # Preparing

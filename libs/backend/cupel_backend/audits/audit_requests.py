@@ -18,16 +18,11 @@ from cupel_backend.access import Principal
 from cupel_backend.audits.audit_subjects import select_submissions
 from cupel_backend.audits.audit_views import OTHER, build_view, build_views, select_audits
 from cupel_backend.audits.audit_views import AuditView as AuditView
-from cupel_backend.audits.audit_views import State as State
 from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
 from cupel_backend.infrastructure.errors import (
-    Conflict,
-    Forbidden,
     Invalid,
-    NotFound,
-    TooMany,
     collect_findings,
-    declare,
+    refusal,
 )
 from cupel_backend.infrastructure.tables import Instant, audit_parts
 from cupel_backend.infrastructure.tables import audits as audit_rows
@@ -49,32 +44,12 @@ QUEUE = "audit"
 MAX_OPEN = 100
 MAX_SEED = 2**63 - 1
 
-AUDIT_UNKNOWN = declare(
-    "audit-unknown",
-    NotFound,
-    "audit not found, or not visible to you",
-    "list the audits of a track with GET /v1/tracks/{track}/audits",
-)
-AUDIT_FORBIDDEN = declare(
-    "audit-forbidden",
-    Forbidden,
-    "only organisers of the track can manage its audits",
-    "use an organiser token of the track's team",
-)
-AUDIT_INVALID = declare("audit-invalid", Invalid, "invalid audit", "correct every problem listed in `errors`")
-AUDIT_OVER = declare("audit-over", Conflict, "the audit is done, failed or cancelled", "request a new audit")
-PART_UNKNOWN = declare(
-    "audit-part-unknown",
-    NotFound,
-    "part not found",
-    "see `failures` of the audit for the numbers of failed parts",
-)
-TOO_MANY_AUDITS = declare(
-    "too-many-audits",
-    TooMany,
-    "the track has too many open audits",
-    "wait until some are done, or cancel them",
-)
+AUDIT_UNKNOWN = refusal("audit-unknown")
+AUDIT_FORBIDDEN = refusal("audit-forbidden")
+AUDIT_INVALID = refusal("audit-invalid")
+AUDIT_OVER = refusal("audit-over")
+PART_UNKNOWN = refusal("audit-part-unknown")
+TOO_MANY_AUDITS = refusal("too-many-audits")
 AUDIT_PROBLEM = findings.declare(
     "audit-wrong",
     "error",

@@ -21,25 +21,19 @@ from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.audits.audit_requests import ScheduleSlot
 from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, NotFound, Problem, TooMany, Unavailable, declare
+from cupel_backend.infrastructure.errors import Problem, TooMany, Unavailable, refusal
 from cupel_backend.infrastructure.tables import schedules, submissions
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.scores import rescoring
+from cupel_contract.states import TokenScope
 
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
 log = logging.getLogger(__name__)
 
-SCHEDULE_UNKNOWN = declare(
-    "schedule-unknown",
-    NotFound,
-    "schedule not found, or not visible to you",
-    "list the schedules of the track",
-)
-SCHEDULE_INVALID = declare(
-    "schedule-invalid", Invalid, "invalid schedule", "correct the field that `detail` names"
-)
+SCHEDULE_UNKNOWN = refusal("schedule-unknown")
+SCHEDULE_INVALID = refusal("schedule-invalid")
 MAX_CRON_LENGTH = 200
 """Largest number of characters in a cron expression."""
 CRON_FIELDS = 5
@@ -200,7 +194,7 @@ def _find_due_slot(connection: Connection, row: Row[Any], now: datetime) -> tupl
 def _request_audit(system: "System", row: Row[Any], slot: str, values: dict[str, Any]) -> bool:
     """Request the audit of a slot unless it exists, and update the schedule; returns whether it was new."""
     is_requested, problem = False, None
-    caller = Principal(row.track_team, "organiser")
+    caller = Principal(row.track_team, TokenScope.ORGANISER)
     try:
         audit_requests.request(system, caller, row.track, **row.request, slot=ScheduleSlot(row.id, slot))
         is_requested = True

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
 
@@ -13,8 +13,7 @@ from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
-
-State = Literal["queued", "running", "done", "failed", "cancelled"]
+from cupel_contract.states import AuditState
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class AuditView:
     runs: tuple[AuditedSubmission, ...]
     team: str
     schedule: str | None
-    state: State
+    state: AuditState
     progress: PartsProgress
     failures: tuple[PartFailure, ...]
     problems: tuple[str, ...]
@@ -195,13 +194,14 @@ def _build_view(
     )
 
 
-def _derive_state(row: Row[Any], parts: Row[Any] | None) -> State:
+def _derive_state(row: Row[Any], parts: Row[Any] | None) -> AuditState:
     if row.cancelled_at is not None:
-        return "cancelled"
+        return AuditState.CANCELLED
     if row.concluded_at is not None:
-        return "done"
+        return AuditState.DONE
     if row.refused is not None or row.gathering_dead:
-        return "failed"
+        return AuditState.FAILED
     if parts is None:
-        return "running" if row.gathering_running else "queued"
-    return "failed" if parts.parts_dead and not parts.parts_queued + parts.parts_running else "running"
+        return AuditState.RUNNING if row.gathering_running else AuditState.QUEUED
+    failed = parts.parts_dead and not parts.parts_queued + parts.parts_running
+    return AuditState.FAILED if failed else AuditState.RUNNING

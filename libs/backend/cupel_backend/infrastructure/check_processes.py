@@ -17,21 +17,14 @@ from queue import Empty, LifoQueue
 from time import monotonic
 from typing import Any
 
-from cupel_backend.infrastructure.errors import Invalid, Unavailable, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import RETRY_SECONDS, STORAGE_FAILED
 from cupel_backend.infrastructure.settings import MEGABYTE, Settings, checker_environment
 
 log = logging.getLogger(__name__)
 
-CHECK_ENDED = declare(
-    "check-ended",
-    Invalid,
-    "the file could not be checked within the limits of memory and time, or made its checker fail",
-    "check that it is the right file, and try it offline with `cupel validate`",
-)
-CHECKERS_BUSY = declare(
-    "checkers-busy", Unavailable, "too many uploads are being checked", "send the file again a little later"
-)
+CHECK_ENDED = refusal("check-ended")
+CHECKERS_BUSY = refusal("checkers-busy")
 
 
 class Checkers:

@@ -22,23 +22,13 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from sqlalchemy.pool import NullPool
 from uuid6 import uuid7
 
-from cupel_backend.infrastructure.errors import Invalid, Unavailable, declare
+from cupel_backend.infrastructure.errors import refusal
 
 T = TypeVar("T")
 
-CURSOR_UNKNOWN = declare(
-    "cursor-unknown",
-    Invalid,
-    "the cursor is none that this list gave out",
-    "follow the `next` link of the page before, or leave the cursor out to begin anew",
-)
+CURSOR_UNKNOWN = refusal("cursor-unknown")
 
-DATABASE_BUSY = declare(
-    "database-busy",
-    Unavailable,
-    "the database does not answer now",
-    "send the same request again a little later, with the same Idempotency-Key if it takes one",
-)
+DATABASE_BUSY = refusal("database-busy")
 
 RETRY_SECONDS = 2
 BUSY_SECONDS = 10

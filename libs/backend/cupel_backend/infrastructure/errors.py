@@ -1,29 +1,33 @@
-"""What the backend refuses, as one short tree. Each code is declared once, beside the noun that raises it.
+"""Refusals of the backend: exceptions that carry an error code of the contract.
 
 Problem
-├── Unauthenticated   who are you?
-├── Forbidden         you may not
-├── NotFound          there is no such thing
-├── Conflict          not in this state
-├── Stale             changed since you read it
-├── Invalid           the content is wrong; findings say what, where, and what would be right
-├── TooLarge          beyond a limit of size
-├── TooMany           beyond a limit of number; try again later
-└── Unavailable       our fault, and passing
+├── Unauthenticated   no valid token
+├── Forbidden         not permitted for this caller
+├── NotFound          no such resource
+├── Conflict          not possible in this state
+├── Stale             changed since it was read
+├── Invalid           invalid content; findings name the places and the remedies
+├── TooLarge          beyond a limit on size
+├── TooMany           beyond a limit on number; try again later
+└── Unavailable       a temporary failure of the service
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cupel_contract.error_codes import ERROR_CODES, ErrorCode, ProblemKind
 from cupel_measures.findings import Finding, Findings
 
 
 class Problem(Exception):
-    """A refusal for a person: a declared code, one sentence, and all findings where a file is wrong."""
+    """A refused request: an error code, a sentence, and the findings if a file is wrong.
+
+    `retry_after` is the number of seconds after which the same request may succeed, or None.
+    """
 
     def __init__(
         self,
-        declared: "Code",
+        declared: ErrorCode,
         detail: str,
         *,
         findings: Findings | None = None,
@@ -34,7 +38,6 @@ class Problem(Exception):
         self.detail = detail
         self.findings = findings or Findings()
         self.retry_after = retry_after
-        """Seconds after which the same request may succeed, where waiting helps."""
 
     @property
     def code(self) -> str:
@@ -68,32 +71,44 @@ class TooMany(Problem): ...
 class Unavailable(Problem): ...
 
 
-@dataclass(frozen=True)
-class Code:
-    """A declared problem. Calling it makes the exception: `raise TRACK_UNKNOWN("there is no ...")`."""
+EXCEPTIONS: dict[ProblemKind, type[Problem]] = {
+    ProblemKind.UNAUTHENTICATED: Unauthenticated,
+    ProblemKind.FORBIDDEN: Forbidden,
+    ProblemKind.NOT_FOUND: NotFound,
+    ProblemKind.CONFLICT: Conflict,
+    ProblemKind.STALE: Stale,
+    ProblemKind.INVALID: Invalid,
+    ProblemKind.TOO_LARGE: TooLarge,
+    ProblemKind.TOO_MANY: TooMany,
+    ProblemKind.UNAVAILABLE: Unavailable,
+}
+"""The exception of each kind that callers tell apart; other kinds are plain `Problem`s."""
 
-    code: str
-    kind: type[Problem]
-    meaning: str
-    remedy: str
+
+@dataclass(frozen=True)
+class Refusal:
+    """A way to refuse a request. Call it to make the exception: `raise TRACK_UNKNOWN("no track 'x'")`."""
+
+    declared: ErrorCode
+
+    @property
+    def code(self) -> str:
+        return self.declared.code
 
     def __call__(
         self, detail: str, *, findings: Findings | None = None, retry_after: float | None = None
     ) -> Problem:
-        return self.kind(self, detail, findings=findings, retry_after=retry_after)
+        exception = EXCEPTIONS.get(self.declared.kind, Problem)
+        return exception(self.declared, detail, findings=findings, retry_after=retry_after)
 
 
-CODES: dict[str, Code] = {}
-
-
-def declare(code: str, kind: type[Problem], meaning: str, remedy: str) -> Code:
-    """Declare a problem and return what raises it. The API's list of errors reads `CODES`."""
-    CODES[code] = Code(code, kind, meaning, remedy)
-    return CODES[code]
+def refusal(code: str) -> Refusal:
+    """Return the refusal with an error code of the contract; raises KeyError if there is no such code."""
+    return Refusal(ERROR_CODES[code])
 
 
 def collect_findings(findings: Iterable[Finding]) -> Findings:
-    """`findings` as one report."""
+    """Collect findings into one report."""
     report = Findings()
     for finding in findings:
         report.add(finding)

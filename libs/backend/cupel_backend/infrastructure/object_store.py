@@ -17,29 +17,14 @@ from pathlib import Path
 from time import monotonic
 from typing import BinaryIO, Protocol
 
-from cupel_backend.infrastructure.errors import Unavailable, declare
+from cupel_backend.infrastructure.errors import refusal
 
 log = logging.getLogger(__name__)
 
-STORAGE_FAILED = declare(
-    "storage-failed",
-    Unavailable,
-    "the service can't store or read files now; nothing was changed",
-    "send the same request again later; operators see the log",
-)
-CONTENT_MISSING = declare(
-    "content-missing",
-    Unavailable,
-    "the service has lost the content of a file that it knows",
-    "tell the operators, who can bring it back from a copy",
-)
+STORAGE_FAILED = refusal("storage-failed")
+CONTENT_MISSING = refusal("content-missing")
 
-CONTENT_DAMAGED = declare(
-    "content-damaged",
-    Unavailable,
-    "the content of a file is not what it was when the service stored it",
-    "tell the operators, who can bring it back from a copy",
-)
+CONTENT_DAMAGED = refusal("content-damaged")
 
 RETRY_SECONDS = 30
 

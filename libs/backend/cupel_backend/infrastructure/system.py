@@ -12,18 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from cupel_backend.infrastructure.check_processes import Checkers
 from cupel_backend.infrastructure.clock import SharedClock, utc_now
 from cupel_backend.infrastructure.database import connect, database_time, is_migrated, migrate
-from cupel_backend.infrastructure.errors import Unavailable, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.metrics import Metrics
 from cupel_backend.infrastructure.object_store import Blobs, DirectoryBlobs, InstrumentedBlobs
 from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.wake_ups import WakeUps
 
-NOT_READY = declare(
-    "not-ready",
-    Unavailable,
-    "the service can't work now: its database or blobs are out of reach or out of date",
-    "try again soon; operators see the log, and `cupel admin migrate`",
-)
+NOT_READY = refusal("not-ready")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from cupel_measures.reading.run_files import (
     profile_effects,
     read_run,
 )
-from cupel_measures.scoring.evaluator import impossible
+from cupel_measures.scoring.evaluator import list_unsupported
 
 Verdict = dict[str, Any]
 
@@ -141,7 +141,7 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
         limits=Limits(**request["limits"]),
     )
     qrels = collection.qrels
-    not_to_be_had = measure_findings(impossible(qrels, [parse(text) for text in request["measures"]]))
+    not_to_be_had = measure_findings(list_unsupported(qrels, [parse(text) for text in request["measures"]]))
     if not_to_be_had.refused:
         not_to_be_had.extend(collection.findings)
         raise Refused(not_to_be_had)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import (
@@ -42,6 +42,7 @@ from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.jobs import Claim, JobRequest
 from cupel_backend.scores import rescoring
+from cupel_contract.states import AnalysisState
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing import board_analysis
 from cupel_measures.comparing.corrections import letters
@@ -98,7 +99,7 @@ class StoredAnalysis:
     detected with power 0.8 at level alpha on that many topics; None if undefined, or for geometric means.
     """
 
-    state: Literal["done", "pending", "undefined"]
+    state: AnalysisState
     undefined: str | None = None
     method: str = METHOD
     submissions: int = 0
@@ -122,10 +123,10 @@ def read_analysis(
 ) -> tuple[StoredAnalysis, dict[str, RankInformation]]:
     """Return the analysis of a board in its current state, and rank information by submission."""
     if version is None:
-        return StoredAnalysis(state="undefined", undefined="no submission is ranked yet"), {}
+        return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
     ranked = _sort_canonically(connection.execute(_select_ranked(track, _is_board(version, measure))))
     if not ranked:
-        return StoredAnalysis(state="undefined", undefined="no submission is ranked yet"), {}
+        return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined="no submission is ranked yet"), {}
     stored = connection.execute(_select_stored(track, _is_board(version, measure, analysis_rows))).first()
     if stored is None or stored.basis != _compute_basis(ranked):
         return _describe_missing(connection, version, measure, ranked), {}
@@ -133,7 +134,7 @@ def read_analysis(
     information = [_unpack_information(fields) for fields in data.pop("standings")]
     analysis = StoredAnalysis(
         **data | {"warnings": tuple(data["warnings"])},
-        state="done" if data["undefined"] is None else "undefined",
+        state=AnalysisState.DONE if data["undefined"] is None else AnalysisState.UNDEFINED,
         submissions=len(ranked),
         computed_at=stored.analysed_at,
     )
@@ -146,8 +147,8 @@ def _describe_missing(
     job = connection.execute(_select_jobs([_job_key((version.id, measure))])).first()
     if job is not None and _has_failed(job, _compute_basis(ranked)):
         reason = "the analysis failed; the organisers can see the error"
-        return StoredAnalysis(state="undefined", undefined=reason, submissions=len(ranked))
-    return StoredAnalysis(state="pending", submissions=len(ranked))
+        return StoredAnalysis(state=AnalysisState.UNDEFINED, undefined=reason, submissions=len(ranked))
+    return StoredAnalysis(state=AnalysisState.PENDING, submissions=len(ranked))
 
 
 def _unpack_information(data: Mapping[str, Any]) -> RankInformation:
@@ -381,7 +382,9 @@ def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], tex
     """Return the analysis and rank information in their stored form."""
     if len(ranked) > MAX_SUBMISSIONS:
         reason = f"more than {MAX_SUBMISSIONS:,} submissions are not compared"
-        return _pack(StoredAnalysis(state="undefined", undefined=reason), [RankInformation()] * len(ranked))
+        return _pack(
+            StoredAnalysis(state=AnalysisState.UNDEFINED, undefined=reason), [RankInformation()] * len(ranked)
+        )
     measure = parse(text)
     aggregate = measure.declaration.aggregate
     values = _unpack_vectors([row.vector for row in ranked], aggregate)
@@ -391,7 +394,7 @@ def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], tex
     smallest = None if aggregate == "geometric mean" else result.smallest_difference
     is_tested = result.undefined is None
     analysis = StoredAnalysis(
-        state="done",
+        state=AnalysisState.DONE,
         undefined=ONE_SUBMISSION if len(ranked) == 1 else result.undefined,
         tied_for_first=sum(system.tied_for_first for system in result.standings) if is_tested else None,
         separable=result.separable if is_tested else None,

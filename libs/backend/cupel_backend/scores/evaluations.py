@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Select, and_, select
 from cupel_backend import jobs, submissions, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
-from cupel_backend.infrastructure.errors import NotFound, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
 from cupel_backend.infrastructure.tables import VECTOR, bump_revision, runs
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
@@ -38,18 +38,8 @@ from cupel_measures.scoring.exact import sort_key, to_text
 if TYPE_CHECKING:
     from cupel_backend.infrastructure.system import System
 
-SCORE_UNKNOWN = declare(
-    "score-unknown",
-    NotFound,
-    "score not found",
-    "wait until the submission is scored; measures outside the track's plan are not computed on request",
-)
-VERSION_NOT_PUBLISHED = declare(
-    "qrels-not-published",
-    NotFound,
-    "published qrels version not found, or not visible to you",
-    "omit the version to use the current one, or list them with GET /v1/tracks/{track}/qrels",
-)
+SCORE_UNKNOWN = refusal("score-unknown")
+VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, Select, func, or_, select, true
 from cupel_backend import jobs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
-from cupel_backend.infrastructure.errors import Invalid, TooMany, declare
+from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.tables import JOB_STATES, runs
 from cupel_backend.infrastructure.tables import explanations as explanation_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -39,15 +39,8 @@ QUEUE = "audit"
 
 MAX_OPEN = 1000
 
-ABOUT_UNKNOWN = declare(
-    "about-unknown", Invalid, "unknown part of an explanation", f"use any of {', '.join(ABOUT)}"
-)
-TOO_MANY_EXPLANATIONS = declare(
-    "too-many-explanations",
-    TooMany,
-    "the team has too many open requests for explanations",
-    "wait until some are computed",
-)
+ABOUT_UNKNOWN = refusal("about-unknown")
+TOO_MANY_EXPLANATIONS = refusal("too-many-explanations")
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
+from pydantic import BaseModel, ValidationError
 
 from cupel_client import __version__
-from cupel_client.api.replies import Item, read
 from cupel_client.api.uploads import Body
+from cupel_contract.problem_resources import ErrorItem
 
-T = TypeVar("T")
+T = TypeVar("T", bound=BaseModel)
 
 PASSING = (429, 503)
 LONGEST_PAUSE = 60.0
@@ -30,7 +31,7 @@ class ServiceError(Exception):
         self.detail = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}")
         self.remedy = str(problem.get("remedy") or "")
         self.request_id = problem.get("request_id")
-        self.errors = tuple(read(Item, one) for one in problem.get("errors", ()))
+        self.errors = tuple(ErrorItem.model_validate(item) for item in problem.get("errors", ()))
         self.totals: dict[str, int] = dict(problem.get("totals", {}))
         self.retry_after = retry_after
         super().__init__(f"{self.detail} ({self.code})")
@@ -88,7 +89,7 @@ class Transport:
                     failures, last = 0, identity or last
                     if name == "gone":
                         return
-                    yield read(kind, data)
+                    yield parse(kind, data)
                     if name == "end":
                         return
                 time.sleep(_pause(0, None))  # the service ends long streams; we go on where it stopped
@@ -115,7 +116,7 @@ class Transport:
         page = self._json("GET", path, params=params)
         while True:
             for item in page["items"]:
-                yield read(kind, item)
+                yield parse(kind, item)
             if not page["next"]:
                 return
             page = self._json("GET", page["next"])
@@ -167,6 +168,36 @@ class Transport:
                 answer.read()
                 raise _refusal(answer)
             yield answer
+
+
+def parse(resource: type[T], value: Any) -> T:
+    """Read a resource from JSON; raises ServiceError if a field is missing or has the wrong type."""
+    try:
+        return resource.model_validate(value)
+    except ValidationError as problem:
+        detail = f"the response is not a {resource.__name__}: {problem}"
+        remedy = "install the client of the service's version"
+        raise ServiceError(200, {"code": "response-invalid", "detail": detail, "remedy": remedy}) from None
+
+
+def body(request: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a request body; raises ServiceError, as the service would, if a field is invalid."""
+    as_json = json.loads(
+        json.dumps(values, default=str)
+    )  # YAML files may have numbers as keys and dates as values
+    try:
+        return request.model_validate(as_json).model_dump(mode="json", exclude_unset=True)
+    except ValidationError as problem:
+        items = [_field_item(error) for error in problem.errors()]
+        detail = "; ".join(f"{item['field']}: {item['message']}" for item in items)
+        remedy = "correct the fields that the errors name"
+        refusal = {"code": "request-invalid", "detail": detail, "remedy": remedy, "errors": items}
+        raise ServiceError(422, refusal) from None
+
+
+def _field_item(error: Any) -> dict[str, Any]:
+    field = ".".join(map(str, ("body", *error["loc"])))
+    return {"code": "field-invalid", "message": error["msg"], "field": field}
 
 
 def part(text: str) -> str:

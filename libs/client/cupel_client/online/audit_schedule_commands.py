@@ -1,16 +1,14 @@
 """`cupel audits schedule` and `cupel audits alert`: audits again and again, and bounds on what they find."""
 
-from dataclasses import asdict
-
 import click
 
-from cupel_client.api.audit_replies import Alert
 from cupel_client.api.client import Client
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.audit_options import asked_options
 from cupel_client.online.connection import service
 from cupel_client.online.online_output import decimal, plain, rows, say, when
 from cupel_client.output import format_option
+from cupel_contract.audit_rule_resources import AlertResource
 
 SCHEDULES = ("id", "request", "cron", "zone", "runs", "due_at", "problem", "created_at", "paused_at")
 ALERTS = ("id", "kind", "number", "below", "above", "raised", "value", "audit", "judged_at")
@@ -59,7 +57,7 @@ def list_schedules(client: Client, track: str, form: str) -> None:
     """
     found = list(client.schedules(track))
     if form != "table":
-        rows(form, SCHEDULES, [plain(asdict(one)) for one in found])
+        rows(form, SCHEDULES, [plain(one.model_dump()) for one in found])
         return
     keys = [[one.id, str(one.request.get("kind")), _rule(one.cron, one.zone, one.runs)] for one in found]
     due = ["paused" if one.paused_at else when(one.due_at) if one.due_at else "" for one in found]
@@ -139,7 +137,7 @@ def list_alerts(client: Client, track: str, form: str) -> None:
     """
     found = list(client.alerts(track))
     if form != "table":
-        rows(form, ALERTS, [plain(asdict(one)) for one in found])
+        rows(form, ALERTS, [plain(one.model_dump()) for one in found])
         return
     keys = [[one.id, one.kind, one.number, _judged(one)] for one in found]
     bounds = [
@@ -171,7 +169,7 @@ def _rule(cron: str | None, zone: str | None, runs: int | None) -> str:
     return f"every {runs} new runs" if runs else "every new qrels version"
 
 
-def _judged(alert: Alert) -> str:
+def _judged(alert: AlertResource) -> str:
     if alert.raised is None:
         return "no audit yet"
     if alert.value is None:

@@ -1,12 +1,10 @@
 """`cupel audits`: have the track of a service audited, watch it, read what came out."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from cupel_client.api.audit_replies import Audit
 from cupel_client.api.client import Client
 from cupel_client.main import SERVICE_FAILED
 from cupel_client.offline.presentation.column_blocks import show_blocks
@@ -15,6 +13,7 @@ from cupel_client.online.audit_schedule_commands import alert, schedule
 from cupel_client.online.connection import service
 from cupel_client.online.online_output import decimal, each, fields, plain, progress, rows, say, when
 from cupel_client.output import format_option
+from cupel_contract.audit_resources import AuditResource
 
 COLUMNS = ("id", "track", "kind", "parameters", "measures", "seed", "qrels", "other", "state", "progress",
            "digest", "verdict", "numbers", "created_at", "concluded_at")  # fmt: skip
@@ -57,7 +56,9 @@ def kinds(client: Client, kind: str | None, form: str) -> None:
         raise click.UsageError(f"there is no kind {kind!r}; there are {', '.join(known)}")
     chosen = [one for one in known.values() if kind in (None, one.name)]
     if form != "table":
-        rows(form, ("name", "title", "answers", "source", "texts"), [plain(asdict(one)) for one in chosen])
+        rows(
+            form, ("name", "title", "answers", "source", "texts"), [plain(one.model_dump()) for one in chosen]
+        )
     elif kind is None:
         show_blocks(["kind"], [[one.name] for one in chosen], [("answers", [one.answers for one in chosen])])
     else:
@@ -108,7 +109,7 @@ def list_(client: Client, track: str, kind: str | None, form: str) -> None:
     """
     found = list(client.audits(track, kind=kind))
     if form != "table":
-        rows(form, COLUMNS, [plain(asdict(one)) for one in found])
+        rows(form, COLUMNS, [plain(one.model_dump()) for one in found])
         return
     if not found:
         which = f" by {kind}" if kind else ""
@@ -133,7 +134,7 @@ def show(client: Client, audit: str, form: str) -> None:
     """
     found = client.audit(audit)
     if form != "table":
-        rows(form, COLUMNS, [plain(asdict(found))])
+        rows(form, COLUMNS, [plain(found.model_dump())])
         return
     _show(found)
 
@@ -179,7 +180,7 @@ def _text(client: Client, audit: str, form: str, table: str) -> str:
         return client.audit_table(audit, table)
     if form == "html":
         return client.audit_page(audit)
-    return json.dumps(client.audit_report(audit), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(client.audit_report(audit).model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
 @audits.command()
@@ -197,7 +198,7 @@ def history(client: Client, track: str, kind: str, number: str, form: str) -> No
     """
     points = client.audit_history(track, kind, number).points
     if form != "table":
-        rows(form, POINTS, [plain(asdict(one)) for one in points])
+        rows(form, POINTS, [plain(one.model_dump()) for one in points])
         return
     if not points:
         say(f"no audit by {kind} that is done has a number {number!r}", err=True)
@@ -245,7 +246,7 @@ def _watch(client: Client, id: str) -> None:
     click.get_current_context().exit(0 if found.state == "done" else SERVICE_FAILED)
 
 
-def _show(audit: Audit) -> None:
+def _show(audit: AuditResource) -> None:
     compared = f" against {audit.other}" if audit.other else ""
     fields(
         {
@@ -271,5 +272,5 @@ def _show(audit: Audit) -> None:
         )
 
 
-def _done(audit: Audit) -> str:
+def _done(audit: AuditResource) -> str:
     return "/".join(each((audit.progress.trials_done, audit.progress.trials or "?")))

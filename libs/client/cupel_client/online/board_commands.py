@@ -1,16 +1,20 @@
 """`cupel scores | leaderboard`: read scores."""
 
 import time
-from dataclasses import asdict
 
 import click
 
 from cupel_client.api.client import Client
-from cupel_client.api.replies import Analysis, Board, Row, Score
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import service
 from cupel_client.online.online_output import decimal, plain, rows, say, when
 from cupel_client.output import format_option
+from cupel_contract.leaderboard_resources import (
+    LeaderboardAnalysis,
+    LeaderboardResource,
+    LeaderboardRowResource,
+)
+from cupel_contract.score_resources import ScoreResource
 
 LONG = ("run", "measure", "topic", "value")
 ROW = (
@@ -58,7 +62,7 @@ def scores(
     rows(form, LONG, long)
 
 
-def _print_scores(found: list[Score], by_topic: dict[str, dict[str, float]]) -> None:
+def _print_scores(found: list[ScoreResource], by_topic: dict[str, dict[str, float]]) -> None:
     if not found:
         say("There are no scores yet.", err=True)
         return
@@ -102,12 +106,12 @@ def leaderboard(
     if form == "table":
         _print_board(board)
     elif form == "json":
-        rows(form, ROW, [plain(asdict(board))])
+        rows(form, ROW, [plain(board.model_dump())])
     else:
-        rows(form, ROW, [plain(asdict(row)) for row in board.rows])
+        rows(form, ROW, [plain(row.model_dump()) for row in board.rows])
 
 
-def _print_board(board: Board) -> None:
+def _print_board(board: LeaderboardResource) -> None:
     if board.rows:
         _print_ranks(board)
     else:
@@ -124,7 +128,7 @@ def _print_board(board: Board) -> None:
         say(f"not ranked: {one.submission} of {one.team}: {one.reason}", err=True)
 
 
-def _print_ranks(board: Board) -> None:
+def _print_ranks(board: LeaderboardResource) -> None:
     keys = [[str(row.rank), row.team, row.name or row.tag] for row in board.rows]
     columns = [
         (board.measure, [decimal(row.score) for row in board.rows]),
@@ -138,7 +142,7 @@ def _print_ranks(board: Board) -> None:
     show_blocks(["", "team", "run"], keys, shown, title=f"{board.track} by {board.measure}", caption=caption)
 
 
-def _standings(board: Board) -> list[tuple[str, list[str]]]:
+def _standings(board: LeaderboardResource) -> list[tuple[str, list[str]]]:
     """The columns that say what a place is worth."""
     alpha = board.analysis.alpha if board.analysis else None
     return [
@@ -153,12 +157,12 @@ def _between(interval: tuple[float, ...] | None, form: str) -> str:
     return "" if interval is None else " to ".join(format(end, form) for end in interval)
 
 
-def _groups(row: Row) -> str:
+def _groups(row: LeaderboardRowResource) -> str:
     """Those between the first and the last one are all its groups, too."""
     return " ".join(row.groups) if len(row.groups) < 3 else f"{row.groups[0]}-{row.groups[-1]}"
 
 
-def _worth(analysis: Analysis) -> str:
+def _worth(analysis: LeaderboardAnalysis) -> str:
     """What the order of a board is worth, in words."""
     if analysis.state == "pending":
         return "What this order is worth is being worked out: ask again in a moment, or with --wait."

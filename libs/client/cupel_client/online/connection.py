@@ -11,11 +11,11 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from cupel_client.api.client import Client, ServiceError
-from cupel_client.api.replies import Item
 from cupel_client.main import NEGATIVE, SERVICE_FAILED, USAGE
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.online.online_output import say
 from cupel_client.output import printable
+from cupel_contract.problem_resources import ErrorItem
 from cupel_measures.findings import KINDS, Finding, Findings, Severity, declare
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -136,7 +136,7 @@ def verdict(file: str, outcome: str, found: Findings) -> None:
         say(f"  -> {line}", err=True, dim=True)
 
 
-def findings(items: Iterable[Item], totals: Mapping[str, int], severity: Severity = "error") -> Findings:
+def findings(items: Iterable[ErrorItem], totals: Mapping[str, int], severity: Severity = "error") -> Findings:
     """What the service found, as our own readers tell it; codes unknown here are declared as told."""
     listed = []
     for item in items:

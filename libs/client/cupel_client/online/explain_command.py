@@ -1,17 +1,16 @@
 """`cupel explain`: what the scores of a submission do not tell by themselves."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 
 import click
 
 from cupel_client.api.client import Client
-from cupel_client.api.replies import Explanation, ExplanationsWanted
 from cupel_client.main import SERVICE_FAILED
 from cupel_client.offline.presentation.explanation_lines import show_explanations
 from cupel_client.online.connection import service
 from cupel_client.online.online_output import plain, progress, rows, say
 from cupel_client.output import format_option, write_json
+from cupel_contract.score_resources import ExplanationResource, PendingExplanations
 from cupel_measures.explaining import ABOUT
 
 LONG = ("run", "measure", "about", "told")
@@ -51,7 +50,7 @@ def explain(
     kept = {one.measure: one for one in found.explanations}
     told = [_only(kept[text], parts) for text in wanted.measures if text in kept]
     if form == "json":
-        write_json(plain(asdict(replace(found, explanations=tuple(told)))))
+        write_json(plain(found.model_copy(update={"explanations": tuple(told)}).model_dump()))
     else:
         _print(client.submission(submission).name or submission, told, form)
     for failure in failures:
@@ -59,12 +58,14 @@ def explain(
     click.get_current_context().exit(SERVICE_FAILED if failures else 0)
 
 
-def _only(one: Explanation, parts: Sequence[str]) -> Explanation:
+def _only(one: ExplanationResource, parts: Sequence[str]) -> ExplanationResource:
     """Without what was told to somebody else."""
-    return Explanation(one.measure, {name: one.told[name] for name in one.told if name in parts})
+    return ExplanationResource(
+        measure=one.measure, told={name: one.told[name] for name in one.told if name in parts}
+    )
 
 
-def _print(run: str, told: Sequence[Explanation], form: str) -> None:
+def _print(run: str, told: Sequence[ExplanationResource], form: str) -> None:
     if form == "table":
         for one in told:
             show_explanations(run, one.measure, one.told)
@@ -77,7 +78,7 @@ def _print(run: str, told: Sequence[Explanation], form: str) -> None:
     rows(form, LONG, long)
 
 
-def _followed(client: Client, wanted: ExplanationsWanted) -> list[str]:
+def _followed(client: Client, wanted: PendingExplanations) -> list[str]:
     """Wait for the jobs; what went wrong, if anything did."""
     failures = []
     with progress(f"explaining {wanted.submission}") as bar:

@@ -1,17 +1,16 @@
 """`cupel qrels`: upload judgments, publish them, see what moved."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from cupel_client.api.client import Client
-from cupel_client.api.replies import Version
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import findings, service, verdict
 from cupel_client.online.online_output import change, decimal, each, plain, progress, rows, say
 from cupel_client.online.track_commands import load
 from cupel_client.output import format_option
+from cupel_contract.qrels_resources import QrelsResource
 
 COLUMNS = (
     "track",
@@ -91,7 +90,7 @@ def list_(client: Client, track: str, form: str) -> None:
     """
     found = list(client.qrels_versions(track))
     if form != "table":
-        rows(form, COLUMNS, [plain(asdict(one)) for one in found])
+        rows(form, COLUMNS, [plain(one.model_dump()) for one in found])
         return
     if not found:
         say(f"{track} has no judgments yet: `cupel qrels upload` brings some.", err=True)
@@ -115,7 +114,7 @@ def show(client: Client, track: str, number: int, form: str) -> None:
     """
     found = client.qrels_version(track, number)
     if form != "table":
-        rows(form, COLUMNS, [plain(asdict(found))])
+        rows(form, COLUMNS, [plain(found.model_dump())])
         return
     say(f"Version {found.number} of {track}, {found.state}: {_counts(found)}; digest {found.digest}")
     say(_progress(found))
@@ -143,7 +142,7 @@ def diff(client: Client, track: str, number: int, base: int | None, measure: str
     measure = measure or client.track(track).measures[0]
     found = client.qrels_diff(track, number, base=base or number - 1, measure=measure)
     if form != "table":
-        rows(form, MOVES, [plain(asdict(one)) for one in found.rows])
+        rows(form, MOVES, [plain(one.model_dump()) for one in found.rows])
         return
     keys = [[_ranks(one.old_rank, one.new_rank), one.team, one.name or one.tag] for one in found.rows]
     columns = [
@@ -174,12 +173,12 @@ def _gathered(collection: Path) -> dict[str, bytes]:
     return {name: (collection.parent / name).read_bytes() for name in names}
 
 
-def _counts(version: Version) -> str:
+def _counts(version: QrelsResource) -> str:
     simple = {name: count for name, count in version.counts.items() if isinstance(count, int)}
     return ", ".join(f"{count:,} {name}" for name, count in simple.items()) or "nothing counted"
 
 
-def _progress(version: Version) -> str:
+def _progress(version: QrelsResource) -> str:
     done = version.progress
     failed = f", {done.dead} failed" if done.dead else ""
     return f"{done.scored} of {done.total} submissions scored{failed}."

@@ -1,19 +1,18 @@
 """`cupel submit | watch | runs`: hand in runs and follow them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cupel_client.api.client import Client, ServiceError
-from cupel_client.api.replies import Submission
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import exit_code, findings, service, tell, verdict
 from cupel_client.online.online_output import decimal, each, plain, progress, rows, say, when
 from cupel_client.output import format_option
+from cupel_contract.submission_resources import SubmissionResource
 
 COLUMNS = ("id", "track", "team", "name", "tag", "state", "topics", "documents", "received_at", "digest")
 UNSCORED = ("waiting", "queued", "partly")
@@ -34,7 +33,7 @@ def submit(client: Client, track: str, runs: Sequence[Path], wait: bool, form: s
     Example:
       cupel submit health-2026 bm25.run.gz splade.run.gz --wait
     """
-    accepted: list[Submission] = []
+    accepted: list[SubmissionResource] = []
     codes = []
     for path in runs:
         try:
@@ -95,7 +94,7 @@ def list_runs(client: Client, track: str, form: str) -> None:
     _print(list(client.submissions(track)), form)
 
 
-def _submit(client: Client, track: str, path: Path) -> Submission:
+def _submit(client: Client, track: str, path: Path) -> SubmissionResource:
     size, read = path.stat().st_size, 0
     with progress(path.name) as bar:
 
@@ -110,7 +109,7 @@ def _submit(client: Client, track: str, path: Path) -> Submission:
     return made
 
 
-def _followed(client: Client, submission: Submission) -> Submission:
+def _followed(client: Client, submission: SubmissionResource) -> SubmissionResource:
     """The submission once nothing is left to score."""
     with progress(f"scoring {submission.name or submission.run.tag}") as bar:
         for state in client.watch_submission(submission.id):
@@ -120,14 +119,14 @@ def _followed(client: Client, submission: Submission) -> Submission:
     return submission
 
 
-def _tell_unjudged(followed: Sequence[Submission]) -> None:
+def _tell_unjudged(followed: Sequence[SubmissionResource]) -> None:
     """Say why there is nothing to wait for."""
     for track in dict.fromkeys(one.track for one in followed if one.state in UNSCORED and not one.jobs):
         why = "no published judgments yet: what was handed in is kept, and scored once there are some"
         say(f"{track} has {why}.", err=True)
 
 
-def _print(found: Sequence[Submission], form: str) -> None:
+def _print(found: Sequence[SubmissionResource], form: str) -> None:
     if form != "table":
         rows(form, COLUMNS, [_data(one) for one in found])
     elif not found:
@@ -144,13 +143,13 @@ def _print(found: Sequence[Submission], form: str) -> None:
         )
 
 
-def _data(one: Submission) -> dict[str, Any]:
+def _data(one: SubmissionResource) -> dict[str, Any]:
     """A submission as a flat row, with all that is not in a column of a csv after it."""
     flat = {name: getattr(one if hasattr(one, name) else one.run, name) for name in COLUMNS}
-    return dict(plain(flat | {"run": one.run.id, "findings": asdict(one.findings)}))
+    return dict(plain(flat | {"run": one.run.id, "findings": one.findings.model_dump()}))
 
 
-def _print_scores(client: Client, submissions: Sequence[Submission]) -> None:
+def _print_scores(client: Client, submissions: Sequence[SubmissionResource]) -> None:
     scored = [(one, client.scores(one.id)) for one in submissions if one.state == "scored"]
     if scored and any(scores for _, scores in scored):
         measures = [score.measure for score in scored[0][1]]

@@ -1,6 +1,5 @@
 """`cupel track`: make, list, show and change tracks."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +7,11 @@ import click
 import yaml
 
 from cupel_client.api.client import Client
-from cupel_client.api.replies import Track
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.online.connection import service
 from cupel_client.online.online_output import fields, plain, rows, say
 from cupel_client.output import format_option
+from cupel_contract.track_resources import TrackResource
 
 COLUMNS = ("name", "title", "team", "current", "publishing", "measures", "aspects", "created_at", "closed_at")
 DESCRIPTION = ("aspects", "label_sets", "profile", "measures")
@@ -144,7 +143,7 @@ def load(collection: Path) -> dict[str, Any]:
     return said
 
 
-def _state(track: Track) -> str:
+def _state(track: TrackResource) -> str:
     parts = ["closed" if track.closed_at else "open"]
     parts.append(f"qrels {track.current}" if track.current else "no qrels yet")
     if track.publishing:
@@ -152,5 +151,5 @@ def _state(track: Track) -> str:
     return ", ".join(parts)
 
 
-def _data(track: Track) -> dict[str, Any]:
-    return {name: plain(value) for name, value in asdict(track).items()}
+def _data(track: TrackResource) -> dict[str, Any]:
+    return {name: plain(value) for name, value in track.model_dump().items()}

@@ -3,17 +3,25 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from cupel_audits import KINDS
 from cupel_backend.audits import audit_parts, audit_requests
-from cupel_backend.audits.audit_requests import MAX_SEED
-from cupel_gateway import audit_response_models as models
-from cupel_gateway.dependencies import LARGEST_NUMBER, Asked, Caller, IfNoneMatch, ListQuery, Sys, Text
+from cupel_contract.audit_resources import (
+    AuditDetailResource,
+    AuditHistoryPoint,
+    AuditHistoryResource,
+    AuditKindResource,
+    AuditReportResource,
+    AuditRequest,
+    AuditResource,
+)
+from cupel_contract.resource_base import LARGEST_INTEGER, ResourceList
+from cupel_gateway import resource_builders
+from cupel_gateway.dependencies import Asked, Caller, IfNoneMatch, Sys, Text
 from cupel_gateway.event_streams import EVENTS, events
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import JSON_BODY, STORED, refuses
-from cupel_gateway.response_models import ListOf
 from cupel_gateway.responses import paged, tagged, tagged_text
 from cupel_reports import page, policy
 
@@ -29,43 +37,11 @@ Name = Annotated[str, Query(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1
 KindName = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f]+$", examples=["downsampling"])]
 
 
-class AuditWanted(ListQuery):
-    """An audit to be done. GET /v1/audits/kinds tells of kinds and their parameters."""
-
-    kind: str = Field(max_length=200, examples=["downsampling"])
-    parameters: dict[str, JsonValue] = Field({}, max_length=100, examples=[{"ratios": [90, 50, 10]}])
-    measures: list[Word] = Field([], max_length=200, description="default: the track's plan")
-    seed: int | None = Field(
-        None,
-        ge=0,
-        le=MAX_SEED,
-        description="of all that is drawn; default: by the digest of the judgments",
-    )
-    qrels: int | None = Field(
-        None, ge=1, le=LARGEST_NUMBER, description="a published version; default: the current one"
-    )
-    other: int | None = Field(
-        None,
-        ge=1,
-        le=LARGEST_NUMBER,
-        description="a version to compare it with (default, where the kind compares any: the one before)",
-    )
-    submissions: list[Id] = Field(
-        [], max_length=1000, description="default: all that are scored and not withdrawn"
-    )
-    part_trials: int | None = Field(
-        None,
-        ge=1,
-        le=LARGEST_NUMBER,
-        description="trials of a part, at most, if that makes up to 1,000 parts",
-    )
-
-
-@public.get("/kinds", response_model=ListOf[models.AuditKind], responses=refuses())
+@public.get("/kinds", response_model=ResourceList[AuditKindResource], responses=refuses())
 def list_audit_kinds(if_none_match: IfNoneMatch = None) -> Response:
     """Every kind of audit: what it answers, and its parameters. Needs no token."""
-    items = [models.AuditKind.of(kind) for kind in KINDS.values()]
-    return tagged(ListOf[models.AuditKind](items=items), if_none_match)
+    items = [resource_builders.audit_kind(kind) for kind in KINDS.values()]
+    return tagged(ResourceList[AuditKindResource](items=items), if_none_match)
 
 
 @of_track.post(
@@ -83,10 +59,12 @@ def list_audit_kinds(if_none_match: IfNoneMatch = None) -> Response:
     | {202: sends("Location")},
 )
 def request_audit(
-    track: Text, wanted: AuditWanted, response: Response, system: Sys, caller: Caller
-) -> models.AuditDetail:
+    track: Text, wanted: AuditRequest, response: Response, system: Sys, caller: Caller
+) -> AuditDetailResource:
     """Have the track audited, by jobs. Needs its organiser."""
-    body = models.AuditDetail.of(audit_requests.request(system, caller, track, **wanted.model_dump()))
+    body = resource_builders.audit_detail(
+        audit_requests.request(system, caller, track, **wanted.model_dump())
+    )
     response.headers["Location"] = body.links["self"]
     return body
 
@@ -100,43 +78,43 @@ def list_audits(
     caller: Caller,
     window: Asked,
     kind: KindName = None,
-) -> ListOf[models.Audit]:
+) -> ResourceList[AuditResource]:
     """The track's audits (of a kind), newest first."""
     page = audit_requests.list_(system, caller, track, kind=kind, limit=window.limit, cursor=window.cursor)
-    return paged(request, response, page, models.Audit.of)
+    return paged(request, response, page, resource_builders.audit)
 
 
-@of_track.get("/history", response_model=models.AuditHistory, responses=refuses("track-unknown"))
+@of_track.get("/history", response_model=AuditHistoryResource, responses=refuses("track-unknown"))
 def show_audit_history(
     track: Text, kind: Name, number: Name, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """A number of the reports of one kind over time and qrels versions, of the newest 500 audits."""
     points = audit_requests.read_history(system, caller, track, kind=kind, number=number)
-    told = [models.AuditPoint.model_validate(one) for one in points]
-    body = models.AuditHistory(track=track, kind=kind, number=number, points=told)
+    told = [AuditHistoryPoint.model_validate(one) for one in points]
+    body = AuditHistoryResource(track=track, kind=kind, number=number, points=told)
     return tagged(body, if_none_match)
 
 
-@router.get("", response_model=models.AuditDetail, responses=refuses("audit-unknown"))
+@router.get("", response_model=AuditDetailResource, responses=refuses("audit-unknown"))
 def show_audit(audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """An audit: what was asked for, how far it is, and what it came to."""
-    return tagged(models.AuditDetail.of(audit_requests.get(system, caller, audit)), if_none_match)
+    return tagged(resource_builders.audit_detail(audit_requests.get(system, caller, audit)), if_none_match)
 
 
 @router.get("/events", responses=refuses("audit-unknown") | EVENTS)
 async def watch_audit(request: Request, audit: Text, system: Sys, caller: Caller) -> Response:
     """Progress as server-sent events, until the audit is done, failed or cancelled."""
 
-    def look() -> models.Audit:
-        return models.Audit.of(audit_requests.get(system, caller, audit))
+    def look() -> AuditResource:
+        return resource_builders.audit(audit_requests.get(system, caller, audit))
 
     return await events(request, look, lambda view: view.state in FINAL)
 
 
 @router.post("/cancel", responses=refuses("audit-unknown", "audit-forbidden", "audit-over"))
-def cancel_audit(audit: Text, system: Sys, caller: Caller) -> models.AuditDetail:
+def cancel_audit(audit: Text, system: Sys, caller: Caller) -> AuditDetailResource:
     """Stop an audit; what is done stays. Needs an organiser of the track. Repeating it changes nothing."""
-    return models.AuditDetail.of(audit_requests.cancel(system, caller, audit))
+    return resource_builders.audit_detail(audit_requests.cancel(system, caller, audit))
 
 
 @router.post(
@@ -145,23 +123,25 @@ def cancel_audit(audit: Text, system: Sys, caller: Caller) -> models.AuditDetail
 )
 def rerun_audit_part(
     audit: Text,
-    number: Annotated[int, Path(ge=0, le=LARGEST_NUMBER, description="0: the gathering of the subject")],
+    number: Annotated[int, Path(ge=0, le=LARGEST_INTEGER, description="0: the gathering of the subject")],
     system: Sys,
     caller: Caller,
-) -> models.AuditDetail:
+) -> AuditDetailResource:
     """Try a part again that was given up. Needs an organiser of the track."""
-    return models.AuditDetail.of(audit_requests.rerun(system, caller, audit, number))
+    return resource_builders.audit_detail(audit_requests.rerun(system, caller, audit, number))
 
 
 REFUSES = refuses("audit-unknown", "audit-not-begun")
 
 
-@router.get("/report", response_model=models.AuditReport, responses=REFUSES)
+@router.get("/report", response_model=AuditReportResource, responses=REFUSES)
 def show_audit_report(
     audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """What the trials that are done say: a partial report, while some are not."""
-    return tagged(models.AuditReport.of(*audit_parts.read_report(system, caller, audit)), if_none_match)
+    return tagged(
+        resource_builders.audit_report(*audit_parts.read_report(system, caller, audit)), if_none_match
+    )
 
 
 @router.get(
@@ -189,7 +169,9 @@ def show_audit_table(
 )
 def show_audit_page(audit: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """The report as one self-contained page for people."""
-    told = models.AuditReport.of(*audit_parts.read_report(system, caller, audit)).model_dump(mode="json")
+    told = resource_builders.audit_report(*audit_parts.read_report(system, caller, audit)).model_dump(
+        mode="json"
+    )
     drawn = page(told)
     policies = {"Content-Security-Policy": policy(drawn)}
     return tagged_text(drawn, "text/html", if_none_match, **policies)

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
 from cupel_backend import qrels_versions
-from cupel_gateway import response_models
+from cupel_contract.qrels_resources import QrelsDiffResource, QrelsResource
+from cupel_contract.resource_base import LARGEST_INTEGER, ResourceList
+from cupel_gateway import resource_builders
 from cupel_gateway.dependencies import (
-    LARGEST_NUMBER,
     Asked,
     Caller,
     IfNoneMatch,
@@ -58,7 +59,7 @@ FORM = {
 @router.post(
     "",
     status_code=201,
-    response_model=response_models.Version,
+    response_model=QrelsResource,
     openapi_extra=FORM,
     responses=refuses(
         "track-unknown",
@@ -91,7 +92,7 @@ async def upload_qrels(
         collection, files = await _read(parts)
     call = partial(qrels_versions.upload, system, caller, track, collection=collection, files=files)
     version = await in_thread(call, request.app.state.checks)
-    body = response_models.Version.of(version)
+    body = resource_builders.qrels_version(version)
     headers = {"Location": f"/v1/tracks/{track}/qrels/{version.number}"}
     return Response(body.model_dump_json(), 201, headers, "application/json")
 
@@ -117,21 +118,19 @@ async def _content(part: UploadFile | str | None, name: str) -> bytes:
 @router.get("", responses=refuses("track-unknown", "cursor-unknown"))
 def list_qrels(
     request: Request, response: Response, track: Text, system: Sys, caller: Caller, window: Asked
-) -> response_models.ListOf[response_models.Version]:
+) -> ResourceList[QrelsResource]:
     """The track's versions, newest first; drafts are shown to its organisers only."""
     page = qrels_versions.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
-    return paged(request, response, page, response_models.Version.of)
+    return paged(request, response, page, resource_builders.qrels_version)
 
 
-@router.get(
-    "/{number}", response_model=response_models.Version, responses=refuses("track-unknown", "qrels-unknown")
-)
+@router.get("/{number}", response_model=QrelsResource, responses=refuses("track-unknown", "qrels-unknown"))
 def show_qrels(
     track: Text, number: Number, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """A version: what it holds, its state, and how far its publishing has come."""
     return tagged(
-        response_models.Version.of(qrels_versions.get(system, caller, track, number)), if_none_match
+        resource_builders.qrels_version(qrels_versions.get(system, caller, track, number)), if_none_match
     )
 
 
@@ -145,26 +144,26 @@ def show_qrels(
 )
 def publish_qrels(
     track: Text, number: Number, response: Response, system: Sys, caller: Caller
-) -> response_models.Version:
+) -> QrelsResource:
     """Rescore every submission under this version, then switch the board. Repeating it changes nothing."""
     version = qrels_versions.publish(system, caller, track, number)
     response.headers["Location"] = f"/v1/tracks/{track}/qrels/{number}"
-    return response_models.Version.of(version)
+    return resource_builders.qrels_version(version)
 
 
 @router.get("/{number}/events", responses=refuses("track-unknown", "qrels-unknown") | EVENTS)
 async def watch_qrels(request: Request, track: Text, number: Number, system: Sys, caller: Caller) -> Response:
     """Progress of publishing as server-sent events, until the version is current or superseded."""
 
-    def look() -> response_models.Version:
-        return response_models.Version.of(qrels_versions.get(system, caller, track, number))
+    def look() -> QrelsResource:
+        return resource_builders.qrels_version(qrels_versions.get(system, caller, track, number))
 
     return await events(request, look, lambda version: version.state in {"current", "superseded"})
 
 
 @router.get(
     "/{number}/diff",
-    response_model=response_models.Diff,
+    response_model=QrelsDiffResource,
     responses=refuses("track-unknown", "qrels-not-published", "measure-invalid"),
 )
 def compare_qrels(
@@ -172,10 +171,10 @@ def compare_qrels(
     number: Number,
     system: Sys,
     caller: Caller,
-    base: Annotated[int, Query(alias="from", ge=1, le=LARGEST_NUMBER, description="the earlier version")],
+    base: Annotated[int, Query(alias="from", ge=1, le=LARGEST_INTEGER, description="the earlier version")],
     measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """What moved between two versions by a measure: old and new score and rank of each submission."""
     diff = qrels_versions.diff(system, caller, track, number, base=base, measure=measure)
-    return tagged(response_models.Diff.model_validate(diff), if_none_match)
+    return tagged(QrelsDiffResource.model_validate(diff), if_none_match)

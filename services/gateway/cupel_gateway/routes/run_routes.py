@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
 from cupel_backend import submitted_runs
-from cupel_gateway import response_models
+from cupel_contract.submission_resources import RunResource
 from cupel_gateway.dependencies import Caller, IfNoneMatch, Sys, Text
 from cupel_gateway.problem_responses import refuses
 from cupel_gateway.responses import matches, tagged
@@ -17,10 +17,10 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 BLOCK = 1 << 18
 
 
-@router.get("/{run}", response_model=response_models.Run, responses=refuses("run-unknown"))
+@router.get("/{run}", response_model=RunResource, responses=refuses("run-unknown"))
 def show_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """A run: its tag, digests and counts."""
-    return tagged(response_models.Run.model_validate(submitted_runs.get(system, caller, run)), if_none_match)
+    return tagged(RunResource.model_validate(submitted_runs.get(system, caller, run)), if_none_match)
 
 
 @router.get(

@@ -3,15 +3,20 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field
 
 from cupel_backend.scores import evaluations, score_explanations
-from cupel_gateway import response_models
+from cupel_contract.score_resources import (
+    ExplanationCreate,
+    ExplanationList,
+    PendingExplanations,
+    ScoreResource,
+    SubmissionScores,
+    TopicScoresResource,
+)
+from cupel_gateway import resource_builders
 from cupel_gateway.dependencies import (
-    LARGEST_NUMBER,
     Caller,
     IfNoneMatch,
-    ListQuery,
     Measures,
     QrelsNumber,
     Sys,
@@ -20,14 +25,13 @@ from cupel_gateway.dependencies import (
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import JSON_BODY, refuses
 from cupel_gateway.responses import tagged
-from cupel_measures.explaining import ABOUT
 
 router = APIRouter(prefix="/v1/submissions/{submission}", tags=["scores"])
 
 
 @router.get(
     "/scores",
-    response_model=response_models.Scores,
+    response_model=SubmissionScores,
     responses=refuses("submission-unknown", "submission-forbidden", "qrels-not-published", "measure-invalid"),
 )
 def show_scores(
@@ -40,13 +44,13 @@ def show_scores(
 ) -> Response:
     """Scores over all topics by each `measure` (default: the track's plan) under a qrels version."""
     found = evaluations.read_scores(system, caller, submission, measures=measure, qrels=qrels)
-    scores = [response_models.Score.model_validate(one) for one in found]
-    return tagged(response_models.Scores(submission=submission, scores=scores), if_none_match)
+    scores = [ScoreResource.model_validate(one) for one in found]
+    return tagged(SubmissionScores(submission=submission, scores=scores), if_none_match)
 
 
 @router.get(
     "/scores/topics",
-    response_model=response_models.TopicScores,
+    response_model=TopicScoresResource,
     responses=refuses(
         "submission-unknown",
         "submission-forbidden",
@@ -65,24 +69,7 @@ def show_topic_scores(
 ) -> Response:
     """The value of `measure` on every topic of the qrels version."""
     found = evaluations.read_topic_scores(system, caller, submission, measure=measure, qrels=qrels)
-    return tagged(response_models.TopicScores.of(submission, found), if_none_match)
-
-
-class ExplanationsAsked(ListQuery):
-    """Scores to explain."""
-
-    measures: list[Annotated[str, Field(max_length=1000)]] = Field(
-        [], max_length=100, description="default: the track's plan", examples=[["nDCG@10", "AP"]]
-    )
-    about: list[Annotated[str, Field(max_length=200)]] = Field(
-        [],
-        max_length=100,
-        description=f"default: all of {', '.join(ABOUT)}",
-        examples=[["ties", "judgments"]],
-    )
-    qrels: int | None = Field(
-        None, ge=1, le=LARGEST_NUMBER, description="a published version; default: the current one"
-    )
+    return tagged(resource_builders.topic_scores(submission, found), if_none_match)
 
 
 @router.post(
@@ -100,18 +87,18 @@ class ExplanationsAsked(ListQuery):
     | {202: sends("Location")},
 )
 def explain_scores(
-    submission: Text, wanted: ExplanationsAsked, response: Response, system: Sys, caller: Caller
-) -> response_models.ExplanationsWanted:
+    submission: Text, wanted: ExplanationCreate, response: Response, system: Sys, caller: Caller
+) -> PendingExplanations:
     """Have scores explained: by jobs, whose results are kept. Asking again changes nothing."""
     requested = score_explanations.request(system, caller, submission, **wanted.model_dump())
-    body = response_models.ExplanationsWanted.of(requested)
+    body = resource_builders.pending_explanations(requested)
     response.headers["Location"] = body.links["explanations"]
     return body
 
 
 @router.get(
     "/explanations",
-    response_model=response_models.Explanations,
+    response_model=ExplanationList,
     responses=refuses("submission-unknown", "submission-forbidden", "qrels-not-published", "measure-invalid"),
 )
 def show_explanations(
@@ -124,4 +111,4 @@ def show_explanations(
 ) -> Response:
     """What has been computed for each `measure` (default: all) under a qrels version."""
     found = score_explanations.read_explanations(system, caller, submission, measures=measure, qrels=qrels)
-    return tagged(response_models.Explanations.model_validate(found), if_none_match)
+    return tagged(ExplanationList.model_validate(found), if_none_match)

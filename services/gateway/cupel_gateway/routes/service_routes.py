@@ -1,12 +1,19 @@
 """What the service is, what it measures, what its codes mean, and whether it is well."""
 
+from operator import attrgetter
+
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
-from cupel_backend.infrastructure import errors
-from cupel_gateway import __version__, response_models
+from cupel_backend.tracks import MEASURE_INVALID
+from cupel_contract.error_codes import ERROR_CODES
+from cupel_contract.measure_resources import MeasureResource, ParsedMeasureResource
+from cupel_contract.problem_resources import ErrorCodeResource
+from cupel_contract.resource_base import ResourceList
+from cupel_contract.service_resources import CallerResource, ServiceResource
+from cupel_gateway import __version__, resource_builders
 from cupel_gateway.dependencies import Caller, IfNoneMatch, Sys
-from cupel_gateway.problem_responses import refuses
+from cupel_gateway.problem_responses import HTTP_STATUS, refuses
 from cupel_gateway.responses import tagged
 from cupel_measures.catalogue import parser
 from cupel_measures.findings import KINDS
@@ -20,10 +27,10 @@ health = APIRouter(tags=["health"])
 
 
 @public.get("", responses=refuses())
-def show_service(system: Sys) -> response_models.Service:
+def show_service(system: Sys) -> ServiceResource:
     """Version, profiles, limits, and where things are. Needs no token."""
     settings = system.settings
-    return response_models.Service(
+    return ServiceResource(
         version=__version__,
         scoring_version=SCORING_VERSION,
         profiles={profile.name: profile.meaning for profile in PROFILES.values()},
@@ -42,34 +49,37 @@ def show_service(system: Sys) -> response_models.Service:
 
 
 @public.get("/me", responses=refuses())
-def show_caller(caller: Caller) -> response_models.Caller:
+def show_caller(caller: Caller) -> CallerResource:
     """The team and scope that the token stands for."""
-    return response_models.Caller.model_validate(caller)
+    return CallerResource.model_validate(caller)
 
 
-@public.get("/errors", response_model=response_models.ListOf[response_models.ErrorKind], responses=refuses())
+@public.get("/errors", response_model=ResourceList[ErrorCodeResource], responses=refuses())
 def list_errors(if_none_match: IfNoneMatch = None) -> Response:
     """Every code of problems and findings: what it means, what would be right. Needs no token."""
-    problems = [response_models.ErrorKind.of(code) for code in errors.CODES.values()]
-    findings = [response_models.ErrorKind.of(kind) for kind in KINDS.values()]
-    items = sorted(problems + findings, key=lambda one: one.code)
-    return tagged(response_models.ListOf[response_models.ErrorKind](items=items), if_none_match)
+    problems = [
+        resource_builders.problem_code(declared, HTTP_STATUS[declared.kind])
+        for declared in ERROR_CODES.values()
+    ]
+    findings = [resource_builders.finding_code(declared) for declared in KINDS.values()]
+    items = sorted(problems + findings, key=attrgetter("code"))
+    return tagged(ResourceList[ErrorCodeResource](items=tuple(items)), if_none_match)
 
 
-@public.get("/measures", response_model=response_models.ListOf[response_models.Measure], responses=refuses())
+@public.get("/measures", response_model=ResourceList[MeasureResource], responses=refuses())
 def list_measures(if_none_match: IfNoneMatch = None) -> Response:
     """Every declared measure with its parameters. Needs no token."""
-    items = [response_models.Measure.of(declared) for _, declared in sorted(DECLARATIONS.items())]
-    return tagged(response_models.ListOf[response_models.Measure](items=items), if_none_match)
+    items = [resource_builders.measure(declared) for _, declared in sorted(DECLARATIONS.items())]
+    return tagged(ResourceList[MeasureResource](items=items), if_none_match)
 
 
 @public.get("/measures/{text:path}", responses=refuses("measure-invalid"))
-def read_measure(text: str) -> response_models.ReadMeasure:
+def read_measure(text: str) -> ParsedMeasureResource:
     """A measure's text as understood here: its canonical form and documentation. Needs no token."""
     try:
-        return response_models.ReadMeasure.of(parser.parse(text))
+        return resource_builders.parsed_measure(parser.parse(text))
     except MeasureError as problem:
-        raise errors.CODES["measure-invalid"](str(problem)) from None
+        raise MEASURE_INVALID(str(problem)) from None
 
 
 @health.get("/healthz", response_class=PlainTextResponse)

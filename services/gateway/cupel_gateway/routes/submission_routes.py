@@ -7,7 +7,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from cupel_backend import submissions
 from cupel_backend.submissions import Upload
-from cupel_gateway import response_models
+from cupel_contract.resource_base import ResourceList
+from cupel_contract.submission_resources import SubmissionResource
+from cupel_gateway import resource_builders
 from cupel_gateway.dependencies import Asked, Caller, IfNoneMatch, Key, Sys, Text, in_thread
 from cupel_gateway.event_streams import EVENTS, events
 from cupel_gateway.openapi_description import sends
@@ -31,7 +33,7 @@ RAW = {
 @router.post(
     "/tracks/{track}/submissions",
     status_code=202,
-    response_model=response_models.Submission,
+    response_model=SubmissionResource,
     openapi_extra=RAW,
     responses=refuses(
         "track-unknown",
@@ -73,7 +75,7 @@ async def submit_run(
         upload.discard()
     headers = {"Location": f"/v1/submissions/{submission.id}"}
     return Response(
-        response_models.Submission.of(submission).model_dump_json(), 202, headers, "application/json"
+        resource_builders.submission(submission).model_dump_json(), 202, headers, "application/json"
     )
 
 
@@ -92,28 +94,28 @@ async def _receive(request: Request, upload: Upload, *, limit: int) -> None:
 @router.get("/tracks/{track}/submissions", responses=refuses("track-unknown", "cursor-unknown"))
 def list_submissions(
     request: Request, response: Response, track: Text, system: Sys, caller: Caller, window: Asked
-) -> response_models.ListOf[response_models.Submission]:
+) -> ResourceList[SubmissionResource]:
     """The team's submissions, newest first; organisers of the track see all."""
     page = submissions.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
-    return paged(request, response, page, response_models.Submission.of)
+    return paged(request, response, page, resource_builders.submission)
 
 
 @router.get(
     "/submissions/{submission}",
-    response_model=response_models.Submission,
+    response_model=SubmissionResource,
     responses=refuses("submission-unknown", "submission-forbidden"),
 )
 def show_submission(
     submission: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """A submission: its run, what was found in the file, its jobs."""
-    return tagged(response_models.Submission.of(submissions.get(system, caller, submission)), if_none_match)
+    return tagged(resource_builders.submission(submissions.get(system, caller, submission)), if_none_match)
 
 
 @router.delete("/submissions/{submission}", responses=refuses("submission-unknown", "submission-forbidden"))
-def withdraw_submission(submission: Text, system: Sys, caller: Caller) -> response_models.Submission:
+def withdraw_submission(submission: Text, system: Sys, caller: Caller) -> SubmissionResource:
     """Take a submission off the boards. It is kept, as withdrawn."""
-    return response_models.Submission.of(submissions.withdraw(system, caller, submission))
+    return resource_builders.submission(submissions.withdraw(system, caller, submission))
 
 
 @router.get(
@@ -123,7 +125,7 @@ def withdraw_submission(submission: Text, system: Sys, caller: Caller) -> respon
 async def watch_submission(request: Request, submission: Text, system: Sys, caller: Caller) -> Response:
     """The submission as server-sent events, until nothing is left to score."""
 
-    def look() -> response_models.Submission:
-        return response_models.Submission.of(submissions.get(system, caller, submission))
+    def look() -> SubmissionResource:
+        return resource_builders.submission(submissions.get(system, caller, submission))
 
     return await events(request, look, lambda view: all(job.state in {"done", "dead"} for job in view.jobs))

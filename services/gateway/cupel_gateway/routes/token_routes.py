@@ -3,24 +3,15 @@
 from datetime import datetime
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AwareDatetime, Field
 
 from cupel_backend import access
-from cupel_gateway import response_models
-from cupel_gateway.dependencies import Asked, Caller, ListQuery, Sys, Text
+from cupel_contract.resource_base import ResourceList
+from cupel_contract.token_resources import IssuedTokenResource, TokenCreate, TokenResource
+from cupel_gateway.dependencies import Asked, Caller, Sys, Text
 from cupel_gateway.problem_responses import JSON_BODY, refuses
 from cupel_gateway.responses import paged
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
-
-
-class TokenWanted(ListQuery):
-    """A token to make."""
-
-    team: str = Field(max_length=200, examples=["aster"])
-    scope: str = Field(max_length=200, examples=["participant"])
-    label: str = Field("", max_length=200, examples=["continuous integration"])
-    expires_at: AwareDatetime | None = Field(None, description="an instant with its offset; default: never")
 
 
 @router.post(
@@ -30,25 +21,23 @@ class TokenWanted(ListQuery):
         "token-forbidden", "team-invalid", "scope-invalid", "expiry-invalid", "label-invalid", *JSON_BODY
     ),
 )
-def issue_token(
-    wanted: TokenWanted, response: Response, system: Sys, caller: Caller
-) -> response_models.NewToken:
+def issue_token(wanted: TokenCreate, response: Response, system: Sys, caller: Caller) -> IssuedTokenResource:
     """Make a token. Its text is in this answer and nowhere else."""
     expires: datetime | None = wanted.expires_at
     text, token = access.issue(
         system, caller, team=wanted.team, scope=wanted.scope, label=wanted.label, expires_at=expires
     )
     response.headers["Cache-Control"] = "no-store"
-    return response_models.NewToken.model_validate(vars(token) | {"token": text})
+    return IssuedTokenResource.model_validate(vars(token) | {"token": text})
 
 
 @router.get("", responses=refuses("cursor-unknown"))
 def list_tokens(
     request: Request, response: Response, system: Sys, caller: Caller, window: Asked
-) -> response_models.ListOf[response_models.Token]:
+) -> ResourceList[TokenResource]:
     """The team's tokens; an admin sees all."""
     page = access.list_(system, caller, limit=window.limit, cursor=window.cursor)
-    return paged(request, response, page, response_models.Token.model_validate)
+    return paged(request, response, page, TokenResource.model_validate)
 
 
 @router.delete("/{prefix}", status_code=204, responses=refuses("token-unknown", "token-forbidden"))

@@ -3,16 +3,18 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from cupel_backend import tracks
 from cupel_backend.scores import leaderboards
-from cupel_gateway import response_models
+from cupel_contract.leaderboard_resources import LeaderboardResource
+from cupel_contract.resource_base import ResourceList
+from cupel_contract.track_resources import TrackChange, TrackCreate, TrackResource
+from cupel_gateway import resource_builders
 from cupel_gateway.dependencies import (
     Asked,
     Caller,
     IfNoneMatch,
-    ListQuery,
     MeasureText,
     QrelsNumber,
     Sys,
@@ -25,28 +27,6 @@ from cupel_gateway.responses import demanded, next_address, paged, tagged, uncha
 router = APIRouter(prefix="/v1/tracks", tags=["tracks"])
 
 Texts = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=1000)]
-
-
-class TrackWanted(ListQuery):
-    """A track to make. Aspects and label sets are written as in a collection file."""
-
-    name: str = Field(max_length=200, examples=["health-2026"])
-    title: str = Field(max_length=1000, examples=["Health answers 2026"])
-    aspects: dict[str, JsonValue] = Field(
-        examples=[{"relevance": {"labels": [0, 1, 2]}, "credibility": {"labels": ["poor", "fair", "good"]}}]
-    )
-    label_sets: dict[str, JsonValue] | None = None
-    profile: str = Field("cupel", max_length=200)
-    measures: Texts = Field(examples=[["nDCG@10", "TOMA(of=nDCG@10)"]])
-    depth: int = Field(1000, ge=1, description="rankings are cut here")
-
-
-class TrackChange(ListQuery):
-    """A merge patch (RFC 7396): what is absent stays as it is."""
-
-    title: str = Field("", max_length=1000)
-    measures: Texts = Field([])
-    closed: bool = False
 
 
 @router.post(
@@ -63,30 +43,28 @@ class TrackChange(ListQuery):
     )
     | {201: sends("Location", "ETag")},
 )
-def create_track(
-    wanted: TrackWanted, response: Response, system: Sys, caller: Caller
-) -> response_models.Track:
+def create_track(wanted: TrackCreate, response: Response, system: Sys, caller: Caller) -> TrackResource:
     """Make a track, owned by the caller's team. Needs the scope organiser."""
     track = tracks.create(system, caller, **wanted.model_dump())
     response.headers["Location"] = f"/v1/tracks/{track.name}"
     response.headers["ETag"] = f'"{track.etag}"'
-    return response_models.Track.model_validate(track)
+    return TrackResource.model_validate(track)
 
 
 @router.get("", responses=refuses("cursor-unknown"))
 def list_tracks(
     request: Request, response: Response, system: Sys, caller: Caller, window: Asked
-) -> response_models.ListOf[response_models.Track]:
+) -> ResourceList[TrackResource]:
     """All tracks, newest first."""
     page = tracks.list_(system, caller, limit=window.limit, cursor=window.cursor)
-    return paged(request, response, page, response_models.Track.model_validate)
+    return paged(request, response, page, TrackResource.model_validate)
 
 
-@router.get("/{track}", response_model=response_models.Track, responses=refuses("track-unknown"))
+@router.get("/{track}", response_model=TrackResource, responses=refuses("track-unknown"))
 def show_track(track: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
     """A track. Its ETag is what a change may name in If-Match."""
     view = tracks.get(system, caller, track)
-    return tagged(response_models.Track.model_validate(view), if_none_match, etag=view.etag)
+    return tagged(TrackResource.model_validate(view), if_none_match, etag=view.etag)
 
 
 @router.patch(
@@ -111,17 +89,17 @@ def change_track(
     if_match: Annotated[
         str | None, Header(max_length=2000, description="the ETag that the change is based on, or several")
     ] = None,
-) -> response_models.Track:
+) -> TrackResource:
     """Change title, plan of measures, or whether it is closed."""
     changes: dict[str, Any] = change.model_dump(exclude_unset=True)
     view = tracks.change(system, caller, track, changes=changes, expected=demanded(if_match))
     response.headers["ETag"] = f'"{view.etag}"'
-    return response_models.Track.model_validate(view)
+    return TrackResource.model_validate(view)
 
 
 @router.get(
     "/{track}/leaderboard",
-    response_model=response_models.Board,
+    response_model=LeaderboardResource,
     tags=["leaderboards"],
     responses=refuses("track-unknown", "qrels-not-published", "measure-invalid", "cursor-unknown"),
 )
@@ -151,5 +129,5 @@ def show_leaderboard(
         return unchanged(known)
     following = next_address(request, board.next)
     return tagged(
-        response_models.Board.of(board, following), if_none_match, etag=board.etag, following=following
+        resource_builders.leaderboard(board, following), if_none_match, etag=board.etag, following=following
     )

@@ -1,0 +1,111 @@
+"""Schedules, which repeat audits, and alerts on the numbers of audit reports."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cupel_contract.audit_resources import AuditRequest
+from cupel_contract.resource_base import LARGEST_INTEGER, RequestBody, Resource
+
+
+class ScheduleResource(Resource):
+    """A schedule that repeats an audit.
+
+    It has a cron expression or a number of new runs. With neither, it repeats the audit for every new
+    current qrels version.
+    """
+
+    id: str
+    track: str
+    request: dict[str, Any] = Field(description="body of POST /v1/tracks/{track}/audits")
+    cron: str | None = None
+    zone: str | None = Field(None, description="time zone of the cron expression")
+    runs: int | None = Field(None, description="repeat after this many new runs are scored")
+    due_at: datetime | None = Field(None, description="next time of the cron expression")
+    problem: str | None = Field(None, description="why the schedule requested no audit when it was last due")
+    team: str
+    created_at: datetime
+    paused_at: datetime | None = None
+
+    EXAMPLE = {
+        "id": "sch_0192f0f1",
+        "track": "health-2026",
+        "request": AuditRequest.EXAMPLE,
+        "cron": "0 3 * * 1",
+        "zone": "Europe/Berlin",
+        "runs": None,
+        "due_at": "2026-03-16T02:00:00Z",
+        "problem": None,
+        "team": "organisers",
+        "created_at": "2026-03-10T08:10:00Z",
+        "paused_at": None,
+    }
+
+
+class ScheduleCreate(RequestBody):
+    """A schedule to create: with `cron`, with `runs`, or with neither for every new qrels version."""
+
+    request: AuditRequest
+    cron: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="minute, hour, day, month and weekday"
+    )
+    zone: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="time zone of the cron expression; default: UTC"
+    )
+    runs: int | None = Field(
+        None, ge=1, le=LARGEST_INTEGER, description="repeat after this many new runs are scored"
+    )
+
+    EXAMPLE = {"request": AuditRequest.EXAMPLE, "cron": "0 3 * * 1", "zone": "Europe/Berlin"}
+
+
+class ScheduleChange(RequestBody):
+    """A change of a schedule."""
+
+    paused: bool
+
+    EXAMPLE = {"paused": True}
+
+
+class AlertResource(Resource):
+    """An alert on a number of an audit kind, and its value in the newest audit of that kind."""
+
+    id: str
+    track: str
+    kind: str
+    number: str
+    below: float | None = None
+    above: float | None = None
+    raised: bool | None = Field(None, description="whether the value is out of bounds; null: no audit yet")
+    value: float | None = Field(None, description="value in the newest audit; null also if undefined")
+    audit: str | None = Field(None, description="the newest audit")
+    judged_at: datetime | None = None
+    team: str
+    created_at: datetime
+
+    EXAMPLE = {
+        "id": "alt_0192f0f0",
+        "track": "health-2026",
+        "kind": "downsampling",
+        "number": "tau(AP)@50",
+        "below": 0.9,
+        "above": None,
+        "raised": True,
+        "value": 0.84,
+        "audit": "aud_0192f0e5",
+        "judged_at": "2026-03-10T08:01:40Z",
+        "team": "organisers",
+        "created_at": "2026-03-10T08:12:00Z",
+    }
+
+
+class AlertCreate(RequestBody):
+    """An alert to create: raised when the number is below or above a bound."""
+
+    kind: str = Field(max_length=200)
+    number: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]+$")
+    below: float | None = Field(None, allow_inf_nan=False)
+    above: float | None = Field(None, allow_inf_nan=False)
+
+    EXAMPLE = {"kind": "downsampling", "number": "tau(AP)@50", "below": 0.9}

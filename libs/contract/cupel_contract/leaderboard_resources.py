@@ -1,0 +1,138 @@
+"""Leaderboards: ranked submissions, and the significance analysis of their order."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from cupel_contract.resource_base import Resource
+from cupel_contract.score_resources import ExactScore, ScaleResource
+from cupel_contract.states import AnalysisState
+
+Bounds = Annotated[tuple[float, ...] | None, Field(min_length=2, max_length=2)]
+RankBounds = Annotated[tuple[int, ...] | None, Field(min_length=2, max_length=2)]
+
+
+class LeaderboardRowResource(Resource):
+    """A ranked submission. Equal scores share a rank.
+
+    The last four fields come from the significance analysis. They are null or empty before it is done.
+    """
+
+    rank: int
+    submission: str
+    team: str
+    name: str
+    tag: str
+    score: float
+    exact: ExactScore = None
+    received_at: datetime
+    missing_topics: int
+    interval: Bounds = Field(None, description="low and high end of the score's confidence interval")
+    rank_interval: RankBounds = Field(
+        None, description="best and worst rank on other samples of topics; the interval includes `rank`"
+    )
+    groups: tuple[str, ...] = Field(
+        (), description="two submissions that share a group are not significantly different"
+    )
+    tied_for_first: bool | None = Field(
+        None, description="whether the submission is not significantly different from the best"
+    )
+
+    EXAMPLE = {
+        "rank": 1,
+        "submission": "sub_0192f0c5",
+        "team": "aster",
+        "name": "bm25.run.gz",
+        "tag": "aster-bm25",
+        "score": 0.4127,
+        "exact": None,
+        "received_at": "2026-03-09T17:05:12Z",
+        "missing_topics": 0,
+        "interval": [0.3618, 0.4655],
+        "rank_interval": [1, 3],
+        "groups": ["a", "b"],
+        "tied_for_first": True,
+    }
+
+
+class UnrankedSubmission(Resource):
+    """A submission without a rank, and the reason."""
+
+    submission: str
+    team: str
+    reason: str
+
+    EXAMPLE = {"submission": "sub_0192f0d1", "team": "borage", "reason": "not scored yet"}
+
+
+class LeaderboardAnalysis(Resource):
+    """The significance analysis of a whole leaderboard; fields are null before it is done."""
+
+    state: AnalysisState = Field(description="pending: computed soon after every submission is scored")
+    undefined: str | None = Field(None, description="why no test could be made")
+    method: str
+    submissions: int = Field(description="number of ranked submissions")
+    tied_for_first: int | None = Field(
+        None, description="submissions that are not significantly different from the best, which is included"
+    )
+    separable: int | None = Field(None, description="neighbours that are significantly different")
+    neighbours: int | None = Field(None, description="pairs of adjacent submissions")
+    smallest_difference: float | None = Field(
+        None,
+        description="smallest true difference that a paired t-test at level `alpha` detects with power 0.8 "
+        "on this many topics; null where it is undefined, and for geometric means",
+    )
+    topics: int | None = None
+    alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
+    replicates: int | None = Field(None, description="number of permutations and of bootstrap samples")
+    seed: int | None = Field(None, description="random seed; runs are used in the order of their digests")
+    warnings: tuple[str, ...] = Field((), description="where the scale does not permit the analysis")
+    computed_at: datetime | None = None
+
+    EXAMPLE = {
+        "state": "done",
+        "undefined": None,
+        "method": "randomised Tukey HSD",
+        "submissions": 30,
+        "tied_for_first": 4,
+        "separable": 6,
+        "neighbours": 29,
+        "smallest_difference": 0.031,
+        "topics": 50,
+        "alpha": 0.05,
+        "replicates": 10000,
+        "seed": 0,
+        "warnings": [],
+        "computed_at": "2026-03-09T17:05:20Z",
+    }
+
+
+class LeaderboardResource(Resource):
+    """Submissions of a track ordered by one measure under a qrels version, or a page of them."""
+
+    track: str
+    measure: str
+    scale: ScaleResource
+    qrels: int | None = Field(None, description="null before judgments are published")
+    qrels_digest: str | None = None
+    profile: str
+    scoring_version: int
+    analysis: LeaderboardAnalysis
+    rows: tuple[LeaderboardRowResource, ...]
+    unscored: tuple[UnrankedSubmission, ...] = Field(description="only on the first page")
+    next: str | None = Field(None, description="address of the following page")
+
+    EXAMPLE = {
+        "track": "health-2026",
+        "measure": "nDCG@10",
+        "scale": ScaleResource.EXAMPLE,
+        "qrels": 1,
+        "qrels_digest": "9f2c51",
+        "profile": "cupel",
+        "scoring_version": 1,
+        "analysis": LeaderboardAnalysis.EXAMPLE,
+        "rows": [LeaderboardRowResource.EXAMPLE],
+        "unscored": [UnrankedSubmission.EXAMPLE],
+        "next": None,
+    }

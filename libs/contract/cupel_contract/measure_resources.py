@@ -1,0 +1,61 @@
+"""Measures that the service can compute."""
+
+from pydantic import Field
+
+from cupel_contract.resource_base import Resource
+
+
+class MeasureParameterResource(Resource):
+    """A parameter of a measure."""
+
+    name: str
+    required: bool
+    default: str | None = None
+
+    EXAMPLE = {"name": "cutoff", "required": False, "default": None}
+
+
+class MeasureResource(Resource):
+    """A measure with its parameters and documentation."""
+
+    name: str
+    aliases: tuple[str, ...]
+    parameters: tuple[MeasureParameterResource, ...]
+    at: str | None = Field(None, description="the parameter that a number after @ sets")
+    bounds: tuple[float | None, ...] = Field(description="smallest and largest value; null: unbounded")
+    aggregate: str = Field(description="how the values of all topics become one number")
+    scale: str = Field(
+        description="type of the measurement scale: interval, ordinal, neither or count; `depends` if it "
+        "depends on the parameters or on the labels"
+    )
+    combines: bool = Field(description="whether it combines several aspects: their scores, labels or ranks")
+    subtopics: bool = Field(description="whether it uses judgments by subtopic instead of an aspect")
+    exact: bool = Field(description="whether the service can also compute its values exactly")
+    summary: str
+    documentation: str
+    source: str = Field(description="the publication that defines the measure")
+
+    EXAMPLE = {
+        "name": "nDCG",
+        "aliases": ["ndcg"],
+        "parameters": [MeasureParameterResource.EXAMPLE],
+        "at": "cutoff",
+        "bounds": [0.0, 1.0],
+        "aggregate": "mean",
+        "scale": "neither",
+        "combines": False,
+        "subtopics": False,
+        "exact": False,
+        "summary": "Normalised discounted cumulative gain.",
+        "documentation": "Normalised discounted cumulative gain.",
+        "source": "Järvelin and Kekäläinen, TOIS 2002",
+    }
+
+
+class ParsedMeasureResource(Resource):
+    """The canonical text of a measure, and the measure that it names."""
+
+    text: str
+    declared: MeasureResource
+
+    EXAMPLE = {"text": "nDCG@10", "declared": MeasureResource.EXAMPLE}

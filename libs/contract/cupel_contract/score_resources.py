@@ -1,0 +1,170 @@
+"""Scores of a submission, and the explanations of scores."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cupel_contract.resource_base import LARGEST_INTEGER, RequestBody, Resource
+from cupel_contract.submission_resources import JobResource
+
+ExactScore = Annotated[
+    str | None,
+    Field(
+        description="the score before rounding, as a decimal or as a fraction `p/q`. Systems are ordered by "
+        "it. Null where the measure has no exact values, or where they were not stored"
+    ),
+]
+
+
+class ScaleResource(Resource):
+    """The measurement scale of a measure, with the labels of the track's aspects."""
+
+    type: str = Field(description="interval, ordinal, neither or count")
+    operations: tuple[str, ...] = Field(description="operations that the scale permits")
+    aggregate: str = Field(description="how the values of all topics become one number")
+    warning: str | None = Field(None, description="set if the scale does not permit the aggregate")
+
+    EXAMPLE = {
+        "type": "ordinal",
+        "operations": ["median", "rank"],
+        "aggregate": "mean",
+        "warning": "a mean needs an interval scale",
+    }
+
+
+class ScoreResource(Resource):
+    """The score of a submission by one measure over all topics of a qrels version."""
+
+    measure: str
+    value: float | None = Field(None, description="null where the aggregate is undefined")
+    exact: ExactScore = None
+    scale: ScaleResource
+    qrels: int
+    qrels_digest: str
+    run_digest: str
+    profile: str
+    scoring_version: int
+    topics: int
+    missing_topics: int = Field(
+        description="topics without documents in the run; they count as empty rankings"
+    )
+    scored_at: datetime
+
+    EXAMPLE = {
+        "measure": "nDCG@10",
+        "value": 0.4127,
+        "exact": None,
+        "scale": ScaleResource.EXAMPLE,
+        "qrels": 1,
+        "qrels_digest": "9f2c51",
+        "run_digest": "5d01ab",
+        "profile": "cupel",
+        "scoring_version": 1,
+        "topics": 50,
+        "missing_topics": 0,
+        "scored_at": "2026-03-09T17:05:14Z",
+    }
+
+
+class SubmissionScores(Resource):
+    """The scores of one submission."""
+
+    submission: str
+    scores: tuple[ScoreResource, ...]
+
+    EXAMPLE = {"submission": "sub_0192f0c5", "scores": [ScoreResource.EXAMPLE]}
+
+
+class TopicScore(Resource):
+    """The value of a measure on one topic."""
+
+    topic: str
+    value: float
+
+    EXAMPLE = {"topic": "101", "value": 0.5714}
+
+
+class TopicScoresResource(Resource):
+    """A score, and the value of its measure on each topic."""
+
+    submission: str
+    score: ScoreResource
+    topics: tuple[TopicScore, ...]
+
+    EXAMPLE = {
+        "submission": "sub_0192f0c5",
+        "score": ScoreResource.EXAMPLE,
+        "topics": [TopicScore.EXAMPLE],
+    }
+
+
+class ExplanationResource(Resource):
+    """The explanation of the score by one measure."""
+
+    measure: str
+    told: dict[str, dict[str, Any] | None] = Field(
+        description="the computed parts by name; null where a part has nothing to explain"
+    )
+
+    EXAMPLE = {"measure": "AP", "told": {"judgments": {"as_lowest": 0.3102}, "ties": None}}
+
+
+class ExplanationList(Resource):
+    """The explanations of a submission's scores, and everything that they depend on."""
+
+    submission: str
+    qrels: int | None = None
+    qrels_digest: str | None = None
+    run_digest: str
+    profile: str
+    depth: int = Field(description="rankings are cut at this depth")
+    scoring_version: int
+    topics: tuple[str, ...] = Field(description="the order of every list of values by topic")
+    explanations: tuple[ExplanationResource, ...]
+
+    EXAMPLE = {
+        "submission": "sub_0192f0c5",
+        "qrels": 1,
+        "qrels_digest": "9f2c51",
+        "run_digest": "5d01ab",
+        "profile": "cupel",
+        "depth": 1000,
+        "scoring_version": 1,
+        "topics": ["101", "102"],
+        "explanations": [ExplanationResource.EXAMPLE],
+    }
+
+
+class PendingExplanations(Resource):
+    """Explanations that are being computed, with one job for each measure."""
+
+    submission: str
+    qrels: int
+    measures: tuple[str, ...] = Field(description="canonical texts of the measures")
+    jobs: tuple[JobResource, ...]
+    links: dict[str, str]
+
+    EXAMPLE = {
+        "submission": "sub_0192f0c5",
+        "qrels": 1,
+        "measures": ["AP"],
+        "jobs": [JobResource.EXAMPLE | {"kind": "explain", "queue": "audit", "state": "queued"}],
+        "links": {"explanations": "/v1/submissions/sub_0192f0c5/explanations?qrels=1"},
+    }
+
+
+class ExplanationCreate(RequestBody):
+    """Scores to explain."""
+
+    measures: list[Annotated[str, Field(max_length=1000)]] = Field(
+        [], max_length=100, description="default: the track's plan"
+    )
+    about: list[Annotated[str, Field(max_length=200)]] = Field(
+        [], max_length=100, description="parts of the explanation; default: all"
+    )
+    qrels: int | None = Field(
+        None, ge=1, le=LARGEST_INTEGER, description="a published version; default: the current one"
+    )
+
+    EXAMPLE = {"measures": ["nDCG@10", "AP"], "about": ["ties", "judgments"]}

@@ -1,0 +1,43 @@
+"""The service itself and the caller of a request."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from cupel_contract.resource_base import Resource
+from cupel_contract.states import TokenScope
+
+
+class ServiceResource(Resource):
+    """Version, profiles and limits of the service."""
+
+    name: Literal["cupel"] = "cupel"
+    version: str
+    scoring_version: int = Field(description="increases whenever the same input may get another score")
+    profiles: dict[str, str] = Field(description="meaning of each profile by its name")
+    limits: dict[str, int]
+    links: dict[str, str]
+
+    EXAMPLE = {
+        "name": "cupel",
+        "version": "0.1.0",
+        "scoring_version": 1,
+        "profiles": {"cupel": "scores in double precision; equal scores in the order of document ids"},
+        "limits": {"upload_bytes": 536870912, "expanded_bytes": 2147483648, "open_submissions": 50},
+        "links": {
+            "tracks": "/v1/tracks",
+            "measures": "/v1/measures",
+            "errors": "/v1/errors",
+            "openapi": "/openapi.json",
+        },
+    }
+
+
+class CallerResource(Resource):
+    """The team and the scope that the token of the request stands for."""
+
+    team: str
+    scope: TokenScope
+    prefix: str = Field(description="the part of the token that identifies it")
+
+    EXAMPLE = {"team": "aster", "scope": "participant", "prefix": "4QK7ZP2M"}

@@ -1,0 +1,116 @@
+"""Submissions, their runs, and the jobs that score them."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from cupel_contract.problem_resources import FileWarnings
+from cupel_contract.resource_base import Resource
+from cupel_contract.states import JobState, SubmissionState
+
+
+class JobResource(Resource):
+    """A queued job."""
+
+    id: str
+    kind: str
+    queue: str
+    state: JobState
+    attempts: int
+    error: str | None = Field(None, description="error of the last failed attempt")
+    submission: str | None = None
+    created_at: datetime
+    claimed_at: datetime | None = Field(None, description="when a worker last took the job")
+    finished_at: datetime | None = None
+
+    EXAMPLE = {
+        "id": "job_0192f0c6",
+        "kind": "evaluate",
+        "queue": "score",
+        "state": "done",
+        "attempts": 1,
+        "error": None,
+        "submission": "sub_0192f0c5",
+        "created_at": "2026-03-09T17:05:13Z",
+        "claimed_at": "2026-03-09T17:05:13Z",
+        "finished_at": "2026-03-09T17:05:14Z",
+    }
+
+
+class RunResource(Resource):
+    """A run: one ranked list per topic by one system. Runs never change."""
+
+    id: str
+    team: str
+    tag: str
+    digest: str = Field(description="SHA-256 of the ranking, in hexadecimal digits")
+    raw_digest: str = Field(description="SHA-256 of the file as sent, in hexadecimal digits")
+    topics: int
+    documents: int
+    bytes: int = Field(description="size of the file as sent")
+    metadata: dict[str, Any] | None = Field(None, description="the ir_metadata block of the file")
+
+    EXAMPLE = {
+        "id": "run_0192f0c4",
+        "team": "aster",
+        "tag": "aster-bm25",
+        "digest": "5d01ab",
+        "raw_digest": "c3a97e",
+        "topics": 50,
+        "documents": 50000,
+        "bytes": 412877,
+        "metadata": None,
+    }
+
+
+class ProfileEffect(Resource):
+    """The topics of a run that another profile would order differently."""
+
+    count: int
+    topics: tuple[str, ...] = Field(description="the first of these topics")
+
+    EXAMPLE = {"count": 1, "topics": ["117"]}
+
+
+class SubmissionResource(Resource):
+    """A submission of a run to a track."""
+
+    id: str
+    track: str
+    team: str
+    run: RunResource
+    name: str = Field(description="name of the file")
+    received_at: datetime
+    completed_at: datetime = Field(description="when the whole file had arrived and was accepted")
+    withdrawn_at: datetime | None = None
+    state: SubmissionState
+    findings: FileWarnings
+    profile_effects: dict[str, ProfileEffect] = Field(
+        {}, description="effects of other profiles: `single_precision` and `rank_column`"
+    )
+    jobs: tuple[JobResource, ...]
+    links: dict[str, str]
+
+    EXAMPLE = {
+        "id": "sub_0192f0c5",
+        "track": "health-2026",
+        "team": "aster",
+        "run": RunResource.EXAMPLE,
+        "name": "bm25.run.gz",
+        "received_at": "2026-03-09T17:05:12Z",
+        "completed_at": "2026-03-09T17:05:13Z",
+        "withdrawn_at": None,
+        "state": "scored",
+        "findings": FileWarnings.EXAMPLE,
+        "profile_effects": {"single_precision": ProfileEffect.EXAMPLE},
+        "jobs": [JobResource.EXAMPLE],
+        "links": {
+            "self": "/v1/submissions/sub_0192f0c5",
+            "scores": "/v1/submissions/sub_0192f0c5/scores",
+            "events": "/v1/submissions/sub_0192f0c5/events",
+            "run": "/v1/runs/run_0192f0c4",
+            "file": "/v1/runs/run_0192f0c4/file",
+            "leaderboard": "/v1/tracks/health-2026/leaderboard",
+        },
+    }

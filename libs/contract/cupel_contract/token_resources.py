@@ -1,0 +1,53 @@
+"""Tokens: which team a caller acts for, and with which scope."""
+
+from datetime import datetime
+
+from pydantic import AwareDatetime, Field
+
+from cupel_contract.resource_base import RequestBody, Resource
+from cupel_contract.states import TokenScope
+
+
+class TokenResource(Resource):
+    """A token without its secret."""
+
+    prefix: str = Field(description="the part of the token that identifies it")
+    team: str
+    scope: TokenScope
+    label: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    used_at: datetime | None = Field(None, description="last use")
+    revoked_at: datetime | None = None
+
+    EXAMPLE = {
+        "prefix": "4QK7ZP2M",
+        "team": "aster",
+        "scope": "participant",
+        "label": "continuous integration",
+        "created_at": "2026-03-02T09:30:00Z",
+        "expires_at": None,
+        "used_at": "2026-03-09T17:05:12Z",
+        "revoked_at": None,
+    }
+
+
+class IssuedTokenResource(TokenResource):
+    """A new token with its secret, which no later response repeats."""
+
+    token: str = Field(description="send it as `Authorization: Bearer ...`")
+
+    EXAMPLE = TokenResource.EXAMPLE | {"used_at": None, "token": "cupel_4QK7ZP2M_..."}
+
+
+class TokenCreate(RequestBody):
+    """A token to issue."""
+
+    team: str = Field(max_length=200)
+    scope: str = Field(max_length=200, json_schema_extra={"enum": [str(scope) for scope in TokenScope]})
+    label: str = Field("", max_length=200, description="a note for people")
+    expires_at: AwareDatetime | None = Field(
+        None, description="an instant with its UTC offset; default: the token does not expire"
+    )
+
+    EXAMPLE = {"team": "aster", "scope": "participant", "label": "continuous integration"}
