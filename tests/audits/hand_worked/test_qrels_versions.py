@@ -6,7 +6,8 @@ Labels of the two versions, by topic and document (- is not judged):
     first       1 0 0 -       1 0 0       1 0    1
     second      1 1 - 1       0 1 0       1 0
 
-Of the 7 documents judged in both versions, a, g, h and i have the same label. P@1 of the first documents, over topics 1, 2 and 3:
+Of the 7 documents judged in both versions, a, g, h and i have the same label. P@1 of the first documents,
+over topics 1, 2 and 3:
 
     run    first documents    first version    second version
     r1     a e h              1 1 1            1 0 1
@@ -18,6 +19,7 @@ Of the 7 documents judged in both versions, a, g, h and i have the same label. P
 from itertools import combinations
 
 import numpy as np
+
 from support.data.audit_subjects import SEED, audited, lists, subject_of
 from support.data.expected_reports import assert_report
 from support.data.small_collections import qrels_of, scale
@@ -78,9 +80,9 @@ def test_report_is_that_derived_by_hand() -> None:
     assert_report(
         report,
         verdict=[
-            "P@1: tau between the two orders is 0.18; 3 of 4 runs change rank, r1 most (from 1 to 3); r2 and 1 "
-            "more (tied) are best instead of r1. 3 runs change their significance group; 2 of 6 pairs of runs "
-            "differ significantly under one version only.",
+            "P@1: tau between the two orders is 0.18; 3 of 4 runs change rank, r1 most (from 1 to 3); r2 and "
+            "1 more (tied) are best instead of r1. 3 runs change their significance group; 2 of 6 pairs of "
+            "runs differ significantly under one version only.",
             "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
             "alpha 0.20); 3 have another one; judgments in qrels only: 1, in other only: 1.",
         ],

@@ -72,10 +72,10 @@ def test_report_is_that_derived_from_the_definitions(design: str, alpha: float) 
     assert_report(
         report,
         verdict=[
-            "P@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 times "
-            "as many).",
-            "AP@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 times "
-            "as many). The scale of the measure is neither interval nor ordinal: use the result of "
+            "P@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 "
+            "times as many).",
+            "AP@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 "
+            "times as many). The scale of the measure is neither interval nor ordinal: use the result of "
             "Kruskal-Wallis.",
             "By Kruskal-Wallis, the same pairs differ under P@4, AP@4.",
             "By ANOVA, the same pairs differ under P@4, AP@4.",

@@ -8,7 +8,6 @@ from math import exp, sqrt
 from statistics import mean, median, pstdev, stdev, variance
 from typing import Any
 
-import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import nct, t
 
@@ -30,8 +29,6 @@ RUNS = {
     for place, run in enumerate("abcd")
 }
 PAIRS = list(combinations(range(4), 2))
-
-
 
 
 def sign(number: float) -> int:
@@ -126,8 +123,8 @@ def test_report_is_that_of_independent_draws() -> None:
     deviation = sqrt(mean(variance(one) for one in differences))
     detectable = brentq(lambda size: power(size, deviation, 5) - 0.8, 0.1, 0.6, xtol=1e-13)
     needed = next(topics for topics in range(2, 500) if power(0.05, deviation, topics) >= 0.8)
-    # Topic 1 has the order of the sums, 20 19 13 5. So have topics 1 and 2 together (11 9 4 3). With topic 3
-    # a and b would be tied (13 13 7 3), so topic 4 is next (18 15 10 5), and then 3 before 5, both with tau 1.
+    # Topic 1 has the order of the sums, 20 19 13 5. So have topics 1 and 2 together (11 9 4 3). With
+    # topic 3, a and b would be tied (13 13 7 3), so topic 4 is next (18 15 10 5). Then 3 and 5 both give 1.
     chosen = [("P@10", "chosen", n, topic, 1, None, None) for n, topic in enumerate("12435", 1)]
     subject = subject_of(QRELS, RUNS, "P@10")
     report = audited("topics", subject, {"draws": DRAWS, "subset": 5, "error": 0.1})
@@ -138,8 +135,8 @@ def test_report_is_that_of_independent_draws() -> None:
             "topics at a swap rate of at most 10% (extrapolated).",
             "P@10: 1 selected topic orders the runs as all 5 do (tau of 0.9 or more).",
             "P@10: up to 2 random topics have a mean tau below 0.9 with all topics.",
-            f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power 0.8; "
-            f"a true difference of 0.05 needs {needed} topics.",
+            f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power "
+            f"0.8; a true difference of 0.05 needs {needed} topics.",
             # medians: 0 (5), 0.25 (3), 0.35 (1 and 2, of which 2 has the lower mean), 0.6 (4)
             "P@10: the topics with the lowest median scores are 5, 3, 2; on topic 5 all runs score 0; the "
             "topics with the largest standard deviations are 4, 1, 2.",
