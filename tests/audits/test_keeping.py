@@ -24,7 +24,7 @@ def fresh(qrels: Qrels) -> Qrels:
 
 def without(qrels: Qrels) -> Qrels:
     """The same judgments without the documents that have none of any kind."""
-    known = (qrels.labels > -3).any(axis=0)
+    known = np.any(qrels.labels > -3, axis=0)
     assert qrels.subtopics is not None
     known[qrels.subtopics.document] = True
     place = np.cumsum(known) - 1
