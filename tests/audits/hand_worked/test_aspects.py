@@ -39,7 +39,7 @@ DEEP_CAM, DEEP_MM = "CAM(of=P@2)", "MM(of=P@2)"
 # The first document of each ranking of topic 1. By relevance and then quality: b (1 1). By quality: c (0 2).
 # By the sum: b and c have 2, so b. By squares and by the maximum: c. On topic 2 it is always e (0 1).
 FIRST = {"relevance > quality": "b", "quality > relevance": "c", "sum": "b", "squares": "c", "maximum": "c"}
-SCORES = {CAM: {"b": 1, "c": 0.5, "e": 0.5}, MM: {"b": 1, "c": 0, "e": 0}}
+SCORES: dict[str, dict[str, float]] = {CAM: {"b": 1, "c": 0.5, "e": 0.5}, MM: {"b": 1, "c": 0, "e": 0}}
 
 # Pairs of runs by relevance (1/2 1/2 0 0) and quality (1/2 1/2 1/2 0): 2 agree, 1 is tied in the first only
 # and 2 in the second only. By CAM (1/2 1/2 1/4 0) and MM (1/2 0 0 0): 2 agree, 1 and 3 are tied. On topic 1
