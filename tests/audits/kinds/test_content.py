@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,9 @@ CLASSIC = "alpha_nDCG@20"
 
 def said(topics: int = 4, subtopics: int = 3, documents: int = 12) -> tuple[Texts, dict[str, dict[str, str]]]:
     """Texts that are the clearer about their subtopic the smaller the number of their document is."""
-    draw, texts, about = random.Random(2), {}, {}
+    draw = random.Random(2)
+    texts: dict[str, Any] = {}
+    about: dict[str, Any] = {}
     for topic in range(topics):
         for number in range(subtopics * documents):
             own, name = f"s{number % subtopics}", f"t{topic}d{number:02}"
@@ -197,12 +200,12 @@ def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
         return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
 
     assert why() == ""
-    assert "it needs the texts of the documents, and there are none" in why(texts=None)
+    assert "the audit needs the texts of the documents, but there are none" in why(texts=None)
     plain = qrels_of({"t0": {"t0d00": 1}})
-    assert "it needs judgments by subtopic, and there are none" in why(qrels=plain)
+    assert "the audit needs judgments by subtopic, but there are none" in why(qrels=plain)
     assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
     assert "the audit compares runs, but there is only one" in why(runs={"one": RUNS["run0"]})
-    assert "LMD reads texts itself" in why("LMD")
+    assert "LMD uses texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read_audit(kind, {"reference": "alpha_NDGC@20"})

@@ -1,6 +1,7 @@
 """The audits `leave_one_run_out` and `leave_one_team_out`: contributions, losses and verdicts."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_results_are_independent_of_the_order_of_trials(kind: str) -> None:
     qrels, runs = board(runs=7, judged=80)
     teams = ["A", "B", "A", "C", "C", "B", "D"]
     whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
-    single = {}
+    single: dict[str, Any] = {}
     for trial in reversed(whole):
         subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
         single |= trials_of(kind, subject, only=[trial])
@@ -166,7 +167,7 @@ def test_impossible_audits_are_refused_with_a_reason() -> None:
 def test_report_warns_of_a_single_topic() -> None:
     single = qrels_of({"1": JUDGED["1"]})
     report = audited("leave_one_run_out", subject_of(single, RUNS, "AP"), TWO)
-    assert report.warnings[0].startswith("There is one topic only")
+    assert report.warnings[0].startswith("There is only one topic")
 
 
 def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:

@@ -175,7 +175,7 @@ def test_unlabelled_systems_warns_of_judged_documents_outside_the_pool() -> None
 def test_reports_warn_of_a_single_topic(kind: str) -> None:
     one = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
     report = audited(kind, subject_of(one, RUNS, "AP", top=5))
-    assert report.warnings[0].startswith("There is one topic only")
+    assert report.warnings[0].startswith("There is only one topic")
 
 
 def test_pool_depth_reports_the_depths_that_are_done() -> None:

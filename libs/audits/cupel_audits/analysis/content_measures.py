@@ -1,4 +1,4 @@
-"""Requirements and scores that the audits of text-based measures share."""
+"""Requirements of audits of content-based measures, and the classic measure they are compared with."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import ParameterError, ParameterKind
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Content, Floats
-from cupel_measures.scoring.evaluator import Evaluator, impossible
+from cupel_measures.scoring.evaluator import Evaluator, list_unsupported
 
 CLASSIC = "alpha_nDCG@20"
-"""Default classic measure that text-based measures are compared with (Hui, PIKM 2014, section 5)."""
+"""The default measure that content-based measures are compared with (Hui, PIKM 2014, section 5)."""
 
 
 @dataclass(frozen=True)
 class OneMeasure(ParameterKind):
-    """A measure given by its text, which is converted to canonical form."""
+    """The text of a measure, which is normalised."""
 
     expects: str = "a measure, such as alpha_nDCG@20"
 
@@ -35,35 +35,35 @@ MeasureText = Annotated[str, OneMeasure()]
 
 
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
-    """Yield the reasons why text-based measures cannot be compared with `reference`."""
+    """Yield why content-based measures cannot be compared with `reference` on this subject."""
     if subject.content is None:
         yield (
-            "it needs the texts of the documents, and there are none: a collection file names them as "
-            "texts: docs.jsonl.gz"
+            "the audit needs the texts of the documents, but there are none: name them in the collection "
+            "file as texts: docs.jsonl.gz"
         )
     if subject.qrels.subtopics is None:
-        yield "it needs judgments by subtopic, and there are none"
+        yield "the audit needs judgments by subtopic, but there are none"
     elif not (subject.qrels.subtopics.judgment > 0).any():
-        yield "no document is judged relevant to a subtopic, so texts have nothing to be compared with"
+        yield "no document is judged relevant to a subtopic, so no text can be similar to a relevant one"
     elif parse(reference).declaration.texts:
-        yield f"{reference} reads texts itself: give a reference that uses judgments only, such as {CLASSIC}"
-    elif why := impossible(subject.qrels, [parse(reference)]):
+        yield f"reference: {reference} uses texts itself: give a measure that uses judgments only"
+    elif why := list_unsupported(subject.qrels, [parse(reference)]):
         yield f"reference: {why[0]}"
 
 
 def content_of(subject: AuditSubject) -> Content:
-    """Return the texts; raise ValueError if there are none."""
+    """Return the texts of the documents; raise ValueError if there are none."""
     if subject.content is None:
         raise ValueError("the texts of the documents are needed")
     return subject.content
 
 
 def bound(subject: AuditSubject, texts: Sequence[str]) -> list[Measure]:
-    """Return the measures that `texts` name, bound to the subject's aspects, without duplicates."""
+    """Return the distinct measures with these texts, bound to the aspects of the subject."""
     measures = [parse(text).bound(subject.qrels.aspects) for text in texts]
     return list({str(measure): measure for measure in measures}.values())
 
 
 def means_of(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """Return float64[runs] by measure, the score of each run."""
+    """Return float64[runs] by the text of each measure: the mean score of each run."""
     return means(by_topic(evaluator.evaluate(measures), measures), measures)

@@ -1,6 +1,6 @@
-"""The scores of a topic if one more document were judged highly relevant.
+"""The best scores that a topic can have after one more document is judged.
 
-The topic is copied once for each examined document, and the document is judged in this copy only. All runs
+The topic is copied once for each candidate document, and the copy has a judgment of that document. All runs
 are scored on all copies at once, by any measure.
 """
 
@@ -17,18 +17,18 @@ from cupel_measures.model import ABSENT, Floats, Ids, Ints, Joined, Qrels, Subto
 from cupel_measures.scoring.evaluator import Evaluator
 
 AT_ONCE = 1 << 20
-"""Approximate number of hits to score at once, to bound the memory."""
+"""About so many hits are built at once, so that memory is bounded."""
 
 
 def if_judged(
     subject: AuditSubject, topic: int, documents: Ints, measures: Sequence[Measure]
 ) -> dict[str, Floats | None]:
-    """Return float64[n, runs] by measure, the scores on `topic` if one more document were judged.
+    """Return float64[n, runs] by the text of each measure: the score on `topic` after one more judgment.
 
-    documents: int64[n], unjudged documents of `Tops`; each is judged alone. It gets the highest label of
-    every aspect, and is relevant to every subtopic that the topic has judgments for. Only ranks within `Tops`
-    count: a run that ranks the document below is scored as if it did not retrieve it. The scores are None for
-    measures that read texts or whose declared label set lacks the highest label.
+    documents: int64[n], unjudged documents of `AuditSubject.tops`; each is judged alone. It gets the highest
+    label of every aspect, and is relevant to every subtopic that the topic has judgments for. Only the ranks
+    in `tops` count: a run that has the document further down is scored as if it did not retrieve it. The
+    value is None for a measure that uses texts, or whose declared label set excludes such a judgment.
     """
     parts = max(1, -(-len(documents) * _hits(subject, topic) // AT_ONCE))
     scores: dict[str, list[Floats | None]] = {str(measure): [] for measure in measures}
@@ -37,23 +37,23 @@ def if_judged(
         copies = Evaluator(pool.qrels(), pool.joined())
         for measure in measures:
             scores[str(measure)].append(_values(copies, measure, len(subject.about.runs)))
-    return {text: _concatenate(batches) for text, batches in scores.items()}
+    return {text: _concatenated(batches) for text, batches in scores.items()}
 
 
-def _concatenate(batches: Sequence[Floats | None]) -> Floats | None:
-    known = [batch for batch in batches if batch is not None]
+def _concatenated(parts: Sequence[Floats | None]) -> Floats | None:
+    known = [one for one in parts if one is not None]
     return np.concatenate(known) if known else None
 
 
 def _hits(subject: AuditSubject, topic: int) -> int:
-    """Return the approximate number of hits on a copy."""
+    """Return about how many hits a copy has."""
     rows = np.arange(topic, len(subject.joined.retrieved), len(subject.qrels.topics))
     known = np.diff(subject.joined.offsets)[rows].sum()
     return int(known) + tops_of(subject).ranked[:, topic].size
 
 
 def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
-    """Return float64[copies, runs], the scores on all topics but the last."""
+    """Return float64[copies, runs], without the last topic."""
     if measure.declaration.texts:
         return None
     try:
@@ -65,12 +65,12 @@ def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """The pool of a copy: the documents of the topic and the examined documents, sorted by id.
+    """The pool of a copy: the documents of the topic and the candidates, sorted by id.
 
-    ids: the n ids. judged: int64[copies], the place in `ids` of the document that each copy judges. low,
-    high: range of the topic's documents in the qrels. strangers: int64, the examined documents that are not
-    in the qrels, as indices into `Tops`, ascending. place: int64[n], the places in `ids` of the topic's
-    documents, and then of the strangers.
+    ids: n ids. judged: int64[copies], the document that is judged in each copy. low, high: the range of the
+    topic's documents in the qrels. strangers: int64, the candidates that are not in the qrels, as indices
+    into `tops`, ascending. place: int64[n], the places in `ids` of the topic's documents, followed by the
+    strangers.
     """
 
     subject: AuditSubject
@@ -98,9 +98,10 @@ class _Pool:
         return cls(subject, topic, [ids[i] for i in order], place, low, high, strangers, place[where])
 
     def qrels(self) -> Qrels:
-        """Return qrels with a topic for each copy, and one with all combinations of labels of the collection.
+        """Return qrels with a topic for each copy, and a last topic with all combinations of labels.
 
-        Some measures depend on the labels that occur in the qrels, so the last topic keeps these the same.
+        Because of the last topic, measures that depend on the observed labels see those of the whole
+        collection.
         """
         qrels, copies, n = self.subject.qrels, len(self.judged), len(self.ids)
         elsewhere = np.unique(qrels.labels, axis=1)
@@ -138,7 +139,7 @@ class _Pool:
         return Subtopics(given.names, *columns)
 
     def joined(self) -> Joined:
-        """Return the rows of each run on each copy, and an empty row on the last topic; ties are left out."""
+        """Return each run on each copy, without documents on the last topic; no measure depends on ties."""
         joined, copies, n = self.subject.joined, len(self.judged), len(self.ids)
         topics = len(self.subject.qrels.topics)
         retrieved, lengths, documents, ranks = [], [], [], []
@@ -159,7 +160,7 @@ class _Pool:
         )
 
     def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:
-        """Return the documents of a run by rank, as places in `ids`, and their ranks."""
+        """Return the documents of a run, as places in `ids` sorted by rank, and their ranks."""
         joined, first = self.subject.joined, tops_of(self.subject).ranked[run, self.topic]
         among = np.flatnonzero(np.isin(first, self.strangers))
         which = np.searchsorted(self.strangers, first[among])

@@ -14,15 +14,19 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 FLOORS = (10, 1)
-"""Smallest number of documents that a stratified sample keeps: of degree 0, and of each other degree."""
+"""The least number of documents of degree 0, and of each other degree, in a stratified sample.
+
+Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The judged documents of a subject, by topic.
+    """The judged documents of a subject, sorted by topic.
 
-    document: int64[n], index into the pool, ascending. topic: int64[n]. degree: int64[n], the grade that
-    samples are stratified by, from 0. relevant: bool[n]. documents: D, of the whole pool; topics: T.
+    document: int64[n], ascending indices into the pool. topic: int64[n]. degree: int64[n], the grade by which
+    samples are stratified, from 0. relevant: bool[n]. documents: the number D of documents in the pool.
+    topics: the number T of topics.
     """
 
     document: Ints
@@ -34,10 +38,10 @@ class Judged:
 
     @classmethod
     def of(cls, subject: AuditSubject, aspect: str | None) -> "Judged":
-        """Return the documents with a label of `aspect`, or those with any judgment, by the first aspect.
+        """Return the documents judged by `aspect`; by default, all judged documents by the first aspect.
 
-        Negative grades are of degree 0. In a collection that is judged by subtopic only, degree 1 is
-        relevant to some subtopic.
+        Negative grades have degree 0. In a collection with judgments by subtopic only, documents that are
+        relevant to some subtopic have degree 1.
         """
         degrees, relevant = graded(subject, aspect)
         of_aspect = aspect is not None and subject.qrels.labels[subject.qrels.aspect_index(aspect)] >= -1
@@ -48,25 +52,25 @@ class Judged:
 
     @cached_property
     def strata(self) -> "JudgmentGroups":
-        """The groups of documents of the same topic and degree."""
+        """The documents of each topic and degree."""
         return JudgmentGroups(self.topic * self.degrees + self.degree)
 
     @property
     def degrees(self) -> int:
-        """The highest degree plus 1."""
+        """The number of degrees."""
         return int(self.degree.max(initial=0)) + 1
 
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
-        """Return bool[D], the documents of `kept`, bool[n]."""
+        """Return bool[D], the documents of the pool that are in `kept`, bool[n]."""
         mask = np.zeros(self.documents, dtype=bool)
         mask[self.document] = kept
         return mask
 
 
 def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask]:
-    """Return int64[D], the degree of every pooled document, and bool[D], whether it is relevant.
+    """Return int64[D], the degree of each pooled document, and bool[D], whether it is relevant.
 
-    Degrees are by `aspect` (default: the first), or by subtopic if there are no other judgments.
+    They are by `aspect` (default: the first), or by subtopic where there are no other judgments.
     """
     qrels = subject.qrels
     if qrels.only_by_subtopic:
@@ -87,11 +91,10 @@ def relevant_by_subtopic(subject: AuditSubject) -> Mask:
 
 
 def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
-    """Yield bool[D] for each of `percents`: nested samples, stratified by degree.
+    """Yield bool[D] for each percentage P, in their order: nested samples, stratified by degree.
 
-    A sample has the first max(f, floor(P n / 100)) of the n documents of each topic and degree in one random
-    order, at most n; f is 10 for degree 0 and 1 for others (Ferrante, Ferro, Pontarollo, TKDE 2019, section
-    5.4).
+    Of the n documents of each topic and degree, keep the first max(f, floor(P n / 100)) of one random order,
+    at most n; f is 10 for degree 0 and 1 for others (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     strata = judged.strata
     place = strata.shuffled(rng)
@@ -104,10 +107,11 @@ def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[floa
 def uniform(
     rng: np.random.Generator, judged: Judged, percents: Sequence[float], *, nested: bool = False
 ) -> Iterator[Mask]:
-    """Yield bool[D] for each of `percents`: max(1, floor(P n / 100)) of the n documents of each topic.
+    """Yield bool[D] for each percentage P: max(1, floor(P n / 100)) of the n documents of each topic.
 
-    A topic with a relevant document is drawn again until its sample has one. The samples at different
-    percentages are independent, or nested; then the smallest sample must have a relevant document.
+    A topic that has a relevant document is drawn again until the sample has one. Samples of different
+    percentages are independent unless `nested`; then the smallest one has a relevant document (Ferrante,
+    Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     if not nested:
         for percent in percents:
@@ -120,14 +124,14 @@ def _uniform(rng: np.random.Generator, judged: Judged, percents: Sequence[float]
     place, size = shuffled(rng, judged.topic)
     least = np.maximum(1, shares(min(percents), size))
     has = np.bincount(judged.topic[judged.relevant], minlength=judged.topics) > 0
-    while (again := has & ~_has_relevant(judged, place < least)).any():
-        redrawn = np.flatnonzero(again[judged.topic])
-        place[redrawn] = shuffled(rng, judged.topic[redrawn])[0]
+    while (again := has & ~_keeps_relevant(judged, place < least)).any():
+        drawn = np.flatnonzero(again[judged.topic])
+        place[drawn] = shuffled(rng, judged.topic[drawn])[0]
     for percent in percents:
         yield judged.mask(place < np.maximum(1, shares(percent, size)))
 
 
-def _has_relevant(judged: Judged, kept: Mask) -> Mask:
+def _keeps_relevant(judged: Judged, kept: Mask) -> Mask:
     """Return bool[T], whether a relevant document of the topic is kept."""
     return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
 
@@ -140,7 +144,7 @@ class JudgmentGroups:
 
     @cached_property
     def sizes(self) -> Ints:
-        """int64[groups], the number of items of each group."""
+        """int64[groups], the number of items in each group."""
         return np.bincount(self.group, minlength=1)
 
     def shuffled(self, rng: np.random.Generator) -> Ints:
@@ -153,30 +157,30 @@ class JudgmentGroups:
 
     @cached_property
     def _small(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The groups in the smallest integer type, because NumPy sorts 16-bit integers in linear time."""
+        """The groups in the smallest integer type, because numpy sorts 16 bits in linear time."""
         return self.group.astype(np.min_scalar_type(int(self.group.max(initial=0))))
 
     @cached_property
     def _places(self) -> Ints:
-        """int64[n], the places 0, 1, 2, ... of the first group, then of the second one, and so on."""
+        """int64[n]: 0, 1, 2, ... for the first group, then for the second, and so on."""
         return np.arange(len(self.group)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
 
 
 def shuffled(rng: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
-    """Return two int64[n], the place of each item in a random order of its group, and the group's size."""
+    """Return int64[n], the place of each item in a random order of its group, and int64[n], its size."""
     groups = JudgmentGroups(group)
     return groups.shuffled(rng), groups.sizes[group]
 
 
 def _ascending(drawn: Floats) -> Ints:
-    """Return int64[n], the order of `drawn`, stable so that it is the same on any machine."""
-    order = np.argsort(drawn)  # much faster than a stable sort, and equal to it if all values differ
+    """Return int64[n], the stable ascending order, which is the same on every machine."""
+    order = np.argsort(drawn)  # much faster than a stable sort, and equal to it unless there are ties
     in_order = drawn[order]
     return order if (in_order[1:] > in_order[:-1]).all() else np.argsort(drawn, kind="stable")
 
 
 def shares(percent: float, size: Ints) -> Ints:
-    """Return floor(percent * size / 100), computed with integers because floats would round."""
+    """Return floor(percent * size / 100) in exact arithmetic, so that 70 per cent of 10 are 7."""
     above, below = (exact(percent) / 100).as_integer_ratio()
     table = [number * above // below for number in range(int(size.max(initial=0)) + 1)]
     counts: Ints = np.array(table, dtype=np.int64)[size]

@@ -1,4 +1,4 @@
-"""The documents that groups of runs contribute to the judged pool, read from the joined rows alone."""
+"""Contributions of groups of runs to the judged pool, computed from joined rows alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 EDGE = 0.1
-"""Smallest fall of the judged share from one rank to the next that is considered the end of the pool."""
+"""A drop of the judged share between two ranks that is interpreted as the end of the pool."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """The groups of runs that contribute each of D pooled documents.
+    """The groups that contribute each of the D documents in the qrels.
 
-    first: int32[D], the best rank of a document in any run. who: int64[D], the group of that run. second:
-    int32[D], the best rank in a run of another group. Both ranks are NOWHERE if no such run has the document.
-    judged, relevant: bool[D].
+    first: int32[D], the best rank in the runs of any group. who: int64[D], the group with this rank. second:
+    int32[D], the best rank in the runs of another group. Ranks are NOWHERE where there is none. judged,
+    relevant: bool[D].
     """
 
     first: NDArray[np.int32]
@@ -32,23 +32,23 @@ class Contributions:
 
     @classmethod
     def of(cls, subject: AuditSubject, groups: Sequence[int]) -> "Contributions":
-        """Return the contributions of groups; groups: the group of each run, from 0."""
+        """Return the contributions; groups: the group of each run, from 0."""
         first, second = np.full((2, len(subject.qrels.documents)), NOWHERE, dtype=np.int32)
         who = np.full(len(first), -1)
         for group in sorted(set(groups)):
-            ranks = _best(subject, [run for run, of in enumerate(groups) if of == group])
+            ranks = _best(subject, [run for run, its_group in enumerate(groups) if its_group == group])
             who[ranks < first] = group
             np.minimum(second, np.maximum(first, ranks), out=second)
             np.minimum(first, ranks, out=first)
         return cls(first, second, who, subject.judged, relevant(subject))
 
     def owner(self, depth: int) -> Ints:
-        """Return int64[D], the only group with a document in the pool of this depth, or -1."""
+        """Return int64[D], the only group that contributes each document to this depth, or -1."""
         return np.where((self.first <= depth) & (self.second > depth), self.who, -1)
 
 
 def _best(subject: AuditSubject, runs: Sequence[int]) -> NDArray[np.int32]:
-    """Return int32[D], the best rank of each document in `runs`, or NOWHERE."""
+    """Return int32[D], the best rank of each document in these runs, or NOWHERE."""
     best = np.full(len(subject.qrels.documents), NOWHERE, dtype=np.int32)
     for run in runs:
         hits = _hits(subject, run)
@@ -58,22 +58,22 @@ def _best(subject: AuditSubject, runs: Sequence[int]) -> NDArray[np.int32]:
 
 
 def _hits(subject: AuditSubject, run: int) -> slice:
-    """Return the slice of the hits of a run, over all topics."""
+    """Return the range of the hits of a run."""
     topics = len(subject.qrels.topics)
     begin, end = subject.joined.offsets[[run * topics, (run + 1) * topics]].tolist()
     return slice(begin, end)
 
 
 def deepest(subject: AuditSubject) -> int:
-    """Return the deepest rank at which some run has a document, at least 1."""
+    """Return the last rank at which some run has a document, at least 1."""
     return max(1, int(subject.joined.retrieved.max(initial=0)))
 
 
 def pool_depth(subject: AuditSubject, most: int) -> int:
-    """Estimate the depth of the pool from the share of judged documents at each rank of all runs.
+    """Estimate the depth of the pool: the rank after which the judged share of documents drops most.
 
-    The estimate is the rank below which this share falls most. If it never falls by EDGE or more, it is the
-    deepest rank down to which at least half of the documents are judged. It is at least 1 and at most `most`.
+    A pool of a fixed depth shows such a drop. If no drop is as large as EDGE, return the rank down to which
+    at least half of the documents are judged. The depth is at least 1 and at most `most`.
     """
     joined, most = subject.joined, min(most, deepest(subject))
     known = joined.rank[subject.judged[joined.document]]
@@ -81,21 +81,21 @@ def pool_depth(subject: AuditSubject, most: int) -> int:
     lengths = np.bincount(np.minimum(joined.retrieved, most), minlength=most + 1)
     retrieved = np.cumsum(lengths[::-1])[::-1][1:]
     shares = judged / np.maximum(retrieved, 1)
-    falls = shares[:-1] - shares[1:]
-    if falls.max(initial=0) >= EDGE:
-        return int(np.argmax(falls)) + 1
+    drops = shares[:-1] - shares[1:]
+    if drops.max(initial=0) >= EDGE:
+        return int(np.argmax(drops)) + 1
     return max(1, int(np.count_nonzero(np.minimum.accumulate(shares) >= 0.5)))
 
 
 def unjudged(subject: AuditSubject, run: int, judged: Mask, depth: int) -> Floats:
-    """Return float64[T], the share of documents not in `judged`, bool[D], among a run's first `depth`.
+    """Return float64[T], the share of a run's first `depth` documents that is not in `judged`, bool[D].
 
-    The share is of the retrieved documents, as in Judged@k, and nan if there are none.
+    The divisor is the number of retrieved documents, as for Judged@k; the share is nan if there are none.
     """
     topics, hits = len(subject.qrels.topics), _hits(subject, run)
     retrieved = np.minimum(subject.joined.retrieved[run * topics : (run + 1) * topics], depth)
     counted = judged[subject.joined.document[hits]] & (subject.joined.rank[hits] <= depth)
     number = np.diff(subject.joined.offsets[run * topics : (run + 1) * topics + 1])
-    n_judged = np.bincount(np.repeat(np.arange(topics), number)[counted], minlength=topics)
+    seen = np.bincount(np.repeat(np.arange(topics), number)[counted], minlength=topics)
     with np.errstate(invalid="ignore"):
-        return np.asarray((retrieved - n_judged) / retrieved, dtype=np.float64)
+        return np.asarray((retrieved - seen) / retrieved, dtype=np.float64)
