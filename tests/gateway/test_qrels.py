@@ -66,7 +66,7 @@ def test_every_error_of_every_file_is_told_with_its_line(service) -> None:
 
 SENTENCE = (
     "alpha_nDCG@10: it needs judgments by subtopic, and this collection has none; "
-    "a qrels file gives them as layout: subtopics"
+    "add a qrels file with layout: subtopics"
 )
 BY_SUBTOPIC = b"t1 s1 a 1\nt2 s1 b 1\n"
 DIVERSE = COLLECTION + b"  - {file: subtopics.txt, layout: subtopics}\n"

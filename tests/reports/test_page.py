@@ -1,10 +1,11 @@
-"""The page of a result, read as a browser without scripts would."""
+"""Tests of the page of a result, parsed without running its scripts."""
 
 import json
 import re
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from cupel_audits.report import AuditReport, ReportTable
+from cupel_audits.report import AuditReport, Plot, ReportTable
 from cupel_reports import page, policy
 from support.data.sample_pages import HOSTILE, RUNS, forms, large, plot, result, table
 
@@ -21,7 +22,7 @@ VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
 class Reader(HTMLParser):
-    """The elements of a page, the texts in each kind of element, and what does not fit."""
+    """The elements of a page, the texts by tag, and the elements that are still open."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -47,11 +48,11 @@ class Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._end_optional({"td", "tr"} - {tag})
-        assert self.open, f"</{tag}> ends nothing"
+        assert self.open, f"</{tag}> has no start tag"
         assert self.open.pop() == tag
 
     def _end_optional(self, tags: set[str]) -> None:
-        """The end tags of cells and rows may be left out."""
+        """Close cells and rows, whose end tags are optional."""
         while self.open and self.open[-1] in tags:
             self.open.pop()
 
@@ -68,24 +69,24 @@ def hostile() -> str:
     return page(result(forms(), HOSTILE))
 
 
-def test_the_page_says_what_was_asked_and_what_came_out() -> None:
+def test_page_shows_request_and_findings() -> None:
     reader = Reader(page(result(forms(RUNS))))
     assert reader.open == []
     assert reader.texts["h1"] == ["Pool downsampling"]
     assert "How similar is the order of runs" in reader.texts["p"][1]
     assert "The order of aster holds." in reader.texts["li"]
     names, values = reader.texts["dt"], [text.strip() for text in reader.texts["dd"]]
-    asked = dict(zip(names, values, strict=True))
-    assert asked["repeats"].startswith("30")
-    assert asked["ratios"].startswith("90, 50")
-    assert asked["aspect"].startswith("not given")
-    assert asked["seed"] == "7"
-    assert asked["host"] == "a machine"
+    request = dict(zip(names, values, strict=True))
+    assert request["repeats"].startswith("30")
+    assert request["ratios"].startswith("90, 50")
+    assert request["aspect"].startswith("not given")
+    assert request["seed"] == "7"
+    assert request["host"] == "a machine"
     assert "number of random samples" in reader.texts["small"]
     assert result(forms(RUNS))["digest"] in reader.texts["code"]
 
 
-def test_every_form_is_drawn_with_a_text_alternative(hostile: str) -> None:
+def test_every_form_has_a_text_alternative(hostile: str) -> None:
     reader = Reader(hostile)
     drawn = reader.all("svg", role="img")
     assert len(drawn) == 8 + 3  # one has three panels, two have nothing to draw
@@ -97,7 +98,7 @@ def test_every_form_is_drawn_with_a_text_alternative(hostile: str) -> None:
     assert len(reader.all("title")) == len(drawn) + 1
 
 
-def test_a_hostile_name_stays_a_text(hostile: str) -> None:
+def test_page_escapes_hostile_names(hostile: str) -> None:
     reader = Reader(hostile)
     assert not reader.all("img")
     assert not reader.all("b")
@@ -113,7 +114,7 @@ def test_a_hostile_name_stays_a_text(hostile: str) -> None:
     assert any(HOSTILE[0] in text for text in reader.texts["bdi"])
 
 
-def test_the_page_needs_nobody_else(hostile: str) -> None:
+def test_page_loads_nothing_from_the_network(hostile: str) -> None:
     reader = Reader(hostile)
     for _, attrs in reader.elements:
         for name in ("src", "href", "xlink:href", "action", "srcset", "data"):
@@ -123,7 +124,7 @@ def test_the_page_needs_nobody_else(hostile: str) -> None:
     assert "@import" not in hostile
 
 
-def test_specifications_are_json_and_have_no_end_tag(hostile: str) -> None:
+def test_specifications_are_json_without_end_tags(hostile: str) -> None:
     specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', hostile, re.S)
     assert len(specs) == 11
     assert all("<" not in spec for spec in specs)
@@ -131,13 +132,13 @@ def test_specifications_are_json_and_have_no_end_tag(hostile: str) -> None:
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[3]} <= names
 
 
-def test_the_same_data_gives_the_same_page(hostile: str) -> None:
+def test_page_is_deterministic(hostile: str) -> None:
     first = page(result(forms(), HOSTILE))
     page(result(forms(RUNS)))
     assert page(json.loads(json.dumps(result(forms(), HOSTILE)))) == first == hostile
 
 
-def test_another_process_gives_the_same_page(hostile: str) -> None:
+def test_page_is_equal_in_another_process(hostile: str) -> None:
     code = (
         "import json, sys; from cupel_reports import page;"
         "sys.stdout.buffer.write(page(json.load(sys.stdin)).encode())"
@@ -150,29 +151,33 @@ def test_another_process_gives_the_same_page(hostile: str) -> None:
     assert done.stdout.decode() == hostile, done.stderr.decode()
 
 
-def test_importing_the_package_draws_in_no_heavy_library() -> None:
+def test_import_loads_no_slow_library() -> None:
     code = "import sys, cupel_reports; print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_an_unfinished_audit_says_so() -> None:
+def test_page_of_unfinished_audit_has_a_banner() -> None:
     some = page(result(forms(RUNS), done=12))
-    assert "12 of 30 trials are done. What is here will change." in some
+    assert "12 of 30 trials are done. These results are preliminary." in some
     assert "trials are done" not in page(result(forms(RUNS)))
     none = page(result(None))
-    assert "0 of 30 trials are done. There is nothing to show yet." in none
+    assert "0 of 30 trials are done. There are no results yet." in none
     assert "vegaEmbed" not in none
 
 
-def test_a_kind_that_is_no_longer_known_keeps_its_page() -> None:
+def test_page_of_unknown_kind_is_titled_by_its_name() -> None:
     reader = Reader(page(result(forms(RUNS), kind="forgotten")))
     assert reader.texts["h1"] == ["forgotten"]
 
 
-def of(*tables: ReportTable) -> Reader:
-    return Reader(page(result(AuditReport((), {}, tables))))
+def report_of(*tables: ReportTable, plots: Sequence[Plot] = (), **numbers: float | None) -> AuditReport:
+    return AuditReport(verdict=(), numbers=numbers, tables=tables, plots=tuple(plots))
+
+
+def read_page(*tables: ReportTable) -> Reader:
+    return Reader(page(result(report_of(*tables))))
 
 
 def cells(reader: Reader) -> list[str]:
@@ -195,18 +200,18 @@ def cells(reader: Reader) -> list[str]:
         ([2**70], ["1,180,591,620,717,411,303,424"]),
     ],
 )
-def test_numbers_have_as_many_digits_as_a_reader_needs(values: list[Any], shown: list[str]) -> None:
-    assert cells(of(table("t", "x", [[value] for value in values]))) == shown
+def test_numbers_of_a_column_have_equally_many_decimals(values: list[Any], shown: list[str]) -> None:
+    assert cells(read_page(table("t", "x", [[value] for value in values]))) == shown
 
 
-def test_numbers_stand_at_the_right() -> None:
-    reader = of(table("t", "run tau n", [("a", 0.5, None), ("b", None, 2)]))
+def test_columns_of_numbers_are_right_aligned() -> None:
+    reader = read_page(table("t", "run tau n", [("a", 0.5, None), ("b", None, 2)]))
     assert [one["class"] for one in reader.all("table")] == ["n2 n3 "]
 
 
-def test_long_tables_are_folded_and_cut_but_their_file_has_all() -> None:
+def test_long_tables_are_collapsed_and_truncated_but_csv_is_complete() -> None:
     rows = [(i, i / 7) for i in range(3000)]
-    reader = of(table("short", "n x", rows[:3]), table("t", "n x", rows))
+    reader = read_page(table("short", "n x", rows[:3]), table("t", "n x", rows))
     assert "Table of t " in reader.texts["summary"][0]
     assert len(cells(reader)) == 2 * (3 + 2000)
     assert "The first 2000 of 3000 rows; the file has all." in reader.texts["p"]
@@ -217,7 +222,7 @@ def test_long_tables_are_folded_and_cut_but_their_file_has_all() -> None:
     assert text == table("t", "n x", rows).as_csv()
 
 
-def test_names_survive_the_way_to_a_file(hostile: str) -> None:
+def test_csv_link_keeps_hostile_names(hostile: str) -> None:
     link = next(one for one in Reader(hostile).all("a") if one["download"] == "downsampling-places.csv")
     text = unquote(str(link["href"]).partition(",")[2])
     assert HOSTILE[1] in text
@@ -230,24 +235,24 @@ def drawn_rows(report: AuditReport) -> list[list[dict[str, Any]]]:
     return [json.loads(spec)["datasets"]["rows"] for spec in specs]
 
 
-def test_of_many_series_those_that_move_furthest_have_a_colour() -> None:
+def test_series_with_largest_changes_are_coloured() -> None:
     ranks = [(f"run {i}", stage, i + 1) for i in range(30) for stage in "ab"]
     ranks[-1] = ("run 29", "b", 1)
     ranks[1] = ("run 0", "b", 30)
-    (rows,) = drawn_rows(AuditReport((), {}, (table("t", "run stage rank", ranks),), (
-        plot("changes", "t", "stage", "rank", series="run"),
-    )))  # fmt: skip
+    (rows,) = drawn_rows(report_of(
+        table("t", "run stage rank", ranks), plots=[plot("changes", "t", "stage", "rank", series="run")]
+    ))  # fmt: skip
     coloured = {row["s"]: row["k"] for row in rows if row["k"] >= 0}
     assert coloured["run 0"] == 0
     assert coloured["run 29"] == 1
     assert len(coloured) == 7
 
 
-def test_names_at_the_end_of_lines_keep_apart() -> None:
+def test_end_labels_do_not_overlap() -> None:
     ranks = [(f"run {i}", stage, rank) for i in range(12) for stage, rank in (("a", i + 1), ("b", 12))]
-    (rows,) = drawn_rows(AuditReport((), {}, (table("t", "run stage rank", ranks),), (
-        plot("changes", "t", "stage", "rank", series="run"),
-    )))  # fmt: skip
+    (rows,) = drawn_rows(report_of(
+        table("t", "run stage rank", ranks), plots=[plot("changes", "t", "stage", "rank", series="run")]
+    ))  # fmt: skip
     ends = sorted(row["end"] for row in rows if "end" in row)
     assert len(ends) == 12
     least = min(below - above for above, below in pairwise(ends))
@@ -255,21 +260,21 @@ def test_names_at_the_end_of_lines_keep_apart() -> None:
     assert ends[-1] <= 12.5
 
 
-def test_a_plot_of_many_panels_says_how_many_it_leaves_out() -> None:
+def test_plot_with_many_panels_reports_omitted_ones() -> None:
     points = [(step, 0.5, f"topic {i}") for i in range(30) for step in (1, 2)]
-    text = page(result(AuditReport((), {}, (table("t", "step tau topic", points),), (
-        plot("curve", "t", "step", "tau", facet="topic"),
-    ))))  # fmt: skip
+    text = page(result(report_of(
+        table("t", "step tau topic", points), plots=[plot("curve", "t", "step", "tau", facet="topic")]
+    )))  # fmt: skip
     assert "24 of 30 are drawn; the table has all." in text
 
 
-def test_a_large_report_stays_small() -> None:
+def test_page_of_large_report_is_below_3_megabytes() -> None:
     text = page(result(large(), [f"run-{i}" for i in range(100)], measures=[f"M{i}@10" for i in range(10)]))
     assert len(text.encode()) < 3e6
-    assert "100 in all; those that move furthest are in colour." in text
+    assert "100 in total; those with the largest changes are in colour." in text
 
 
-def test_the_policy_names_every_script_and_style_of_the_page_and_nothing_else(hostile: str) -> None:
+def test_policy_allows_only_inline_scripts_and_styles(hostile: str) -> None:
     allowed = policy(hostile)
     (script,) = re.findall(r"<script>(.*?)</script>", hostile, re.S)
     (style,) = re.findall(r"<style>(.*?)</style>", hostile, re.S)
@@ -281,91 +286,91 @@ def test_the_policy_names_every_script_and_style_of_the_page_and_nothing_else(ho
         "form-action 'none'",
         "frame-ancestors 'none'",
     ]
-    (own,) = [
+    (in_page,) = [
         one["content"] for one in Reader(hostile).all("meta") if "content" in one and "http-equiv" in one
     ]
-    assert allowed == f"{own}; frame-ancestors 'none'"
+    assert allowed == f"{in_page}; frame-ancestors 'none'"
     assert "script-src 'none'" in policy(page(result(None)))
 
 
-def static(report: AuditReport) -> str:
-    """The first picture of a report's page."""
+def first_svg(report: AuditReport) -> str:
+    """Return the first picture of the page of a report."""
     (first, *_) = re.findall(r"<svg .*?</svg>", page(result(report)), re.S)
     return str(first)
 
 
-def test_a_reference_is_one_line_however_many_points_there_are() -> None:
+def test_reference_is_drawn_once() -> None:
     points = table("t", "step tau", [(step, 0.5) for step in range(20)])
-    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "step", "tau", reference=0.9),)))
+    picture = first_svg(report_of(points, plots=[plot("curve", "t", "step", "tau", reference=0.9)]))
     assert picture.count('stroke-dasharray="4,4"') == 1
 
 
-def test_a_line_has_a_gap_where_it_is_undefined() -> None:
+def test_curve_has_a_gap_at_undefined_values() -> None:
     points = table("t", "step tau", [(1, 0.1), (2, 0.2), (3, None), (4, 0.4), (5, 0.5)])
-    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "step", "tau"),)))
+    picture = first_svg(report_of(points, plots=[plot("curve", "t", "step", "tau")]))
     (line,) = re.findall(r'd="(M[^"]*L[^"Z]*M[^"]*L[^"Z]*)"', picture)
     assert line.count("M") == 2
 
 
-def test_numbers_that_are_not_alike_have_digits_of_their_own() -> None:
-    reader = Reader(page(result(AuditReport((), {"unjudged@10": 0.21884, "missing": 1498, "tau": None}, ()))))
+def test_named_numbers_have_individual_decimals() -> None:
+    reader = Reader(page(result(report_of(**{"unjudged@10": 0.21884, "missing": 1498, "tau": None}))))
     assert cells(reader) == ["unjudged@10", "0.2188", "missing", "1498", "tau", "–"]
 
 
-def test_a_stored_report_of_lists_is_as_good_as_one_of_tuples() -> None:
+def test_page_of_stored_report_is_equal() -> None:
     stored = json.loads(json.dumps(result(large(3, 1), ["a", "b", "c"])))
     assert page(stored) == page(result(large(3, 1), ["a", "b", "c"]))
 
 
-def test_the_steps_of_a_curve_stand_below_it_as_they_are() -> None:
+def test_few_steps_of_a_curve_are_axis_labels() -> None:
     points = table("t", "level tau", [(level, 0.5) for level in (90, 30, 5, 0.001)])
-    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
-    told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
-    assert {"90", "30", "5"} <= set(told)
+    picture = first_svg(report_of(points, plots=[plot("curve", "t", "level", "tau")]))
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert {"90", "30", "5"} <= set(labels)
     points = table("t", "level tau", [(level, 0.5) for level in (0.001, 0.2)])
-    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "level", "tau"),)))
+    picture = first_svg(report_of(points, plots=[plot("curve", "t", "level", "tau")]))
     assert {"0.001", "0.2"} <= set(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
 
 
-def test_points_stand_from_the_least_to_the_greatest_however_the_table_goes() -> None:
+def test_axis_of_points_ascends() -> None:
     places = table("t", "one two", [(0.9, 0.1), (0.5, 0.5), (0.1, 0.9)])
-    picture = static(AuditReport((), {}, (places,), (plot("points", "t", "one", "two"),)))
-    told = re.findall(r"<text [^>]*translate\(([\d.]+),[^>]*>([^<]*)</text>", picture)
-    below = told[: [text for _, text in told].index("the one")]
+    picture = first_svg(report_of(places, plots=[plot("points", "t", "one", "two")]))
+    labels = re.findall(r"<text [^>]*translate\(([\d.]+),[^>]*>([^<]*)</text>", picture)
+    below = labels[: [text for _, text in labels].index("the one")]
     assert len(below) > 4
     assert sorted(below, key=lambda one: float(one[0])) == sorted(below, key=lambda one: float(one[1]))
 
 
-def test_only_names_that_have_room_stand_beside_points() -> None:
+def test_overlapping_labels_of_points_are_left_out() -> None:
     rows = [("far", 0.0, 0.9, False), ("front", 0.5, 0.5, True), ("near", 0.5, 0.501, False)]
     places = table("t", "run one two best", rows)
     shown = plot("points", "t", "one", "two", series="best", label="run")
-    told = re.findall(r"<text[^>]*>([^<]*)</text>", static(AuditReport((), {}, (places,), (shown,))))
-    assert {"far", "front"} <= set(told)
-    assert "near" not in told
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", first_svg(report_of(places, plots=[shown])))
+    assert {"far", "front"} <= set(labels)
+    assert "near" not in labels
 
 
-def test_a_series_of_yes_and_no_is_called_by_its_column() -> None:
+def test_boolean_series_is_named_by_its_column() -> None:
     places = table("t", "run one two best", [("a", 0.0, 0.9, False), ("b", 0.5, 0.5, True)])
-    report = AuditReport((), {}, (places,), (plot("points", "t", "one", "two", series="best", label="run"),))
+    report = report_of(places, plots=[plot("points", "t", "one", "two", series="best", label="run")])
     assert {"the best", "not the best"} <= set(Reader(page(result(report))).texts["bdi"])
 
 
-def test_a_matrix_without_its_diagonal_has_the_same_order_both_ways() -> None:
+def test_heatmap_has_the_same_order_on_both_axes() -> None:
     pairs = table("t", "one two tau", [("a", "b", 0.1), ("b", "a", 0.1), ("a", "c", 0.2), ("c", "a", 0.2)])
-    picture = static(AuditReport((), {}, (pairs,), (plot("heatmap", "t", "one", "two", value="tau"),)))
-    told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
-    assert [one for one in told if one in "abc"] == ["a", "b", "c", "a", "b", "c"]
+    picture = first_svg(report_of(pairs, plots=[plot("heatmap", "t", "one", "two", value="tau")]))
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert [one for one in labels if one in "abc"] == ["a", "b", "c", "a", "b", "c"]
 
 
-def test_the_numbers_below_a_curve_of_many_steps_keep_apart() -> None:
+def test_axis_labels_of_many_steps_do_not_overlap() -> None:
     points = table("t", "share tau", [(step / 34, 0.5) for step in range(2, 20)])
-    picture = static(AuditReport((), {}, (points,), (plot("curve", "t", "share", "tau"),)))
-    told = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
-    assert 4 <= told.index("the share") <= 12
+    picture = first_svg(report_of(points, plots=[plot("curve", "t", "share", "tau")]))
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert 4 <= labels.index("the share") <= 12
 
 
-def test_where_a_result_comes_from_is_folded_away() -> None:
-    reader = Reader(page(result(AuditReport((), {}, ())) | {"provenance": {"command": "cupel audit"}}))
-    assert reader.texts["summary"][-1] == "Where it comes from"
+def test_provenance_is_collapsed() -> None:
+    reader = Reader(page(result(report_of()) | {"provenance": {"command": "cupel audit"}}))
+    assert reader.texts["summary"][-1] == "Provenance"
     assert "cupel audit" in reader.texts["details"][-1]

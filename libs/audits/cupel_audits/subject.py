@@ -1,4 +1,4 @@
-"""What an audit looks at: judgments, and runs joined with them."""
+"""The subject of an audit: judgments, and runs joined with them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,20 +13,20 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import NEGATIVE, Content, Floats, Ids, Joined, Qrels
 from cupel_measures.scoring.evaluator import Evaluator, Scores, aggregates
 
-ONE_TOPIC = "There is one topic only: how runs fare on it says little about the collection."
+ONE_TOPIC = "There is only one topic, so the results cannot be generalised to other topics."
 
 DECIMALS = 12
-"""Mean scores that are equal when rounded so are tied: floats would invent differences (spec 1.2.7)."""
+"""Mean scores that are equal to so many decimals are tied, because rounding errors are no differences."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubjectSummary:
-    """What a report needs to know of its subject; JSON holds it.
+    """The facts about a subject that a report needs; JSON can hold them.
 
-    runs: their names, in the order of all that goes by run. teams: the team of each run, or None where teams
-    are not known. topics, aspects: of the qrels. measures: canonical texts. qrels, other: names of the
-    judgments, and of those that they are compared with. judged: documents with a judgment of some aspect, or
-    by subtopic. relevant: of them, those that count as relevant for the first aspect or for some subtopic.
+    runs: names, in the order of all values by run. teams: the team of each run, or None if teams are unknown.
+    topics, aspects: of the qrels. measures: normalised texts. qrels, other: names of the judgments, and of
+    the judgments that they are compared with. judged: the number of documents with a judgment of some aspect
+    or by subtopic. relevant: how many of them are relevant for the first aspect or for some subtopic.
     """
 
     runs: tuple[str, ...]
@@ -43,18 +43,18 @@ class SubjectSummary:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What to be warned of whatever is asked."""
+        """Warnings that apply to every kind of audit."""
         return (ONE_TOPIC,) if len(self.topics) == 1 else ()
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the summary as JSON data."""
         return asdict(self)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "SubjectSummary":
-        """From what JSON held."""
+        """Return the summary that `as_data` gave, also after a round trip through JSON."""
         fields: dict[str, Any] = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in data.items()
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
         return cls(**fields)
 
@@ -63,9 +63,9 @@ class SubjectSummary:
 class Tops:
     """The first documents of every run, judged or not.
 
-    documents: U different ids of each topic, topic after topic; topic: int32[U], the topic of each. pooled:
-    int32[U], the document's index in `Qrels.documents`, -1 where no aspect's pool has it. ranked:
-    int32[runs, topics, depth], the document at each rank, as an index into these; -1 below the run's last.
+    documents: U ids, distinct within each topic, topic after topic. topic: int32[U], the topic of each.
+    pooled: int32[U], the index of the document in `Qrels.documents`, or -1. ranked: int32[runs, topics,
+    depth], the document at each rank as an index into `documents`, -1 below the last document of the run.
     """
 
     documents: Ids
@@ -78,14 +78,14 @@ class Tops:
         return int(self.ranked.shape[2])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AuditSubject:
-    """Judgments and the runs that are audited under them.
+    """Judgments, and the runs that are audited under them.
 
-    joined: all runs, in the order of `about.runs`, a row per run and topic. tops: where the audit asks for
-    it, at least so deep as it does, or as the runs go. content: the texts of the same rows, where there are
-    any. other: the judgments that these are compared with, of the same topics, and the same runs joined with
-    them, by the measures that can be had of them without texts.
+    joined: all runs in the order of `about.runs`, a row for each run and topic. tops: the first documents if
+    the audit needs them, at least to `Audit.ranking_depth` or to the end of the runs. content: the texts of
+    the same rows, if there are any. other_subject: the judgments that these are compared with, on the same
+    topics, with the same runs and the measures that can be computed from them without texts.
     """
 
     about: SubjectSummary
@@ -97,46 +97,47 @@ class AuditSubject:
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """Those of `about`, of these aspects."""
+        """The measures of `about`, bound to the aspects."""
         return tuple(parse(text).bound(self.qrels.aspects) for text in self.about.measures)
 
     @cached_property
     def evaluator(self) -> Evaluator:
-        """Of all runs under all judgments."""
+        """The evaluator of all runs under all judgments."""
         return Evaluator(self.qrels, self.joined, content=self.content)
 
     @cached_property
     def scores(self) -> dict[str, Floats]:
-        """`by_topic` under all judgments."""
+        """The scores by topic under all judgments."""
         return self.by_topic(self.evaluator)
 
     @cached_property
     def means(self) -> dict[str, Floats]:
-        """`means_under` all judgments."""
+        """The mean scores under all judgments."""
         return means(self.scores, self.measures)
 
     @cached_property
     def judged(self) -> NDArray[np.bool_]:
-        """bool[D]: documents with a label of some aspect, a negative one too, or judged by subtopic."""
+        """bool[D], the documents judged by subtopic or with a label of some aspect, even a negative one."""
         judged: NDArray[np.bool_] = np.asarray((self.qrels.labels >= NEGATIVE).any(axis=0))
         if self.qrels.subtopics is not None:
             judged[self.qrels.subtopics.document] = True
         return judged
 
     def by_topic(self, evaluator: Evaluator) -> dict[str, Floats]:
-        """float64[topics, runs] for each measure's text, under the judgments of `evaluator`."""
+        """Return float64[topics, runs] by measure text, under the judgments of `evaluator`."""
         return by_topic(evaluator.evaluate(self.measures), self.measures)
 
     def means_under(self, evaluator: Evaluator) -> dict[str, Floats]:
-        """float64[runs] for each measure's text: the score of each run, rounded to DECIMALS."""
+        """Return float64[runs] by measure text, rounded to DECIMALS, under the judgments of `evaluator`."""
         return means(self.by_topic(evaluator), self.measures)
 
 
 def by_topic(scores: Scores, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """float64[topics, runs] for each measure's text."""
-    return {str(one): scores.values[one].reshape(-1, scores.topics).T for one in measures}
+    """Return float64[topics, runs] by measure text."""
+    return {str(measure): scores.values[measure].reshape(-1, scores.topics).T for measure in measures}
 
 
 def means(values: Mapping[str, Floats], measures: Sequence[Measure]) -> dict[str, Floats]:
-    """float64[runs] for each measure's text, rounded to DECIMALS: equal scores are tied."""
-    return {str(one): np.round(aggregates(one, values[str(one)].T), DECIMALS) for one in measures}
+    """Return float64[runs] by measure text, rounded to DECIMALS so that equal scores are tied."""
+    texts = {str(measure): measure for measure in measures}
+    return {text: np.round(aggregates(measure, values[text].T), DECIMALS) for text, measure in texts.items()}

@@ -1,4 +1,4 @@
-"""From rankings to the subject of an audit; and the subject as a blob, so that it is made once."""
+"""Assembly of the subject of an audit from rankings, and its serialisation."""
 
 import io
 import json
@@ -15,17 +15,18 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Content, Ids, Joined, Qrels, Ranking, profiles
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.joins import join, order_of
-from cupel_measures.scoring.evaluator import impossible
+from cupel_measures.scoring.evaluator import list_unsupported
 
 ARRAYS = ("retrieved", "offsets", "document", "rank", "first", "last")
 
 
 @dataclass(frozen=True, eq=False)
 class RunView:
-    """A run as audits look at it.
+    """The parts of a run that audits need.
 
-    joined: with the qrels. top: the first documents of each topic of the qrels, best first, where they are
-    asked for. content: the texts of its documents, where there are any. other: joined with other qrels.
+    joined: the run joined with the qrels. top: the first documents of each topic of the qrels, best first, if
+    they are needed. content: the texts of the documents, if there are any. other: the run joined with other
+    qrels.
     """
 
     joined: Joined
@@ -36,7 +37,7 @@ class RunView:
 
 @dataclass(frozen=True, eq=False)
 class NamedQrels:
-    """Qrels and the name that reports give them."""
+    """Qrels with the name that reports use for them."""
 
     name: str
     qrels: Qrels
@@ -52,10 +53,13 @@ def view_of(
     content: Content | None = None,
     other: Qrels | None = None,
 ) -> RunView:
-    """A run as an audit needs it. depth: rankings are cut there. top: as `Audit.top` says."""
-    first = _first(ranking, qrels, profile, min(top, depth or top)) if top else None
-    again = None if other is None else join(ranking, other, profile=profile, depth=depth)
-    return RunView(join(ranking, qrels, profile=profile, depth=depth), first, content, again)
+    """Return the parts of a run that an audit needs.
+
+    depth: truncate rankings to so many documents. top: the audit's `ranking_depth`.
+    """
+    first = _first_documents(ranking, qrels, profile, min(top, depth or top)) if top else None
+    other_joined = None if other is None else join(ranking, other, profile=profile, depth=depth)
+    return RunView(join(ranking, qrels, profile=profile, depth=depth), first, content, other_joined)
 
 
 def assemble_subject(
@@ -68,25 +72,27 @@ def assemble_subject(
     top: int = 0,
     other: NamedQrels | None = None,
 ) -> AuditSubject:
-    """The subject that named runs make under judgments. ValueError where there are no runs."""
+    """Return the subject of named runs under judgments; raise ValueError if there are no runs."""
     if not runs:
-        raise ValueError("an audit needs runs")
-    seen = [one for _, one in runs]
+        raise ValueError("an audit needs at least one run")
+    views = [view for _, view in runs]
     names = tuple(name for name, _ in runs)
-    about = _about(judgments, names, measures, seen[0].joined.profile.name, teams, depth, other)
-    tops = _tops([one.top for one in seen if one.top], judgments.qrels, top) if top else None
-    texts = [one.content for one in seen if one.content]
+    about = _summary(judgments, names, measures, views[0].joined.profile.name, teams, depth, other)
+    tops = _tops([view.top for view in views if view.top], judgments.qrels, top) if top else None
+    texts = [view.content for view in views if view.content]
     return AuditSubject(
-        about,
-        judgments.qrels,
-        Joined.stack([one.joined for one in seen]),
-        tops,
-        Content.stack(texts) if texts else None,
-        _other(other, names, [one.other for one in seen if one.other], measures, about),
+        about=about,
+        qrels=judgments.qrels,
+        joined=Joined.stack([view.joined for view in views]),
+        tops=tops,
+        content=Content.stack(texts) if texts else None,
+        other_subject=_other_subject(
+            other, names, [view.other for view in views if view.other], measures, about
+        ),
     )
 
 
-def _other(
+def _other_subject(
     judgments: NamedQrels | None,
     names: tuple[str, ...],
     joined: Sequence[Joined],
@@ -95,12 +101,12 @@ def _other(
 ) -> AuditSubject | None:
     if judgments is None:
         return None
-    had = [one for one in measures if not impossible(judgments.qrels, [one])]
-    there = _about(judgments, names, had, about.profile, about.teams, about.depth, None)
-    return AuditSubject(there, judgments.qrels, Joined.stack(joined))
+    possible = [measure for measure in measures if not list_unsupported(judgments.qrels, [measure])]
+    summary = _summary(judgments, names, possible, about.profile, about.teams, about.depth, None)
+    return AuditSubject(about=summary, qrels=judgments.qrels, joined=Joined.stack(joined))
 
 
-def _about(
+def _summary(
     judgments: NamedQrels,
     names: tuple[str, ...],
     measures: Sequence[Measure],
@@ -110,18 +116,18 @@ def _about(
     other: NamedQrels | None,
 ) -> SubjectSummary:
     qrels = judgments.qrels
-    bare = AuditSubject(_EMPTY_SUMMARY, qrels, Joined.empty(len(qrels.topics)))
-    relevant = graded(bare)[1] | relevant_by_subtopic(bare)
+    without_runs = AuditSubject(about=_EMPTY_SUMMARY, qrels=qrels, joined=Joined.empty(len(qrels.topics)))
+    relevant = graded(without_runs)[1] | relevant_by_subtopic(without_runs)
     return SubjectSummary(
         runs=names,
         teams=None if teams is None else tuple(teams),
         topics=qrels.topics,
         aspects=tuple(aspect.name for aspect in qrels.aspects),
-        measures=tuple(str(one.bound(qrels.aspects)) for one in measures),
+        measures=tuple(str(measure.bound(qrels.aspects)) for measure in measures),
         profile=profile,
         depth=depth,
         qrels=judgments.name,
-        judged=int(bare.judged.sum()),
+        judged=int(without_runs.judged.sum()),
         relevant=int(relevant.sum()),
         other=None if other is None else other.name,
     )
@@ -141,8 +147,8 @@ _EMPTY_SUMMARY = SubjectSummary(
 )
 
 
-def _first(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int) -> Ranking:
-    """The first `depth` documents of each topic of the qrels, in the order of the profile."""
+def _first_documents(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int) -> Ranking:
+    """Return the first `depth` documents of each topic of the qrels, in the order of the profile."""
     place = {topic: number for number, topic in enumerate(ranking.topics)}
     order = order_of(ranking, profile)
     starts, blob = ranking.documents.starts, ranking.documents.blob
@@ -158,7 +164,7 @@ def _first(ranking: Ranking, qrels: Qrels, profile: Profile, depth: int) -> Rank
 
 
 def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
-    """The first documents of all runs, numbered topic by topic by their ids; no deeper than any run goes."""
+    """Return the first documents of all runs, numbered by topic and id; depth is at most the longest run."""
     depth = min(depth, max((int(np.diff(one.offsets).max(initial=0)) for one in firsts), default=0))
     by_run = [one.documents.to_list() for one in firsts]
     ranked = np.full((len(firsts), len(qrels.topics), depth), -1, dtype=np.int32)
@@ -167,15 +173,15 @@ def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
     pooled: list[int] = []
     known = qrels.documents.to_list()
     for topic, (low, high) in enumerate(pairwise(qrels.offsets.tolist())):
-        here = [
-            of_run[one.offsets[topic] : one.offsets[topic + 1]]
-            for of_run, one in zip(by_run, firsts, strict=True)
+        ids_by_run = [
+            run_ids[one.offsets[topic] : one.offsets[topic + 1]]
+            for run_ids, one in zip(by_run, firsts, strict=True)
         ]
-        names = sorted(set().union(*here))
+        names = sorted(set().union(*ids_by_run))
         number = {name: len(ids) + place for place, name in enumerate(names)}
         pool = {name: low + place for place, name in enumerate(known[low:high])}
-        for run, of_run in enumerate(here):
-            ranked[run, topic, : len(of_run)] = [number[name] for name in of_run]
+        for run, run_ids in enumerate(ids_by_run):
+            ranked[run, topic, : len(run_ids)] = [number[name] for name in run_ids]
         ids += names
         topics += [topic] * len(names)
         pooled += [pool.get(name, -1) for name in names]
@@ -183,7 +189,7 @@ def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
 
 
 def pack(subject: AuditSubject) -> bytes:
-    """All of a subject but its qrels and texts, as one blob. The same subject, the same blob."""
+    """Serialise a subject without its qrels and texts; equal subjects have equal bytes."""
     arrays = _arrays("", subject)
     heads = [subject.about.as_data()]
     if subject.tops is not None:
@@ -201,20 +207,26 @@ def pack(subject: AuditSubject) -> bytes:
 
 
 def unpack(blob: bytes, qrels: Qrels, other: Qrels | None = None) -> AuditSubject:
-    """The subject that `pack` was given, under the same qrels. ValueError where the blob is damaged."""
+    """Return the subject that `pack` serialised, under the same qrels; raise ValueError for damaged bytes."""
     with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
         heads = [SubjectSummary.of(one) for one in json.loads(arrays["heads"].tobytes())]
         tops = None
         if "ranked" in arrays:
             documents = Ids(arrays["ids"].tobytes(), arrays["starts"])
             tops = Tops(documents, arrays["topic"], arrays["pooled"], arrays["ranked"])
-        again = None if other is None else AuditSubject(heads[1], other, _joined("other_", arrays, heads[1]))
-        return AuditSubject(heads[0], qrels, _joined("", arrays, heads[0]), tops, None, again)
+        other_subject = None
+        if other is not None:
+            other_joined = _joined("other_", arrays, heads[1])
+            other_subject = AuditSubject(about=heads[1], qrels=other, joined=other_joined)
+        joined = _joined("", arrays, heads[0])
+        return AuditSubject(
+            about=heads[0], qrels=qrels, joined=joined, tops=tops, other_subject=other_subject
+        )
 
 
 def _arrays(prefix: str, subject: AuditSubject) -> dict[str, Any]:
-    found = {prefix + name: getattr(subject.joined, name) for name in ARRAYS}
-    return found | {prefix + "strangers": np.array(subject.joined.strangers)}
+    arrays = {prefix + name: getattr(subject.joined, name) for name in ARRAYS}
+    return arrays | {prefix + "strangers": np.array(subject.joined.strangers)}
 
 
 def _joined(prefix: str, arrays: Any, about: SubjectSummary) -> Joined:

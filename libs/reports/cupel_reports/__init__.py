@@ -1,4 +1,4 @@
-"""Reports of audits as web pages: one file each, which asks nobody else for anything."""
+"""Reports of audits as self-contained web pages, which load nothing from the network."""
 
 from cupel_reports.content_security import policy as policy
 from cupel_reports.report_page import page as page

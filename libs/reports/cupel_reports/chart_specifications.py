@@ -1,9 +1,9 @@
-"""The forms of plots, in Vega-Lite by way of Altair.
+"""Vega-Lite specifications of the forms of plots, made with Altair.
 
-Every panel is a specification of its own, with one view, so that a page can set panels side by side if
-there is room, else below each other. Colours are variables of the page's style sheet, which knows whether
-it is dark. The parameter `focus` names the series that stands out; null is none. Layers called `touch` are
-for the mouse and the finger alone, those called `names` say what is what.
+Every panel is a separate specification with one view, so that a page can set panels side by side or below
+each other. Colours are variables of the style sheet of the page, which has a light and a dark scheme. The
+parameter `focus` names the highlighted series, or is null. Layers named `touch` only react to the pointer;
+layers named `names` hold labels.
 """
 
 from collections import Counter
@@ -16,25 +16,25 @@ from cupel_reports.number_formats import decimals, shown
 from cupel_reports.plot_panels import DASHES, REST, Panel, Picture, Row
 
 Spec = dict[str, Any]
-Drawn = tuple[Any, int]
-"""A chart of Altair's, and its height in pixels."""
+Chart = tuple[Any, int]
+"""An Altair chart, and its height in pixels."""
 
 WIDE, NARROW = 880, 440
-"""The width of a panel, in pixels, that is alone, and of one among others."""
+"""The width of a single panel, and of one of several panels, in pixels."""
 LABELLED = 40
-"""So many series, or fewer, are all named at the end of their lines; of more, only those with a colour."""
+"""Up to this number of series, all lines have labels; beyond it, only those with a colour."""
 LEAD = 22
-"""From the end of a line to its name, in pixels."""
+"""The distance from the end of a line to its label, in pixels."""
 NAMED = 25
-"""So many points, or fewer, are named."""
+"""Up to this number, points have labels."""
 LINE = 13
-"""The height of a name, in pixels."""
+"""The height of a label, in pixels."""
 CROWD = 30
-"""More rows than these are narrower."""
+"""Beyond this number of rows, rows are narrower."""
 ROOM = 120
-"""For the longest name, in pixels; a page that is narrower has less."""
+"""The space for the longest label on a large screen, in pixels."""
 CELL = 34
-"""Pixels that a number in a heatmap takes."""
+"""The space for a number in a heat map, in pixels."""
 
 CONFIG: Spec = {
     "aria": False,
@@ -65,7 +65,7 @@ STRONGER = "focus !== null && datum.s === focus ? 3 : datum.k < 0 ? 1.2 : 2"
 
 
 def specification(picture: Picture, panel: Panel) -> Spec:
-    """The panel in Vega-Lite, at its width on a large screen."""
+    """Return the Vega-Lite specification of a panel, at its width on a large screen."""
     chart, height = FORMS[picture.plot.form](picture, panel)
     spec: Spec = chart.to_dict()
     return {
@@ -82,20 +82,23 @@ def specification(picture: Picture, panel: Panel) -> Spec:
 
 
 def rows(picture: Picture, panel: Panel) -> Sequence[Row]:
-    """What the panel draws: changes have `end`, where a name stands, heatmaps `t`, the value in digits, and
-    points `n`, their names, where there is room for them."""
-    found = picture.coloured(panel)
+    """Return the data of a panel.
+
+    Rows of changes have `end`, the position of the label; rows of heat maps have `t`, the value as text; rows
+    of points have `n`, the label, where there is room for it.
+    """
+    data = picture.coloured(panel)
     if picture.plot.form == "heatmap":
         places = min(decimals(picture.table.column(picture.plot.value or picture.plot.y)), 2)
-        return [row | {"t": shown(row.get("v"), places)} for row in found]
+        return [row | {"t": shown(row.get("v"), places)} for row in data]
     if picture.plot.form == "changes":
-        return _ended(picture, found)
+        return _with_ends(picture, data)
     if picture.plot.form == "points" and picture.plot.label is not None:
-        return _named(picture, found)
-    return found
+        return _with_labels(picture, data)
+    return data
 
 
-def curve(picture: Picture, panel: Panel) -> Drawn:
+def curve(picture: Picture, panel: Panel) -> Chart:
     x, layers = _x(picture), []
     if picture.plot.low and picture.plot.high:
         colours = _of_series(picture) | {"opacity": alt.value(1), "fillOpacity": _live(_band(picture))}
@@ -109,12 +112,12 @@ def curve(picture: Picture, panel: Panel) -> Drawn:
 
 
 def _band(picture: Picture) -> str:
-    """How much of a band is seen: of many, that of the series in focus."""
+    """Return the opacity of a band; with many series only that of the focused one is visible."""
     usual = 0.15 if len(picture.series) <= 5 else 0.05
     return f"focus === null ? {usual} : datum.s === focus ? 0.25 : 0.02" if picture.series else str(usual)
 
 
-def changes(picture: Picture, panel: Panel) -> Drawn:
+def changes(picture: Picture, panel: Panel) -> Chart:
     last, step = _last(picture), _step(picture)
     scale = alt.Scale(reverse=True, domain=[0.5, last + 0.5], zero=False, nice=False)
     y = alt.Y("y:Q", scale=scale, title=picture.title("y"), axis=alt.Axis(tickMinStep=1, grid=False))
@@ -122,19 +125,19 @@ def changes(picture: Picture, panel: Panel) -> Drawn:
     layers = [_layer().mark_line(strokeJoin="round").encode(
         x=x, y=y, strokeWidth=_live(STRONGER), strokeDash=_dash(picture), **_of_series(picture)
     )]  # fmt: skip
-    if len(picture.stages) == 1 or len(picture.series) <= LABELLED:
+    if len(picture.categories) == 1 or len(picture.series) <= LABELLED:
         points = _layer().mark_point(filled=True, size=24, opacity=1)
         layers.append(points.encode(x=x, y=y, **_of_series(picture)))
-    layers.extend(_names_at_the_end(picture, x, y))
+    layers.extend(_end_labels(picture, x, y))
     layers.append(_touch(min(step, 16) ** 2).encode(x=x, y=y))
     return alt.layer(*layers), round(max(last, 6) * step)
 
 
-def heatmap(picture: Picture, panel: Panel) -> Drawn:
+def heatmap(picture: Picture, panel: Panel) -> Chart:
     order = list(dict.fromkeys(row["y"] for row in picture.rows))
-    if set(order) == set(picture.stages):
-        order = picture.stages  # so that the diagonal is one
-    cell = _width(picture) / max(len(picture.stages), 1)
+    if set(order) == set(picture.categories):
+        order = picture.categories  # the same order on both axes keeps the diagonal straight
+    cell = _width(picture) / max(len(picture.categories), 1)
     x = _x(picture, alt.Scale(type="band", padding=0.04))
     axis = alt.Axis(domain=False, ticks=False, grid=False)
     band = alt.Scale(type="band", padding=0.04)
@@ -152,9 +155,9 @@ def heatmap(picture: Picture, panel: Panel) -> Drawn:
     return alt.layer(*layers), len(order) * (26 if len(order) <= CROWD else 14)
 
 
-def bars(picture: Picture, panel: Panel) -> Drawn:
-    """Upright where x is a number; else lying, for names take room."""
-    upright, number = picture.numeric, len({row["x"] for row in panel.rows})
+def bars(picture: Picture, panel: Panel) -> Chart:
+    """Draw vertical bars if x is numeric, else horizontal ones, which leave room for labels."""
+    upright, number = picture.is_numeric, len({row["x"] for row in panel.rows})
     way, across = ("y", "x") if upright else ("x", "y")
     places: Spec = {across: _category(picture, upright)}
     if picture.series:
@@ -173,7 +176,7 @@ def bars(picture: Picture, panel: Panel) -> Drawn:
     return alt.layer(*layers, *_reference(picture, way)), 280 if upright else max(number * thick, 60)
 
 
-def points(picture: Picture, panel: Panel) -> Drawn:
+def points(picture: Picture, panel: Panel) -> Chart:
     x, y = _x(picture), _y(picture)
     marks = _layer().mark_point(filled=True, size=60, fillOpacity=0.8)
     layers = [marks.encode(x=x, y=y, **_of_series(picture)), _touch(250).encode(x=x, y=y)]
@@ -182,7 +185,7 @@ def points(picture: Picture, panel: Panel) -> Drawn:
     return alt.layer(*_reference(picture), *layers), _height(picture)
 
 
-FORMS: dict[str, Callable[[Picture, Panel], Drawn]] = {
+FORMS: dict[str, Callable[[Picture, Panel], Chart]] = {
     "curve": curve,
     "heatmap": heatmap,
     "changes": changes,
@@ -191,15 +194,15 @@ FORMS: dict[str, Callable[[Picture, Panel], Drawn]] = {
 }
 
 
-def _names_at_the_end(picture: Picture, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """The names of series, each with a thin line from where its own line ends."""
+def _end_labels(picture: Picture, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return layers with the labels of the series, connected to the ends of their lines."""
     leader = _layer().mark_rule(strokeWidth=0.7, x2Offset=LEAD, xOffset=4)
     colours = _of_series(picture)
-    ended = "isValid(datum.end)"
+    has_label = "isValid(datum.end)"
     return [
-        leader.transform_filter(ended).encode(x=x, x2="x:N", y=y, y2="end:Q", **colours),
+        leader.transform_filter(has_label).encode(x=x, x2="x:N", y=y, y2="end:Q", **colours),
         _names(LEAD + 3)
-        .transform_filter(ended)
+        .transform_filter(has_label)
         .encode(
             x=x,
             y=alt.Y("end:Q", scale=y["scale"]),
@@ -210,61 +213,65 @@ def _names_at_the_end(picture: Picture, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     ]
 
 
-def _ended(picture: Picture, found: list[dict[str, Any]]) -> list[Row]:
-    """With where the name stands of each series that is named: where it ends, or as near as there is room."""
-    last = picture.stages[-1] if picture.stages else None
-    all_named = len(picture.series) <= LABELLED
-    ending = [row for row in found if row["x"] == last and (all_named or row["k"] != REST)]
+def _with_ends(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
+    """Return the rows with the positions of labels, which are moved apart where they would overlap."""
+    last = picture.categories[-1] if picture.categories else None
+    label_all = len(picture.series) <= LABELLED
+    ending = [row for row in data if row["x"] == last and (label_all or row["k"] != REST)]
     ending.sort(key=lambda row: (row["y"], row["s"]))
     places = spaced([float(row["y"]) for row in ending], 12 / _step(picture), _last(picture) + 0.5)
     ends = {id(row): place for row, place in zip(ending, places, strict=True)}
-    return [row | ({"end": ends[id(row)]} if id(row) in ends else {}) for row in found]
+    return [row | ({"end": ends[id(row)]} if id(row) in ends else {}) for row in data]
 
 
-def _named(picture: Picture, found: list[dict[str, Any]]) -> list[Row]:
-    """With the name of each point beside which there is room; rarer series have theirs first."""
-    places = _places(picture, found)
-    often = Counter(row.get("s") for row in found)
+def _with_labels(picture: Picture, data: list[dict[str, Any]]) -> list[Row]:
+    """Return the rows with labels that do not overlap; smaller series are labelled first."""
+    places = _places(picture, data)
+    sizes = Counter(row.get("s") for row in data)
     names: dict[int, str] = {}
-    for at in sorted(range(len(found)), key=lambda at: often[found[at].get("s")]):
-        if not any(_touching(places[at], places[other]) for other in names):
-            names[at] = found[at]["l"]
-    return [row | ({"n": names[at]} if at in names else {}) for at, row in enumerate(found)]
+    for at in sorted(range(len(data)), key=lambda at: sizes[data[at].get("s")]):
+        if not any(_overlap(places[at], places[other]) for other in names):
+            names[at] = data[at]["l"]
+    return [row | ({"n": names[at]} if at in names else {}) for at, row in enumerate(data)]
 
 
-def _places(picture: Picture, found: Sequence[Row]) -> list[tuple[float, float]]:
-    """Where points are, in pixels, about."""
-    across = [picture.stages.index(row["x"]) if picture.stepped else float(row["x"]) for row in found]
-    up, (low, high) = [float(row["y"]) for row in found], picture.extent
+def _places(picture: Picture, data: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return the approximate positions of points, in pixels."""
+    across = [
+        picture.categories.index(row["x"]) if picture.is_categorical else float(row["x"]) for row in data
+    ]
+    up, (low, high) = [float(row["y"]) for row in data], picture.extent
     left, wide = min(across, default=0), (max(across, default=0) - min(across, default=0)) or 1
     scale = (_width(picture) - ROOM) / wide, _height(picture) / ((high - low) or 1)
     return [((x - left) * scale[0], y * scale[1]) for x, y in zip(across, up, strict=True)]
 
 
-def _touching(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether names beside these places would."""
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Return whether labels at these positions overlap."""
     return abs(one[0] - other[0]) < ROOM and abs(one[1] - other[1]) < LINE
 
 
 def _height(picture: Picture) -> int:
-    """Of a panel of points, in pixels."""
+    """Return the height of a panel of points, in pixels."""
     return 300 if picture.plot.facet else 420
 
 
-def spaced(places: Sequence[float], gap: float, most: float) -> list[float]:
-    """Rising places, moved so that they are `gap` apart: down, and up again from beyond `most`."""
-    found: list[float] = []
+def spaced(places: Sequence[float], gap: float, limit: float) -> list[float]:
+    """Move ascending positions at least `gap` apart, and none beyond `limit`."""
+    moved: list[float] = []
     for place in places:
-        found.append(max(place, found[-1] + gap) if found else place)
-    for back in range(len(found) - 1, -1, -1):
-        found[back] = min(found[back], most if back == len(found) - 1 else found[back + 1] - gap)
-    return found
+        moved.append(max(place, moved[-1] + gap) if moved else place)
+    for back in range(len(moved) - 1, -1, -1):
+        moved[back] = min(moved[back], limit if back == len(moved) - 1 else moved[back + 1] - gap)
+    return moved
 
 
 def _width(picture: Picture) -> int:
-    """Of a panel, in pixels; a heatmap of few columns needs less than there is."""
+    """Return the width of a panel, in pixels; heat maps with few columns are narrower."""
     room = WIDE if picture.plot.facet is None else NARROW
-    return min(room, 2 * ROOM + 4 * CELL * len(picture.stages)) if picture.plot.form == "heatmap" else room
+    return (
+        min(room, 2 * ROOM + 4 * CELL * len(picture.categories)) if picture.plot.form == "heatmap" else room
+    )
 
 
 def _last(picture: Picture) -> float:
@@ -272,7 +279,7 @@ def _last(picture: Picture) -> float:
 
 
 def _step(picture: Picture) -> int:
-    """Pixels from one rank to the next."""
+    """Return the distance between two ranks, in pixels."""
     return max(5, min(18, round(680 / max(_last(picture), 1))))
 
 
@@ -294,9 +301,9 @@ def _live(expression: str) -> Any:
 
 def _x(picture: Picture, scale: alt.Scale | None = None) -> alt.X:
     title = picture.title("x")
-    if picture.stepped:
+    if picture.is_categorical:
         scale = scale or alt.Scale(type="point")
-        return alt.X("x:N", sort=picture.stages, title=title, scale=scale, axis=_flat(picture))
+        return alt.X("x:N", sort=picture.categories, title=title, scale=scale, axis=_flat(picture))
     values = sorted({row["x"] for row in picture.rows})
     ticks = len(values) <= 12 and picture.plot.form == "curve"
     axis = (
@@ -304,28 +311,28 @@ def _x(picture: Picture, scale: alt.Scale | None = None) -> alt.X:
         if ticks
         else alt.Axis(grid=False, tickCount=10)
     )
-    scale = alt.Scale(reverse=picture.falling, zero=False, nice=False, padding=14)
+    scale = alt.Scale(reverse=picture.is_falling, zero=False, nice=False, padding=14)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 
 
 def _category(picture: Picture, upright: bool) -> Any:
-    """Where each bar, or group of bars, stands."""
+    """Return the axis of the bars or groups of bars."""
     if upright:
-        return alt.X("x:N", sort=picture.stages, title=picture.title("x"), axis=_flat(picture))
-    size = 12 if len(picture.stages) <= CROWD else 10
+        return alt.X("x:N", sort=picture.categories, title=picture.title("x"), axis=_flat(picture))
+    size = 12 if len(picture.categories) <= CROWD else 10
     axis = alt.Axis(ticks=False, domain=False, grid=False, labelOverlap=False, labelFontSize=size)
-    return alt.Y("x:N", sort=picture.stages, title=None, axis=axis)
+    return alt.Y("x:N", sort=picture.categories, title=None, axis=axis)
 
 
 def _flat(picture: Picture) -> alt.Axis:
-    """The axis of categories, whose names are aslant where they would not fit."""
-    each = (_width(picture) - ROOM) / max(len(picture.stages), 1)
-    fits = max(map(len, picture.stages), default=0) * 7 < each
-    return alt.Axis(grid=False, labelAngle=0 if fits else -40, labelOverlap=fits or each < 12)
+    """Return the axis of categories, with slanted labels where horizontal ones would overlap."""
+    width = (_width(picture) - ROOM) / max(len(picture.categories), 1)
+    fits = max(map(len, picture.categories), default=0) * 7 < width
+    return alt.Axis(grid=False, labelAngle=0 if fits else -40, labelOverlap=fits or width < 12)
 
 
 def _y(picture: Picture, field: str = "y:Q", channel: Any = alt.Y, *, zero: bool = False, **more: Any) -> Any:
-    """What is measured, on the scale of all panels."""
+    """Return the channel of the values, on the scale that all panels share."""
     low, high = picture.extent
     if zero:
         low, high = min(low, 0), max(high, 0)
@@ -342,8 +349,8 @@ def _of_series(picture: Picture) -> Spec:
         domain=[REST, *range(len(picture.keys))],
         range=["var(--rest)", *(f"var(--c{key.colour})" for key in picture.keys)],
     ))  # fmt: skip
-    found = alt.condition("datum.k < 0 && datum.s === focus", alt.value("var(--ink)"), colours)
-    return {"color": found, "opacity": _live(STANDING), "detail": "s:N"}
+    colour = alt.condition("datum.k < 0 && datum.s === focus", alt.value("var(--ink)"), colours)
+    return {"color": colour, "opacity": _live(STANDING), "detail": "s:N"}
 
 
 def _dash(picture: Picture) -> alt.StrokeDash:
@@ -356,7 +363,7 @@ def _dash(picture: Picture) -> alt.StrokeDash:
 
 
 def _share(picture: Picture) -> str:
-    """How much of a cell's colour is seen, by its value: the whole at the ends of the scale."""
+    """Return an expression for the opacity of a cell, which is 1 at the end of the scale."""
     low, high = picture.extent
     if low < 0:
         return f"(0.06 + 0.94 * abs(datum.v) / {max(-low, high)})"
@@ -366,5 +373,7 @@ def _share(picture: Picture) -> str:
 def _reference(picture: Picture, way: str = "y") -> list[alt.Chart]:
     if picture.plot.reference is None:
         return []
-    line = alt.Chart(alt.InlineData([{}])).mark_rule(strokeDash=[4, 4])  # once, not once a row
+    line = alt.Chart(alt.InlineData([{}])).mark_rule(
+        strokeDash=[4, 4]
+    )  # its own data, or the line is drawn once for every row
     return [line.encode(**{way: alt.datum(picture.plot.reference)})]

@@ -1,4 +1,4 @@
-"""What a page may do: its own scripts and styles by their hashes, no others, and no connection at all."""
+"""The Content-Security-Policy of a page: its own scripts and styles by hash, and no connections."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,14 @@ from html.parser import HTMLParser
 
 
 def policy(page: str) -> str:
-    """The Content-Security-Policy header to serve a page with: it allows what the page brings, no more."""
-    inside = _Inside()
-    inside.feed(page)
-    return f"{directives(inside.scripts, inside.styles)}; frame-ancestors 'none'"
+    """Return the Content-Security-Policy header for a page; only its own scripts and styles may run."""
+    inline = _InlineParts()
+    inline.feed(page)
+    return f"{directives(inline.scripts, inline.styles)}; frame-ancestors 'none'"
 
 
 def directives(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """The policy of a page with these inline scripts and styles."""
+    """Return the policy of a page with these inline scripts and styles."""
     return "; ".join((
         "default-src 'none'",
         f"script-src {_hashes(scripts)}",
@@ -29,8 +29,8 @@ def _hashes(texts: Iterable[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
-class _Inside(HTMLParser):
-    """The inline scripts that would run, and the style sheets."""
+class _InlineParts(HTMLParser):
+    """The inline scripts that a browser would run, and the inline style sheets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class _Inside(HTMLParser):
         self._open: list[str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        runs = {"script": self.scripts, "style": self.styles}
-        self._open = None if dict(attrs).get("type") == "application/json" else runs.get(tag)
+        collected = {"script": self.scripts, "style": self.styles}
+        self._open = None if dict(attrs).get("type") == "application/json" else collected.get(tag)
         if self._open is not None:
             self._open.append("")
 

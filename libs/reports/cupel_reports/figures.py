@@ -1,4 +1,4 @@
-"""Plots as a page holds them: each panel as a static picture, and as what makes it interactive."""
+"""Figures of a page: each panel as a static SVG and as a Vega-Lite specification."""
 
 import json
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from cupel_reports.vega_rendering import svg
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A panel: what it shows in words, its picture, and its specification as JSON."""
+class DrawnPanel:
+    """A panel: its title, a text alternative, the picture, and the specification as JSON."""
 
     title: str | None
     label: str
@@ -25,12 +25,13 @@ class Drawn:
     spec: Markup
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A plot.
+    """A plot with its drawn panels.
 
-    ends: of its scale, which is signed where it begins below 0. hidden: panels that are not drawn. titles: of
-    what is drawn, as JSON.
+    keys: the series with a colour. series: the number of all series. ends: of the scale, as text. signed:
+    whether the scale starts below 0. hidden: the number of panels that are not drawn. titles: of the drawn
+    columns, as JSON.
     """
 
     plot: Plot
@@ -38,18 +39,18 @@ class Figure:
     series: int
     ends: tuple[str, str]
     signed: bool
-    panels: tuple[Drawn, ...]
+    panels: tuple[DrawnPanel, ...]
     hidden: int
     titles: Markup
 
     @property
-    def choice(self) -> str:
-        """Which series have a colour, where not all do."""
-        return "those that move furthest" if self.plot.form == "changes" else "the first"
+    def coloured_series(self) -> str:
+        """Which series have a colour if there are too many."""
+        return "those with the largest changes" if self.plot.form == "changes" else "the first"
 
 
 def figures(report: AuditReport) -> list[Figure]:
-    """The plots of a report, drawn."""
+    """Draw the plots of a report."""
     return [_figure(f"p{place}", one) for place, one in enumerate(pictures(report.plots, report.tables))]
 
 
@@ -66,17 +67,17 @@ def _figure(name: str, picture: Picture) -> Figure:
     )
 
 
-def _panels(name: str, picture: Picture) -> Iterator[Drawn]:
+def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
     for place, panel in enumerate(picture.panels):
         label = picture.plot.title if panel.title is None else f"{picture.plot.title}: {panel.title}"
         text = f"{picture.plot.caption} The table “{picture.table.title}” has its numbers."
         spec = specification(picture, panel)
         still = Markup(svg(spec, f"{name}-{place}", label, text))
-        yield Drawn(panel.title, label, still, _json(spec))
+        yield DrawnPanel(panel.title, label, still, _json(spec))
 
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
-    """The names in rows with the headings of their columns, in the order in which they are told."""
+    """Return the names in rows with the headings of their columns, in the order of the tooltip."""
     order = ("series", "label", "x", "y", "value", "low", "high")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None
@@ -84,6 +85,6 @@ def _titles(picture: Picture) -> list[tuple[str, str]]:
 
 
 def _json(data: Any) -> Markup:
-    """JSON that no text in it can end."""
+    """Return JSON without "<", so that no text in it can end the script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))

@@ -1,4 +1,4 @@
-"""Values as people read them; files hold them in full."""
+"""Formatting of values for readers; files hold values in full precision."""
 
 import math
 import re
@@ -8,20 +8,20 @@ from typing import Any
 UNDEFINED = "–"
 MINUS = "−"
 LONG = 10_000
-"""From here on thousands are set apart."""
+"""From this number on, thousands are separated by commas."""
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(data: Any) -> Any:
-    """The same JSON, where no text holds characters that HTML, XML or UTF-8 can't."""
+    """Return the same JSON data, with characters that are invalid in HTML, XML or UTF-8 replaced."""
     match data:
         case str():
             return _UNPRINTABLE.sub("\ufffd", data)
         case Mapping():
-            return {printable(name): printable(one) for name, one in data.items()}
+            return {printable(name): printable(value) for name, value in data.items()}
         case list() | tuple():
-            return [printable(one) for one in data]
+            return [printable(item) for item in data]
         case _:
             return data
 
@@ -31,16 +31,16 @@ def is_number(value: Any) -> bool:
 
 
 def decimals(values: Sequence[Any]) -> int:
-    """How many make these numbers readable in one column."""
+    """Return how many decimals to show for these numbers in one column."""
     numbers = [float(value) for value in values if is_number(value) and math.isfinite(value)]
     greatest = max(map(abs, numbers), default=0.0)
-    most = next((count for below, count in ((1.0001, 4), (10, 3), (100, 2)) if greatest < below), 1)
-    exact = (count for count in range(most) if numbers == [round(number, count) for number in numbers])
-    return next(exact, most)
+    limit = next((count for below, count in ((1.0001, 4), (10, 3), (100, 2)) if greatest < below), 1)
+    exact = (count for count in range(limit) if numbers == [round(number, count) for number in numbers])
+    return next(exact, limit)
 
 
 def shown(value: Any, places: int | None = None) -> str:
-    """A value in words or digits: so many decimals, or as many as it takes by itself."""
+    """Return a value as text; places: decimals of a number (default: as many as it needs)."""
     if is_number(value):
         return _number(float(value), decimals([value]) if places is None else places)
     match value:
@@ -51,7 +51,7 @@ def shown(value: Any, places: int | None = None) -> str:
         case list() | tuple():
             return ", ".join(map(shown, value)) or UNDEFINED
         case Mapping():
-            return ", ".join(f"{name}: {shown(one)}" for name, one in value.items()) or UNDEFINED
+            return ", ".join(f"{name}: {shown(item)}" for name, item in value.items()) or UNDEFINED
         case _:
             return str(value)
 
@@ -66,10 +66,10 @@ def _number(number: float, places: int) -> str:
 
 
 def rounded(number: float) -> str:
-    """A number by itself, to three digits."""
+    """Return a number with three significant digits."""
     return f"{number:.3g}".replace("-", MINUS)
 
 
 def counted(count: int, noun: str) -> str:
-    """Such as "1 run" or "12,000 runs"."""
+    """Return a count with its noun, such as "1 run" or "12,000 runs"."""
     return f"{shown(count)} {noun}{'' if count == 1 else 's'}"

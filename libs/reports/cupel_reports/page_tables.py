@@ -1,4 +1,4 @@
-"""Tables as a page shows them."""
+"""Tables of a page: formatted cells, and the CSV file to download."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -7,14 +7,18 @@ from cupel_audits.report import Column, ReportTable
 from cupel_reports.number_formats import decimals, is_number, shown
 
 SHORT = 25
-"""Tables of more rows are folded."""
+"""Tables with more rows are collapsed."""
 MOST = 2000
-"""Rows that a page shows; the file has all."""
+"""The most rows that a page shows; the file has all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """A table in words. numeric: whether a column holds numbers. link: all of it as CSV, a data: address."""
+    """A formatted table.
+
+    numeric: whether each column holds numbers. total: the number of all rows. link: a data: URL of the whole
+    table as CSV.
+    """
 
     name: str
     title: str
@@ -25,27 +29,38 @@ class Sheet:
     link: str
 
     @property
-    def folded(self) -> bool:
+    def is_collapsed(self) -> bool:
         return self.total > SHORT
 
     @property
     def explained(self) -> tuple[Column, ...]:
-        """The columns that have something said about them."""
+        """The columns that have an explanation."""
         return tuple(column for column in self.columns if column.about)
 
 
-def sheet(table: ReportTable, *, alike: bool = True) -> Sheet:
-    """A table with its numbers in as many digits as their column needs, or each where they aren't alike."""
-    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+def sheet(table: ReportTable, *, uniform: bool = True) -> Sheet:
+    """Format a table.
+
+    uniform: give all numbers of a column the same number of decimals; otherwise each has as many as it needs.
+    """
+    columns = [table.column(name) for name in table.names]
     numeric = tuple(
         all(value is None or is_number(value) for value in column)
         and any(value is not None for value in column)
         for column in columns
     )
     places = [
-        decimals(column) if number and alike else None
-        for column, number in zip(columns, numeric, strict=True)
+        decimals(column) if is_numeric and uniform else None
+        for column, is_numeric in zip(columns, numeric, strict=True)
     ]
     rows = tuple(tuple(map(shown, row, places)) for row in table.rows[:MOST])
     link = "data:text/csv;charset=utf-8," + quote(table.as_csv(), safe="/,:;=()@+ *!$?[]~".replace(" ", ""))
-    return Sheet(table.name, table.title, table.columns, numeric, rows, len(table.rows), link)
+    return Sheet(
+        name=table.name,
+        title=table.title,
+        columns=table.columns,
+        numeric=numeric,
+        rows=rows,
+        total=len(table.rows),
+        link=link,
+    )

@@ -1,4 +1,4 @@
-"""Plots as a page draws them: what of a table is in each, in which order, scale and colour."""
+"""The data of each panel of a plot: rows, order, scale and colours."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from cupel_reports.number_formats import is_number, shown
 Row = Mapping[str, Any]
 
 COLOURS = 7
-"""That most people can tell apart (Okabe and Ito 2008)."""
+"""The number of colours that most people can distinguish (Okabe and Ito 2008)."""
 DASHES = 2
-"""How often they are used: with whole lines, then with dashed ones."""
+"""Each colour is used for a solid and for a dashed line."""
 REST = -1
-"""The colour of series that are too many to have one of their own."""
+"""The colour of all further series."""
 MOST_PANELS = 24
 
 CHANNELS = {
@@ -27,7 +27,7 @@ CHANNELS = {
     "value": "v",
     "label": "l",
 }
-"""What a plot says of columns -> the name in the rows that are drawn, whatever the column is called."""
+"""The channels of a plot, with the names of their values in the drawn rows."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a plot: all of it, or that of one value of `facet`."""
+    """One panel of a plot: all rows, or those of one value of `facet`."""
 
     title: str | None
     rows: tuple[Row, ...]
@@ -49,117 +49,119 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot with the table that it is of."""
+    """A plot with its table."""
 
     plot: Plot
     table: ReportTable
 
     @cached_property
     def rows(self) -> tuple[dict[str, Any], ...]:
-        """What is drawn, by CHANNELS; `f` is the facet. A row without a place is left out."""
+        """The drawn rows, named by CHANNELS; `f` is the facet. Rows without x are left out."""
         used = {short: getattr(self.plot, long) for long, short in CHANNELS.items()} | {"f": self.plot.facet}
         columns = {short: self.table.column(name) for short, name in used.items() if name is not None}
         rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-        return tuple(self._worded(row) for row in rows if row["x"] is not None and self._has_y(row))
+        return tuple(self._formatted(row) for row in rows if row["x"] is not None and self._has_y(row))
 
     def _has_y(self, row: Row) -> bool:
-        """A line has a gap where it is undefined; other forms show nothing there."""
+        """Return whether to draw the row; an undefined value makes a gap in a curve."""
         return row["y"] is not None or self.plot.form == "curve"
 
-    def _worded(self, row: dict[str, Any]) -> dict[str, Any]:
-        """With words where places have names rather than positions."""
-        words = {"s", "l", "f"} | ({"x"} if self.stepped else set()) | ({"y"} if "v" in row else set())
+    def _formatted(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row with text where positions are categories rather than numbers."""
+        categories = (
+            {"s", "l", "f"} | ({"x"} if self.is_categorical else set()) | ({"y"} if "v" in row else set())
+        )
         row = row | ({"s": self._series(row["s"])} if "s" in row else {})
-        return {name: shown(one) if name in words else one for name, one in row.items()}
+        return {name: shown(value) if name in categories else value for name, value in row.items()}
 
     def _series(self, value: Any) -> Any:
-        """A name for the legend: yes and no say nothing there."""
+        """Return a name for the legend; a truth value is named by its column."""
         if not isinstance(value, bool):
             return value
         return self.title("series") if value else f"not {self.title('series')}"
 
     @property
-    def stepped(self) -> bool:
-        """Whether x has stages or categories, rather than a scale."""
-        return self.plot.form in {"heatmap", "changes", "bars"} or not self.numeric
+    def is_categorical(self) -> bool:
+        """Whether x has categories rather than a numeric scale."""
+        return self.plot.form in {"heatmap", "changes", "bars"} or not self.is_numeric
 
     @cached_property
-    def numeric(self) -> bool:
-        """Whether x is a number throughout."""
+    def is_numeric(self) -> bool:
+        """Whether all values of x are numbers."""
         return all(value is None or is_number(value) for value in self.table.column(self.plot.x))
 
     @cached_property
-    def falling(self) -> bool:
-        """Whether the table goes from high x to low: so do lines, which go on from there; points do not."""
+    def is_falling(self) -> bool:
+        """Whether x falls from left to right, as in the table; never for points."""
         if self.plot.form == "points":
             return False
         values = [value for value in self.table.column(self.plot.x) if is_number(value)]
         return bool(values) and float(values[0] or 0) > float(values[-1] or 0)
 
     @cached_property
-    def stages(self) -> list[str]:
-        """The words of x in order: as they are declared, then as they come."""
+    def categories(self) -> list[str]:
+        """The categories of x: those of `x_order`, then the others in the order of the rows."""
         return list(dict.fromkeys([*(self.plot.x_order or ()), *(row["x"] for row in self.rows)]))
 
     def title(self, channel: str) -> str:
-        """The heading of the column behind this channel (x, y, series, ...)."""
+        """Return the heading of the column of a channel (x, y, series, ...)."""
         name = getattr(self.plot, channel)
         return {column.name: column.title for column in self.table.columns}[name]
 
     @cached_property
     def series(self) -> list[str]:
-        """Their names, as they come."""
+        """The names of the series, in the order of the rows."""
         return list(dict.fromkeys(row["s"] for row in self.rows if "s" in row))
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """The series that have a colour: all if there are few, else those that are most worth a look."""
-        few = self.series
-        if len(few) > COLOURS * DASHES:
-            few = self._movers()[:COLOURS] if self.plot.form == "changes" else few[:COLOURS]
-        return tuple(Key(name, place % COLOURS, place // COLOURS) for place, name in enumerate(few))
+        """The series with a colour: all, or if there are many the first or most changing ones."""
+        chosen = self.series
+        if len(chosen) > COLOURS * DASHES:
+            chosen = self._by_change()[:COLOURS] if self.plot.form == "changes" else chosen[:COLOURS]
+        return tuple(Key(name, place % COLOURS, place // COLOURS) for place, name in enumerate(chosen))
 
-    def _movers(self) -> list[str]:
-        """The series by how far they move in any one panel, furthest first."""
-        moved = dict.fromkeys(self.series, 0.0)
+    def _by_change(self) -> list[str]:
+        """Return the series by their largest change in a panel, largest first."""
+        changes = dict.fromkeys(self.series, 0.0)
         for panel in self.panels:
             for name, path in paths(panel.rows).items():
-                moved[name] = max(moved[name], max(path) - min(path))
-        return sorted(moved, key=lambda name: -moved[name])
+                changes[name] = max(changes[name], max(path) - min(path))
+        return sorted(changes, key=lambda name: -changes[name])
 
     @cached_property
     def panels(self) -> tuple[Panel, ...]:
-        """Those that are drawn, at most MOST_PANELS; none where nothing is defined."""
+        """The drawn panels, at most MOST_PANELS; panels without a defined value are left out."""
         return self._all_panels[:MOST_PANELS]
 
     @property
     def hidden(self) -> int:
-        """How many panels are not drawn."""
+        """The number of panels that are not drawn."""
         return len(self._all_panels) - len(self.panels)
 
     @cached_property
     def _all_panels(self) -> tuple[Panel, ...]:
-        found: dict[str | None, list[Row]] = {}
+        by_facet: dict[str | None, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(row.get("f"), []).append(row)
+            by_facet.setdefault(row.get("f"), []).append(row)
         return tuple(
             Panel(title, tuple(rows))
-            for title, rows in found.items()
+            for title, rows in by_facet.items()
             if any(row["y"] is not None for row in rows)
         )
 
     def coloured(self, panel: Panel) -> list[dict[str, Any]]:
-        """The rows of a panel, each with its colour `k`: the place of its series among `keys`, or REST."""
+        """Return the rows of a panel with their colour `k`: the place of the series in `keys`, or REST."""
         places = {key.name: place for place, key in enumerate(self.keys)}
-        found = [{name: one for name, one in row.items() if name != "f"} for row in panel.rows]
-        for row in found:
+        coloured = [{name: value for name, value in row.items() if name != "f"} for row in panel.rows]
+        for row in coloured:
             if "s" in row:
                 row["k"] = places.get(row["s"], REST)
-        return found
+        return coloured
 
     @cached_property
     def extent(self) -> tuple[float, float]:
-        """The least and greatest of what is measured, over all panels: the same scale for each."""
+        """The range of the scale, which all panels share."""
         if self.plot.domain is not None:
             return self.plot.domain
         names = ("v",) if self.plot.form == "heatmap" else ("y", "low", "high")
@@ -170,14 +172,14 @@ class Picture:
 
 
 def paths(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """The values y of each series, in the order of rows."""
-    found: dict[str, list[float]] = {}
+    """Return the values y of each series, in the order of the rows."""
+    by_series: dict[str, list[float]] = {}
     for row in rows:
-        found.setdefault(row["s"], []).append(float(row["y"]))
-    return found
+        by_series.setdefault(row["s"], []).append(float(row["y"]))
+    return by_series
 
 
 def pictures(plots: Sequence[Plot], tables: Sequence[ReportTable]) -> Iterator[Picture]:
-    """The plots of a report, each with its table."""
+    """Return the plots of a report, each with its table."""
     by_name = {table.name: table for table in tables}
     return (Picture(plot, by_name[plot.table]) for plot in plots)

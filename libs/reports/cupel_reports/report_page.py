@@ -1,4 +1,4 @@
-"""The page of an audit's result: one HTML file that says what was asked, what came out, how to read it."""
+"""The page of an audit result: one HTML file with the request, the findings, plots and tables."""
 
 import inspect
 import re
@@ -14,19 +14,20 @@ from cupel_reports.content_security import directives
 from cupel_reports.number_formats import UNDEFINED, counted, printable, shown
 from cupel_reports.page_tables import Sheet, sheet
 
-if TYPE_CHECKING:  # only a page needs it, and it takes its time
+if TYPE_CHECKING:  # imported when a page is made, because it is slow
     from jinja2 import Template
     from markupsafe import Markup
 
 COLUMNS = 24
-"""Of a table, so many can be aligned."""
+"""The most columns of a table that can be aligned."""
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """The page of a result, `Result.as_data()`, which may have a further key `provenance` (a mapping).
+    """Return the page of `Result.as_data()`, which may have another key `provenance` (a mapping).
 
-    It needs nothing but itself: plots are SVG, and interactive where scripts may run; tables can be taken
-    away as CSV. `policy` gives the header to serve it with. The same data gives the same page, to the byte.
+    The page loads nothing from the network. Plots are SVG, and interactive where scripts may run; tables can
+    be downloaded as CSV. `policy` returns the header to serve it with. The same data gives the same page,
+    byte by byte.
     """
     from cupel_reports.figures import figures, script
 
@@ -43,7 +44,7 @@ def page(data: Mapping[str, Any]) -> str:
         sheets=_sheets(report) if report else [],
         facts=[*_facts(about)],
         settings=[*_settings(result)],
-        asked=[*_asked(result, about)],
+        request=[*_request(result, about)],
         lists=_lists(about),
         provenance=[(name, shown(value)) for name, value in (result.get("provenance") or {}).items()],
         style=_style(),
@@ -55,7 +56,7 @@ def page(data: Mapping[str, Any]) -> str:
 
 
 def _kind(name: str) -> dict[str, Any]:
-    """What is known of a kind of audit; a stored result may be of one that is not, any more."""
+    """Return the declaration of a kind; a stored result may be of a kind that no longer exists."""
     kind = KINDS.get(name)
     if kind is None:
         return {"title": name, "question": "", "source": "", "method": []}
@@ -64,12 +65,12 @@ def _kind(name: str) -> dict[str, Any]:
 
 
 def _sheets(report: AuditReport) -> list[Sheet]:
-    """The tables of the report, and its numbers."""
+    """Return the tables of the report, and a table of its numbers."""
     columns = (Column("name", "name"), Column("value", "value"))
     numbers = ReportTable(
         "numbers", "Numbers by name, for alerts and histories", columns, (*report.numbers.items(),)
     )
-    return [*map(sheet, report.tables), *([sheet(numbers, alike=False)] if report.numbers else [])]
+    return [*map(sheet, report.tables), *([sheet(numbers, uniform=False)] if report.numbers else [])]
 
 
 def _facts(about: SubjectSummary) -> Iterator[str]:
@@ -83,7 +84,7 @@ def _facts(about: SubjectSummary) -> Iterator[str]:
 
 
 def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Each parameter with its value and what it does."""
+    """Yield each parameter with its value and its description."""
     known = SETTINGS.get(result["kind"], {})
     for name, value in result["parameters"].items():
         yield {
@@ -93,7 +94,7 @@ def _settings(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         }
 
 
-def _asked(result: Mapping[str, Any], about: SubjectSummary) -> Iterator[tuple[str, str]]:
+def _request(result: Mapping[str, Any], about: SubjectSummary) -> Iterator[tuple[str, str]]:
     yield "seed", str(result["seed"])
     yield "trials", f"{shown(result['done'])} of {shown(result['trials'])} done"
     yield "measures", ", ".join(about.measures)
@@ -102,11 +103,11 @@ def _asked(result: Mapping[str, Any], about: SubjectSummary) -> Iterator[tuple[s
         yield "compared with", about.other
     yield "aspects", ", ".join(about.aspects)
     yield "profile", about.profile
-    yield "rankings", "whole" if about.depth is None else f"cut after rank {about.depth}"
+    yield "rankings", "complete" if about.depth is None else f"truncated to {about.depth} documents"
 
 
 def _lists(about: SubjectSummary) -> list[dict[str, Any]]:
-    """What is many: runs with their teams, topics."""
+    """Return the lists of runs, with their teams, and of topics."""
     teams: Sequence[str] = about.teams or [""] * len(about.runs)
     return [
         {"title": "Runs", "names": [*zip(about.runs, teams, strict=True)]},
@@ -115,7 +116,7 @@ def _lists(about: SubjectSummary) -> list[dict[str, Any]]:
 
 
 def _prose(sentence: str) -> "Markup":
-    """A sentence in which `names` are set as such."""
+    """Return a sentence as HTML, with names in backquotes as code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))

@@ -1,4 +1,4 @@
-"""The door to vl-convert: specifications as static pictures, and Vega as a script that makes them alive."""
+"""Rendering with vl-convert: specifications as static SVG, and Vega as a script for interactive plots."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import vl_convert
 
 SVG = "http://www.w3.org/2000/svg"
 VERSION = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-"""The Vega-Lite that Altair writes."""
+"""The version of Vega-Lite that Altair writes."""
 
 _ATTRIBUTES = {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height"}
 _TOO_FINE = re.compile(r"(\.\d\d)\d+")
@@ -20,13 +20,13 @@ _NAMED = re.compile(r"url\(#([^)]*)\)")
 
 
 def svg(spec: Mapping[str, Any], name: str, title: str, description: str) -> str:
-    """A picture for the page, as SVG with a text alternative. name: begins its ids, unique in a page."""
+    """Return a picture as SVG with a text alternative; name: prefix of its ids, unique in a page."""
     still = {**spec, "layer": [layer for layer in spec["layer"] if layer.get("name") != "touch"]}
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg(still, vl_version=VERSION))
     _rename(root, name)
     for element in root.iter():
-        _lighten(element)
+        _simplify(element)
     root.set("role", "img")
     root.set("aria-labelledby", f"{name}-title {name}-desc")
     for place, (tag, text) in enumerate((("title", title), ("desc", description))):
@@ -38,7 +38,7 @@ def svg(spec: Mapping[str, Any], name: str, title: str, description: str) -> str
 
 @cache
 def script() -> str:
-    """What makes the plots of a page alive: Vega with its licences, and templates/page.js."""
+    """Return the script that makes plots interactive: Vega with its licences, and templates/page.js."""
     ours = files("cupel_reports") / "templates"
     notice, snippet = (ours / "notice.txt").read_text(), (ours / "page.js").read_text()
     bundle = vl_convert.javascript_bundle(snippet, vl_version=VERSION)
@@ -46,20 +46,21 @@ def script() -> str:
 
 
 def _rename(root: ElementTree.Element, name: str) -> None:
-    """Vega counts ids through the life of a process: the same picture must have the same ones."""
+    """Rename ids, because Vega numbers them by process and the same picture must have the same ids."""
     known = {
-        one: f"{name}-{place}" for place, one in enumerate(filter(None, (e.get("id") for e in root.iter())))
+        old: f"{name}-{place}"
+        for place, old in enumerate(filter(None, (element.get("id") for element in root.iter())))
     }
     for element in root.iter():
-        if (own := element.get("id")) is not None:
-            element.set("id", known[own])
+        if (old := element.get("id")) is not None:
+            element.set("id", known[old])
         for attribute, value in element.items():
             if "url(#" in value:
-                element.set(attribute, _NAMED.sub(lambda found: f"url(#{known[found[1]]})", value))
+                element.set(attribute, _NAMED.sub(lambda match: f"url(#{known[match[1]]})", value))
 
 
-def _lighten(element: ElementTree.Element) -> None:
-    """Without what a picture with a text alternative does not need, in hundredths of a pixel."""
+def _simplify(element: ElementTree.Element) -> None:
+    """Remove attributes that are redundant with the text alternative, and round to 0.01 pixels."""
     for attribute in [*element.keys()]:
         if attribute == "class" or attribute.startswith("aria-") or attribute == "role":
             del element.attrib[attribute]

@@ -1,7 +1,8 @@
-"""`content` and `label_selection`: measures of texts with few judgments (spec 7.5)."""
+"""The audits `content` and `label_selection`: text-based measures with few judgments."""
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,9 @@ CLASSIC = "alpha_nDCG@20"
 
 def said(topics: int = 4, subtopics: int = 3, documents: int = 12) -> tuple[Texts, dict[str, dict[str, str]]]:
     """Texts that are the clearer about their subtopic the smaller the number of their document is."""
-    draw, texts, about = random.Random(2), {}, {}
+    draw = random.Random(2)
+    texts: dict[str, Any] = {}
+    about: dict[str, Any] = {}
     for topic in range(topics):
         for number in range(subtopics * documents):
             own, name = f"s{number % subtopics}", f"t{topic}d{number:02}"
@@ -63,7 +66,7 @@ def subject() -> AuditSubject:
 
 
 @pytest.mark.parametrize("curve", ["incomplete", "downsampling", "pool_depth"])
-def test_every_measure_is_held_against_the_classic_one_under_all_judgments(
+def test_every_measure_is_compared_with_the_reference_under_all_judgments(
     subject: AuditSubject, curve: str
 ) -> None:
     report = audited("content", subject, {**FEW, "curve": curve, "deepest": 20})
@@ -88,7 +91,7 @@ def tau(x: list[float], y: list[float]) -> float:
     return sum(1 if sign > 0 else -1 for sign in signs) / len(pairs)
 
 
-def test_the_pools_are_those_of_the_audit_of_pool_depth(subject: AuditSubject) -> None:
+def test_pool_depth_curve_equals_the_audit_pool_depth(subject: AuditSubject) -> None:
     mine = audited("content", subject, {"curve": "pool_depth", "deepest": 6}).numbers
     theirs = audited("pool_depth", subject, {"deepest": 6}).numbers
     for depth in range(1, 7):
@@ -96,15 +99,17 @@ def test_the_pools_are_those_of_the_audit_of_pool_depth(subject: AuditSubject) -
         assert mine[f"kept@{depth}"] == theirs[f"kept@{depth}"]
 
 
-def test_measures_of_texts_among_those_asked_for_are_taken_as_they_are() -> None:
+def test_lmd_is_added_only_if_no_measure_reads_texts() -> None:
     subject = subject_of(JUDGED, RUNS, "LMD(stop=5) ERR_IA@20", texts=TEXTS)
     report = audited("content", subject, FEW)
     assert set(report.table("points").column("measure")) == {"LMD(stop=5)", "ERR_IA@20", CLASSIC}
-    assert report.verdict[0].startswith("LMD(stop=5): with 20 per cent of the judgments its order has tau")
+    assert report.verdict[0].startswith(
+        "LMD(stop=5): with 100 per cent of the judgments tau with the order of"
+    )
     assert len(report.verdict) == 1
 
 
-def test_the_example_of_the_specification_is_labelled_as_there() -> None:
+def test_selection_labels_the_documents_derived_by_hand() -> None:
     texts = texts_of(
         {
             "a": "apple fruit tree apple",
@@ -125,7 +130,7 @@ def test_the_example_of_the_specification_is_labelled_as_there() -> None:
     assert report.numbers["tau"] == report.numbers["tau_random"] == report.numbers["tau_all"]
 
 
-def test_as_many_documents_are_labelled_at_random_as_are_selected(subject: AuditSubject) -> None:
+def test_random_baselines_label_as_many_documents(subject: AuditSubject) -> None:
     found = trials_of("label_selection", subject, {"repeats": 2, "batch": 2})
     assert found[0]["labels"] == found[1]["labels"] == found[2]["labels"]
     assert len(found[0]["taus"]) == len(found[1]["taus"]) == len(found[0]["labels"])
@@ -138,7 +143,7 @@ def test_as_many_documents_are_labelled_at_random_as_are_selected(subject: Audit
     assert 0 < report.numbers["labelled"] < 1  # type: ignore[operator]
 
 
-def test_a_subtopic_that_no_run_finds_has_its_pool_labelled_in_vain(subject: AuditSubject) -> None:
+def test_missed_subtopic_labels_the_whole_pool(subject: AuditSubject) -> None:
     judged = diverse(
         {
             "t0": {"t0d00": {"s0": 1}, "t0d01": {"s1": 1}, "elsewhere": {"s2": 1}},
@@ -159,14 +164,16 @@ def test_a_subtopic_that_no_run_finds_has_its_pool_labelled_in_vain(subject: Aud
 @pytest.mark.parametrize(
     ("kind", "given"), [("content", FEW), ("label_selection", {"repeats": 2, "batch": 3})]
 )
-def test_each_trial_gives_the_same_alone(subject: AuditSubject, kind: str, given: dict[str, object]) -> None:
+def test_results_are_independent_of_the_order_of_trials(
+    subject: AuditSubject, kind: str, given: dict[str, object]
+) -> None:
     alone = {trial: trials_of(kind, subject, given, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of(kind, subject, given)
     for trial in alone:
         assert reported(kind, subject, given, {trial: alone[trial]}).numbers
 
 
-def test_random_labels_alone_leave_the_selection_undefined(subject: AuditSubject) -> None:
+def test_random_baselines_alone_leave_tau_of_the_selection_undefined(subject: AuditSubject) -> None:
     given = {"repeats": 2, "batch": 3}
     found = trials_of("label_selection", subject, given, only=[1])
     numbers = reported("label_selection", subject, given, found).numbers
@@ -174,38 +181,40 @@ def test_random_labels_alone_leave_the_selection_undefined(subject: AuditSubject
     assert numbers["tau_random"] is not None
 
 
-def test_runs_that_all_score_the_same_have_no_tau() -> None:
+def test_equal_scores_leave_tau_undefined() -> None:
     same = dict.fromkeys(("one", "two"), RUNS["run0"])
     subject = subject_of(JUDGED, same, CLASSIC, top=20, texts=TEXTS)
     report = audited("content", subject, FEW)
     assert report.numbers["tau(LMD)@50"] is None
-    assert report.verdict == ("LMD: undefined, for the runs can't be told apart.",)
+    assert report.verdict == (
+        "LMD: undefined because tau of LMD or of alpha_nDCG@20 is undefined at every step.",
+    )
     assert audited("label_selection", subject, {"repeats": 0}).numbers["tau"] is None
 
 
 @pytest.mark.parametrize("kind", ["content", "label_selection"])
-def test_nonsense_is_refused_in_a_sentence(kind: str) -> None:
+def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
     def why(*measures: str, **made: object) -> str:
         given = {"qrels": JUDGED, "runs": RUNS, "texts": TEXTS} | made
         subject = subject_of(given["qrels"], given["runs"], CLASSIC, top=20, texts=given["texts"])  # type: ignore[arg-type]
         return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
 
     assert why() == ""
-    assert "it needs the texts of the documents, and there are none" in why(texts=None)
+    assert "the audit needs the texts of the documents, but there are none" in why(texts=None)
     plain = qrels_of({"t0": {"t0d00": 1}})
-    assert "it needs judgments by subtopic, and there are none" in why(qrels=plain)
+    assert "the audit needs judgments by subtopic, but there are none" in why(qrels=plain)
     assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
     assert "the audit compares runs, but there is only one" in why(runs={"one": RUNS["run0"]})
-    assert "LMD looks at texts itself" in why("LMD")
+    assert "LMD uses texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read_audit(kind, {"reference": "alpha_NDGC@20"})
 
 
-def test_selection_needs_a_measure_of_texts_and_a_pool_that_it_may_label(subject: AuditSubject) -> None:
+def test_selection_refuses_classic_measures_and_too_deep_pools(subject: AuditSubject) -> None:
     assert problems("label_selection", subject, {"measure": CLASSIC}) == [
-        f"{CLASSIC} does not look at texts: give a measure that does, such as LMD"
+        f"{CLASSIC} does not read texts: give a text-based measure such as LMD"
     ]
     assert problems("label_selection", subject, {"depth": 21}) == [
-        "depth is at most 20, where labelling ends, not 21"
+        "depth is 21, but labelling ends at 20: give a depth from 1 to 20"
     ]

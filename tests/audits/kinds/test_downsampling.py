@@ -1,4 +1,4 @@
-"""`downsampling`: what is left of the order of runs when judgments are taken away at random."""
+"""The audit `downsampling`: the order of runs with a random part of the judgments."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from support.data.small_collections import joined_of, qrels_of
 FEW = {"ratios": [100, 50, 10], "repeats": 6}
 
 
-def test_all_judgments_leave_the_order_as_it_is() -> None:
+def test_samples_of_all_judgments_give_tau_1() -> None:
     qrels, runs = board()
     for parameters in (FEW, {**FEW, "method": "uniform"}, {**FEW, "method": "uniform", "nested": True}):
         report = audited("downsampling", subject_of(qrels, runs, "AP nDCG@10"), parameters)
@@ -25,7 +25,7 @@ def test_all_judgments_leave_the_order_as_it_is() -> None:
         assert report.numbers["tau(AP)@10"] < 1
 
 
-def test_a_trial_is_the_slow_way_of_doing_it() -> None:
+def test_restricted_evaluator_equals_rescoring() -> None:
     qrels, runs = board(runs=4, topics=3)
     subject = subject_of(qrels, runs, "AP")
     means = {}
@@ -40,7 +40,7 @@ def test_a_trial_is_the_slow_way_of_doing_it() -> None:
 
 
 @pytest.mark.parametrize("method", ["stratified", "uniform"])
-def test_results_do_not_depend_on_the_order_or_grouping_of_trials(method: str) -> None:
+def test_results_are_independent_of_the_order_of_trials(method: str) -> None:
     qrels, runs = board()
     parameters = {**FEW, "method": method}
     subject = subject_of(qrels, runs, "AP P@5")
@@ -54,7 +54,7 @@ def test_results_do_not_depend_on_the_order_or_grouping_of_trials(method: str) -
     assert reported("downsampling", subject, parameters, single) == expected
 
 
-def test_another_seed_draws_other_documents() -> None:
+def test_another_seed_gives_other_samples() -> None:
     qrels, runs = board()
     subject = subject_of(qrels, runs, "AP")
     first, second = (trials_of("downsampling", subject, FEW, seed=seed) for seed in (1, 2))
@@ -62,19 +62,19 @@ def test_another_seed_draws_other_documents() -> None:
     assert len({str(trial) for trial in first.values()}) > 1
 
 
-def test_parts_hold_every_trial_once() -> None:
+def test_parts_contain_every_trial_once() -> None:
     qrels, runs = board(runs=3, topics=2)
     audit = read_audit("downsampling", {"repeats": 17})
     found = [trial for part in parts(audit, subject_of(qrels, runs, "AP")) for trial in part]
     assert found == list(range(17))
 
 
-def test_one_aspect_loses_judgments_and_others_keep_theirs() -> None:
+def test_only_the_given_aspect_loses_judgments() -> None:
     names = [f"d{number:02}" for number in range(40)]
     graded = {name: int(place < 8) for place, name in enumerate(names)}
     qrels = qrels_of({Aspect(name, range(2)): {"1": graded} for name in ("one", "two")})
-    chance = np.random.default_rng(2)
-    runs = lists({f"r{i}": {"1": chance.permutation(names).tolist()} for i in range(6)})
+    rng = np.random.default_rng(2)
+    runs = lists({f"r{i}": {"1": rng.permutation(names).tolist()} for i in range(6)})
     subject = subject_of(qrels, runs, "AP(aspect='one') AP(aspect='two')")
     found = trials_of("downsampling", subject, {"ratios": [50, 10], "repeats": 3, "aspect": "two"})
     first, second = (str(measure) for measure in subject.measures)
@@ -82,7 +82,7 @@ def test_one_aspect_loses_judgments_and_others_keep_theirs() -> None:
     assert any(step["orders"][second]["tau"] < 1 for trial in found.values() for step in trial)
 
 
-def test_nonsense_is_told_in_sentences() -> None:
+def test_impossible_audits_are_refused_with_a_reason() -> None:
     qrels, runs = board(runs=2)
     one = subject_of(qrels, {"run0": runs["run0"]}, "AP")
     assert problems("downsampling", one) == [
@@ -94,7 +94,7 @@ def test_nonsense_is_told_in_sentences() -> None:
         read_audit("downsampling", {"ratios": [50, 0]})
 
 
-def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
+def test_equal_scores_leave_tau_undefined() -> None:
     qrels = qrels_of({"1": {"a": 1, "b": 0}})
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["a"]}})
     report = audited("downsampling", subject_of(qrels, runs, "AP"), FEW)
@@ -103,13 +103,13 @@ def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
     assert any("all runs have the same score" in sentence for sentence in report.undefined)
 
 
-def test_an_order_that_any_loss_upsets_is_said_to_hold_only_with_all_judgments() -> None:
+def test_verdict_says_that_tau_is_high_only_with_all_judgments() -> None:
     report = audited("incomplete", subject_of(*board(runs=12), "P@5"), {"percents": [100, 30], "repeats": 3})
     assert report.numbers["tau(P@5)@30"] < 0.9  # type: ignore[operator]
     assert "tau is at least 0.9 only with all judgments; with 30" in report.verdict[0]
 
 
-def test_measures_that_do_not_see_the_aspect_are_told() -> None:
+def test_report_warns_of_measures_that_do_not_use_the_aspect() -> None:
     quality = Aspect("quality", range(2))
     qrels = qrels_of({Aspect("relevance", range(2)): {"1": {"a": 1}}, quality: {"1": {"a": 1, "b": 0}}})
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["b", "a"]}})

@@ -1,6 +1,7 @@
-"""How runs and teams from outside the pool would be judged: unique contributions, losses, verdicts."""
+"""The audits `leave_one_run_out` and `leave_one_team_out`: contributions, losses and verdicts."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def under(removed: dict[str, set[str]]) -> list[float]:
     return [round(one.aggregates()[parse("AP")], 12) for one in scores]
 
 
-def test_a_run_that_is_left_out_loses_what_it_alone_brought() -> None:
+def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
     found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
     full = under({"1": set(), "2": set()})
@@ -45,7 +46,7 @@ def test_a_run_that_is_left_out_loses_what_it_alone_brought() -> None:
         assert trial["depth"] == 2
 
 
-def test_what_each_run_alone_brings_by_depth() -> None:
+def test_contributions_by_depth_are_those_derived_by_hand() -> None:
     """Depth 1: a is of one and two, d, g, h, i are of one run each; all but i are relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
@@ -60,7 +61,7 @@ def test_what_each_run_alone_brings_by_depth() -> None:
     assert report.numbers["unique_relevant@2"] == 1
 
 
-def test_what_is_unjudged_in_and_out_of_the_pool() -> None:
+def test_unjudged_shares_are_those_derived_by_hand() -> None:
     """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
@@ -71,7 +72,7 @@ def test_what_is_unjudged_in_and_out_of_the_pool() -> None:
     assert report.numbers["worst(unjudged_outside@2)"] == 1
 
 
-def test_runs_of_a_team_are_left_out_together() -> None:
+def test_all_runs_of_a_team_are_left_out_together() -> None:
     subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"])
     found = trials_of("leave_one_team_out", subject, TWO)
     assert [trial["runs"] for trial in found.values()] == [[0, 2], [1]]
@@ -82,14 +83,16 @@ def test_runs_of_a_team_are_left_out_together() -> None:
     assert not report.warnings
 
 
-def test_teams_of_one_run_each_are_as_leaving_runs_out() -> None:
+def test_teams_with_a_single_run_give_the_results_of_single_runs() -> None:
     subject = subject_of(QRELS, RUNS, "AP", teams=["A", "B", "C"])
     teams, runs = (audited(kind, subject, TWO) for kind in ("leave_one_team_out", "leave_one_run_out"))
     assert teams.numbers == runs.numbers
-    assert teams.warnings == ("Every team has one run here: the result is that of leave_one_run_out.",)
+    assert teams.warnings == (
+        "Every team has a single run, so the results equal those of leave_one_run_out.",
+    )
 
 
-def test_a_run_that_shares_everything_loses_nothing() -> None:
+def test_runs_that_contribute_nothing_alone_lose_nothing() -> None:
     runs = {**RUNS, "again": RUNS["one"], "once more": RUNS["three"], "two too": RUNS["two"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
@@ -98,7 +101,7 @@ def test_a_run_that_shares_everything_loses_nothing() -> None:
     assert "it removes none for 6 of 6" in report.verdict[0]
 
 
-def test_the_verdict_has_its_numbers() -> None:
+def test_verdict_gives_the_losses() -> None:
     """`three` ranks last as it is; `one` falls behind `two` when it loses c."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     points = report.table("points")
@@ -117,17 +120,16 @@ def ranks_of(scores: list[float]) -> list[int]:
     return [sum(other > one for other in scores) + 1 for one in scores]
 
 
-def test_ranks_are_shared_by_equal_scores() -> None:
-
+def test_equal_scores_share_the_best_rank() -> None:
     assert ranks(np.array([0.5, 0.9, 0.5, 0.1])) == ranks_of([0.5, 0.9, 0.5, 0.1]) == [2, 1, 2, 4]
 
 
 @pytest.mark.parametrize("kind", ["leave_one_run_out", "leave_one_team_out"])
-def test_results_do_not_depend_on_the_order_of_trials(kind: str) -> None:
+def test_results_are_independent_of_the_order_of_trials(kind: str) -> None:
     qrels, runs = board(runs=7, judged=80)
     teams = ["A", "B", "A", "C", "C", "B", "D"]
     whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
-    single = {}
+    single: dict[str, Any] = {}
     for trial in reversed(whole):
         subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
         single |= trials_of(kind, subject, only=[trial])
@@ -137,24 +139,24 @@ def test_results_do_not_depend_on_the_order_of_trials(kind: str) -> None:
     assert reported(kind, subject, None, {2: whole[2]}).verdict
 
 
-def test_depths_are_capped_by_what_rankings_hold() -> None:
+def test_depths_end_at_the_deepest_rank_of_any_run() -> None:
     subject = subject_of(QRELS, RUNS, "AP")
     [trial] = trials_of("leave_one_run_out", subject, {"depths": [2, 10, 100]}, only=[0]).values()
     assert [row[0] for row in trial["brought"]] == sorted({2, 3, trial["depth"]})
     assert 1 <= trial["depth"] <= 3
 
 
-def test_nonsense_is_told_in_sentences() -> None:
+def test_impossible_audits_are_refused_with_a_reason() -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
     assert any("only one: give two or more" in sentence for sentence in problems("leave_one_run_out", one))
     unknown = subject_of(QRELS, RUNS, "AP")
     assert problems("leave_one_team_out", unknown) == [
-        "the teams of the runs are unknown: say which team each run is of, or leave out single runs by "
+        "the teams of the runs are unknown: give the team of each run, or leave out single runs with "
         "leave_one_run_out"
     ]
     single = subject_of(QRELS, RUNS, "AP", teams=["A"] * 3)
     assert problems("leave_one_team_out", single) == [
-        "all runs are of one team, A: it takes runs of two teams or more"
+        "all runs belong to one team, A: give runs of two or more teams"
     ]
     with pytest.raises(AuditError, match="rising depths"):
         read_audit("leave_one_run_out", {"depths": [20, 10]})
@@ -162,13 +164,13 @@ def test_nonsense_is_told_in_sentences() -> None:
     assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
 
 
-def test_one_topic_is_a_warning() -> None:
+def test_report_warns_of_a_single_topic() -> None:
     single = qrels_of({"1": JUDGED["1"]})
     report = audited("leave_one_run_out", subject_of(single, RUNS, "AP"), TWO)
-    assert report.warnings[0].startswith("There is one topic only")
+    assert report.warnings[0].startswith("There is only one topic")
 
 
-def test_who_falls_far_is_told_in_words() -> None:
+def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
     """Each of 4 runs has relevant documents of its own, and falls from wherever it is to the last place."""
     names = "abcdefgh"
     qrels = qrels_of({f"{t}": {f"{d}{t}": 1 for d in names} for t in range(3)})
@@ -186,7 +188,7 @@ def test_who_falls_far_is_told_in_words() -> None:
     assert report.numbers["unjudged_outside@2"] == 1
 
 
-def test_runs_that_score_alike_have_no_tau_and_the_report_says_so() -> None:
+def test_equal_scores_leave_tau_undefined() -> None:
     runs = {"one": RUNS["one"], "two": RUNS["one"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] is None

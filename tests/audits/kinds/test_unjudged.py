@@ -1,9 +1,11 @@
-"""Which unjudged documents matter most, and how much of each run is unjudged."""
+"""The audit `unjudged`: the influence of unjudged documents, and the unjudged share of each run."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from cupel_audits.kinds.unjudged.unjudged_kind import shifted
+from cupel_audits.kinds.unjudged.document_influence import shift_scores
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.scoring.evaluator import Evaluator, evaluate
@@ -21,35 +23,8 @@ RUNS = lists(
 FEW = {"depth": 2, "look": 3, "cutoffs": [1, 2]}
 
 
-def test_influence_by_hand() -> None:
-    """P@2 over two topics: .5, .5, .25. If x is relevant, one gets .75 and is told apart from two, with which
-    it is tied: 1. With y, or z, three gets .5 and takes all of two's lead: 1. None turns a pair round."""
-    report = audited("unjudged", subject_of(QRELS, RUNS, "P@2", top=3), FEW)
-    rows = report.table("documents").rows
-    assert [row[1:4] for row in rows] == [("1", "x", 1), ("1", "y", 1), ("2", "z", 1)]
-    assert [row[4] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1])
-    assert [row[5] for row in rows] == [0, 0, 0]
-    assert rows[0][9] == "one over two by P@2: a lead of 0.00000 would be 0.25000"
-    assert rows[1][9] == "two over three by P@2: a lead of 0.25000 would be 0.00000"
-    assert rows[0][6:9] == (1, 2, "one 2")
-    assert report.numbers["missing"] == 3
-    assert report.numbers["turning"] == 0
-
-
-def test_unjudged_shares_of_each_run() -> None:
-    """A negative grade is a judgment. Of one: x of topic 1's two, none of topic 2."""
-    report = audited("unjudged", subject_of(QRELS, RUNS, "P@2", top=3), FEW)
-    assert report.numbers["unjudged@2(one)"] == 0.25
-    assert report.numbers["unjudged@2(two)"] == 0
-    assert report.numbers["unjudged@2(three)"] == 0.5
-    assert report.numbers["unjudged@2"] == 0.25
-    assert report.numbers["worst(unjudged@2)"] == 0.5
-    assert report.numbers["unjudged@1"] == 0
-    assert "25.0% are unjudged on average, and 50.0% at worst (three)" in report.verdict[0]
-
-
-def test_pairs_that_a_document_turns_round_are_those_of_new_judgments() -> None:
-    """Two runs are close: b, at the top of the lower one alone, turns them round by each measure."""
+def test_influence_equals_rescoring_with_one_more_judgment() -> None:
+    """Only the lower of two close runs has b, at rank 1, so judging b reverses the two by each measure."""
     qrels = qrels_of({"1": {"a": 1, "c": 0}, "2": {"d": 1, "e": 1}})
     runs = lists(
         {
@@ -60,40 +35,40 @@ def test_pairs_that_a_document_turns_round_are_those_of_new_judgments() -> None:
     )
     measures = [parse("AP"), parse("nDCG@10")]
     subject = subject_of(qrels, runs, "AP nDCG@10", top=5)
-    found = trials_of("unjudged", subject, {"depth": 2, "cutoffs": [2]})
-    [told] = found[0]["documents"]
+    trials = trials_of("unjudged", subject, {"depth": 2, "cutoffs": [2]})
+    [document] = trials[0]["documents"]
     more = qrels_of({"1": {"a": 1, "b": 1, "c": 0}, "2": {"d": 1, "e": 1}})
     after = [evaluate(more, joined_of(run, more), measures).aggregates() for run in runs.values()]
     for measure in measures:
-        influence, turned, (upper, lower, _, left) = told["measures"][str(measure)]
+        influence, n_reversed, (upper, lower, _, left) = document["measures"][str(measure)]
         assert (upper, lower) == (0, 1)
         assert left == pytest.approx(after[0][measure] - after[1][measure], abs=1e-12)
         assert left < 0
-        assert (influence, turned) == (1, 1)
-    assert found[0]["turning"] == 1
+        assert (influence, n_reversed) == (1, 1)
+    assert trials[0]["turning"] == 1
 
 
-def test_lists_are_bounded_and_the_most_influential_come_first() -> None:
+def test_list_is_limited_and_sorted_by_influence() -> None:
     qrels, runs = board(judged=30)
     subject = subject_of(qrels, runs, "AP nDCG@10", top=40)
-    whole = audited("unjudged", subject, {"tried": 200, "budget": 200, "most": 1000})
-    influence = [float(row[3] or 0) for row in whole.table("documents").rows]
+    complete = audited("unjudged", subject, {"tried": 200, "budget": 200, "most": 1000})
+    influence = [float(cell or 0) for cell in complete.table("documents").column("influence")]
     assert influence == sorted(influence, reverse=True)
-    assert len(influence) == whole.numbers["missing"]
+    assert len(influence) == complete.numbers["missing"]
     few = audited("unjudged", subject, {"tried": 200, "budget": 2, "most": 7})
     assert len(few.table("documents").rows) == 7
     topics = few.table("documents").column("topic")
     assert max(topics.count(topic) for topic in topics) <= 2
-    assert few.table("documents").rows[0][:4] == whole.table("documents").rows[0][:4]
+    assert few.table("documents").rows[0][:4] == complete.table("documents").rows[0][:4]
     some = audited("unjudged", subject, {"tried": 3})
-    assert "were not tried" in some.warnings[0]
+    assert "were not examined" in some.warnings[0]
     assert set(some.table("topics").column("tried")) == {3}
 
 
-def test_results_do_not_depend_on_the_order_of_trials() -> None:
+def test_results_are_independent_of_the_order_of_trials() -> None:
     qrels, runs = board(judged=40, topics=4)
     whole = trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40))
-    single = {}
+    single: dict[str, Any] = {}
     for topic in reversed(whole):
         single |= trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40), only=[topic])
     assert single == whole
@@ -104,8 +79,8 @@ def test_results_do_not_depend_on_the_order_of_trials() -> None:
 
 
 @pytest.mark.parametrize("text", ["AP", "NumRel", "GMAP"])
-def test_scores_shift_as_they_do_over_all_topics(text: str) -> None:
-    """A mean, a sum, and a geometric mean."""
+def test_shifted_scores_equal_rescoring_of_all_topics(text: str) -> None:
+    """The measures are a mean, a sum and a geometric mean over topics."""
     qrels, runs = board(judged=40, topics=3)
     subject = subject_of(qrels, runs, text, top=10)
     measure = subject.measures[0]
@@ -113,28 +88,28 @@ def test_scores_shift_as_they_do_over_all_topics(text: str) -> None:
     kept[: int(qrels.offsets[1]) : 2] = False  # of the first topic
     fewer = Evaluator(qrels, subject.joined).keeping(kept)
     old, new = subject.scores[str(measure)][0], subject.by_topic(fewer)[str(measure)][0]
-    found = shifted(measure, subject.means[str(measure)], old, new[None], 3)
-    assert found[0] == pytest.approx(subject.means_under(fewer)[str(measure)], abs=2e-12)
+    after = shift_scores(measure, subject.means[str(measure)], old, new[None], 3)
+    assert after[0] == pytest.approx(subject.means_under(fewer)[str(measure)], abs=2e-12)
 
 
-def test_nothing_is_left_to_judge() -> None:
+def test_report_says_that_all_documents_are_judged() -> None:
     qrels, runs = board(documents=30, judged=30)
     report = audited("unjudged", subject_of(qrels, runs, "AP", top=100))
     assert report.numbers["unjudged@10"] == report.numbers["missing"] == 0
-    assert report.verdict[-1] == "Nothing is left to judge among the first 10 documents of any run."
+    assert report.verdict[-1] == "All documents among the first 10 of any run are judged."
     assert report.table("documents").rows == ()
 
 
-def test_judgments_by_subtopic() -> None:
+def test_documents_are_listed_for_judgments_by_subtopic() -> None:
     qrels = diverse({"1": {"a": {"x": 1}, "b": {"y": 1}}})
     runs = lists({"one": {"1": ["a", "n"]}, "two": {"1": ["n", "m"]}})
     report = audited("unjudged", subject_of(qrels, runs, "alpha_nDCG@5", top=5), {"depth": 1, "cutoffs": [1]})
-    [row] = report.table("documents").rows
-    assert row[1:3] == ("1", "n")
+    [row] = report.table("documents").records()
+    assert (row["topic"], row["document"]) == ("1", "n")
     assert report.numbers["unjudged@1(two)"] == 1
 
 
-def test_measures_that_read_texts_are_not_tried_and_the_report_says_so() -> None:
+def test_report_says_that_text_based_measures_are_not_examined() -> None:
     qrels = diverse({"1": {"a": {"x": 1}, "b": {"y": 1}}})
     texts = texts_of({"a": "red apple", "b": "rain", "n": "wine"})
     runs = lists({"one": {"1": ["a", "n"]}, "two": {"1": ["n", "b"]}})
@@ -144,24 +119,24 @@ def test_measures_that_read_texts_are_not_tried_and_the_report_says_so() -> None
     ]
     subject = assemble_subject(NamedQrels("q", qrels), seen, [parse("LMD"), parse("alpha_nDCG@5")], top=5)
     report = audited("unjudged", subject)
-    assert report.undefined[0].startswith("LMD: not tried, for it reads texts")
+    assert report.undefined[0].startswith("LMD: not examined because it reads texts")
     assert len(report.undefined) == 1
 
 
-def test_runs_without_any_document_have_no_share() -> None:
+def test_runs_without_documents_have_no_unjudged_share() -> None:
     runs = {**RUNS, "none": {}}
     report = audited("unjudged", subject_of(QRELS, runs, "P@2", top=3), FEW)
     assert report.numbers["unjudged@2(none)"] is None
     assert report.numbers["unjudged@2"] == 0.25
 
 
-def test_runs_of_other_topics_have_nothing_to_judge() -> None:
+def test_report_says_that_no_run_has_documents_for_the_topics() -> None:
     runs = lists({"one": {"9": ["a"]}, "two": {"9": ["b"]}})
     report = audited("unjudged", subject_of(QRELS, runs, "P@2", top=3), FEW)
-    assert report.verdict == ("No run has a document of these topics.",)
+    assert report.verdict == ("No run retrieves a document for these topics.",)
     assert report.numbers["unjudged@2"] is None
 
 
-def test_one_run_has_no_order() -> None:
+def test_a_single_run_is_refused() -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
     assert any("only one: give two or more" in sentence for sentence in problems("unjudged", one))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -71,7 +72,7 @@ def test_scores_are_explained_and_tell_their_scale(alice: Client, track: str, wo
     assert wanted.measures == ("AP", "P@3")
     assert {list(alice.watch_job(job.id))[-1].state for job in wanted.jobs} == {"done"}
     found = alice.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
-    told = {one.measure: one.told for one in found.explanations}
+    told: dict[str, Any] = {one.measure: one.told for one in found.explanations}
     (score,) = alice.scores(submission, measures=["AP"])
     assert told["AP"]["judgments"]["as_lowest"] == score.value
     assert (found.run_digest, found.qrels_digest) == (score.run_digest, score.qrels_digest)
@@ -82,7 +83,8 @@ def test_scores_are_explained_and_tell_their_scale(alice: Client, track: str, wo
 
 
 def test_a_large_plain_file_is_compressed_on_the_way_and_is_the_same_run(alice: Client, track: str) -> None:
-    content, seen = run_of(5000), []
+    content = run_of(5000)
+    seen: list[Any] = []
     large = alice.submit(track, content, name="large", progress=seen.append)
     assert sum(seen) == len(content)
     assert large.run.bytes < len(content) / 3
@@ -181,6 +183,7 @@ class Moody(BaseHTTPRequestHandler):
 
     moods: list[str]
     asked: list[str]
+    url: str
 
     def _answer(self) -> None:
         self.asked.append(f"{self.command} {self.headers.get('Idempotency-Key', '')}".strip())
@@ -206,7 +209,7 @@ class Moody(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def moody() -> Iterator[type[Moody]]:
-    handler = type("Today", (Moody,), {"moods": [], "asked": []})
+    handler: type[Moody] = type("Today", (Moody,), {"moods": [], "asked": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         handler.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""Measures of what documents say: LMD and soft_alpha_nDCG, and what is chosen by them (spec 7.5)."""
+"""Tests of LMD and soft_alpha_nDCG, and of the selection of documents, terms and topics with them."""
 
 import random
 from collections import Counter
@@ -45,8 +45,8 @@ def model_of(*documents: str) -> dict[str, float]:
     return {TEXTS.vocabulary[int(t)]: p for t, p in zip(model.terms, model.p.tolist(), strict=True)}
 
 
-class TestSection75:
-    """The worked example of spec 7.5."""
+class TestContentExample:
+    """The worked example of LMD: values from an independent implementation."""
 
     @pytest.mark.parametrize(
         ("order", "expected"),
@@ -84,9 +84,9 @@ class TestSection75:
     def test_divergences_are_as_printed(self) -> None:
         corpus = Corpus.of(TEXTS)
         a, c, every = (corpus.mean(np.array(one)) for one in ([0], [2], [0]))
-        assert 1 - Targets(corpus, [c]).closeness(a)[0] == pytest.approx(0.595437, abs=CLOSE)
+        assert 1 - Targets(corpus=corpus, models=[c]).closeness(a)[0] == pytest.approx(0.595437, abs=CLOSE)
         # KL(a || collection): the collection is what a document becomes as smoothing goes to 1
-        nearly = Targets(corpus, [every], 0.0, "kl")
+        nearly = Targets(corpus=corpus, models=[every], divergence="kl")
         background = corpus.background
         lengths = np.array([4, 3, 3, 2, 2]) / 14
         whole = corpus.mixture(np.arange(5), lengths)
@@ -95,7 +95,8 @@ class TestSection75:
 
     def test_soft_labels_are_closeness_to_subtopics(self) -> None:
         corpus = Corpus.of(TEXTS)
-        targets = Targets(corpus, [corpus.mean(np.array([0, 1])), corpus.mean(np.array([2]))])
+        models = [corpus.mean(np.array([0, 1])), corpus.mean(np.array([2]))]
+        targets = Targets(corpus=corpus, models=models)
         assert targets.closeness(corpus.mean(np.array([0]))) == pytest.approx([0.897454, 0.404563], abs=CLOSE)
         assert targets.closeness(corpus.mean(np.array([4]))) == pytest.approx([0, 0.404563], abs=CLOSE)
 
@@ -125,7 +126,7 @@ class TestSection75:
 
 
 class TestEdgeCases:
-    """Spec 8, column LMD."""
+    """Edge cases of content measures."""
 
     NAMES = ("LMD", "soft_alpha_nDCG@20")
 
@@ -152,7 +153,7 @@ class TestEdgeCases:
         assert of(name, "ac", JUDGED | {"x": {"3": 1}, "f": {"4": 1}}, said) == of(name, "ac")
         assert of(name, "ac", {"x": {"3": 1}, "f": {"4": 1}}, said) == 0
 
-    def test_a_document_of_one_subtopic_is_all_there_is_to_say(self) -> None:
+    def test_document_equal_to_the_subtopic_scores_1(self) -> None:
         assert of("LMD(depth=1)", "c", {"c": {"1": 1}}) == 1.0
         assert of("soft_alpha_nDCG", "c", {"c": {"1": 1}}) == 1.0
 
@@ -163,7 +164,7 @@ class TestEdgeCases:
 
 
 class TestParameters:
-    def test_kl_is_refused_without_smoothing(self) -> None:
+    def test_kl_without_smoothing_is_rejected(self) -> None:
         with pytest.raises(MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl needs smoothing"):
             check(QRELS, [parse("LMD(divergence=kl)")], texts=True)
 
@@ -173,7 +174,7 @@ class TestParameters:
     @pytest.mark.parametrize(
         "text", ["LMD(smoothing=1)", "LMD(divergence=l1)", "LMD(stop=-1)", "LMD(terms=0)", "LMD@20"]
     )
-    def test_what_makes_no_sense_is_refused(self, text: str) -> None:
+    def test_invalid_parameters_are_rejected(self, text: str) -> None:
         with pytest.raises(MeasureError):
             parse(text)
 
@@ -219,7 +220,7 @@ class TestWithoutTexts:
             check(QRELS, [parse(name)])
         assert str(refused.value) == (
             f"{name}: it needs the texts of the documents, and this collection has none; "
-            "a collection file names them as texts: docs.jsonl.gz"
+            "add them to the collection file, as in texts: docs.jsonl.gz"
         )
 
     def test_judgments_by_subtopic_are_needed_too(self) -> None:
@@ -235,8 +236,8 @@ class TestWithoutTexts:
         assert "LMD: it needs the texts of the documents" in error.message
         assert parse_collection(text + "texts: docs\n", files).measures == ("LMD",)
 
-    def test_rows_of_texts_are_those_of_documents(self) -> None:
-        with pytest.raises(ValueError, match="2 rows of texts, 1 rows of documents"):
+    def test_texts_with_other_rows_are_rejected(self) -> None:
+        with pytest.raises(ValueError, match="content has 2 rows, joined has 1"):
             evaluate(QRELS, joined_of({}, QRELS), [parse("LMD")], content=Content.empty(2))
 
     def test_runs_over_different_texts_are_not_stacked(self) -> None:
@@ -271,7 +272,7 @@ class TestLaws:
     def test_judgments_of_ranked_documents_matter_by_the_models_of_subtopics_alone(
         self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
-        """Spec 11.17: each relevant document in the run gives its judgments to a twin outside of it."""
+        """Each relevant document in the run gives its judgments to a twin outside of it."""
         twins = {f"x{document}": text for document, text in said.items()}
         texts = texts_of(said | twins)
         moved = {
@@ -320,7 +321,7 @@ class TestLaws:
 
     @given(st.lists(said, min_size=1, max_size=3), judgments, st.lists(orders, min_size=1, max_size=3))
     @settings(max_examples=40, deadline=None)
-    def test_selection_ends_when_all_is_found_or_the_pool_is(
+    def test_selection_ends_when_all_subtopics_are_covered_or_the_pool_is_exhausted(
         self, said: list[dict[str, str]], judged: dict[str, dict[str, int]], several: list[list[str]]
     ) -> None:
         relevant = {d: {s for s, label in of.items() if label} for d, of in judged.items()}
@@ -333,7 +334,7 @@ class TestLaws:
 
 
 def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: dict[str, str]) -> float:
-    """The definition, a dictionary at a time (spec 7.5)."""
+    """Compute LMD straight from its definition, with dictionaries."""
     depth, smoothing, divergence, terms = itemgetter("depth", "smoothing", "divergence", "terms")(
         parse(text).arguments
     )

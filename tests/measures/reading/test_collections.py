@@ -162,7 +162,7 @@ def test_errors_in_the_files_are_reported_with_those_of_the_collection() -> None
         ("", None, "document-missing-key", "aspects"),
         ("- a\n", None, "document-other-kind", "a list"),
         (PLAIN + "mesures: [AP]\n", 3, "document-unknown-key", "did you mean measures?"),
-        (PLAIN + "qrels: []\n", 3, "document-repeated-key", "'qrels' stands twice"),
+        (PLAIN + "qrels: []\n", 3, "document-repeated-key", "'qrels' occurs twice"),
         ("qrels: [{file: q, aspect: relevance}]\n", None, "document-missing-key", "'aspects'"),
         ("aspects: {relevance: {labels: [0, 1]}}\n", None, "document-missing-key", "'qrels'"),
         ("aspects: {relevance: {labels: [0, 1]}}\nqrels: []\n", 2, "collection-columns", "at least one"),
@@ -173,10 +173,10 @@ def test_errors_in_the_files_are_reported_with_those_of_the_collection() -> None
         (judged_by("aspect: relevant"), 2, "collection-columns", "did you mean relevance?"),
         (judged_by("layout: wide"), 2, "collection-columns", "subtopics"),
         (PLAIN.replace("aspect: rel", "layout: subtopics, aspect: rel"), 2, "collection-columns", "one of"),
-        (judged_by("columns: [topic, _, relevance]"), 2, "collection-columns", "no column document"),
-        (judged_by("columns: [topic, _, document]"), 2, "collection-columns", "no column is an aspect"),
+        (judged_by("columns: [topic, _, relevance]"), 2, "collection-columns", "column document is missing"),
+        (judged_by("columns: [topic, _, document]"), 2, "collection-columns", "no column names an aspect"),
         (judged_by("columns: [topic, document, topic, relevance]"), 2, "collection-columns", "twice"),
-        (judged_by("columns: [topic, document, _, b]"), 2, "collection-columns", "no aspect 'b'"),
+        (judged_by("columns: [topic, document, _, b]"), 2, "collection-columns", "unknown aspect 'b'"),
         (PLAIN + "topics: t.txt\n", 3, "collection-file-missing", "t.txt"),
         (PLAIN + "texts: t.txt\n", 3, "collection-file-missing", "t.txt"),
         (PLAIN + "profile: trec_eval-11\n", 3, "collection-profile", "did you mean trec_eval"),
@@ -184,10 +184,10 @@ def test_errors_in_the_files_are_reported_with_those_of_the_collection() -> None
         (PLAIN + "measures: [nDCG(aspect=b)@10]\n", 3, "collection-measure", "'b'"),
         (PLAIN + "measures:\n  - AP\n  - {AP: 1}\n", 5, "document-other-kind", "a mapping"),
         (label_set("[relevance]"), 3, "document-missing-key", "tuples"),
-        (label_set("[b], tuples: []"), 3, "label-set", "no aspect 'b'"),
+        (label_set("[b], tuples: []"), 3, "label-set", "unknown aspect 'b'"),
         (label_set("[relevance], tuples: [[0]]"), 3, "label-set", "two"),
         (label_set("[relevance], tuples: [[0], [1, 1]]"), 3, "label-set", "2 labels for 1"),
-        (label_set("[relevance], tuples: [[0], [7]]"), 3, "label-set", "7 is no label"),
+        (label_set("[relevance], tuples: [[0], [7]]"), 3, "label-set", "7 is not a label"),
         (label_set("[relevance, relevance], tuples: [[0, 0], [1, 1]]"), 3, "label-set", "twice"),
     ],
 )  # fmt: skip
@@ -212,7 +212,7 @@ def test_a_mistake_is_told_with_its_line_and_what_would_be_right(
         ({"a": {"labels": "0 1"}}, "document-other-kind", "list of labels"),
         ({"a": {"labels": [0]}}, "aspect-labels", "at least two"),
         ({"a": {"labels": []}}, "aspect-labels", "at least two"),
-        ({"a": {"labels": [0, 2, 1]}}, "aspect-labels", "rise, or fall"),
+        ({"a": {"labels": [0, 2, 1]}}, "aspect-labels", "ascending or descending"),
         ({"a": {"labels": [0, 1, 1]}}, "aspect-label-twice", "label 1"),
         ({"a": {"labels": [0, "very good"]}}, "aspect-labels", "blank"),
         ({"a": {"labels": [0, [1]]}}, "document-other-kind", "a list"),
@@ -226,18 +226,18 @@ def test_a_mistake_is_told_with_its_line_and_what_would_be_right(
         ({"a": {"labels": [0, 1], "lowest": [-1], "unjudged": [-1]}}, "aspect-label-twice", "label -1"),
         ({"a": {"labels": [0, 1], "lowest": -1}}, "document-other-kind", "list of labels"),
         ({"a": {"labels": [0, 1], "threshold": 0}}, "aspect-threshold", "lowest"),
-        ({"a": {"labels": [0, 1], "threshold": 2}}, "aspect-threshold", "no label"),
+        ({"a": {"labels": [0, 1], "threshold": 2}}, "aspect-threshold", "not a label"),
         ({"a": {"labels": [0, 1], "treshold": 1}}, "document-unknown-key", "did you mean threshold?"),
         ({"a": {"labels": [0, 1], "gains": {0: 0}}}, "aspect-gains", "no gain for label 1"),
-        ({"a": {"labels": [0, 1], "gains": {0: 0, 1: 1, 2: 2}}}, "aspect-gains", "2 is no label"),
-        ({"a": {"labels": [0, 1, 2], "gains": {0: 0, 1: 2, 2: 1}}}, "aspect-gains", "never decrease"),
+        ({"a": {"labels": [0, 1], "gains": {0: 0, 1: 1, 2: 2}}}, "aspect-gains", "2 is not a label"),
+        ({"a": {"labels": [0, 1, 2], "gains": {0: 0, 1: 2, 2: 1}}}, "aspect-gains", "non-decreasing"),
         ({"a": {"labels": [0, 1], "gains": [-1, 1]}}, "aspect-gains", "at least 0"),
         ({"a": {"labels": [0, 1], "gains": [0, 1, 2]}}, "aspect-gains", "3 numbers for 2 labels"),
         ({"a": {"labels": [0, 1], "gains": [0, "nan"]}}, "document-other-kind", "a number"),
         ({"a": {"labels": [0, 1], "gains": [0, "1e999"]}}, "document-other-kind", "a number"),
         ({"a": {"labels": [0, 1], "gains": [0, True]}}, "document-other-kind", "a number"),
         ({"a": {"labels": [0, 1], "embedding": [0]}}, "aspect-embedding", "1 numbers for 2 labels"),
-        ({"a": {"labels": [0, 1], "embedding": [1, 0]}}, "aspect-embedding", "never decrease"),
+        ({"a": {"labels": [0, 1], "embedding": [1, 0]}}, "aspect-embedding", "non-decreasing"),
     ],
 )
 def test_a_mistake_in_an_aspect_is_told(declared: dict[str, Any], code: str, says: str) -> None:
@@ -296,7 +296,7 @@ def test_label_sets_are_read_from_data() -> None:
     aspects = aspects_from({"a": {"labels": [0, 1]}, "b": {"labels": ["x", "y"]}})
     declared = {"set": {"aspects": ["b", "a"], "tuples": [["x", 0], ["y", 1]]}}
     assert label_sets_from(declared, aspects) == {"set": LabelSet(("b", "a"), frozenset({(0, 0), (1, 1)}))}
-    with pytest.raises(Refused, match="no label of b"):
+    with pytest.raises(Refused, match="not a label of b"):
         label_sets_from({"set": {"aspects": ["b"], "tuples": [["x"], ["z"]]}}, aspects)
 
 
@@ -329,13 +329,13 @@ label_sets: {set: {aspects: [b, a], tuples: [[x, 0], [y, 1]]}}
     ((_, code, message),) = refused(text, {"q": b"1 0 d 0 x\n1 0 e 0 y\n1 0 f 1 x\n"})
     assert code == "collection-outside-label-set"
     assert "2 judged documents" in message
-    assert "e: (y, 0)" in message
+    assert "e has (y, 0)" in message
 
 
 @pytest.mark.parametrize(
     ("topics", "line", "says"),
     [
-        (b"1 a\n1 b\n", 2, "already"),
+        (b"1 a\n1 b\n", 2, "listed twice"),
         (b"", None, "no topics"),
         (b"# 1\n", None, "no topics"),
         (b"<topic number='1'>\n", 1, "XML"),
@@ -358,7 +358,7 @@ def test_a_tracks_declarations_stand_where_the_text_leaves_them_out() -> None:
     for text in (short, PLAIN):
         collection = parse_collection(text, {"q": b"1 0 a 1\n"}, declared=declared)
         assert collection.aspects == (Aspect("relevance", range(2)),)
-    with pytest.raises(Refused, match="not the aspects of the track"):
+    with pytest.raises(Refused, match="differ from those of the track"):
         parse_collection(PLAIN.replace("[0, 1]", "[0, 1, 2]"), {"q": b"1 0 a 1\n"}, declared=declared)
 
 

@@ -128,10 +128,10 @@ class TestMistakes:
             ("scores", 5, "qrels-columns"),
             *(("scores", line, "scores-number") for line in (6, 7, 8, 9)),
         ]
-        assert found[2].message == "the score 'x' of b is no number"
+        assert found[2].message == "the score 'x' of b is not a number"
         assert found[3].message == "1 column, expected 2 (document made)"
         assert found[3].topic is None
-        assert found[4].message == "document a has a score already, in line 1"
+        assert found[4].message == "document a already has a score on line 1"
 
     def test_many_wrong_lines_are_counted(self) -> None:
         scores = b"".join(b"d%d x\n" % i for i in range(500))
@@ -146,21 +146,25 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("entry", "code", "said"),
         [
-            ({"shares": [0.1]}, "scores-steps", "made has 3 labels, which 2 shares divide; got 1"),
-            ({"shares": [0.15, 0.05]}, "scores-steps", "shares rise from each to the next, got 0.15, 0.05"),
-            ({"shares": [0.1, 0.1]}, "scores-steps", "shares rise from each to the next"),
-            ({"shares": [0, 0.5]}, "scores-steps", "shares are above 0 and below 1, got 0, 0.5"),
-            ({"shares": [0.5, 1]}, "scores-steps", "shares are above 0 and below 1"),
+            ({"shares": [0.1]}, "scores-steps", "made has 3 labels, so expected 2 shares, got 1"),
+            ({"shares": [0.15, 0.05]}, "scores-steps", "expected ascending shares, got 0.15, 0.05"),
+            ({"shares": [0.1, 0.1]}, "scores-steps", "expected ascending shares"),
+            ({"shares": [0, 0.5]}, "scores-steps", "expected shares above 0 and below 1, got 0, 0.5"),
+            ({"shares": [0.5, 1]}, "scores-steps", "expected shares above 0 and below 1"),
             ({"shares": [0.5, "x"]}, "document-other-kind", "expected a number, got 'x'"),
-            ({"shares": 0.5}, "document-other-kind", "expected a list of numbers, as [0.05, 0.15]"),
+            ({"shares": 0.5}, "document-other-kind", "expected a list of numbers such as [0.05, 0.15]"),
             ({"shares": [0.1, 0.2], "thresholds": [1, 2]}, "scores-steps", "either shares"),
             ({}, "scores-steps", "either shares: [0.05, 0.15] or thresholds: [80, 90]"),
             ({"aspect": "mde", "shares": [0.1, 0.2]}, "collection-columns", "did you mean made?"),
             ({"shares": [0.1, 0.2], "columns": ["document"]}, "collection-columns", "document and score"),
             ({"layout": "score", "aspect": None}, "collection-columns", "did you mean scores?"),
-            ({"aspect": None, "shares": [0.1, 0.2]}, "collection-columns", "say aspect: NAME"),
-            ({"layout": None, "shares": [0.1, 0.2]}, "collection-columns", "shares are for layout: scores"),
-            ({"aspect": "relevance", "shares": [0.1]}, "scores-alone", "another file judges relevance"),
+            ({"aspect": None, "shares": [0.1, 0.2]}, "collection-columns", "declare aspect: NAME"),
+            ({"layout": None, "shares": [0.1, 0.2]}, "collection-columns", "shares require layout: scores"),
+            (
+                {"aspect": "relevance", "shares": [0.1]},
+                "scores-alone",
+                "another file already judges relevance",
+            ),
         ],
     )
     def test_a_description_that_can_not_be_is_refused(
@@ -178,8 +182,8 @@ class TestMistakes:
         [found] = refused(collection(SHARES))
         assert found.code == "scores-alone"
         assert found.message == (
-            "qrels: scores label what other files judge, and there is none, "
-            "as {file: qrels.txt, aspect: relevance}"
+            "qrels: scores label documents that other files judge; add a file "
+            "such as {file: qrels.txt, aspect: relevance}"
         )
 
 

@@ -336,7 +336,7 @@ def test_packing_keeps_everything() -> None:
 
 
 def test_what_is_no_packed_qrels_is_refused() -> None:
-    with pytest.raises(ValueError, match="not a blob"):
+    with pytest.raises(ValueError, match="not packed qrels"):
         unpack_qrels(b"something else")
 
 

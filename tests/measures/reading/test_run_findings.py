@@ -324,7 +324,7 @@ def test_documents_that_are_labelled_as_unjudged_are_not_judged() -> None:
     other = Aspect("other", (0, 1), unjudged=(-2,))
     columns = ("topic", "_", "document", "some", "other")
     file = QrelsFile("q", b"1 0 a -2 -2\n1 0 b -2 -2\n1 0 c 0 -2\n", columns)
-    assert "only 33% are judged" in only(check_judged(run, build_qrels([some, other], [file]))).message
+    assert "only 33% of the documents" in only(check_judged(run, build_qrels([some, other], [file]))).message
     file = QrelsFile("q", b"1 0 a -2 1\n1 0 b 0 -2\n1 0 c -2 -2\n", columns)
     assert not list(check_judged(run, build_qrels([some, other], [file])))
     subtopics = build_qrels([unscaled("relevance")], [QrelsFile("q", b"1 1 a 1\n1 1 b 0\n", SUBTOPICS)])
@@ -334,7 +334,9 @@ def test_documents_that_are_labelled_as_unjudged_are_not_judged() -> None:
 def test_negative_grades_are_judgments_where_the_profile_says_so() -> None:
     run, qrels = run_of("1 a 1 4", "1 b 2 3"), read_qrels(b"1 0 a -1\n1 0 b -1\n1 0 c 1\n")
     assert not list(check_judged(run, qrels))
-    assert "only 0% are judged" in only(check_judged(run, qrels, profile=PROFILES["trec_eval-9"])).message
+    assert (
+        "only 0% of the documents" in only(check_judged(run, qrels, profile=PROFILES["trec_eval-9"])).message
+    )
 
 
 # ------------------------------------------------------------------------------------------- profiles

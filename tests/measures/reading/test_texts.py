@@ -104,29 +104,29 @@ class TestMistakes:
     def test_all_are_reported_at_once_with_their_lines(self) -> None:
         data = lines({"id": "a", "text": "x"}, {"text": "x"}, {"id": "a", "text": "x"}, {"id": "b"})
         assert refused(data + b"{oops}\n") == [
-            (2, "texts-id", "no id, docno or doc_id; there is text"),
-            (3, "texts-twice", "document a stands in line 1 already"),
-            (4, "texts-text", "no text; there is id"),
+            (2, "texts-id", "no id, docno or doc_id; the keys are text"),
+            (3, "texts-twice", "document a is already on line 1"),
+            (4, "texts-text", "no text; the keys are id"),
             (
                 5,
                 "texts-not-json",
-                "no JSON from column 2 on: Expecting property name enclosed in double quotes",
+                "invalid JSON at column 2: Expecting property name enclosed in double quotes",
             ),
         ]
 
     @pytest.mark.parametrize(
         ("line", "code", "words"),
         [
-            (b"\xff{}", "texts-not-json", "the byte 0xff at column 1 is no UTF-8"),
-            (b"[" * 200_000, "texts-not-json", "a number or a nesting here is out of reach"),
-            (b'{"id": ' + b"1" * 9999 + b"}", "texts-not-json", "a number or a nesting here is out of reach"),
-            (b"[1]", "texts-not-json", 'expected an object, as {"id": "d1", "title": "Red cabbage"'),
-            (b"{}", "texts-id", "no id, docno or doc_id; there is nothing"),
-            (b'{"id": "two words", "text": ""}', "texts-id", 'id is "two words"; an id is a word without'),
-            (b'{"docno": true, "text": ""}', "texts-id", "docno is true; an id is a word without blanks"),
-            (b'{"id": "\\ud800", "text": ""}', "texts-id", r'id is "\ud800"; an id is a word without'),
-            (b'{"id": "a", "text": null}', "texts-text", "text is null; a string is wanted"),
-            (b'{"id": "a", "text": "", "title": ["x"]}', "texts-text", 'title is ["x"]; a string is wanted'),
+            (b"\xff{}", "texts-not-json", "the byte 0xff at column 1 is not valid UTF-8"),
+            (b"[" * 200_000, "texts-not-json", "invalid JSON: a number is too large"),
+            (b'{"id": ' + b"1" * 9999 + b"}", "texts-not-json", "invalid JSON: a number is too large"),
+            (b"[1]", "texts-not-json", 'expected an object such as {"id": "d1", "title": "Red cabbage"'),
+            (b"{}", "texts-id", "no id, docno or doc_id; the keys are none"),
+            (b'{"id": "two words", "text": ""}', "texts-id", 'id is "two words"; expected a word without'),
+            (b'{"docno": true, "text": ""}', "texts-id", "docno is true; expected a word without blanks"),
+            (b'{"id": "\\ud800", "text": ""}', "texts-id", r'id is "\ud800"; expected a word without'),
+            (b'{"id": "a", "text": null}', "texts-text", "text is null; expected a string"),
+            (b'{"id": "a", "text": "", "title": ["x"]}', "texts-text", 'title is ["x"]; expected a string'),
         ],
     )
     def test_each_is_said_in_a_sentence(self, line: bytes, code: str, words: str) -> None:

@@ -279,28 +279,28 @@ NOT_HERE = {
         "TOMA(of=AP,label_set=observed): all labels are at the same distance: at least two classes are needed"
     ),
     ("two", "alpha_nDCG@10"): (
-        "alpha_nDCG@10: it needs judgments by subtopic, and this collection has none; a qrels "
-        "file gives them as layout: subtopics"
+        "alpha_nDCG@10: it needs judgments by subtopic, and this collection has none; add a qrels"
+        " file with layout: subtopics"
     ),
     ("two", "StRecall@5"): (
-        "StRecall@5: it needs judgments by subtopic, and this collection has none; a qrels "
-        "file gives them as layout: subtopics"
+        "StRecall@5: it needs judgments by subtopic, and this collection has none; add a qrels "
+        "file with layout: subtopics"
     ),
     ("sub", "Compat"): (
-        "Compat: it needs judgments of an aspect, and this collection has them by subtopic "
-        "only; measures of those are alpha_nDCG@20 and its like"
+        "Compat: it needs judgments of an aspect, and this collection has only judgments by "
+        "subtopic; use a measure for those, such as alpha_nDCG@20"
     ),
     ("sub", "nDCG@10"): (
-        "nDCG@10: it needs judgments of an aspect, and this collection has them by subtopic "
-        "only; measures of those are alpha_nDCG@20 and its like"
+        "nDCG@10: it needs judgments of an aspect, and this collection has only judgments by "
+        "subtopic; use a measure for those, such as alpha_nDCG@20"
     ),
     ("sub", "TOMA(of=AP)"): (
-        "TOMA(of=AP): it needs judgments of an aspect, and this collection has them by "
-        "subtopic only; measures of those are alpha_nDCG@20 and its like"
+        "TOMA(of=AP): it needs judgments of an aspect, and this collection has only judgments by "
+        "subtopic; use a measure for those, such as alpha_nDCG@20"
     ),
     ("sub", "gP@5"): (
-        "gP@5: it needs judgments of an aspect, and this collection has them by subtopic "
-        "only; measures of those are alpha_nDCG@20 and its like"
+        "gP@5: it needs judgments of an aspect, and this collection has only judgments by "
+        "subtopic; use a measure for those, such as alpha_nDCG@20"
     ),
     ("sub", "alpha_DCG"): (
         "alpha_DCG: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
@@ -315,11 +315,11 @@ NOT_HERE = {
         "@20; normalise=False takes any, or none"
     ),
     ("two", "gRBP(gains={1:3})@10"): (
-        "gRBP(gains={1:3})@10: label 2 would be worth less than 1; gains must not fall along "
+        "gRBP(gains={1:3})@10: label 2 has a smaller gain than 1; gains must not decrease along "
         "the scale of aspect 'relevance'"
     ),
     ("two", "RBTO(gains={1:9})@5"): (
-        "RBTO(gains={1:9})@5: label 2 would be worth less than 1; gains must not fall along "
+        "RBTO(gains={1:9})@5: label 2 has a smaller gain than 1; gains must not decrease along "
         "the scale of aspect 'relevance'"
     ),
     ("two", "RBTO@100000"): (
@@ -359,8 +359,7 @@ NOT_HERE = {
     ("two", "INST(min_rel=3)"): "INST(min_rel=3): min_rel=3 is not below 3, the greatest gain of the scale",
     ("two", "BPM(min_rel=2,max_rel=1)@5"): "BPM(min_rel=2,max_rel=1)@5: min_rel=2 is not below max_rel=1",
     ("two", "nDCG(dcg=exp-log2,gains={1:9999})"): (
-        "nDCG(dcg=exp-log2,gains={1:9999}): 2^gain is out of reach for a gain of 9999; gains "
-        "go up to 300 here"
+        "nDCG(dcg=exp-log2,gains={1:9999}): 2^gain is too large for a gain of 9999; the largest gain is 300"
     ),
     ("two", "Utility(d=1)"): (
         "Utility(d=1): d needs the number of documents in the collection; give it with documents=..."
@@ -370,15 +369,15 @@ NOT_HERE = {
         "nDCG(aspect='a b')@10: the collection has no aspect 'a b'; it has relevance, credibility"
     ),
     ("sub", "NLRE"): (
-        "NLRE: it needs judgments of an aspect, and this collection has them by subtopic "
-        "only; measures of those are alpha_nDCG@20 and its like"
+        "NLRE: it needs judgments of an aspect, and this collection has only judgments by "
+        "subtopic; use a measure for those, such as alpha_nDCG@20"
     ),
     ("long", "ERR@10"): (
         "ERR@10: max_gain=4 is below 2000, the highest gain of aspect 'a'; use max_gain=scale "
         "to take the highest gain"
     ),
     ("long", "nDCG(dcg=exp-log2)"): (
-        "nDCG(dcg=exp-log2): 2^gain is out of reach for a gain of 2000; gains go up to 300 here"
+        "nDCG(dcg=exp-log2): 2^gain is too large for a gain of 2000; the largest gain is 300"
     ),
     ("long", "TOMA(of=RBTO@2)"): (
         "TOMA(of=RBTO@2): these scales have too many label tuples to compute all "

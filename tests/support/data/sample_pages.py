@@ -1,4 +1,4 @@
-"""Results of audits to make pages of: made up, of every form of plot."""
+"""Made-up results of audits with every form of plot, for tests of pages."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ HOSTILE = (
     "control\x00\x1b\ud800",
     "https://elsewhere.example/pixel.gif",
 )
-"""Names of runs that would break a careless page."""
+"""Names of runs that would break a page without escaping."""
 
 
 def about(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -> SubjectSummary:
@@ -40,7 +40,7 @@ def about(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -
 
 
 def result(report: AuditReport | None, runs: Sequence[str] = RUNS, **more: Any) -> dict[str, Any]:
-    """What `Result.as_data` gives, with a provenance."""
+    """Return `Result.as_data()` of a result with this report, and a provenance."""
     measures = more.pop("measures", ("AP",))
     facts: dict[str, Any] = {
         "kind": "downsampling",
@@ -54,22 +54,31 @@ def result(report: AuditReport | None, runs: Sequence[str] = RUNS, **more: Any) 
 
 
 def table(name: str, columns: str, rows: Sequence[Sequence[Cell]]) -> ReportTable:
-    """With columns named by single words, in whose title the name stands too."""
-    made = tuple(Column(one, f"the {one}", f"what {one} is") for one in columns.split())
-    return ReportTable(name, f"Table of {name}", made, tuple(map(tuple, rows)))
+    """Return a table; columns: their names, separated by spaces."""
+    described = tuple(Column(one, f"the {one}", f"description of {one}") for one in columns.split())
+    return ReportTable(name, f"Table of {name}", described, tuple(map(tuple, rows)))
 
 
-def plot(form: Any, of: str, x: str, y: str, **more: Any) -> Plot:
-    return Plot(f"{form}-{of}", f"Plot of {of}", f"What `{of}` says.", form, of, x, y, **more)
+def plot(form: Any, table_name: str, x: str, y: str, **more: Any) -> Plot:
+    return Plot(
+        name=f"{form}-{table_name}",
+        title=f"Plot of {table_name}",
+        caption=f"Values of `{table_name}`.",
+        form=form,
+        table=table_name,
+        x=x,
+        y=y,
+        **more,
+    )
 
 
 def wave(place: int) -> float:
-    """Something from 0 to 1."""
+    """Return a number between 0 and 1."""
     return round(0.5 + 0.5 * math.sin(place), 6)
 
 
 def forms(names: Sequence[str] = HOSTILE) -> AuditReport:
-    """A report with a plot of every form, and of each some corner cases, all about these names."""
+    """Return a report on runs with these names: plots of every form, with corner cases of each."""
     n, numbered = len(names), tuple(enumerate(names))
     curves = [
         (step, name, wave(step + i), wave(step + i) - 0.1, wave(step + i) + 0.1)
@@ -117,7 +126,7 @@ def forms(names: Sequence[str] = HOSTILE) -> AuditReport:
 
 
 def large(runs: int = 100, measures: int = 10) -> AuditReport:
-    """What `downsampling` says of many runs and measures."""
+    """Return a report like one of `downsampling` with many runs and measures."""
     names, texts, steps = (
         [f"run-{i}" for i in range(runs)],
         [f"M{i}@10" for i in range(measures)],

@@ -1,4 +1,4 @@
-"""What audits of measures of texts have in common: what they need, and what they are held against."""
+"""Requirements of audits of content-based measures, and the classic measure they are compared with."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import ParameterError, ParameterKind
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Content, Floats
-from cupel_measures.scoring.evaluator import Evaluator, impossible
+from cupel_measures.scoring.evaluator import Evaluator, list_unsupported
 
 CLASSIC = "alpha_nDCG@20"
-"""What measures of texts are held against, unless an audit is told otherwise (spec 7.5)."""
+"""The default measure that content-based measures are compared with (Hui, PIKM 2014, section 5)."""
 
 
 @dataclass(frozen=True)
 class OneMeasure(ParameterKind):
-    """A measure by its text, which is made canonical."""
+    """The text of a measure, which is normalised."""
 
     expects: str = "a measure, such as alpha_nDCG@20"
 
@@ -35,35 +35,35 @@ MeasureText = Annotated[str, OneMeasure()]
 
 
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
-    """Why measures of texts can't be held against `reference` here."""
+    """Yield why content-based measures cannot be compared with `reference` on this subject."""
     if subject.content is None:
         yield (
-            "it needs the texts of the documents, and there are none: a collection file names them as "
-            "texts: docs.jsonl.gz"
+            "the audit needs the texts of the documents, but there are none: name them in the collection "
+            "file as texts: docs.jsonl.gz"
         )
     if subject.qrels.subtopics is None:
-        yield "it needs judgments by subtopic, and there are none"
+        yield "the audit needs judgments by subtopic, but there are none"
     elif not (subject.qrels.subtopics.judgment > 0).any():
-        yield "no document is judged relevant to a subtopic: there is nothing that a text could be like"
+        yield "no document is judged relevant to a subtopic, so no text can be similar to a relevant one"
     elif parse(reference).declaration.texts:
-        yield f"{reference} looks at texts itself: hold it against one that looks at judgments alone"
-    elif why := impossible(subject.qrels, [parse(reference)]):
+        yield f"reference: {reference} uses texts itself: give a measure that uses judgments only"
+    elif why := list_unsupported(subject.qrels, [parse(reference)]):
         yield f"reference: {why[0]}"
 
 
 def content_of(subject: AuditSubject) -> Content:
-    """The texts; ValueError where there are none."""
+    """Return the texts of the documents; raise ValueError if there are none."""
     if subject.content is None:
         raise ValueError("the texts of the documents are needed")
     return subject.content
 
 
 def bound(subject: AuditSubject, texts: Sequence[str]) -> list[Measure]:
-    """The different measures of `texts`, of the subject's aspects."""
-    found = [parse(text).bound(subject.qrels.aspects) for text in texts]
-    return list({str(one): one for one in found}.values())
+    """Return the distinct measures with these texts, bound to the aspects of the subject."""
+    measures = [parse(text).bound(subject.qrels.aspects) for text in texts]
+    return list({str(measure): measure for measure in measures}.values())
 
 
 def means_of(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """float64[runs] by measure: the score of each run."""
+    """Return float64[runs] by the text of each measure: the mean score of each run."""
     return means(by_topic(evaluator.evaluate(measures), measures), measures)

@@ -1,7 +1,7 @@
-"""What the scores of a topic would be if one more document were judged, at best.
+"""The best scores that a topic can have after one more document is judged.
 
-The topic is copied once for each document tried: a copy is a topic of its own, in which that document is
-judged. All runs are scored on all copies at once, by any measure.
+The topic is copied once for each candidate document, and the copy has a judgment of that document. All runs
+are scored on all copies at once, by any measure.
 """
 
 from collections.abc import Sequence
@@ -17,59 +17,60 @@ from cupel_measures.model import ABSENT, Floats, Ids, Ints, Joined, Qrels, Subto
 from cupel_measures.scoring.evaluator import Evaluator
 
 AT_ONCE = 1 << 20
-"""Hits that are made at once, about, so that memory is bounded."""
+"""About so many hits are built at once, so that memory is bounded."""
 
 
 def if_judged(
     subject: AuditSubject, topic: int, documents: Ints, measures: Sequence[Measure]
 ) -> dict[str, Floats | None]:
-    """float64[n, runs] by measure's text: the score on `topic` if only this one document more were judged.
+    """Return float64[n, runs] by the text of each measure: the score on `topic` after one more judgment.
 
-    documents: int64[n], unjudged ones of `Subject.tops`. It gets the highest label of every aspect, and is
-    relevant to every subtopic that the topic has judgments for. A run has it where `tops` have it: a run that
-    has it further down is scored as if it had not. None for a measure that can't have such a judgment (a
-    declared label set without it) or that reads texts.
+    documents: int64[n], unjudged documents of `AuditSubject.tops`; each is judged alone. It gets the highest
+    label of every aspect, and is relevant to every subtopic that the topic has judgments for. Only the ranks
+    in `tops` count: a run that has the document further down is scored as if it did not retrieve it. The
+    value is None for a measure that uses texts, or whose declared label set excludes such a judgment.
     """
     parts = max(1, -(-len(documents) * _hits(subject, topic) // AT_ONCE))
-    found: dict[str, list[Floats | None]] = {str(one): [] for one in measures}
+    scores: dict[str, list[Floats | None]] = {str(measure): [] for measure in measures}
     for batch in np.array_split(documents, parts):
         pool = _Pool.of(subject, topic, batch)
         copies = Evaluator(pool.qrels(), pool.joined())
-        for one in measures:
-            found[str(one)].append(_values(copies, one, len(subject.about.runs)))
-    return {text: _whole(of) for text, of in found.items()}
+        for measure in measures:
+            scores[str(measure)].append(_values(copies, measure, len(subject.about.runs)))
+    return {text: _concatenated(batches) for text, batches in scores.items()}
 
 
-def _whole(parts: Sequence[Floats | None]) -> Floats | None:
+def _concatenated(parts: Sequence[Floats | None]) -> Floats | None:
     known = [one for one in parts if one is not None]
     return np.concatenate(known) if known else None
 
 
 def _hits(subject: AuditSubject, topic: int) -> int:
-    """About how many hits a copy has."""
+    """Return about how many hits a copy has."""
     rows = np.arange(topic, len(subject.joined.retrieved), len(subject.qrels.topics))
     known = np.diff(subject.joined.offsets)[rows].sum()
     return int(known) + tops_of(subject).ranked[:, topic].size
 
 
 def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
-    """float64[copies, runs], without the last topic."""
+    """Return float64[copies, runs], without the last topic."""
     if measure.declaration.texts:
         return None
     try:
-        found = copies.evaluate([measure]).values[measure]
+        scores = copies.evaluate([measure]).values[measure]
     except MeasureError:
         return None
-    return found.reshape(runs, -1)[:, :-1].T
+    return scores.reshape(runs, -1)[:, :-1].T
 
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """The pool of a copy: of the topic, and the documents tried, by id.
+    """The pool of a copy: the documents of the topic and the candidates, sorted by id.
 
-    ids: n. judged: int64[copies], the document that each copy has judged. low, high: the topic's documents in
-    the qrels; place: int64[n], where these and then the strangers among those tried stand in `ids`.
-    strangers: int64, those of `tops` that no pool has, ascending.
+    ids: n ids. judged: int64[copies], the document that is judged in each copy. low, high: the range of the
+    topic's documents in the qrels. strangers: int64, the candidates that are not in the qrels, as indices
+    into `tops`, ascending. place: int64[n], the places in `ids` of the topic's documents, followed by the
+    strangers.
     """
 
     subject: AuditSubject
@@ -97,9 +98,10 @@ class _Pool:
         return cls(subject, topic, [ids[i] for i in order], place, low, high, strangers, place[where])
 
     def qrels(self) -> Qrels:
-        """A topic for each copy. The last one holds each combination of labels that the collection has.
+        """Return qrels with a topic for each copy, and a last topic with all combinations of labels.
 
-        So measures that go by the labels observed see those of all topics.
+        Because of the last topic, measures that depend on the observed labels see those of the whole
+        collection.
         """
         qrels, copies, n = self.subject.qrels, len(self.judged), len(self.ids)
         elsewhere = np.unique(qrels.labels, axis=1)
@@ -122,29 +124,29 @@ class _Pool:
 
     def _subtopics(self, given: Subtopics) -> Subtopics:
         copies, n = len(self.judged), len(self.ids)
-        here = given.only((given.document >= self.low) & (given.document < self.high))
-        known = np.unique(here.subtopic)
+        of_topic = given.only((given.document >= self.low) & (given.document < self.high))
+        known = np.unique(of_topic.subtopic)
         starts = np.arange(copies) * n
-        document = self.place[here.document - self.low]
+        document = self.place[of_topic.document - self.low]
         documents = np.concatenate(
             [(starts[:, None] + document).reshape(-1), np.repeat(starts + self.judged, len(known))]
         )
-        subtopic = np.concatenate([np.tile(here.subtopic, copies), np.tile(known, copies)])
+        subtopic = np.concatenate([np.tile(of_topic.subtopic, copies), np.tile(known, copies)])
         best = np.full(copies * len(known), max(1, int(given.judgment.max(initial=1))))
-        judgment = np.concatenate([np.tile(here.judgment, copies), best])
+        judgment = np.concatenate([np.tile(of_topic.judgment, copies), best])
         order = np.lexsort((subtopic, documents))
         columns = (column[order].astype(np.int32) for column in (documents, subtopic, judgment))
         return Subtopics(given.names, *columns)
 
     def joined(self) -> Joined:
-        """Each run on each copy, and without documents on the last topic; no measure looks at ties."""
-        whole, copies, n = self.subject.joined, len(self.judged), len(self.ids)
+        """Return each run on each copy, without documents on the last topic; no measure depends on ties."""
+        joined, copies, n = self.subject.joined, len(self.judged), len(self.ids)
         topics = len(self.subject.qrels.topics)
         retrieved, lengths, documents, ranks = [], [], [], []
         for run in range(len(self.subject.about.runs)):
             row = run * topics + self.topic
-            document, rank = self._hits(run, slice(*whole.offsets[row : row + 2].tolist()))
-            retrieved += [int(whole.retrieved[row])] * copies + [0]
+            document, rank = self._hits(run, slice(*joined.offsets[row : row + 2].tolist()))
+            retrieved += [int(joined.retrieved[row])] * copies + [0]
             lengths += [len(document)] * copies + [0]
             documents.append((np.arange(copies)[:, None] * n + document).reshape(-1))
             ranks.append(np.tile(rank, copies))
@@ -154,11 +156,11 @@ class _Pool:
             np.cumsum([0, *lengths], dtype=np.int64),
             np.concatenate(documents).astype(np.int32),
             *(ranked, ranked, ranked),
-            whole.profile,
+            joined.profile,
         )
 
     def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:
-        """The documents of a run by rank, as places in `ids`, and their ranks."""
+        """Return the documents of a run, as places in `ids` sorted by rank, and their ranks."""
         joined, first = self.subject.joined, tops_of(self.subject).ranked[run, self.topic]
         among = np.flatnonzero(np.isin(first, self.strangers))
         which = np.searchsorted(self.strangers, first[among])

@@ -1,4 +1,4 @@
-"""Samples of judgments: which documents keep theirs."""
+"""Random samples of the judged documents of a subject."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,19 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 FLOORS = (10, 1)
-"""How many documents of degree 0, and of each other degree, a stratified sample keeps at least (spec 4.6)."""
+"""The least number of documents of degree 0, and of each other degree, in a stratified sample.
+
+Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The judged documents of a subject, by topic.
+    """The judged documents of a subject, sorted by topic.
 
-    document: int64[n], index into the pool, ascending. topic: int64[n]. degree: int64[n], the grade that
-    samples are stratified by, from 0. relevant: bool[n]. documents: D, of the whole pool; topics: T.
+    document: int64[n], ascending indices into the pool. topic: int64[n]. degree: int64[n], the grade by which
+    samples are stratified, from 0. relevant: bool[n]. documents: the number D of documents in the pool.
+    topics: the number T of topics.
     """
 
     document: Ints
@@ -34,10 +38,10 @@ class Judged:
 
     @classmethod
     def of(cls, subject: AuditSubject, aspect: str | None) -> "Judged":
-        """Those with a label of `aspect`, by it; or those with any judgment, by the first aspect.
+        """Return the documents judged by `aspect`; by default, all judged documents by the first aspect.
 
-        Negative grades are of degree 0. In a collection that is judged by subtopic only, degree 1 is
-        relevant to some subtopic.
+        Negative grades have degree 0. In a collection with judgments by subtopic only, documents that are
+        relevant to some subtopic have degree 1.
         """
         degrees, relevant = graded(subject, aspect)
         of_aspect = aspect is not None and subject.qrels.labels[subject.qrels.aspect_index(aspect)] >= -1
@@ -48,25 +52,25 @@ class Judged:
 
     @cached_property
     def strata(self) -> "JudgmentGroups":
-        """Of the documents of each topic and degree."""
+        """The documents of each topic and degree."""
         return JudgmentGroups(self.topic * self.degrees + self.degree)
 
     @property
     def degrees(self) -> int:
-        """Degrees are below this."""
+        """The number of degrees."""
         return int(self.degree.max(initial=0)) + 1
 
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
-        """bool[D]: the documents of `kept`, bool[n]."""
+        """Return bool[D], the documents of the pool that are in `kept`, bool[n]."""
         mask = np.zeros(self.documents, dtype=bool)
         mask[self.document] = kept
         return mask
 
 
 def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask]:
-    """int64[D], the degree of every pooled document, and bool[D], whether it counts as relevant.
+    """Return int64[D], the degree of each pooled document, and bool[D], whether it is relevant.
 
-    By `aspect` (default: the first), or by subtopic where there are no other judgments.
+    They are by `aspect` (default: the first), or by subtopic where there are no other judgments.
     """
     qrels = subject.qrels
     if qrels.only_by_subtopic:
@@ -78,7 +82,7 @@ def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask
 
 
 def relevant_by_subtopic(subject: AuditSubject) -> Mask:
-    """bool[D]: the documents that are relevant to some subtopic."""
+    """Return bool[D], the documents that are relevant to some subtopic."""
     relevant = np.zeros(len(subject.qrels.documents), dtype=bool)
     subtopics = subject.qrels.subtopics
     if subtopics is not None:
@@ -86,14 +90,14 @@ def relevant_by_subtopic(subject: AuditSubject) -> Mask:
     return relevant
 
 
-def stratified(chance: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
-    """bool[D] for each of `percents`, in their order: nested samples, stratified by degree (spec 4.6).
+def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
+    """Yield bool[D] for each percentage P, in their order: nested samples, stratified by degree.
 
-    Of the n documents of each topic and degree the first max(f, floor(P n / 100)) of one random order, at
-    most n; f is 10 for degree 0 and 1 for others.
+    Of the n documents of each topic and degree, keep the first max(f, floor(P n / 100)) of one random order,
+    at most n; f is 10 for degree 0 and 1 for others (Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     strata = judged.strata
-    place = strata.shuffled(chance)
+    place = strata.shuffled(rng)
     floor = np.where(np.arange(len(strata.sizes)) % judged.degrees > 0, FLOORS[1], FLOORS[0])
     for percent in percents:
         end = np.maximum(floor, shares(percent, strata.sizes))
@@ -101,50 +105,51 @@ def stratified(chance: np.random.Generator, judged: Judged, percents: Sequence[f
 
 
 def uniform(
-    chance: np.random.Generator, judged: Judged, percents: Sequence[float], *, nested: bool = False
+    rng: np.random.Generator, judged: Judged, percents: Sequence[float], *, nested: bool = False
 ) -> Iterator[Mask]:
-    """bool[D] for each of `percents`: max(1, floor(P n / 100)) of a topic's n documents (spec 4.6).
+    """Yield bool[D] for each percentage P: max(1, floor(P n / 100)) of the n documents of each topic.
 
-    A topic that has a relevant document is drawn again while the sample has none. Draws at different
-    percentages are independent unless `nested`: then the smallest one has to have a relevant document.
+    A topic that has a relevant document is drawn again until the sample has one. Samples of different
+    percentages are independent unless `nested`; then the smallest one has a relevant document (Ferrante,
+    Ferro, Pontarollo, TKDE 2019, section 5.4).
     """
     if not nested:
         for percent in percents:
-            yield from _uniform(chance, judged, [percent])
+            yield from _uniform(rng, judged, [percent])
         return
-    yield from _uniform(chance, judged, percents)
+    yield from _uniform(rng, judged, percents)
 
 
-def _uniform(chance: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
-    place, size = shuffled(chance, judged.topic)
+def _uniform(rng: np.random.Generator, judged: Judged, percents: Sequence[float]) -> Iterator[Mask]:
+    place, size = shuffled(rng, judged.topic)
     least = np.maximum(1, shares(min(percents), size))
     has = np.bincount(judged.topic[judged.relevant], minlength=judged.topics) > 0
-    while (again := has & ~_hit(judged, place < least)).any():
-        here = np.flatnonzero(again[judged.topic])
-        place[here] = shuffled(chance, judged.topic[here])[0]
+    while (again := has & ~_keeps_relevant(judged, place < least)).any():
+        drawn = np.flatnonzero(again[judged.topic])
+        place[drawn] = shuffled(rng, judged.topic[drawn])[0]
     for percent in percents:
         yield judged.mask(place < np.maximum(1, shares(percent, size)))
 
 
-def _hit(judged: Judged, kept: Mask) -> Mask:
-    """bool[T]: whether a relevant document of the topic is kept."""
+def _keeps_relevant(judged: Judged, kept: Mask) -> Mask:
+    """Return bool[T], whether a relevant document of the topic is kept."""
     return np.bincount(judged.topic[kept & judged.relevant], minlength=judged.topics) > 0
 
 
 @dataclass(frozen=True, eq=False)
 class JudgmentGroups:
-    """Things in groups. group: int64[n], the number of each one's group."""
+    """Items in groups. group: int64[n], the number of the group of each item."""
 
     group: Ints
 
     @cached_property
     def sizes(self) -> Ints:
-        """int64[groups]"""
+        """int64[groups], the number of items in each group."""
         return np.bincount(self.group, minlength=1)
 
-    def shuffled(self, chance: np.random.Generator) -> Ints:
-        """int64[n]: the place of each in a random order of its group, from 0."""
-        order = _ascending(chance.random(len(self.group)))
+    def shuffled(self, rng: np.random.Generator) -> Ints:
+        """Return int64[n], the place of each item in a random order of its group, from 0."""
+        order = _ascending(rng.random(len(self.group)))
         order = order.take(np.argsort(self._small.take(order), kind="stable"))
         place = np.empty(len(self.group), dtype=np.int64)
         place[order] = self._places
@@ -152,31 +157,31 @@ class JudgmentGroups:
 
     @cached_property
     def _small(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The groups as numbers of as few bits as they need: those of 16 are sorted in linear time."""
+        """The groups in the smallest integer type, because numpy sorts 16 bits in linear time."""
         return self.group.astype(np.min_scalar_type(int(self.group.max(initial=0))))
 
     @cached_property
     def _places(self) -> Ints:
-        """int64[n]: 0, 1, 2, ... of the first group, then of the second one, and so on."""
+        """int64[n]: 0, 1, 2, ... for the first group, then for the second, and so on."""
         return np.arange(len(self.group)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
 
 
-def shuffled(chance: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
-    """int64[n], int64[n]: the place of each in a random order of its group, from 0, and the group's size."""
+def shuffled(rng: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
+    """Return int64[n], the place of each item in a random order of its group, and int64[n], its size."""
     groups = JudgmentGroups(group)
-    return groups.shuffled(chance), groups.sizes[group]
+    return groups.shuffled(rng), groups.sizes[group]
 
 
 def _ascending(drawn: Floats) -> Ints:
-    """int64[n]: the order of `drawn`; equal ones as they come, so that any machine has the same."""
-    order = np.argsort(drawn)  # much faster than a stable one, and the same where all differ
+    """Return int64[n], the stable ascending order, which is the same on every machine."""
+    order = np.argsort(drawn)  # much faster than a stable sort, and equal to it unless there are ties
     in_order = drawn[order]
     return order if (in_order[1:] > in_order[:-1]).all() else np.argsort(drawn, kind="stable")
 
 
 def shares(percent: float, size: Ints) -> Ints:
-    """floor(percent * size / 100), exactly: 70 per cent of 10 are 7 whatever floats say."""
+    """Return floor(percent * size / 100) in exact arithmetic, so that 70 per cent of 10 are 7."""
     above, below = (exact(percent) / 100).as_integer_ratio()
     table = [number * above // below for number in range(int(size.max(initial=0)) + 1)]
-    found: Ints = np.array(table, dtype=np.int64)[size]
-    return found
+    counts: Ints = np.array(table, dtype=np.int64)[size]
+    return counts

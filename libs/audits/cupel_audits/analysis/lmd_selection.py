@@ -1,4 +1,4 @@
-"""Choosing what to label, by which terms to compare, and which topics to use (spec 7.5).
+"""Selection of documents to label, of terms to compare, and of topics to use.
 
 Hui, Towards robust and reusable evaluation for novelty and diversity (PIKM 2014), sections 5.2 and 5.4.
 """
@@ -14,13 +14,16 @@ from cupel_measures.model import Floats, Ids, Ints, Texts
 from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
 
 DEEPEST = 20
-"""The depth of the pool that the number of labels is a share of."""
+"""The depth of the pool to which the number of labels is compared."""
 
 
 @dataclass(frozen=True)
 class SelectedDocuments:
-    """documents: those that were labelled, in order. depth: of the pool where that ended. missed: subtopics
-    without a relevant labelled document. pool: documents of the pool of depth 20."""
+    """The documents of one topic that were labelled.
+
+    documents: in the order of labelling. depth: of the last pool. missed: subtopics without a relevant
+    labelled document. pool: the number of documents in the pool of depth 20.
+    """
 
     documents: tuple[str, ...]
     depth: int
@@ -29,7 +32,7 @@ class SelectedDocuments:
 
     @property
     def share(self) -> float:
-        """Labelled documents as a share of the pool of depth 20; 0 where that is empty."""
+        """The number of labelled documents as a share of the pool of depth 20; 0 if it is empty."""
         return len(self.documents) / self.pool if self.pool else 0.0
 
 
@@ -42,12 +45,12 @@ def select_documents(
     depth: int = 3,
     batch: int = 5,
 ) -> SelectedDocuments:
-    """Choose the documents of one topic that are worth a label (section 5.2).
+    """Select the documents of one topic to label (section 5.2).
 
-    1. Take the pool of the first `depth` documents of all rankings, by decreasing centrality.
-    2. Label them in this order, `batch` at a time, until every one of the known `subtopics` has a relevant
-       document; `label` gives the subtopics that a document is relevant to.
-    3. Where the pool has no more, go on with that of the next depth, down to 20.
+    1. Sort the pool of the first `depth` documents of all rankings by decreasing centrality.
+    2. Label them in this order, `batch` at a time, until each of the known `subtopics` has a relevant
+    document; `label` returns the subtopics to which a document is relevant. 3. When the pool is exhausted,
+    continue with the pool of the next depth, down to 20.
     """
     labelled: dict[str, Collection[str]] = {}
     missed = set(subtopics)
@@ -62,33 +65,32 @@ def select_documents(
         if not missed or depth >= DEEPEST:
             break
         depth += 1
-    whole = len(_pool(rankings, DEEPEST))
-    return SelectedDocuments(tuple(labelled), depth, frozenset(missed), whole)
+    return SelectedDocuments(tuple(labelled), depth, frozenset(missed), len(_pool(rankings, DEEPEST)))
 
 
 def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
-    """The first `depth` documents of all rankings, by id."""
+    """Return the first `depth` documents of all rankings, sorted by id."""
     return sorted({document for ranking in rankings for document in ranking[:depth]})
 
 
 def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
-    """`documents` by decreasing `centrality`; ties, to 12 decimals, by document id."""
+    """Return the documents by decreasing `centrality`, and ties to 12 decimals by document id."""
     values = np.round(centrality(documents, texts, pool), DECIMALS)
     order = sorted(range(len(documents)), key=lambda one: (-values[one], documents[one]))
     return [documents[one] for one in order]
 
 
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
-    """float64[n]: mean of 1 - JSD between each document's model and those of the others in the pool.
+    """Return float64[n], the mean of 1 - JSD between the model of a document and the others of the pool.
 
-    pool: documents that hold them (default: they are it); 0 for one that is alone there.
+    pool: contains the documents (default: just them). The centrality of a document that is alone in it is 0.
     """
     among = documents if pool is None else pool
     corpus = Corpus.of(texts)
     models = {one: corpus.mean(np.array([at])) for one, at in zip(among, _places(among, texts), strict=True)}
     if len(models) < 2 or not documents:
         return np.zeros(len(documents))
-    targets = Targets(corpus, list(models.values()))
+    targets = Targets(corpus=corpus, models=list(models.values()))
     place = {document: at for at, document in enumerate(models)}
     closeness = np.array([targets.closeness(models[document]) for document in documents])
     closeness[np.arange(len(documents)), [place[document] for document in documents]] = 0.0
@@ -104,10 +106,10 @@ def select_terms(
     smoothing: float = 0.0,
     stop: int = 0,
 ) -> tuple[str, ...]:
-    """The `number` terms that tell most about the subtopics of a topic, best first (section 5.4).
+    """Return the `number` most salient terms of the subtopics of a topic, best first (section 5.4).
 
-    subtopics: the documents relevant to each; those without text are passed over. The terms have the largest
-    mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties alphabetical.
+    subtopics: the relevant documents of each; documents without text are skipped. Salient terms have the
+    largest mean over subtopics of theta(w) log2(theta(w) / p(w|C)); ties are in alphabetical order.
     """
     corpus = Corpus.of(texts, stop)
     groups = [_places(documents, texts) for documents in subtopics]
@@ -120,35 +122,35 @@ def select_terms(
 
 @dataclass(frozen=True)
 class SelectedTopics:
-    """topics: in the order of their choice. taus: tau-b after each; None where it is undefined."""
+    """The selected topics in order, and tau-b after each selection, None where it is undefined."""
 
     topics: tuple[str, ...]
     taus: tuple[float | None, ...]
 
 
 def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, number: int) -> SelectedTopics:
-    """Choose topics by which a cheaper measure orders systems as a reference does (section 5.4).
+    """Select topics on which a cheaper measure orders systems like a reference does (section 5.4).
 
     novel, reference: float64[T, S], scores of S systems by topic, such as LMD and alpha_nDCG under all
-    judgments. Greedy: always the topic that makes tau-b largest between the mean novel scores over the chosen
-    topics and the mean reference scores over all; ties, to 12 decimals: the smallest topic id. It looks at
-    the reference, and so tells what could have been chosen.
+    judgments. Greedy: always add the topic that maximises tau-b between the mean novel scores over the
+    selected topics and the mean reference scores over all; of ties to 12 decimals, add the smallest topic id.
+    The selection uses the reference, so it is an upper bound of what a selection without it can achieve.
     """
-    aim = _means(reference)
+    target = _means(reference)
     left = sorted(range(len(topics)), key=topics.__getitem__)
     chosen: list[int] = []
     taus: list[float | None] = []
     while left and len(chosen) < number:
-        found = [tau_b(_means(novel[[*chosen, one]]), aim).value for one in left]
-        ordered = [-math.inf if tau is None else round(tau, DECIMALS) for tau in found]
+        candidates = [tau_b(_means(novel[[*chosen, topic]]), target).value for topic in left]
+        ordered = [-math.inf if tau is None else round(tau, DECIMALS) for tau in candidates]
         best = ordered.index(max(ordered))
-        taus.append(found[best])
+        taus.append(candidates[best])
         chosen.append(left.pop(best))
-    return SelectedTopics(tuple(topics[one] for one in chosen), tuple(taus))
+    return SelectedTopics(tuple(topics[topic] for topic in chosen), tuple(taus))
 
 
 def _means(scores: Floats) -> Floats:
-    """float64[S]: correctly rounded, so that equal systems have equal means (spec 1.2.6)."""
+    """Return float64[S], correctly rounded, so that equal systems have equal means."""
     return np.array([math.fsum(column) / len(scores) for column in scores.T.tolist()])
 
 

@@ -1,4 +1,4 @@
-"""Pools as runs make them: which document stands how high in which run."""
+"""Pools of the first documents of all runs, and the ranks of these documents."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cupel_measures.model import Floats, Ints
 from cupel_measures.scoring.pool import Mask
 
 NOWHERE = 2**31 - 1
-"""The rank of a document in rankings that do not have it."""
+"""The rank of a document that a ranking does not contain."""
 _DEPTH = whole_number(description="a depth: a whole number")
 Depth = Annotated[int, _DEPTH]
 Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", _DEPTH)]
@@ -24,10 +24,10 @@ Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,2
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """The first documents of all runs (`Tops`, U of them), and how high they stand.
+    """The U first documents of all runs (see `Tops`) with their ranks.
 
-    best: int32[runs, U], the rank that a run gives the document, or NOWHERE. judged, relevant: bool[U];
-    relevant is as in `relevant`. documents: D, of the qrels.
+    best: int32[runs, U], the rank of the document in the run, or NOWHERE. judged, relevant: bool[U].
+    documents: the number D of documents in the qrels.
     """
 
     tops: Tops
@@ -38,7 +38,7 @@ class Pools:
 
     @classmethod
     def of(cls, subject: AuditSubject) -> "Pools":
-        """Those of all runs."""
+        """Return the pools of all runs of a subject."""
         tops = tops_of(subject)
         best = np.full((len(tops.ranked), len(tops.topic)), NOWHERE, dtype=np.int32)
         for run, ranked in enumerate(tops.ranked):
@@ -48,68 +48,69 @@ class Pools:
         return cls(tops, best, judged, useful, len(subject.qrels.documents))
 
     def pooled(self, depth: int) -> Mask:
-        """bool[U]: the pool of this depth, judged or not."""
+        """Return bool[U], the documents in the pool of this depth, judged or not."""
         return np.asarray(self.highest <= depth)
 
     @cached_property
     def highest(self) -> NDArray[np.int32]:
-        """int32[U]: the best rank that any run gives the document."""
+        """int32[U], the best rank of the document in any run."""
         return np.asarray(self.best.min(axis=0, initial=NOWHERE))
 
     def mask(self, some: Mask) -> Mask:
-        """bool[D]: those of `some`, bool[U], that the qrels know."""
+        """Return bool[D], the documents of the qrels that are in `some`, bool[U]."""
         mask = np.zeros(self.documents, dtype=bool)
         mask[self.tops.pooled[some & (self.tops.pooled >= 0)]] = True
         return mask
 
     def by_topic(self, some: Mask) -> Ints:
-        """int64[T]: how many of each topic are in `some`, bool[U]."""
+        """Return int64[T], the number of documents of each topic in `some`, bool[U]."""
         return np.bincount(self.tops.topic[some], minlength=self.tops.ranked.shape[1])
 
 
 def tops_of(subject: AuditSubject) -> Tops:
-    """The first documents of the runs; ValueError where they were not gathered, as `Audit.top` asks."""
+    """Return the first documents of the runs; raise ValueError if they were not collected."""
     if subject.tops is None:
-        raise ValueError("this audit looks at the first documents of runs: gather them as `Audit.top` says")
+        raise ValueError("the audit needs the first documents of runs: collect them to `Audit.ranking_depth`")
     return subject.tops
 
 
 def relevant(subject: AuditSubject) -> Mask:
-    """bool[D]: relevant to some subtopic; without judgments by subtopic, for the first aspect."""
+    """Return bool[D], the documents relevant to some subtopic, or without subtopics by the first aspect."""
     return graded(subject)[1] if subject.qrels.subtopics is None else relevant_by_subtopic(subject)
 
 
 def in_tops(tops: Tops, mask: Mask) -> Mask:
-    """bool[U]: the documents of `tops` that are in `mask`, bool[D]."""
+    """Return bool[U], the documents of `tops` that are in `mask`, bool[D]."""
     known = tops.pooled >= 0
-    found = np.zeros(len(tops.topic), dtype=bool)
-    found[known] = mask[tops.pooled[known]]
-    return found
+    selected = np.zeros(len(tops.topic), dtype=bool)
+    selected[known] = mask[tops.pooled[known]]
+    return selected
 
 
 def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
-    """bool[runs, T, depth]: whether there is a document of `mask`, bool[U]."""
-    found: NDArray[np.bool_] = np.append(mask, False)[ranked]  # -1, nothing, is the last
-    return found
+    """Return bool[runs, T, depth], whether the document at the rank is in `mask`, bool[U]."""
+    selected: NDArray[np.bool_] = np.append(mask, False)[ranked]  # index -1: no document
+    return selected
 
 
 def held(tops: Tops) -> int:
-    """The deepest rank at which some run has a document, at least 1."""
+    """Return the last rank at which some run has a document, at least 1."""
     return max(1, int((tops.ranked >= 0).any(axis=(0, 1)).sum()))
 
 
 def unjudged(ranked: NDArray[np.int32], judged: Mask, depth: int) -> Floats:
-    """float64[runs, T]: the share of unjudged documents among a run's first `depth`; nan where it has none.
+    """Return float64[runs, T], the unjudged share of a run's first `depth` documents; nan if there are none.
 
-    ranked: of some runs, as in `Tops`. judged: bool[U]. Divides by what was retrieved, as Judged@k does.
+    ranked: as in `Tops`, of any runs. judged: bool[U]. The divisor is the number of retrieved documents, as
+    for Judged@k.
     """
-    there = (ranked[:, :, :depth] >= 0).sum(axis=2)
+    retrieved = (ranked[:, :, :depth] >= 0).sum(axis=2)
     seen = at_ranks(ranked[:, :, :depth], judged).sum(axis=2)
     with np.errstate(invalid="ignore"):
-        return np.asarray((there - seen) / there, dtype=np.float64)
+        return np.asarray((retrieved - seen) / retrieved, dtype=np.float64)
 
 
 def mean_of(values: Floats) -> float | None:
-    """The mean of those that are numbers; None of none."""
-    found = [value for value in values.tolist() if value == value]
-    return math.fsum(found) / len(found) if found else None
+    """Return the mean of the values that are not nan, or None if there are none."""
+    defined = [value for value in values.tolist() if value == value]
+    return math.fsum(defined) / len(defined) if defined else None

@@ -1,4 +1,4 @@
-"""Scores by one measure as they are compared: topics x runs, exact where the measure is."""
+"""Scores by one measure for comparisons: topics x runs, exact where the measure allows it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Floats
 from cupel_measures.scoring.evaluator import check, exact_values, keeps_exact
-from cupel_measures.scoring.exact import whole
+from cupel_measures.scoring.exact import over_common_denominator
 
 Numbers = Sequence[float] | Sequence[int]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Compared:
     """The scores of all runs by a measure.
 
-    values: float64[topics, runs], logarithms for a geometric mean. orders: a row per topic, for what goes by
-    order alone: whole numbers in proportion to the exact scores where the measure has them (`exact`), else
-    the floats, which are tied where they are equal to DECIMALS. means: over topics, for orders too. notes:
-    what is to be said of the measure. undefined: why nothing can be computed with its values.
+    values: float64[topics, runs], logarithms for a geometric mean. orders: a row per topic, for statistics
+    that depend on the order only: integers in proportion to the exact scores if the measure has them
+    (`exact`), else the floats rounded to DECIMALS. means: over topics, also for orders. notes: warnings about
+    the measure. undefined: why nothing can be computed from its values, or None.
     """
 
     measure: str
@@ -42,31 +42,39 @@ class Compared:
 
 
 def compared(subject: AuditSubject, measure: Measure) -> Compared:
-    """The scores by `measure`, one of the subject's or another; MeasureError as in `evaluate`."""
-    asked = asked_for(measure, subject.qrels)
+    """Return the scores by any measure; raise MeasureError as `evaluate` does."""
+    description = asked_for(measure, subject.qrels)
     scores = by_topic(subject.evaluator.evaluate([measure]), [measure])
-    values = as_compared(scores[str(measure)], asked)
-    exact = _exactly(subject, measure)
-    of_runs: Numbers = means(scores, [measure])[str(measure)].tolist()
+    values = as_compared(scores[str(measure)], description)
+    exact = _exact_numerators(subject, measure)
+    run_means: Numbers = means(scores, [measure])[str(measure)].tolist()
     orders: Sequence[Numbers] = np.round(scores[str(measure)], DECIMALS).tolist()
     if exact is not None:
-        orders, of_runs = exact, [sum(column) for column in zip(*exact, strict=True)]
-    why = unusable(values)
-    return Compared(asked.measure, asked.scale, values, orders, of_runs, exact is not None, asked.notes, why)
+        orders, run_means = exact, [sum(column) for column in zip(*exact, strict=True)]
+    return Compared(
+        measure=description.measure,
+        scale=description.scale,
+        values=values,
+        orders=orders,
+        means=run_means,
+        exact=exact is not None,
+        notes=description.notes,
+        undefined=unusable(values),
+    )
 
 
-def _exactly(subject: AuditSubject, measure: Measure) -> list[list[int]] | None:
-    """Numerators over one denominator, a row per topic; None where there are none, or long ones."""
+def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]] | None:
+    """Return numerators over one denominator, a row per topic; None if there are none, or long ones."""
     if not keeps_exact(measure, int(subject.joined.retrieved.max(initial=0))):
         return None
     values = exact_values(subject.qrels, subject.joined, [measure]).values[measure]
-    numerators, _ = whole(values)
+    numerators, _ = over_common_denominator(values)
     topics = len(subject.qrels.topics)
     return [numerators[topic::topics] for topic in range(topics)]
 
 
 class OverTopics(Audit):
-    """A kind that compares all runs over several topics by measures that can be had."""
+    """Base class of kinds that compare all runs over several topics by computable measures."""
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -83,9 +91,9 @@ class OverTopics(Audit):
 
 
 def warned(done: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The `notes` of trials, a sentence for each with the measures that it is said of."""
+    """Return a sentence for each note of the trials, with the measures that it applies to."""
     measures: dict[str, list[str]] = {}
-    for one in done:
-        for note in one["notes"]:
-            measures.setdefault(note, []).append(one["measure"])
+    for trial in done:
+        for note in trial["notes"]:
+            measures.setdefault(note, []).append(trial["measure"])
     return tuple(f"{', '.join(names)}: {note}" for note, names in measures.items())

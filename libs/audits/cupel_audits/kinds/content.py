@@ -1,19 +1,20 @@
-"""`content`: measures of texts beside classic ones as judgments become few (Hui, PIKM 2014, 5; spec 7.5)."""
+"""Audit kind `content`: text-based measures with few judgments (Hui, PIKM 2014, section 5)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, TypedDict
 
 from cupel_audits.analysis import content_measures, judgment_samples, sample_curves
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import SPREAD, compare_orders, spread
+from cupel_audits.analysis.run_orders import Spread, compare_orders, spread
+from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
 from cupel_audits.kinds.downsampling import KEPT, Percents, Repeats
-from cupel_audits.kinds.incomplete import halves
-from cupel_audits.report import AuditReport, Plot, ReportTable, merged
+from cupel_audits.kinds.incomplete import two_strata
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.correlation import tau_b
@@ -27,39 +28,57 @@ Curve = Annotated[
     Word("incomplete, downsampling or pool_depth", ("incomplete", "downsampling", "pool_depth")),
 ]
 READING = (
-    "All measures are held against one order, that of a classic measure under all judgments: a measure that "
-    "keeps its own order but orders runs by something else does not gain by that.",
-    "A measure of texts scores unjudged documents by what they say. Where all judgments are at hand the "
-    "classic measure has tau 1 by definition; what counts is how it falls.",
+    "All measures are compared with one order, that of the classic measure under all judgments. A measure "
+    "that preserves its own order gains nothing if that order differs from the reference.",
+    "A text-based measure scores unjudged documents by their text. Under all judgments the classic measure "
+    "has tau 1 by definition, so compare how the curves fall.",
 )
+
+
+class ContentStep(SampleStep):
+    """The result of one step of a repeat; the orders are compared with that of the reference.
+
+    own: by measure, tau-b with its own scores under all judgments, None where it is undefined.
+    """
+
+    own: dict[str, float | None]
+
+
+class ContentTrial(TypedDict):
+    """The result of one repeat; JSON holds it."""
+
+    reference: str
+    steps: list[ContentStep]
 
 
 @audit(
     "content",
-    title="Measures of texts",
-    answers="With few judgments, do measures of texts order runs better than classic ones?",
-    source="Hui, PIKM 2014, section 5 (spec 7.5)",
+    title="Text-based measures",
+    answers="With few judgments, do text-based measures order runs better than classic measures?",
+    source="Hui, PIKM 2014, section 5",
 )
 class ContentRobustness(Audit):
-    """Takes judgments away and ranks the runs by measures of texts and by classic ones.
+    """Removes judgments, and ranks the runs by text-based and by classic measures.
 
-    Judgments go as `curve` says: at random as in `incomplete` (7.3) or, stratified by grade, as in
-    `downsampling`; or those that a shallower pool lacks, as in `pool_depth` (7.2). At each step tau-b is
-    between the runs' scores by a measure under the judgments that are left, and those by the classic
-    measure `reference` under all of them; beside it stands tau with the measure's own order under all.
+    `curve` selects how judgments are removed: at random as in `incomplete`; at random and stratified by grade
+    as in `downsampling`; or those outside a shallower pool as in `pool_depth`. At each step the report gives
+    tau-b between the runs' scores by each measure under the remaining judgments and their scores by the
+    classic measure `reference` under all judgments. It also gives tau-b with the measure's own scores under
+    all judgments.
 
-    LMD joins the measures where none of them looks at texts, and so does the reference.
+    The reference is always added to the measures. LMD is added if none of the measures is text-based.
     """
 
     needs_texts: ClassVar[bool] = True
 
-    curve: Curve = setting("incomplete", "how judgments become fewer")
-    reference: MeasureText = setting(CLASSIC, "the classic measure that all are held against")
+    curve: Curve = setting("incomplete", "method of removing judgments")
+    reference: MeasureText = setting(CLASSIC, "classic measure that all measures are compared with")
     percents: Percents = setting(
-        (100.0, 70.0, 50.0, 40.0, 30.0, 20.0, 10.0, 5.0), "percentages that are kept; not for pool_depth"
+        (100.0, 70.0, 50.0, 40.0, 30.0, 20.0, 10.0, 5.0),
+        "percentages of the judgments to keep (ignored by pool_depth)",
     )
-    deepest: Depth = setting(20, "the deepest pool; for pool_depth only")
-    repeats: Repeats = setting(30, "how often judgments are drawn anew; not for pool_depth")
+    deepest: Depth = setting(20, "deepest pool (used by pool_depth only)")
+    repeats: Repeats = setting(30, "number of random samples at each percentage (ignored by pool_depth)")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -78,13 +97,13 @@ class ContentRobustness(Audit):
     def _steps(self) -> tuple[float, ...]:
         return tuple(range(self.deepest, 0, -1)) if self.curve == "pool_depth" else self.percents
 
-    def _asked(self, measures: Sequence[str]) -> list[str]:
-        """Those of the audit, with a measure of texts and the reference among them."""
-        own = [] if any(parse(text).declaration.texts for text in measures) else ["LMD"]
-        return [*measures, *own, self.reference]
+    def _compared(self, measures: Sequence[str]) -> list[str]:
+        """Return `measures` with the reference, and with LMD if none of them is text-based."""
+        added = [] if any(parse(text).declaration.texts for text in measures) else ["LMD"]
+        return [*measures, *added, self.reference]
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        measures = content_measures.bound(subject, self._asked(subject.about.measures))
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[ContentTrial]:
+        measures = content_measures.bound(subject, self._compared(subject.about.measures))
         full = content_measures.means_of(subject.evaluator, measures)
         [reference] = content_measures.bound(subject, [self.reference])
         for trial in trials:
@@ -93,97 +112,119 @@ class ContentRobustness(Audit):
             yield {"reference": str(reference), "steps": steps}
 
     def _samples(self, subject: AuditSubject, seed: int, trial: int) -> Iterator[Mask]:
+        """Yield bool[D], the documents that keep their judgments, for each step."""
         if self.curve == "pool_depth":
             pools = Pools.of(subject)
             return (pools.mask(pools.pooled(int(depth)) & pools.judged) for depth in self._steps)
-        judged = halves(subject) if self.curve == "incomplete" else Judged.of(subject, None)
+        judged = two_strata(subject) if self.curve == "incomplete" else Judged.of(subject, None)
         return judgment_samples.stratified(self.generator(seed, trial), judged, self.percents)
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
+    def report(self, about: SubjectSummary, results: Mapping[int, ContentTrial]) -> AuditReport:
         axis = pool_depth.AXIS if self.curve == "pool_depth" else KEPT
-        trials = [one["steps"] for one in found.values()]
-        reference = next(iter(found.values()))["reference"]
-        measures = tuple(trials[0][0]["orders"])
+        trials = [trial["steps"] for trial in results.values()]
+        reference = next(iter(results.values()))["reference"]
+        compared = replace(about, measures=tuple(trials[0][0]["orders"]))
         tau = (
-            f"tau-b between the runs' scores under these judgments and those by {reference} under all of them"
+            f"tau-b between the runs' scores under these judgments and their scores by {reference} under all "
+            "judgments"
         )
-        held = replace(about, measures=measures)
-        report = sample_curves.report(held, axis, self._steps, trials, READING, tau=tau)
-        verdict = _verdicts(axis, report.table("points"), reference)
-        return replace(merged([report, _own(axis, self._steps, measures, trials)]), verdict=tuple(verdict))
-
-
-class ContentStep(sample_curves.SampleStep):
-    """One step of a repeat. own: by measure, tau-b with the measure's own order under all judgments."""
-
-    own: dict[str, float | None]
+        curves = sample_curves.report(compared, axis, self._steps, trials, READING, tau=tau)
+        points = sample_curves.points_of(compared, axis, self._steps, trials)
+        own_orders = _report_own_orders(compared, axis, self._steps, trials)
+        return replace(merged([curves, own_orders]), verdict=tuple(_verdicts(axis, points, reference)))
 
 
 def _step(
-    subject: AuditSubject,
-    kept: Mask,
-    measures: Sequence[Measure],
-    full: Mapping[str, Floats],
-    reference: str,
+    subject: AuditSubject, kept: Mask, measures: Sequence[Measure], full: Mapping[str, Floats], reference: str
 ) -> ContentStep:
-    found = content_measures.means_of(subject.evaluator.keeping(kept), measures)
+    means = content_measures.means_of(subject.evaluator.keeping(kept), measures)
     return {
         "kept": int(kept.sum()),
-        "orders": compare_orders(dict.fromkeys(found, full[reference]), found),
-        "own": {text: tau_b(full[text], scores).value for text, scores in found.items()},
+        "orders": compare_orders(dict.fromkeys(means, full[reference]), means),
+        "own": {text: tau_b(full[text], scores).value for text, scores in means.items()},
     }
 
 
-def _own(
-    axis: sample_curves.Axis,
-    steps: Sequence[float],
-    measures: Sequence[str],
-    trials: Sequence[Sequence[ContentStep]],
+@dataclass(frozen=True, kw_only=True)
+class OwnOrderRow:
+    """How well a measure preserves its own order at one step, over all repeats."""
+
+    measure: MeasureCell
+    step: Annotated[float, Heading("step")]
+    tau: Spread
+
+
+OWN_ORDERS = TableSchema.of(
+    "own", "Correlation with the measure's own order under all judgments", OwnOrderRow
+)
+
+
+def _report_own_orders(
+    about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[Sequence[ContentStep]]
 ) -> AuditReport:
-    """How far each measure keeps its own order."""
-    rows = tuple(
-        (text, step, *spread([trial[place]["own"][text] for trial in trials]).cells)
-        for text in measures
+    """Return the table, plot and numbers on how well each measure preserves its own order."""
+    schema = OWN_ORDERS.with_columns("step", axis.column)
+    rows = [
+        OwnOrderRow(measure=text, step=step, tau=spread([trial[place]["own"][text] for trial in trials]))
+        for text in about.measures
         for place, step in enumerate(steps)
+    ]
+    plot = Plot.curve(
+        schema,
+        "own",
+        title="Stability of each measure's own order",
+        caption="tau-b between the runs' scores by the measure under these judgments and under all of them.",
+        x=axis.column.name,
+        y="mean",
+        series="measure",
+        low="low",
+        high="high",
     )
-    table = ReportTable(
-        "own", "Orders beside the measure's own", (sample_curves.MEASURE, axis.column, *SPREAD), rows
+    return AuditReport(
+        verdict=(),
+        numbers={f"own({row.measure})@{row.step:g}": row.tau.mean for row in rows},
+        tables=(schema.table(rows),),
+        plots=(plot,),
+        undefined=tuple(
+            f"own tau of {row.measure} with {axis.words.format(row.step)}: all runs have the same score, "
+            "there or under all judgments"
+            for row in rows
+            if row.tau.mean is None
+        ),
     )
-    numbers: dict[str, Any] = {f"own({text})@{step:g}": mean for text, step, mean, *_ in rows}
-    caption = "tau-b between the runs' scores by the measure under these judgments and under all."
-    plot = Plot(
-        "own", "What is left of each measure's own order", caption, "curve", "own", axis.column.name, "mean",
-        series="measure", low="low", high="high",
-    )  # fmt: skip
-    undefined = tuple(
-        f"own tau of {text} with {axis.words.format(step)}: all runs score the same, there or with all"
-        for text, step, mean, *_ in rows
-        if mean is None
-    )
-    return AuditReport((), numbers, (table,), (plot,), undefined=undefined)
 
 
-def _verdicts(axis: sample_curves.Axis, points: ReportTable, reference: str) -> Iterator[str]:
-    """Where each measure of texts is nearer to the reference's full order than the reference itself."""
-    taus: dict[str, dict[float, Any]] = {}
-    for text, step, _, tau, *_ in points.rows:
-        taus.setdefault(str(text), {})[float(step or 0)] = tau
-    for text, of in taus.items():
+def _verdicts(axis: Axis, points: Sequence[CurvePoint], reference: str) -> Iterator[str]:
+    """Yield a sentence per text-based measure that compares its curve with that of the reference."""
+    curves: dict[str, dict[float, float | None]] = {}
+    for point in points:
+        curves.setdefault(point.measure, {})[point.step] = point.tau.mean
+    for text, curve in curves.items():
         if parse(text).declaration.texts:
-            yield _sentence(axis, text, reference, of, taus[reference])
+            yield _verdict(axis, text, reference, curve, curves[reference])
 
 
-def _sentence(
-    axis: sample_curves.Axis, text: str, reference: str, of: Mapping[float, Any], classic: Mapping[float, Any]
+def _verdict(
+    axis: Axis,
+    text: str,
+    reference: str,
+    curve: Mapping[float, float | None],
+    reference_curve: Mapping[float, float | None],
 ) -> str:
-    told = [step for step in of if of[step] is not None and classic[step] is not None]
-    if not told:
-        return f"{text}: undefined, for the runs can't be told apart."
-    first, last = told[0], told[-1]
-    ahead = [step for step in told if of[step] > classic[step]]
-    since = f", first with {axis.words.format(ahead[0])}" if ahead else ""
+    both = {
+        step: (tau, other)
+        for step, tau in curve.items()
+        if tau is not None and (other := reference_curve[step]) is not None
+    }
+    if not both:
+        return f"{text}: undefined because tau of {text} or of {reference} is undefined at every step."
+    steps = list(both)
+    first, last = steps[0], steps[-1]
+    higher = [step for step, (tau, other) in both.items() if tau > other]
+    since = f", first with {axis.words.format(higher[0])}" if higher else ""
     return (
-        f"{text}: with {axis.words.format(last)} its order has tau {of[last]:.2f} with that of {reference} "
-        f"under all, and {reference} itself has {classic[last]:.2f}; with {axis.words.format(first)} {text} "
-        f"has {of[first]:.2f}. It is the nearer one at {len(ahead)} of {len(told)} steps{since}."
+        f"{text}: with {axis.words.format(first)} tau with the order of {reference} under all judgments is "
+        f"{both[first][0]:.2f}. With {axis.words.format(last)} it is {both[last][0]:.2f}, and that of "
+        f"{reference} itself {both[last][1]:.2f}. {text} has the higher tau at {len(higher)} of {len(steps)} "
+        f"steps{since}."
     )

@@ -1,8 +1,7 @@
-"""`incomplete`: judgments missing at random, step by step (Hui, PIKM 2014; spec 7.3)."""
+"""Audit kind `incomplete`: judgments missing at random (Hui, PIKM 2014, section 3.3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from cupel_audits.analysis import judgment_samples, sample_curves
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import relevant
 from cupel_audits.analysis.run_orders import compare_orders
+from cupel_audits.analysis.sample_curves import SampleStep, SampleTrial
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import KEPT, READING, Percents, Repeats
 from cupel_audits.report import AuditReport
@@ -21,27 +21,28 @@ STEPS = tuple(float(percent) for percent in range(100, 0, -5))
 @audit(
     "incomplete",
     title="Incomplete judgments",
-    answers="How many judgments, missing at random, can a collection do without?",
-    source="Hui, PIKM 2014, section 3.3 (spec 7.3)",
+    answers="How many judgments can be missing at random before the order of runs changes?",
+    source="Hui, PIKM 2014, section 3.3",
 )
 class Incomplete(Audit):
-    """Takes relevant and non-relevant judgments away at random, in small steps, and ranks the runs again.
+    """Removes relevant and non-relevant judgments at random, in small steps, and ranks the runs again.
 
-    Of a topic's relevant documents max(1, floor(p n / 100)) keep all their judgments, of its judged
-    non-relevant ones max(10, floor(p n / 100)), at most n. Relevant is what is relevant to some subtopic;
-    without judgments by subtopic, what is for the first aspect. A repeat shuffles once, for all percentages.
+    At p per cent, max(1, floor(p n / 100)) of a topic's n relevant documents keep all their judgments. Of its
+    n judged non-relevant documents, max(10, floor(p n / 100)) do, but at most n. A document is relevant if it
+    is relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect. A
+    repeat shuffles the documents once, so its samples are nested.
 
-    Beside `downsampling`: two strata rather than one for each grade, more steps, and subtopics. A topic that
-    has no non-relevant judgments, as where only relevant documents were noted, samples the relevant ones.
+    Unlike `downsampling`, it uses two strata instead of one for each grade, more steps, and subtopics. Topics
+    without non-relevant judgments sample their relevant documents only.
     """
 
-    percents: Percents = setting(STEPS, "percentages that are kept")
-    repeats: Repeats = setting(30, "how often judgments are drawn anew")
+    percents: Percents = setting(STEPS, "percentages of the judgments to keep")
+    repeats: Repeats = setting(30, "number of random samples at each percentage")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if not subject.about.relevant:
-            yield "no document is judged relevant: there is nothing to take away that would matter"
+            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def trials(self, subject: AuditSubject) -> int:
         return self.repeats
@@ -49,22 +50,28 @@ class Incomplete(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.percents)
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        judged = halves(subject)
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[list[SampleStep]]:
+        judged = two_strata(subject)
         for trial in trials:
-            samples = list(judgment_samples.stratified(self.generator(seed, trial), judged, self.percents))
-            found = []
-            for kept, evaluator in zip(samples, subject.evaluator.nested_samples(samples), strict=True):
-                means = subject.means_under(evaluator)
-                found.append({"kept": int(kept.sum()), "orders": compare_orders(subject.means, means)})
-            yield found
+            rng = self.generator(seed, trial)
+            samples = list(judgment_samples.stratified(rng, judged, self.percents))
+            evaluators = subject.evaluator.nested_samples(samples)
+            yield [
+                {
+                    "kept": int(kept.sum()),
+                    "orders": compare_orders(subject.means, subject.means_under(evaluator)),
+                }
+                for kept, evaluator in zip(samples, evaluators, strict=True)
+            ]
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        return sample_curves.report(about, KEPT, self.percents, list(found.values()), READING)
+    def report(self, about: SubjectSummary, results: Mapping[int, SampleTrial]) -> AuditReport:
+        return sample_curves.report(about, KEPT, self.percents, list(results.values()), READING)
 
 
-def halves(subject: AuditSubject) -> Judged:
-    """All judged documents; those of degree 1 are relevant, as in `pools.relevant`."""
+def two_strata(subject: AuditSubject) -> Judged:
+    """Return all judged documents in two strata: degree 1 is relevant as in `pools.relevant`, 0 is not."""
     judged = Judged.of(subject, None)
-    found = relevant(subject)[judged.document]
-    return replace(judged, degree=found.astype(np.int64), relevant=found)
+    is_relevant = relevant(subject)[judged.document]
+    return replace(judged, degree=is_relevant.astype(np.int64), relevant=is_relevant)

@@ -1,10 +1,9 @@
-"""`leave_one_team_out`: what a team from outside the pool would suffer (Buckley et al., 2007)."""
+"""Audit kind `leave_one_team_out`: teams that were not pooled (Buckley et al., 2007)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
-from cupel_audits.analysis.left_out_runs import LeaveOut, report
+from cupel_audits.analysis.left_out_runs import LeaveOut, LeftOutTrial, report
 from cupel_audits.declarations import audit
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -13,15 +12,16 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 @audit(
     "leave_one_team_out",
     title="Leave one team out",
-    answers="How far would the runs of a team be misjudged that did not take part in the pool?",
+    answers="How wrong would the scores and ranks of a team be that did not contribute to the pool?",
     source="Buckley, Dimmick, Soboroff and Voorhees, Information Retrieval 2007; Voorhees, CIKM 2018",
 )
 class LeaveOneTeamOut(LeaveOut):
-    """Takes from each team in turn the judgments that are there for its sake alone, and ranks all runs again.
+    """Removes the judgments that only one team contributed, for each team in turn, and ranks all runs again.
 
-    As `leave_one_run_out`, with all runs of a team at once: a document loses its judgment if it is among the
-    first `depth` of some run of the team and of no run of another. Runs of one team are alike and protect
-    each other, so that this is the harder and the fairer test of how a newcomer would be judged.
+    It works like `leave_one_run_out`, but leaves out all runs of a team together. A document loses its
+    judgment if it is among the first `depth` of some run of the team and of no run of another team. Runs of
+    one team are often similar and protect each other when they are left out singly. Leaving out the whole
+    team is therefore the stricter and more realistic test of how a new team would be judged.
     """
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
@@ -29,27 +29,27 @@ class LeaveOneTeamOut(LeaveOut):
         teams = subject.about.teams
         if teams is None:
             yield (
-                "the teams of the runs are unknown: say which team each run is of, or leave out single runs "
-                "by leave_one_run_out"
+                "the teams of the runs are unknown: give the team of each run, or leave out single runs with "
+                "leave_one_run_out"
             )
         elif len(subject.about.runs) > 1 and len(set(teams)) == 1:
-            yield f"all runs are of one team, {teams[0]}: it takes runs of two teams or more"
+            yield f"all runs belong to one team, {teams[0]}: give runs of two or more teams"
 
     def groups(self, subject: AuditSubject) -> list[int]:
-        names = _names(subject.about)
+        names = _team_names(subject.about)
         return [names.index(team) for team in subject.about.teams or ()]
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        names = _names(about)
-        told = report(about, names, found, self.depth)
+    def report(self, about: SubjectSummary, results: Mapping[int, LeftOutTrial]) -> AuditReport:
+        names = _team_names(about)
+        team_report = report(about, names, results, self.depth)
         if len(names) < len(about.runs):
-            return told
-        return replace(told, warnings=(*told.warnings, ALONE))
+            return team_report
+        return replace(team_report, warnings=(*team_report.warnings, SINGLE_RUNS))
 
 
-ALONE = "Every team has one run here: the result is that of leave_one_run_out."
+SINGLE_RUNS = "Every team has a single run, so the results equal those of leave_one_run_out."
 
 
-def _names(about: SubjectSummary) -> tuple[str, ...]:
-    """The teams, by name."""
+def _team_names(about: SubjectSummary) -> tuple[str, ...]:
+    """Return the names of the teams in alphabetical order."""
     return tuple(sorted(set(about.teams or ())))

@@ -1,154 +1,185 @@
-"""`pool_depth`: the pool of fewer first documents of each run (Hui, PIKM 2014; spec 7.2)."""
+"""Audit kind `pool_depth`: judgments of shallower pools (Hui, PIKM 2014, section 3.2)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import Annotated
 
 from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.pools import Depth, Pools, held, tops_of
 from cupel_audits.analysis.run_orders import STRONG, compare_orders
+from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
-from cupel_audits.report import AuditReport, Column, Plot, ReportTable
+from cupel_audits.report import AuditReport, Column, Heading, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.model import Ints
 
-DEPTH = Column("depth", "pool depth", "how many first documents of each run")
-AXIS = sample_curves.Axis(DEPTH, "a pool of depth {:g}", falling=True)
+DEPTH = Column("depth", "pool depth", "number of top-ranked documents taken from each run")
+AXIS = Axis(DEPTH, "a pool of depth {:g}", falling=True)
 READING = (
-    "The pool is that of the runs audited here. Judged documents that none of them has among its first ones, "
-    "such as those of runs that are not here, lose their judgments at every depth.",
-    "A shallow pool has judgments where they tell most, so that its curve falls later than that of "
-    "`downsampling` with as many judgments.",
+    "The pools are built from the audited runs only. Judged documents that none of these runs ranks within "
+    "the depth, such as documents from other runs, lose their judgments at every depth.",
+    "A shallow pool keeps the judgments of top-ranked documents, which affect the order of runs most. Its "
+    "curve therefore usually falls later than that of `downsampling` with as many judgments.",
 )
+
+
+class PoolDepthTrial(SampleStep):
+    """The result at one depth; JSON holds it.
+
+    kept: judged documents of the pool. documents: documents of the pool. share, relevant: mean over topics of
+    the share of the deepest pool, and of its relevant documents. deepest: the depth of that pool.
+    """
+
+    deepest: int
+    documents: int
+    share: float | None
+    relevant: float | None
 
 
 @audit(
     "pool_depth",
     title="Pool depth",
-    answers="How deep does the pool have to be judged for the order of runs to stay?",
-    source="Hui, PIKM 2014, section 3.2 (spec 7.2)",
+    answers="How deep must the pool be judged to preserve the order of runs?",
+    source="Hui, PIKM 2014, section 3.2",
 )
 class PoolDepth(Audit):
-    """Keeps only the judgments that a shallower pool would have had, and ranks the runs again.
+    """Keeps only the judgments that a shallower pool would have, and ranks the runs again.
 
-    The pool of depth k is the union of the first k documents of all runs of a topic. Told for each k: the
-    mean over topics of |pool_k| / |pool_K|, K being the deepest; the same of relevant documents, over topics
-    that have one in pool_K; and tau between the runs' scores under the judged documents of pool_k and under
-    all judgments. Relevant is what is relevant to some subtopic, else for the first aspect.
+    The pool of depth k is the union of the first k documents of all runs of a topic. The report gives for
+    each k the mean over topics of |pool_k| / |pool_K|, where K is the deepest depth, and the same share of
+    relevant documents, over topics with a relevant document in pool_K. It also gives tau-b between the runs'
+    scores under the judged documents of pool_k and under all judgments. A document is relevant if it is
+    relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect.
     """
 
-    deepest: Depth = setting(20, "the depth K that shares are of; all from 1 up to it are tried")
+    deepest: Depth = setting(20, "deepest depth K; all depths from 1 to K are evaluated")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if not subject.about.relevant:
-            yield "no document is judged relevant: there is nothing to lose that would matter"
+            yield "no document is judged relevant, so removing judgments would change nothing"
 
     def ranking_depth(self) -> int:
         return self.deepest
 
     def trials(self, subject: AuditSubject) -> int:
-        """One for each depth, from 1, as far as some run goes."""
+        """Return the number of depths: all from 1 to the deepest rank of any run, at most `deepest`."""
         return min(self.deepest, held(tops_of(subject)))
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[PoolDepthTrial]:
         pools = Pools.of(subject)
         for trial in trials:
             yield self._trial(subject, pools, trial + 1)
 
-    def _trial(self, subject: AuditSubject, pools: Pools, depth: int) -> dict[str, Any]:
+    def _trial(self, subject: AuditSubject, pools: Pools, depth: int) -> PoolDepthTrial:
         deepest = self.trials(subject)
-        pool, whole = pools.pooled(depth), pools.pooled(deepest)
+        pool, full_pool = pools.pooled(depth), pools.pooled(deepest)
         kept = pools.mask(pool & pools.judged)
         means = subject.means_under(subject.evaluator.keeping(kept))
         return {
             "deepest": deepest,
             "kept": int(kept.sum()),
             "documents": int(pool.sum()),
-            "share": _share(pools.by_topic(pool), pools.by_topic(whole)),
-            "relevant": _share(*(pools.by_topic(one & pools.relevant) for one in (pool, whole))),
+            "share": _mean_share(pools.by_topic(pool), pools.by_topic(full_pool)),
+            "relevant": _mean_share(*(pools.by_topic(some & pools.relevant) for some in (pool, full_pool))),
             "orders": compare_orders(subject.means, means),
         }
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        depths = [trial + 1 for trial in found]
-        report = sample_curves.report(about, AXIS, depths, [list(found.values())], READING)
-        pools = _pools(depths, list(found.values()))
-        deepest = next(iter(found.values()))["deepest"]
+    def report(self, about: SubjectSummary, results: Mapping[int, PoolDepthTrial]) -> AuditReport:
+        trials = list(results.values())
+        depths, deepest = [trial + 1 for trial in results], trials[0]["deepest"]
+        report = sample_curves.report(about, AXIS, depths, [trials], READING)
+        points = sample_curves.points_of(about, AXIS, depths, [trials])
+        pools = [_pool_row(depth, trial) for depth, trial in zip(depths, trials, strict=True)]
         return replace(
             report,
-            verdict=(*report.verdict, *_cost(report, pools, deepest)),
+            verdict=(*report.verdict, *_describe_cost(points, pools, deepest)),
             numbers={**report.numbers, **_numbers(pools)},
-            tables=(*report.tables, pools),
-            plots=(*report.plots, *PLOTS),
-            warnings=(*report.warnings, *_outside(about, found.get(deepest - 1), deepest)),
+            tables=(*report.tables, POOLS.table(pools)),
+            plots=(*report.plots, PLOT),
+            warnings=(*report.warnings, *_judged_outside(about, results, deepest)),
         )
 
 
-def _share(part: Ints, whole: Ints) -> float | None:
-    """The mean over topics with a whole of its part; None where no topic has one."""
-    shares = [a / b for a, b in zip(part.tolist(), whole.tolist(), strict=True) if b]
+def _mean_share(part: Ints, total: Ints) -> float | None:
+    """Return the mean of part / total over topics, leaving out topics whose total is 0; None if all are."""
+    shares = [a / b for a, b in zip(part.tolist(), total.tolist(), strict=True) if b]
     return math.fsum(shares) / len(shares) if shares else None
 
 
-def _pools(depths: Sequence[int], found: Sequence[Any]) -> ReportTable:
-    columns = (
-        DEPTH,
-        Column("documents", "documents", "of the pool, in all topics, judged or not"),
-        Column("judged", "judged", "of them"),
-        Column("share", "share of the deepest pool", "mean over topics"),
-        Column("relevant", "share of its relevant documents", "mean over topics that have some"),
-    )
-    rows = [
-        (depth, one["documents"], one["kept"], one["share"], one["relevant"])
-        for depth, one in zip(depths, found, strict=True)
+@dataclass(frozen=True, kw_only=True)
+class PoolRow:
+    """The size of the pool of one depth."""
+
+    depth: Annotated[int, Heading("pool depth", "number of top-ranked documents taken from each run")]
+    documents: Annotated[int, Heading("documents", "in the pool over all topics, judged or not")]
+    judged: Annotated[int, Heading("judged", "judged documents of the pool")]
+    share: Annotated[float | None, Heading("share of the deepest pool", "mean over topics")]
+    relevant: Annotated[
+        float | None,
+        Heading(
+            "share of its relevant documents", "mean over topics with a relevant document in the deepest pool"
+        ),
     ]
-    return ReportTable("pools", "What a shallower pool holds", columns, tuple(rows))
 
 
-PLOTS = (
-    Plot(
-        "relevant",
-        "Relevant documents for the effort",
-        "Share of the deepest pool to judge, and share of its relevant documents in it; a point a depth.",
-        "points",
-        "pools",
-        "share",
-        "relevant",
-        label="depth",
-        domain=(0.0, 1.0),
-    ),
-)  # fmt: skip
+POOLS = TableSchema.of("pools", "Size of shallower pools", PoolRow)
+PLOT = Plot.points(
+    POOLS,
+    "relevant",
+    title="Relevant documents against judging effort",
+    caption="Share of the deepest pool to judge (x) and share of its relevant documents (y), by depth.",
+    x="share",
+    y="relevant",
+    label="depth",
+    domain=(0.0, 1.0),
+)
 
 
-def _numbers(pools: ReportTable) -> dict[str, Any]:
-    """pool@DEPTH and relevant@DEPTH, shares of those of the deepest."""
-    found: dict[str, Any] = {}
-    for depth, _, _, share, relevant in pools.rows:
-        found |= {f"pool@{depth}": share, f"relevant@{depth}": relevant}
-    return found
+def _pool_row(depth: int, trial: PoolDepthTrial) -> PoolRow:
+    return PoolRow(
+        depth=depth,
+        documents=trial["documents"],
+        judged=trial["kept"],
+        share=trial["share"],
+        relevant=trial["relevant"],
+    )
 
 
-def _cost(report: AuditReport, pools: ReportTable, deepest: int) -> Iterator[str]:
-    """What the least depth takes and finds down to which every measure keeps the order."""
-    taus: dict[Any, list[Any]] = {}
-    for row in report.table("points").rows:  # the deepest first
-        taus.setdefault(row[1], []).append(row[3])
-    holding = list(takewhile(lambda depth: all(t is not None and t >= STRONG for t in taus[depth]), taus))
-    for depth, _, _, share, relevant in pools.rows:
-        if depth == min(holding, default=None) and share is not None and relevant is not None:
+def _numbers(pools: Sequence[PoolRow]) -> dict[str, float | int | None]:
+    """Return pool@DEPTH and relevant@DEPTH, the shares of the deepest pool."""
+    numbers: dict[str, float | int | None] = {}
+    for row in pools:
+        numbers |= {f"pool@{row.depth}": row.share, f"relevant@{row.depth}": row.relevant}
+    return numbers
+
+
+def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepest: int) -> Iterator[str]:
+    """Yield a sentence on the shallowest pool down to which tau of every measure is at least STRONG."""
+    taus: dict[float, list[float | None]] = {}
+    for point in points:  # the deepest first
+        taus.setdefault(point.step, []).append(point.tau.mean)
+    strong = takewhile(lambda depth: all(tau is not None and tau >= STRONG for tau in taus[depth]), taus)
+    shallowest = min(strong, default=None)
+    for row in pools:
+        if row.depth == shallowest and row.share is not None and row.relevant is not None:
             yield (
-                f"Depth {depth}, the least down to which every order holds, is {share:.0%} of the documents "
-                f"of depth {deepest}, and finds {relevant:.0%} of their relevant ones."
+                f"Down to depth {row.depth}, tau of every measure is at least {STRONG}. The pool of this "
+                f"depth has on average {row.share:.0%} of the documents of a topic's pool of depth "
+                f"{deepest}, and {row.relevant:.0%} of its relevant documents."
             )
 
 
-def _outside(about: SubjectSummary, last: Any, deepest: int) -> Iterator[str]:
-    missing = about.judged - last["kept"] if last else 0
-    if missing:
+def _judged_outside(
+    about: SubjectSummary, results: Mapping[int, PoolDepthTrial], deepest: int
+) -> Iterator[str]:
+    """Yield a warning if some judged documents are not in the deepest pool, once that was evaluated."""
+    last = results.get(deepest - 1)
+    outside = 0 if last is None else about.judged - last["kept"]
+    if outside:
         yield (
-            f"{missing} of {about.judged} judged documents are among the first {deepest} of no run here: "
-            f"they have no judgment at any depth, so that tau may be below 1 at depth {deepest} too."
+            f"{outside} of {about.judged} judged documents are not among the first {deepest} of any audited "
+            f"run. They have no judgment at any depth, so tau can be below 1 at depth {deepest} too."
         )

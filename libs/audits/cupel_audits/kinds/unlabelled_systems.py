@@ -1,9 +1,9 @@
-"""`unlabelled_systems`: runs that did not take part in the pool (Hui, PIKM 2014; spec 7.4)."""
+"""Audit kind `unlabelled_systems`: runs that were not pooled (Hui, PIKM 2014, section 3.4)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,14 @@ from cupel_audits.analysis import sample_curves
 from cupel_audits.analysis.judgment_samples import shares
 from cupel_audits.analysis.pools import Depth, Pools
 from cupel_audits.analysis.run_orders import compare_orders
+from cupel_audits.analysis.sample_curves import Axis, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import Repeats
-from cupel_audits.report import AuditReport, Column, Plot, ReportTable
+from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.grammar.parameters import Number, Numbers, Word
-from cupel_measures.model import Ints
+from cupel_measures.model import Floats, Ints
 
 Percents = Annotated[
     tuple[float, ...],
@@ -25,44 +26,62 @@ Percents = Annotated[
 ]
 Systems = Annotated[str, Word("all or removed", ("all", "removed"))]
 STEPS = (*(float(percent) for percent in range(5, 100, 5)), 99.0)
-AXIS = sample_curves.Axis(
+AXIS = Axis(
     Column("percent", "runs left out of the pool, in per cent", "drawn at random"),
     "{:g} per cent of the runs unlabelled",
     falling=False,
 )
 READING = (
-    "A document loses its judgment only if no run that is left has it among its first ones: runs that are "
-    "alike protect each other. `leave_one_team_out` takes whole teams away.",
-    "The bias is what an unlabelled run loses in score beyond what a labelled one does. A collection may "
-    "have a high tau and still be unfair to whoever was not in the pool.",
+    "A document loses its judgment only if no remaining run has it within the pool depth, so similar runs "
+    "protect each other. `leave_one_team_out` leaves out all runs of a team together.",
+    "The bias is the mean score loss of unlabelled runs minus that of labelled runs. A collection can have a "
+    "high tau and still be biased against runs that were not pooled.",
 )
+
+
+class MeanLosses(NamedTuple):
+    """The mean loss of score of the runs left out of the pool, and of the other runs; JSON holds a list."""
+
+    out: float
+    left: float
+
+
+class UnlabelledStep(SampleStep):
+    """The result of one step of a repeat.
+
+    pool: judged documents within the depth of any run. lost: losses of score by measure.
+    """
+
+    pool: int
+    lost: dict[str, MeanLosses]
 
 
 @audit(
     "unlabelled_systems",
     title="Unlabelled systems",
-    answers="How fair is the collection to runs that did not take part in the pool?",
-    source="Hui, PIKM 2014, section 3.4 (spec 7.4)",
+    answers="How much does the collection disadvantage runs that did not contribute to the pool?",
+    source="Hui, PIKM 2014, section 3.4",
 )
 class UnlabelledSystems(Audit):
-    """Leaves a part of the runs out of the pool, at random, and ranks all of them.
+    """Leaves random runs out of the pool, and ranks all runs again.
 
-    Of S runs max(1, min(S - 1, floor(p S / 100))) are left out. Judged documents keep their judgments where
-    at least one run that is left has them among its first `depth`. A repeat draws one order of the runs and
-    leaves out the first ones of it, so that who is left out at a percentage is so at larger ones.
+    At p per cent, max(1, min(S - 1, floor(p S / 100))) of S runs are left out. Judged documents keep their
+    judgments if at least one remaining run has them among its first `depth`. A repeat draws one random order
+    of the runs and leaves out its first runs, so a run left out at one percentage is left out at all larger
+    ones.
     """
 
-    percents: Percents = setting(STEPS, "percentages of the runs that are left out")
-    repeats: Repeats = setting(30, "how often runs are drawn anew")
-    depth: Depth = setting(20, "how deep the pool is")
-    systems: Systems = setting("all", "tau is of all runs, or of the removed ones only")
+    percents: Percents = setting(STEPS, "percentages of the runs to leave out")
+    repeats: Repeats = setting(30, "number of random orders of the runs")
+    depth: Depth = setting(20, "depth of the pool")
+    systems: Systems = setting("all", "runs that tau is computed over: all, or only those left out")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if not subject.about.relevant:
-            yield "no document is judged relevant: there is nothing to lose that would matter"
+            yield "no document is judged relevant, so removing judgments would change nothing"
         if self.systems == "removed" and len(subject.about.runs) == 2:
-            yield "systems=removed orders the removed runs, and of two only one can be: give three or more"
+            yield "systems=removed needs two removed runs, and one run has to remain: give three or more runs"
 
     def ranking_depth(self) -> int:
         return self.depth
@@ -73,104 +92,120 @@ class UnlabelledSystems(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return len(self.percents)
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[list[UnlabelledStep]]:
         pools = Pools.of(subject)
-        number = removed(len(subject.about.runs), self.percents)
         for trial in trials:
             order = self.generator(seed, trial).permutation(len(subject.about.runs))
-            yield self._trial(subject, pools, order, number)
+            yield list(self._steps(subject, pools, order))
 
-    def _trial(self, subject: AuditSubject, pools: Pools, order: Ints, number: Sequence[int]) -> list[Any]:
-        full, found = subject.means, []
-        brought = pools.best <= self.depth
-        pool = int((pools.judged & brought.any(axis=0)).sum())
-        samples = [pools.mask(pools.judged & brought[order[gone:]].any(axis=0)) for gone in number]
+    def _steps(self, subject: AuditSubject, pools: Pools, order: Ints) -> Iterator[UnlabelledStep]:
+        """Yield the result at each percentage; the first runs in `order` are left out."""
+        full, is_pooled = subject.means, pools.best <= self.depth
+        counts = count_removed(len(order), self.percents)
+        samples = [pools.mask(pools.judged & is_pooled[order[count:]].any(axis=0)) for count in counts]
         evaluators = subject.evaluator.nested_samples(samples)
-        for gone, kept, evaluator in zip(number, samples, evaluators, strict=True):
+        for count, kept, evaluator in zip(counts, samples, evaluators, strict=True):
             means = subject.means_under(evaluator)
-            orders, out = compare_orders(full, means), np.sort(order[:gone])
+            orders, removed = compare_orders(full, means), np.sort(order[:count])
             if self.systems == "removed":
-                for text, one in orders.items():
-                    one["tau"] = tau_b(full[text][out], means[text][out]).value
-            lost = {text: _lost(full[text] - means[text], order, gone) for text in means}
-            found.append({"kept": int(kept.sum()), "pool": pool, "orders": orders, "lost": lost})
-        return found
+                for text, compared in orders.items():
+                    compared["tau"] = tau_b(full[text][removed], means[text][removed]).value
+            yield {
+                "kept": int(kept.sum()),
+                "pool": int((pools.judged & is_pooled.any(axis=0)).sum()),
+                "orders": orders,
+                "lost": {text: _mean_losses(full[text] - means[text], order, count) for text in means},
+            }
 
-    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
-        trials = list(found.values())
+    def report(self, about: SubjectSummary, results: Mapping[int, Sequence[UnlabelledStep]]) -> AuditReport:
+        trials = list(results.values())
         report = sample_curves.report(about, AXIS, self.percents, trials, READING)
-        bias = _bias(about, self.percents, trials)
-        numbers: dict[str, Any] = {f"bias({row[0]})@{row[1]:g}": row[4] for row in bias.rows}
-        few = "too few of the removed runs can be told apart"
-        undefined = [one.split(":")[0] + f": {few}" for one in report.undefined]
+        bias = _bias_rows(about, self.percents, trials)
+        reason = "the removed runs are too few, or all of them have the same score"
+        undefined = [f"{sentence.split(':')[0]}: {reason}" for sentence in report.undefined]
         return replace(
             report,
-            verdict=(*report.verdict, *_unfair(about, bias)),
-            numbers={**report.numbers, **numbers},
-            tables=(*report.tables, bias),
+            verdict=(*report.verdict, *_describe_bias(bias)),
+            numbers={**report.numbers, **{f"bias({row.measure})@{row.percent:g}": row.bias for row in bias}},
+            tables=(*report.tables, BIAS.table(bias)),
             plots=(*report.plots, PLOT),
             undefined=tuple(undefined) if self.systems == "removed" else report.undefined,
-            warnings=(*report.warnings, *_outside(about, self.depth, trials[0][0].get("pool", about.judged))),
+            warnings=(
+                *report.warnings,
+                *_judged_outside(about, self.depth, trials[0][0].get("pool", about.judged)),
+            ),
         )
 
 
-def _outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[str]:
-    """That some judgments are gone whoever is left out; `pool`: judged documents of all runs' first ones."""
+def _judged_outside(about: SubjectSummary, depth: int, pool: int) -> Iterator[str]:
+    """Yield a warning if some judgments are lost at every percentage.
+
+    pool: judged documents within the pool depth of any run.
+    """
     if pool < about.judged:
         yield (
-            f"{about.judged - pool} of {about.judged} judged documents are among the first {depth} of no run "
-            "here: they lose their judgments at every percentage; a larger depth keeps them."
+            f"{about.judged - pool} of {about.judged} judged documents are not among the first {depth} of "
+            "any audited run: they lose their judgments at every percentage; set a larger depth to keep them."
         )
 
 
-def removed(runs: int, percents: Sequence[float]) -> list[int]:
-    """How many of so many runs are left out at each percentage: 48 at 5 per cent are 2."""
-    return [max(1, min(runs - 1, int(shares(one, np.array([runs]))[0]))) for one in percents]
+def count_removed(n_runs: int, percents: Sequence[float]) -> list[int]:
+    """Return the number of runs to leave out at each percentage, such as 2 of 48 runs at 5%."""
+    return [max(1, min(n_runs - 1, int(shares(percent, np.array([n_runs]))[0]))) for percent in percents]
 
 
-def _lost(change: Any, order: Ints, gone: int) -> list[float]:
-    """The mean loss of score of the runs left out, and of the others."""
-    parts = (np.sort(order[:gone]), np.sort(order[gone:]))
-    return [math.fsum(change[part].tolist()) / len(part) for part in parts]
+def _mean_losses(losses: Floats, order: Ints, n_removed: int) -> MeanLosses:
+    """Return the mean loss of score of the runs left out, and of the others."""
+    parts = (np.sort(order[:n_removed]), np.sort(order[n_removed:]))
+    return MeanLosses(*(math.fsum(losses[part].tolist()) / len(part) for part in parts))
 
 
-def _bias(about: SubjectSummary, percents: Sequence[float], trials: Sequence[Any]) -> ReportTable:
-    rows = []
-    for measure in about.measures:
-        for place, percent in enumerate(percents):
-            pairs = [trial[place]["lost"][measure] for trial in trials]
-            out, left = (math.fsum(side) / len(trials) for side in zip(*pairs, strict=True))
-            rows.append((measure, percent, out, left, out - left))
-    columns = (
-        sample_curves.MEASURE,
-        AXIS.column,
-        Column("out", "loss of runs left out", "of mean score, mean over them and the repeats"),
-        Column("left", "loss of the others", "likewise"),
-        Column("bias", "bias", "the difference: what it costs not to be in the pool"),
-    )
-    return ReportTable("bias", "Bias against runs left out of the pool", columns, tuple(rows))
+@dataclass(frozen=True, kw_only=True)
+class BiasRow:
+    """The mean loss of score of runs left out of the pool and of the other runs, by one measure."""
+
+    measure: MeasureCell
+    percent: Annotated[float, Heading("runs left out of the pool, in per cent", "drawn at random")]
+    out: Annotated[float, Heading("loss of the runs left out", "of mean score, mean over runs and repeats")]
+    left: Annotated[float, Heading("loss of the other runs", "of mean score, mean over runs and repeats")]
+    bias: Annotated[float, Heading("bias", "loss of the runs left out minus loss of the other runs")]
 
 
-PLOT = Plot(
+BIAS = TableSchema.of("bias", "Bias against runs left out of the pool", BiasRow)
+PLOT = Plot.curve(
+    BIAS,
     "bias",
-    "Bias against runs left out of the pool",
-    "How much more of its score a run loses that is not in the pool than one that is.",
-    "curve",
-    "bias",
-    "percent",
-    "bias",
+    title="Bias against runs left out of the pool",
+    caption="Mean score loss of the runs left out of the pool minus that of the other runs.",
+    x="percent",
+    y="bias",
     series="measure",
     reference=0.0,
 )
 
 
-def _unfair(about: SubjectSummary, bias: ReportTable) -> Iterator[str]:
-    """The bias at the percentage next to a half, in one sentence for each measure."""
-    middle = min((row[1] for row in bias.rows), key=lambda percent: abs(float(percent or 0) - 50))
-    for measure, percent, out, left, bias_there in bias.rows:
-        if percent == middle:
+def _bias_rows(
+    about: SubjectSummary, percents: Sequence[float], trials: Sequence[Sequence[UnlabelledStep]]
+) -> list[BiasRow]:
+    rows = []
+    for measure in about.measures:
+        for place, percent in enumerate(percents):
+            losses = [MeanLosses(*steps[place]["lost"][measure]) for steps in trials]
+            out = math.fsum(loss.out for loss in losses) / len(trials)
+            left = math.fsum(loss.left for loss in losses) / len(trials)
+            rows.append(BiasRow(measure=measure, percent=percent, out=out, left=left, bias=out - left))
+    return rows
+
+
+def _describe_bias(bias: Sequence[BiasRow]) -> Iterator[str]:
+    """Yield one sentence per measure on the bias at the percentage nearest to 50."""
+    middle = min((row.percent for row in bias), key=lambda percent: abs(percent - 50))
+    for row in bias:
+        if row.percent == middle:
             yield (
-                f"{measure}: with {percent:g} per cent of the runs unlabelled, the mean score of these "
-                f"changes by {0 - float(out or 0):+.4f}, that of the others by {0 - float(left or 0):+.4f}: "
-                f"a disadvantage of {bias_there:.4f}."
+                f"{row.measure}: with {row.percent:g} per cent of the runs unlabelled, the mean score of the "
+                f"unlabelled runs changes by {0 - row.out:+.4f} and that of the labelled runs by "
+                f"{0 - row.left:+.4f}. The bias against unlabelled runs is {row.bias:.4f}."
             )

@@ -94,7 +94,7 @@ def _print_kinds() -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("audit", "what it answers"):
+    for heading in ("audit", "question"):
         table.add_column(heading, overflow="fold")
     for kind in KINDS.values():
         table.add_row(Text(kind.name), Text(kind.answers))
@@ -143,7 +143,7 @@ def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
     one, written = SETTINGS[kind.name][name], pages.option(name)
     if written in taken:
         written = pages.option(f"audit_{name}")
-    about = pages.described(one)
+    about = pages.help_text(one)
     if not isinstance(one.parameter.kind, Flag):
         return click.Option([SETTING + name, written], metavar=name.upper(), help=about)
     if one.parameter.default:

@@ -49,7 +49,7 @@ class Seats:
         group = _numbers(judged.row, self.first[kept])
         size = np.bincount(group)
         first = judged.rank[np.cumsum(size) - size][group].astype(np.int64)
-        rows = Rows(self.rows.pool, self.rows.profile, judged.number, judged)
+        rows = Rows(pool=self.rows.pool, profile=self.rows.profile, retrieved=judged.number, hits=judged)
         return Seats(rows, first, first + size[group] - 1, DEEPEST)
 
     def groups(self, credited: Mask, gain: Floats, cutoff: int | None) -> "TieGroups":

@@ -39,7 +39,7 @@ class ExplainedRun:
 
     @cached_property
     def view(self) -> AspectView:
-        return AspectView(self.qrels, self.joined)
+        return AspectView(qrels=self.qrels, joined=self.joined)
 
     def values(self, measure: Measure) -> Floats:
         """float64[T]: the values that are explained."""

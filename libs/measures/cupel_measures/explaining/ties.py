@@ -135,8 +135,9 @@ def _extremes(
 
 def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, *, best: bool) -> Floats:
     if _has_bounds(measure):
-        return _PartByPart(subject.qrels, subject.joined, orders=orders, best=best).score(measure)
-    return AspectView(subject.qrels, orders.extreme(keys, best=best)).score(measure)
+        view = _PartByPart(qrels=subject.qrels, joined=subject.joined, orders=orders, best=best)
+        return view.score(measure)
+    return AspectView(qrels=subject.qrels, joined=orders.extreme(keys, best=best)).score(measure)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -154,7 +155,8 @@ class _PartByPart(AspectView):
             return super().score(measure)
         keys = worths(self, measure, aspect)
         assert keys is not None, "the mean of its scores has none either"
-        return AspectView(self.qrels, self.orders.extreme(keys, best=self.best)).score(measure, aspect)
+        joined = self.orders.extreme(keys, best=self.best)
+        return AspectView(qrels=self.qrels, joined=joined).score(measure, aspect)
 
 
 @dataclass(frozen=True, eq=False)

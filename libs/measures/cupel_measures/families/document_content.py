@@ -31,7 +31,7 @@ def _construction(
 ) -> Construction:
     if divergence == "kl" and not smoothing:
         raise MeasureError("divergence=kl needs smoothing, such as smoothing=0.2")
-    return Construction(rel, float(smoothing), divergence, terms, stop)
+    return Construction(rel=rel, smoothing=float(smoothing), divergence=divergence, terms=terms, stop=stop)
 
 
 @measure(
@@ -103,8 +103,8 @@ def LMD(
     """
     construction = _construction(rel, smoothing, divergence, terms, stop)
     scores = np.zeros(rows.number)
-    for row, ground, _ in rows.held(construction):
-        scores[row] = ground.close(rows.model(row, depth, stop), by_size=weights == "documents")
+    for row, topic_model, _ in rows.with_models(construction):
+        scores[row] = topic_model.score(rows.model(row, depth, stop), by_size=weights == "documents")
     return scores
 
 
@@ -149,9 +149,10 @@ def soft_alpha_nDCG(
     soft_alpha_nDCG 0.531524; run d: soft_alpha_nDCG 0.
     """
     scores = np.zeros(rows.number)
-    for row, ground, documents in rows.held(_construction(rel, smoothing, divergence, terms, stop)):
-        ideal = _novelty_sum(ground.ideal(float(alpha), cutoff), float(alpha))
-        achieved = _novelty_sum(ground.labels(documents[:cutoff]), float(alpha))
+    construction = _construction(rel, smoothing, divergence, terms, stop)
+    for row, topic_model, documents in rows.with_models(construction):
+        ideal = _novelty_sum(topic_model.ideal(float(alpha), cutoff), float(alpha))
+        achieved = _novelty_sum(topic_model.labels(documents[:cutoff]), float(alpha))
         scores[row] = min(1.0, achieved / ideal) if ideal > 0 else 0.0
     return scores
 

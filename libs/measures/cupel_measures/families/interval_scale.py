@@ -21,7 +21,15 @@ from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, Exact, Floats
 from cupel_measures.scoring import discounts
 from cupel_measures.scoring import gains as label_gains
-from cupel_measures.scoring.exact import Shares, floats, positional, quotients, rank_biased, sums, whole
+from cupel_measures.scoring.exact import (
+    Shares,
+    floats,
+    over_common_denominator,
+    positional,
+    quotients,
+    rank_biased,
+    sums,
+)
 from cupel_measures.scoring.pool import Pool
 from cupel_measures.scoring.rows import Hits, Rows, divided
 
@@ -248,7 +256,7 @@ def exact_rank_based(rows: Rows, *, gains: Any = None, cutoff: int) -> Sequence[
     base = len(numbers)
     _check_reach(f"{base}^{cutoff}", _power_exceeds(base, cutoff, numbers[-1], EXACT_DIGITS), EXACT_DIGITS)
     hits, credit = _credits(rows, numbers, cutoff)
-    weights, unit = whole(credit)
+    weights, unit = over_common_denominator(credit)
     values = positional(hits, weights, base, cutoff)
     return values if unit == 1 else [Fraction(value, unit) for value in values]
 

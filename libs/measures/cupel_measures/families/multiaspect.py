@@ -384,10 +384,10 @@ def _pool(view: AspectView, aspect: Aspect, grades: NDArray[np.int32], labels: N
     negatives_judged = view.joined.profile.negatives_judged
     labelled = (labels >= 0).any(axis=0) | ((labels >= NEGATIVE).any(axis=0) & (grades > 0))
     return Pool(
-        aspect,
-        np.where(labelled, grades, labels.max(axis=0)),
-        np.all(labels >= (NEGATIVE if negatives_judged else 0), axis=0),
-        negatives_judged,
-        view.qrels.topic_of,
-        len(view.qrels.topics),
+        aspect=aspect,
+        labels=np.where(labelled, grades, labels.max(axis=0)),
+        judged=np.all(labels >= (NEGATIVE if negatives_judged else 0), axis=0),
+        negatives_judged=negatives_judged,
+        topic_of=view.qrels.topic_of,
+        topics=len(view.qrels.topics),
     )

@@ -1,4 +1,4 @@
-"""Collections: aspects, qrels and a plan of measures, described by a YAML or JSON file (design.md 6)."""
+"""Readers of collections: aspects, qrels and a measure plan, declared in a YAML or JSON file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,26 +46,26 @@ __all__ = [
 FILE_MISSING = declare(
     "collection-file-missing",
     "error",
-    "a file that the collection names is not there",
-    "correct the name, or send the file along; names are relative to the collection file",
+    "a file that the collection names is missing",
+    "correct the name, or send the file; names are relative to the collection file",
 )
 FILE_UNUSED = declare(
     "collection-file-unused",
     "warning",
-    "a file was sent that the collection does not name",
-    "name it in the collection file, or leave it out",
+    "the collection does not name a file that was sent",
+    "name it in the collection file, or do not send it",
 )
 COLUMNS = declare(
     "collection-columns",
     "error",
-    "the layout of a qrels file is not described",
-    "say aspect: NAME, or columns: [topic, _, document, a, b], or layout: subtopics",
+    "the layout of a qrels file is not declared",
+    "declare aspect: NAME, columns: [topic, _, document, a, b] or layout: subtopics",
 )
 NOT_JUDGED = declare(
     "collection-aspect-not-judged",
     "warning",
-    "an aspect is declared that no qrels file judges: measures of it are 0 for every run",
-    "name a qrels file for it, or take the aspect out",
+    "no qrels file judges a declared aspect, so its measures are 0 for every run",
+    "name a qrels file for it, or remove the aspect",
 )
 OUTSIDE_LABEL_SET = declare(
     "collection-outside-label-set",
@@ -76,23 +76,21 @@ OUTSIDE_LABEL_SET = declare(
 OTHER_ASPECTS = declare(
     "collection-other-aspects",
     "error",
-    "the collection declares other aspects or label sets than its track",
-    "leave them out, or declare them as the track does",
+    "the collection declares different aspects or label sets than its track",
+    "omit them, or declare them as the track does",
 )
-PROFILE = declare(
-    "collection-profile", "error", "there is no such profile", f"use one of {', '.join(PROFILES)}"
-)
+PROFILE = declare("collection-profile", "error", "unknown profile", f"use one of {', '.join(PROFILES)}")
 MEASURE = declare(
     "collection-measure",
     "error",
-    "a measure of the plan can't be read, or can't be had here",
+    "a measure of the plan is invalid or cannot be computed from the collection",
     "`cupel measures` lists the measures and their parameters",
 )
 TOPICS = declare(
     "collection-topics",
     "error",
-    "the topics file does not list different topic ids",
-    "write a line per topic: the id, then (if wanted) a blank and the title",
+    "the topics file does not list distinct topic ids",
+    "write a line per topic: the id, and optionally a blank and the title",
 )
 
 _EXAMPLE = "{aspects: {relevance: {labels: [0, 1]}}, qrels: [{file: qrels.txt, aspect: relevance}]}"
@@ -102,10 +100,10 @@ _QRELS = "{file: qrels.txt, aspect: relevance}"
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """What runs are scored against.
+    """A test collection: qrels, topics, profile and measure plan.
 
-    titles: title by topic id, where a topics file gives them. measures: canonical texts of the plan.
-    texts: the documents' file, which is read when a measure needs it. findings: warnings.
+    titles: title by topic id, from the topics file. measures: canonical texts of the plan. texts: the file of
+    document texts, which is read when a measure needs it. findings: warnings.
     """
 
     qrels: Qrels
@@ -126,7 +124,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class _Files:
-    """Where the files that a collection names are found."""
+    """Source of the files that a collection names."""
 
     find: Callable[[str], Source | None]
     names: Callable[[], Iterable[str]]
@@ -147,7 +145,7 @@ class _Files:
 def read_collection(path: Path | str, *, limits: Limits | None = None) -> Collection:
     """Read a collection file and the files that it names, relative to its folder.
 
-    Raises Refused with everything that is wrong with any of them; OSError where `path` can't be read.
+    Raise Refused, with all errors of all files, if any is invalid, and OSError if `path` cannot be read.
     """
     path = Path(path)
     with open_plain(path, limits) as stream:
@@ -163,10 +161,10 @@ def parse_collection(
     declared: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
 ) -> Collection:
-    """A collection as sent: its text, and by exact name the files that it may name (plain or compressed).
+    """Read a collection as sent: its text, and by exact name its files, plain or compressed.
 
-    declared: `aspects` and `label_sets` of the track, as data; the text may then leave them out. Raises
-    Refused with everything that is wrong with any of the files.
+    declared: `aspects` and `label_sets` of the track, as data; the text may then omit them. Raise Refused,
+    with all errors of all files, if any is invalid.
     """
     document = yaml_documents.parse(text if isinstance(text, str) else _text(text, name), name)
     document = document.over(declared or {})
@@ -177,14 +175,14 @@ def parse_collection(
 
 
 def _compare_with_track(document: Document, collection: Collection, declared: Mapping[str, Any]) -> None:
-    """What the text declares itself has to be what its track declares."""
+    """Refuse declarations that differ from those of the track."""
     top, aspects = document.top.mapping(_EXAMPLE), collection.aspects
     if "aspects" in declared and aspects != aspects_from(declared["aspects"]):
-        top["aspects"].wrong(OTHER_ASPECTS, "these are not the aspects of the track")
+        top["aspects"].wrong(OTHER_ASPECTS, "the aspects differ from those of the track")
     elif "label_sets" in declared and collection.label_sets != label_sets_from(
         declared["label_sets"], aspects
     ):
-        top["label_sets"].wrong(OTHER_ASPECTS, "these are not the label sets of the track")
+        top["label_sets"].wrong(OTHER_ASPECTS, "the label sets differ from those of the track")
     if document.findings.refused:
         raise Refused(document.findings)
 
@@ -194,13 +192,13 @@ def _report_unused(document: Document, files: Mapping[str, bytes]) -> None:
     named = [item.mapping(_QRELS)["file"] for item in parts["qrels"].items("a list")]
     used = {place.value for place in [*named, *(parts[key] for key in ("topics", "texts") if key in parts)]}
     for name in sorted(files.keys() - used):
-        document.top.wrong(FILE_UNUSED, f"{name} is not named in the collection")
+        document.top.wrong(FILE_UNUSED, f"the collection does not name {name}")
 
 
 def is_collection(path: Path) -> bool:
-    """Whether a file is a collection file rather than qrels or a run: by its ending, else by its first bytes.
+    """Return whether a file is a collection file, by its suffix or else by its first bytes.
 
-    Raises OSError where it can't be read.
+    Raise OSError if it cannot be read.
     """
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         return True
@@ -216,9 +214,9 @@ def is_collection(path: Path) -> bool:
 def collection_for(
     qrels: Path | None, aspects: Mapping[str, Path] | None = None, *, limits: Limits | None = None
 ) -> Collection:
-    """The collection that a command line names: a collection file, a qrels file, or plain files by aspect.
+    """Read the collection of a command line: a collection file, a qrels file, or plain files by aspect.
 
-    Scales of plain files are inferred. Raises Refused, and OSError where a file can't be read.
+    Infer the scales of plain files. Raise Refused if a file is invalid, and OSError if it cannot be read.
     """
     if qrels is not None and is_collection(qrels):
         return read_collection(qrels, limits=limits)
@@ -238,7 +236,7 @@ def _text(data: bytes, name: str) -> str:
 
 
 def _collection(document: Document, files: _Files, limits: Limits | None) -> Collection:
-    """Read every part, so that all mistakes are reported at once; what depends on a broken part is left."""
+    """Read every part, so that all errors are reported at once. Skip parts that depend on an invalid one."""
     parts = document.top.keys(_EXAMPLE, needed=["aspects", "qrels"], also=_OPTIONAL)
     aspects = read_aspects(parts["aspects"]) if "aspects" in parts else ()
     label_sets = read_label_sets(parts["label_sets"], aspects) if "label_sets" in parts else {}
@@ -246,7 +244,7 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
     texts = _texts(parts["texts"], files, limits) if "texts" in parts else None
     profile = _profile(parts["profile"]) if "profile" in parts else DEFAULT
-    # files that can't be told apart are reported already
+    # invalid files are reported already
     subtopics = not sources or any(file.columns == SUBTOPICS for file in sources)
     bare = Qrels.empty(tuple(aspects), label_sets, subtopics=subtopics)
     measures = _measures(parts["measures"], bare, "texts" in parts) if "measures" in parts else ()
@@ -261,29 +259,29 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
 
 
 def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list[QrelsFile]:
-    items = place.items(f"a list of files, as [{_QRELS}]")
+    items = place.items(f"a list of files such as [{_QRELS}]")
     if place.value == []:
-        place.wrong(COLUMNS, f"at least one file is needed, as [{_QRELS}]")
-    found = [_qrels_file(item, aspects, files) for item in items]
-    read = [file for file in found if file is not None]
-    if found and None not in found:
-        _compare_aspects(place, items, read, aspects)
-    return read
+        place.wrong(COLUMNS, f"expected at least one file, such as [{_QRELS}]")
+    parsed = [_qrels_file(item, aspects, files) for item in items]
+    valid = [file for file in parsed if file is not None]
+    if parsed and None not in parsed:
+        _compare_aspects(place, items, valid, aspects)
+    return valid
 
 
 def _compare_aspects(
     place: Place, items: Sequence[Place], files: Sequence[QrelsFile], aspects: Sequence[Aspect]
 ) -> None:
-    """Report aspects that no file judges, and files of scores that don't go with the others."""
+    """Report aspects that no file judges, and files of scores that do not fit the others."""
     named = [name for file in files for name in file.columns]
     for aspect in aspects:
         if aspect.name not in named:
             place.wrong(NOT_JUDGED, f"no file judges {aspect.name}")
     for item, file in zip(items, files, strict=True):
         if file.steps is not None and named.count(file.columns[-1]) > 1:
-            item.wrong(OTHERS, f"another file judges {file.columns[-1]} already")
+            item.wrong(OTHERS, f"another file already judges {file.columns[-1]}")
     if files and all(file.steps is not None for file in files):
-        place.wrong(OTHERS, f"scores label what other files judge, and there is none, as {_QRELS}")
+        place.wrong(OTHERS, f"scores label documents that other files judge; add a file such as {_QRELS}")
 
 
 def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> QrelsFile | None:
@@ -300,23 +298,23 @@ def _qrels_file(place: Place, aspects: Sequence[Aspect], files: _Files) -> Qrels
 
 
 def _steps(place: Place, parts: Mapping[str, Place], aspects: Sequence[Aspect]) -> Steps | None:
-    """What makes labels of a file of scores; what is wrong with its description is reported."""
+    """Return the division of scores into labels. Report errors of its declaration."""
     known = {aspect.name: aspect for aspect in aspects}
     if "columns" in parts:
-        parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score, and no others")
+        parts["columns"].wrong(COLUMNS, "a file of scores has the columns document and score only")
     if "aspect" not in parts:
-        place.wrong(COLUMNS, "scores are labels of an aspect: say aspect: NAME")
+        place.wrong(COLUMNS, "scores are labels of an aspect; declare aspect: NAME")
         return None
     name = parts["aspect"].word("the name of an aspect")
     if name is not None and name not in known:
-        parts["aspect"].wrong(COLUMNS, f"there is no aspect {name!r}{nearest(name, known)}")
+        parts["aspect"].wrong(COLUMNS, f"unknown aspect {name!r}{nearest(name, known)}")
     return read_steps(place, parts, known[name]) if name in known else None
 
 
 def _columns(place: Place, parts: Mapping[str, Place], names: Sequence[str]) -> tuple[str, ...] | None:
-    """The columns of a qrels file, from whichever of aspect, columns and layout describes them."""
-    if strange := [key for key in ("shares", "thresholds") if key in parts]:
-        parts[strange[0]].wrong(COLUMNS, f"{strange[0]} are for layout: scores")
+    """Return the columns of a qrels file, from its aspect, columns or layout."""
+    if misplaced := [key for key in ("shares", "thresholds") if key in parts]:
+        parts[misplaced[0]].wrong(COLUMNS, f"{misplaced[0]} require layout: scores")
         return None
     ways = [key for key in ("aspect", "columns", "layout") if key in parts]
     if not ways and len(names) == 1:
@@ -326,41 +324,41 @@ def _columns(place: Place, parts: Mapping[str, Place], names: Sequence[str]) -> 
         return None
     if ways == ["columns"]:
         return _listed_columns(parts["columns"], names)
-    said = parts[ways[0]].word("a word")
-    if said is not None:
-        if ways == ["aspect"] and said in names:
-            return (TOPIC, ANYTHING, DOCUMENT, said)
-        if ways == ["layout"] and said == "subtopics":
+    word = parts[ways[0]].word("a word")
+    if word is not None:
+        if ways == ["aspect"] and word in names:
+            return (TOPIC, ANYTHING, DOCUMENT, word)
+        if ways == ["layout"] and word == "subtopics":
             return SUBTOPICS
         known = names if ways == ["aspect"] else ["subtopics", "scores"]
-        parts[ways[0]].wrong(COLUMNS, f"there is no {ways[0]} {said!r}{nearest(said, known)}")
+        parts[ways[0]].wrong(COLUMNS, f"unknown {ways[0]} {word!r}{nearest(word, known)}")
     return None
 
 
 def _listed_columns(place: Place, names: Sequence[str]) -> tuple[str, ...] | None:
-    items = place.items("a list of columns, as [topic, _, document, a, b]")
+    items = place.items("a list of columns such as [topic, _, document, a, b]")
     words = [item.word("topic, _, document, or the name of an aspect") for item in items]
     known = [TOPIC, DOCUMENT, ANYTHING, *names]
     for item, word in zip(items, words, strict=True):
         if word is not None and word not in known:
-            item.wrong(COLUMNS, f"there is no aspect {word!r}{nearest(word, known)}")
+            item.wrong(COLUMNS, f"unknown aspect {word!r}{nearest(word, known)}")
         elif word != ANYTHING and word in words[: int(item.path[-1])]:
-            item.wrong(COLUMNS, f"column {word} stands twice")
-    for needed in (TOPIC, DOCUMENT):
-        if needed not in words and items:
-            place.wrong(COLUMNS, f"there is no column {needed}")
+            item.wrong(COLUMNS, f"column {word} is listed twice")
+    for required in (TOPIC, DOCUMENT):
+        if required not in words and items:
+            place.wrong(COLUMNS, f"the column {required} is missing")
     if items and not set(words) & set(names):
-        place.wrong(COLUMNS, "no column is an aspect")
+        place.wrong(COLUMNS, "no column names an aspect")
     columns = tuple(word for word in words if word in known)
-    fine = len(columns) == len(words) and {TOPIC, DOCUMENT} <= set(columns) and set(columns) & set(names)
-    return columns if fine else None
+    is_valid = len(columns) == len(words) and {TOPIC, DOCUMENT} <= set(columns) and set(columns) & set(names)
+    return columns if is_valid else None
 
 
 def _file(place: Place, files: _Files) -> tuple[str | None, Source | None]:
     name = place.word("the name of a file")
     source = files.find(name) if name is not None else None
     if name is not None and source is None:
-        place.wrong(FILE_MISSING, f"there is no file {name!r}{nearest(name, files.names())}")
+        place.wrong(FILE_MISSING, f"file {name!r} not found{nearest(name, files.names())}")
     return name, source
 
 
@@ -372,18 +370,19 @@ def _texts(place: Place, files: _Files, limits: Limits | None) -> TextsFile | No
 def _profile(place: Place) -> Profile:
     name = place.word("the name of a profile")
     if name is not None and name not in PROFILES:
-        place.wrong(PROFILE, f"there is no profile {name!r}{nearest(name, PROFILES)}")
+        place.wrong(PROFILE, f"unknown profile {name!r}{nearest(name, PROFILES)}")
     return PROFILES.get(name or "", DEFAULT)
 
 
 def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
-    """Canonical texts, each once, in the order given; `bare`: the collection's qrels without any judgment."""
+    """Return the distinct canonical texts in order. `bare`: the qrels without any judgment."""
+    # imported late, because a collection without a plan needs no measures
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.grammar.syntax import MeasureError
-    from cupel_measures.scoring.evaluator import check  # late: without a plan no measure is needed
+    from cupel_measures.scoring.evaluator import check
 
     single = isinstance(place.value, str)
-    items = [place] if single else place.items('a list of measures, as [nDCG@10, "AP(rel=2)"]')
+    items = [place] if single else place.items('a list of measures such as [nDCG@10, "AP(rel=2)"]')
     texts: list[str] = []
     for item in items:
         try:
@@ -397,7 +396,7 @@ def _measures(place: Place, bare: Qrels, with_texts: bool) -> tuple[str, ...]:
 
 
 def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str] | None:
-    """Title by topic id, empty where a line has none."""
+    """Return the title by topic id, empty if a line has none."""
     name, source = _file(place, files)
     if name is None or source is None:
         return None
@@ -413,7 +412,7 @@ def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str
         words = line.split(None, 1)
         if words and not line.startswith(b"#"):
             topic, title = words[0].decode(), b"".join(words[1:]).decode().strip()
-            if problem := _no_topic(topic, titles):
+            if problem := _topic_problem(topic, titles):
                 findings.add(Finding(TOPICS, problem, name, number, 1, topic[:80], line.decode()[:80]))
             titles[topic] = title
     if not titles:
@@ -421,11 +420,11 @@ def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str
     return titles
 
 
-def _no_topic(topic: str, titles: Mapping[str, str]) -> str | None:
+def _topic_problem(topic: str, titles: Mapping[str, str]) -> str | None:
     if topic in titles:
-        return f"topic {topic} is listed already"
+        return f"topic {topic} is listed twice"
     if topic.startswith("<"):
-        return "XML is not read here: give a line per topic, the id first"
+        return "XML is not supported; write a line per topic that starts with the id"
     return None
 
 
@@ -436,7 +435,7 @@ def _judgments(
     titles: Mapping[str, str] | None,
     limits: Limits | None,
 ) -> Qrels | None:
-    """The qrels, where aspects and files are known well enough to read any."""
+    """Return the qrels, or None if aspects or files are invalid."""
     if not aspects or not files:
         return None
     try:
@@ -448,19 +447,17 @@ def _judgments(
 
 
 def _check_label_sets(document: Document, qrels: Qrels) -> None:
-    """Every judged tuple is in each declared label set, a missing label being the lowest (spec 3.2)."""
+    """Report judged tuples outside a declared label set; a missing label counts as the lowest one."""
     for name, label_set in qrels.label_sets.items():
         labels = qrels.labels[[qrels.aspect_index(aspect) for aspect in label_set.aspects]]
         judged = np.flatnonzero((labels >= NEGATIVE).any(axis=0))
         tuples = list(map(tuple, np.maximum(labels[:, judged], 0).T.tolist()))
-        outside = [i for i, one in enumerate(tuples) if one not in label_set.tuples]
+        outside = [i for i, labels_ in enumerate(tuples) if labels_ not in label_set.tuples]
         if outside:
             first = judged[outside[0]]
             topic, sample = qrels.topics[qrels.topic_of[first]], qrels.documents[first]
             scales = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in label_set.aspects]
             shown = ", ".join(str(s.labels[i]) for s, i in zip(scales, tuples[outside[0]], strict=True))
-            message = (
-                f"{len(outside)} judged documents are outside label set {name}, such as {sample}: ({shown})"
-            )
+            message = f"{len(outside)} judged documents are outside label set {name}; {sample} has ({shown})"
             finding = Finding(OUTSIDE_LABEL_SET, message, document.name, topic=topic, sample=sample)
             document.findings.add(finding, len(outside))

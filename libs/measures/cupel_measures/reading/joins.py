@@ -1,8 +1,8 @@
-"""Joining a run with qrels, as fast as it goes: from text in one step, or from a stored ranking.
+"""Fast joins of runs with qrels, from text in one step or from a stored ranking.
 
-Two implementations stand behind each function, a compiled one and one in numpy, which give the same bits.
-The compiled one is used where it was built. Both only ever say "declined" about a file that is not
-plainly right: `runs.join_run` then asks the careful reader.
+Each function has a compiled implementation and one in numpy, with the same results to the last bit. The
+compiled one is used if it was built. Both decline a file with any irregularity; `run_files.join_run` then
+uses the diagnosing reader.
 """
 
 import os
@@ -37,19 +37,24 @@ except ImportError:
     compiled = None  # type: ignore[assignment]
 
 extension: Any = compiled
-"""The compiled reader, or None where there is none; tests set it to None to try the other one."""
+"""The compiled reader, or None if it was not built. Tests set it to None to test the numpy reader."""
 
-BUFFER = 256 << 10  # bytes; the compiled reader's, which grows to hold the longest topic
-BLOCK = 1536 << 10  # bytes; numpy's, whose columns fit the second cache
-MOST_IDLE = 1 << 20  # bytes of comments and blank lines that are kept with the text of an open topic
-DEEPEST = (1 << 31) - 1  # a rank has 31 bits
-DOCUMENTS = 1 << 15  # of a stored ranking at a time
+BUFFER = 256 << 10
+"""Buffer of the compiled reader, in bytes; it grows to hold the longest topic."""
+BLOCK = 1536 << 10
+"""Block of the numpy reader, in bytes; its columns fit into the second-level cache."""
+MOST_IDLE = 1 << 20
+"""Greatest number of bytes of comments and blank lines within an incomplete topic."""
+DEEPEST = (1 << 31) - 1
+"""Greatest rank, which has 31 bits."""
+DOCUMENTS = 1 << 15
+"""Documents of a stored ranking that are joined at a time."""
 
 
 def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
-    """`ranking` seen through `qrels`: a row per topic of the qrels. Bit-equal to `join_run` of the same run.
+    """Join `ranking` with `qrels`: one row per topic of the qrels, equal to `join_run` of the same run.
 
-    depth: rankings are cut there once they are ordered; ranks stay, tie groups end at the cut.
+    depth: cut each ordered ranking there; tie groups end at the cut.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     row = {name: number for number, name in enumerate(qrels.topics)}
@@ -71,10 +76,10 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
 def join_text(
     stream: BinaryIO, qrels: Qrels, *, profile: Profile, depth: int | None, limits: Limits
 ) -> Joined | None:
-    """The run in `stream` (plain bytes) joined with `qrels`; None unless everything in it is plainly right.
+    """Join the run in `stream` (plain bytes) with `qrels`; return None if the file is irregular.
 
-    Declined are files with an error, above a limit, without a topic in common, and with a topic that
-    comes back later in the file (which is no error).
+    Irregular files have an error, exceed a limit, share no topic with the qrels, or have the lines of a topic
+    in several places (which is allowed).
     """
     depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
@@ -86,7 +91,7 @@ def join_text(
 
 
 def _index(qrels: Qrels) -> Any:
-    """The compiled reader's lookup tables, made once for the qrels."""
+    """Return the lookup tables of the compiled reader, built once per qrels."""
     if "reading.index" not in qrels.cache:
         names, documents = Ids.of([name.encode() for name in qrels.topics]), qrels.documents
         parts = (documents.blob, documents.starts, names.blob, names.starts, qrels.offsets)
@@ -175,14 +180,14 @@ class _Table:
         return table
 
     def slot(self, topic: Ints, hashed: Words) -> Ints:
-        """Where to look first for a document of `topic`."""
+        """Return the first slot to probe for a document of `topic`."""
         return self.first[topic] + (hashed.astype(np.int64) & self.mask[topic])
 
     def next(self, topic: Ints, at: Ints) -> Ints:
         return self.first[topic] + ((at - self.first[topic] + 1) & self.mask[topic])
 
     def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
-        """(rows, documents of the qrels): those of `rows` that the pool of their `topic` knows, ascending."""
+        """Return the `rows` in the pool of their `topic`, ascending, and their documents in the qrels."""
         topics, wanted = topic[rows], hashed[rows]
         left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, wanted)
         found, where = [], []
@@ -200,7 +205,7 @@ class _Table:
         return self._confirmed(documents, topic, row[order], known[order])
 
     def _confirmed(self, documents: Documents, topic: Ints, row: Ints, known: Ints) -> tuple[Ints, Ints]:
-        """The pairs that agree byte for byte; where only hashes agree, the sorted pool is searched."""
+        """Return the pairs that agree byte for byte; if only the hashes agree, search the sorted pool."""
         run = documents.text, documents.start[row], documents.length[row]
         same = same_ids(*run, self.text, self.start[known], self.length[known])
         for i in np.flatnonzero(~same).tolist():
@@ -220,7 +225,7 @@ class _Table:
 
 
 class _Rows:
-    """Rows of a Joined, gathered from blocks of whole topics."""
+    """Rows of a joined run, collected from blocks of complete topics."""
 
     def __init__(self, qrels: Qrels, depth: int | None) -> None:
         self.table, self._depth = _Table.of(qrels), depth
@@ -228,7 +233,7 @@ class _Rows:
         self._parts: list[tuple[Ints, ...]] = [(np.zeros(0, np.int64),) * 5]
 
     def add(self, documents: Documents, rows: Ints, hashed: Words) -> None:
-        """Join documents whose topics are `rows` (int64[T], -1 for a topic that the qrels don't have)."""
+        """Join documents whose topics are `rows`, int64[T], -1 for a topic that the qrels lack."""
         count, known = np.diff(documents.offsets), rows >= 0
         depth = np.iinfo(np.int64).max if self._depth is None else self._depth
         self._retrieved[rows[known]] = np.minimum(count[known], depth)
@@ -256,9 +261,9 @@ class _Rows:
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Where `rows` (ascending) stand once documents are in order, and the bounds of their tie groups.
+    """Return the positions of `rows` (ascending) in the ordered documents, with bounds of tie groups.
 
-    Only groups of equal scores that hold one of the rows are put in order by id.
+    Only groups of equal scores that contain one of the rows are ordered by id.
     """
     place = rows
     if documents.has_rising_scores():
@@ -283,7 +288,7 @@ def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _join_numpy(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, depth: int | None) -> Joined:
-    gathered = _Rows(qrels, depth)
+    collected = _Rows(qrels, depth)
     offsets, starts = ranking.offsets, ranking.documents.starts
     for a, b in topic_blocks(offsets, DOCUMENTS):
         low, high = int(offsets[a]), int(offsets[b])
@@ -291,12 +296,12 @@ def _join_numpy(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, de
         text = Text.of(ranking.documents.blob[starts[low] : starts[high]])
         score = compared(ranking.scores[low:high], profile)
         documents = Documents(text, start, length, score, offsets[a : b + 1] - low)
-        gathered.add(documents, rows[a:b], hashes(text, start, length, gathered.table.seed))
-    return gathered.joined()
+        collected.add(documents, rows[a:b], hashes(text, start, length, collected.table.seed))
+    return collected.joined()
 
 
 def order_of(ranking: Ranking, profile: Profile) -> Ints:
-    """int64[n]: the documents of `ranking` in the order in which `profile` has them."""
+    """Return the order of the documents of `ranking` under `profile`: int64[n]."""
     order = np.arange(len(ranking.documents))
     if profile.single_precision:
         starts = ranking.documents.starts
@@ -309,7 +314,7 @@ def order_of(ranking: Ranking, profile: Profile) -> Ints:
 
 
 def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
-    """Cut topics into blocks of about so many documents: (first topic, topic after the last)."""
+    """Yield blocks of about `documents` documents as (first topic, topic after the last)."""
     a, topics = 0, len(offsets) - 1
     while a < topics:
         b = int(np.searchsorted(offsets, offsets[a] + documents, side="right")) - 1
@@ -319,7 +324,7 @@ def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
 
 
 def compared(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
-    """Scores as `profile` compares them."""
+    """Return the scores as `profile` compares them."""
     if not profile.single_precision:
         return scores
     with np.errstate(over="ignore", under="ignore"):
@@ -329,7 +334,7 @@ def compared(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float6
 def _read_numpy(
     stream: BinaryIO, qrels: Qrels, profile: Profile, depth: int | None, limits: Limits
 ) -> Joined | None:
-    gathered = _Rows(qrels, depth)
+    collected = _Rows(qrels, depth)
     row = {name.encode(): number for number, name in enumerate(qrels.topics)}
     seen: set[bytes] = set()
     start = stream.read(len(BOM))
@@ -341,23 +346,23 @@ def _read_numpy(
             return None
         names, documents, kept = block.names, block.documents, block.kept
         lines += block.lines
-        hashed = hashes(documents.text, documents.start, documents.length, gathered.table.seed)
+        hashed = hashes(documents.text, documents.start, documents.length, collected.table.seed)
         if lines > limits.lines or not seen.isdisjoint(names) or duplicates(documents, hashed):
             return None
         seen.update(names)
         if len(set(names)) < len(names) or len(seen) > limits.topics:
             return None
-        gathered.add(documents, np.array([row.get(name, -1) for name in names], np.int64), hashed)
+        collected.add(documents, np.array([row.get(name, -1) for name in names], np.int64), hashed)
         if not chunk:
             if seen.isdisjoint(row):
                 return None
-            return replace(gathered.joined(), strangers=len(seen - row.keys()))
-        size = max(BLOCK, len(kept))  # a topic that fills the block makes the next one larger
+            return replace(collected.joined(), strangers=len(seen - row.keys()))
+        size = max(BLOCK, len(kept))  # a topic that fills the block needs a larger one
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Whole topics of a block of text. kept: the text after them. lines: how many lines they take."""
+    """Complete topics of a block of text. kept: the text after them. lines: number of their lines."""
 
     names: list[bytes]
     documents: Documents
@@ -366,7 +371,7 @@ class _Block:
 
     @classmethod
     def read(cls, data: bytes, profile: Profile, limits: Limits, *, last: bool) -> "_Block | None":
-        """The whole topics of `data`; None where anything is not plainly right."""
+        """Return the complete topics of `data`; None if anything is irregular."""
         if last and data and not data.endswith(b"\n"):
             data += b"\n"
         cut = data.rfind(b"\n") + 1
@@ -385,7 +390,7 @@ class _Block:
         lines, kept = len(fields.breaks), data[cut:]
         if not last:
             count, heads = (int(heads[-1]), heads[:-1]) if heads.size else (0, heads)
-            if count < len(fields):  # the last topic may go on: all of its text waits for the next block
+            if count < len(fields):  # the last topic may continue, so its text waits for the next block
                 lines = int(fields.line[count])
                 kept = data[int(fields.breaks[lines - 1]) + 1 if lines else 0 :]
                 if len(kept) - (len(data) - cut) - int((widths[fields.line[count:]] + 1).sum()) > MOST_IDLE:
@@ -410,7 +415,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _documents(text: Text, fields: text_columns.Columns, offsets: Ints, profile: Profile) -> Documents | None:
-    """The documents of the lines, with their scores; None where a score is not finite or a rank no number."""
+    """Return the documents of the lines; None if a score is not finite or a rank is not a number."""
     starts, ends = fields.starts, fields.ends
     score, wrong = numbers(text, starts[text_columns.SCORE], ends[text_columns.SCORE])
     ranks = starts[text_columns.RANK], ends[text_columns.RANK]

@@ -1,4 +1,4 @@
-"""Qrels as they are stored: named by a digest, and packed into one blob."""
+"""Stored qrels: their digest and their compact blob."""
 
 import hashlib
 import itertools
@@ -15,9 +15,9 @@ from cupel_measures.model import Aspect, Ids, Ints, LabelSet, Qrels, Subtopics
 
 
 def qrels_digest(qrels: Qrels) -> str:
-    """SHA-256, in hex, over the canonical text of everything in `qrels` that a score may depend on.
+    """Return the SHA-256, in hex, of the canonical text of everything in `qrels` that a score may depend on.
 
-    The text is UTF-8 lines, each ended by a newline, words between tabs:
+    The text consists of UTF-8 lines with words separated by tabs:
     `cupel-qrels 1`; `aspect` and a JSON object (keys sorted, no spaces: name, labels - `[first,last]`
     under `range` where they are neighbouring integers -, lowest, unjudged, threshold as a label index,
     gains and embedding or null, inferred), in the order of the aspects; `label_set`, name, JSON list of
@@ -35,8 +35,8 @@ def _canonical(qrels: Qrels) -> Iterator[str]:
     yield "cupel-qrels 1"
     for aspect in qrels.aspects:
         yield f"aspect\t{_json(_declared(aspect))}"
-    for name, one in sorted(qrels.label_sets.items()):
-        yield f"label_set\t{name}\t{_json(one.aspects)}\t{_json(sorted(one.tuples))}"
+    for name, label_set in sorted(qrels.label_sets.items()):
+        yield f"label_set\t{name}\t{_json(label_set.aspects)}\t{_json(sorted(label_set.tuples))}"
     documents, labels = qrels.documents.to_list(), qrels.labels.T.tolist()
     subtopics = _subtopic_lines(qrels.subtopics)
     for topic, begin, end in zip(qrels.topics, qrels.offsets, qrels.offsets[1:], strict=False):
@@ -56,7 +56,7 @@ def _subtopic_lines(subtopics: Subtopics | None) -> dict[int, list[str]]:
 
 
 def _declared(aspect: Aspect) -> dict[str, Any]:
-    """An aspect as JSON data, one form for one meaning."""
+    """Return an aspect as JSON data, with one form per meaning."""
     labels, step = list(aspect.labels), 1 if aspect.ascending else -1
     neighbours = aspect.integer and labels == list(range(int(labels[0]), int(labels[-1]) + step, step))
     return {
@@ -76,12 +76,12 @@ def _json(value: Any) -> str:
 
 
 def _rational(value: Fraction) -> str:
-    """What JSON has no number for, such as `1/3` in an embedding."""
+    """Return a rational, such as `1/3` in an embedding, as text, because JSON has no such numbers."""
     return str(value)
 
 
 def _aspect(declared: Mapping[str, Any]) -> Aspect:
-    """The aspect that `_declared` described."""
+    """Return the aspect that `_declared` described."""
     data: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in declared.items()
     }
@@ -98,9 +98,10 @@ _MAGIC = b"cupel-qrels 1\n"
 
 
 def pack_qrels(qrels: Qrels) -> bytes:
-    """All of `qrels` as one compact blob, which `unpack_qrels` reads. The same qrels, the same blob.
+    """Return `qrels` as one compact blob for `unpack_qrels`. Equal qrels give equal blobs.
 
-    Magic line, then zlib: a JSON header line, and the arrays that it lists, little-endian int32.
+    The blob is a magic line and zlib data: a JSON header line and the arrays that it lists, little-endian
+    int32.
     """
     arrays = [np.diff(qrels.offsets), np.diff(qrels.documents.starts), qrels.labels.ravel()]
     header: dict[str, Any] = {
@@ -118,9 +119,9 @@ def pack_qrels(qrels: Qrels) -> bytes:
 
 
 def unpack_qrels(blob: bytes) -> Qrels:
-    """The qrels that `pack_qrels` packed; ValueError where `blob` is none."""
+    """Return the qrels of a blob from `pack_qrels`. Raise ValueError for other bytes."""
     if not blob.startswith(_MAGIC):
-        raise ValueError("not a blob of packed qrels, or one of another version")
+        raise ValueError("not packed qrels, or packed by another version")
     text, _, rest = zlib.decompress(blob[len(_MAGIC) :]).partition(b"\n")
     header = json.loads(text)
     ends = np.cumsum([0, *header["lengths"]]) * 4

@@ -1,10 +1,10 @@
-"""Reading qrels: judgments of one aspect or several, from one file or several (compatibility.md 1.4).
+"""Readers of qrels: judgments of one or more aspects, from one or more files.
 
-A file is rows of words between spaces and tabs, and is described by its columns: `topic`, `document`,
-`_` (anything) and names of aspects. A plain qrels file has `topic _ document ASPECT`, a wide one a
-column per aspect; SUBTOPICS is the layout of diversity qrels. Blank lines are skipped, and so are
-comments: lines whose first byte is `#`. LF or CRLF, with or without a byte order mark, plain or compressed.
-A file of scores (`document ASPECT`, with steps) labels what the other files judge.
+A file consists of lines of words separated by spaces or tabs. Its columns are `topic`, `document`, `_`
+(anything) and names of aspects. A plain qrels file has `topic _ document ASPECT`, a wide one has a column per
+aspect; SUBTOPICS is the layout of diversity qrels. Blank lines and lines that start with `#` are skipped.
+Lines end with LF or CR LF; a byte order mark is allowed; files may be compressed. A file of scores (`document
+ASPECT`, with steps) labels documents that the other files judge.
 """
 
 import re
@@ -38,8 +38,8 @@ SUBTOPICS = (TOPIC, SUBTOPIC, DOCUMENT, JUDGMENT)
 COLUMNS = declare(
     "qrels-columns",
     "error",
-    "a line has not as many columns as the layout of its file",
-    "give every line those columns, or name the layout of the file in a collection file",
+    "a line has a different number of columns than the layout of the file",
+    "write these columns on every line, or declare the layout in a collection file",
 )
 TWICE = declare(
     "qrels-judged-twice",
@@ -50,48 +50,48 @@ TWICE = declare(
 NOT_TEXT = declare(
     "qrels-not-text",
     "error",
-    "a line is not UTF-8 text, or has a NUL byte",
+    "a line is not UTF-8 text or contains a NUL byte",
     "save the file as UTF-8",
 )
 LINE_ENDS = declare(
     "qrels-line-ends",
     "error",
-    "a line has a carriage return that no newline follows, as lines of an old Mac end",
-    "save the file with newlines (LF, or CR LF) at the ends of lines",
+    "a line contains a carriage return without a newline",
+    "end lines with LF or CR LF",
 )
-EMPTY = declare("qrels-empty", "error", "a qrels file has no judgments", "check that it is the right file")
+EMPTY = declare("qrels-empty", "error", "the qrels file has no judgments", "check that it is the right file")
 PARTLY_JUDGED = declare(
     "qrels-partly-judged",
     "warning",
-    "documents are judged for one aspect and not for another",
-    "nothing, where that is meant: each aspect counts its own judgments, and measures that combine labels "
-    "take the lowest label where one is missing",
+    "documents are judged for one aspect but not for another",
+    "no action needed if this is intended; each aspect counts its own judgments, and measures that combine "
+    "labels use the lowest label for a missing one",
 )
 TOPIC_LEFT_OUT = declare(
     "qrels-topic-left-out",
     "warning",
-    "topics that the topics file does not list are left out",
-    "list them in the topics file, if they belong to the collection",
+    "topics that the topics file does not list are ignored",
+    "list them in the topics file if they belong to the collection",
 )
 NO_JUDGMENTS = declare(
     "qrels-topic-without-judgments",
     "warning",
-    "listed topics have no judgments: every run scores 0 on them",
-    "take them off the topics file, unless that is meant",
+    "listed topics have no judgments, so every run scores 0 on them",
+    "remove them from the topics file unless this is intended",
 )
 NO_RELEVANT = declare(
     "qrels-topic-without-relevant",
     "warning",
-    "topics have no relevant document: measures of relevance score 0 on them",
-    "nothing, where that is meant",
+    "topics have no relevant document, so every run scores 0 on them",
+    "no action needed if this is intended",
 )
 
 
 @dataclass(frozen=True)
 class QrelsFile:
-    """A file to read: the name that findings give it, where its bytes are, and its columns from the left.
+    """A qrels file: its name in findings, its source, and its columns from left to right.
 
-    steps: what makes labels of a file of scores, whose columns are the document and the aspect.
+    steps: division of scores into labels, for a file of scores with the columns document and aspect.
     """
 
     name: str
@@ -101,7 +101,7 @@ class QrelsFile:
 
     @classmethod
     def plain(cls, name: str, source: Source, aspect: str) -> "QrelsFile":
-        """A four-column file of one aspect."""
+        """Return a four-column file of one aspect."""
         return cls(name, source, (TOPIC, ANYTHING, DOCUMENT, aspect))
 
 
@@ -113,9 +113,9 @@ def read_qrels(
     findings: Findings | None = None,
     limits: Limits | None = None,
 ) -> Qrels:
-    """Read one plain four-column file; the scale of an aspect called relevance is inferred without `aspect`.
+    """Read a plain four-column file. Without `aspect`, infer the scale of an aspect named relevance.
 
-    Warnings are added to `findings`. Raises Refused with every error of the file.
+    Add warnings to `findings`. Raise Refused, with every error of the file, if there is an error.
     """
     aspect = aspect or unscaled("relevance")
     file = QrelsFile.plain(name or name_of(source) or "qrels", source, aspect.name)
@@ -130,13 +130,14 @@ def build_qrels(
     findings: Findings | None = None,
     limits: Limits | None = None,
 ) -> Qrels:
-    """Read `files` into one Qrels; several may give judgments of one aspect.
+    """Read `files` into one Qrels; several files may judge one aspect.
 
-    topics: the topics of the collection, those without judgments included; default: those of the files.
-    Warnings are added to `findings`. Raises Refused with every error of every file, and all warnings.
+    topics: all topics of the collection, including those without judgments (default: those of the files). Add
+    warnings to `findings`. Raise Refused, with all errors and warnings of all files, if there is an error.
     """
     table = _Table.of(aspects)
-    for file in sorted(files, key=lambda file: file.steps is not None):  # scores label what others judge
+    # files of scores come last, because they label documents that other files judge
+    for file in sorted(files, key=lambda file: file.steps is not None):
         _read(file, table, limits or Limits())
     if not table.findings.refused:
         _compare_topics(table, topics)
@@ -152,10 +153,13 @@ def build_qrels(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Judgments as they are read. A (topic, document) pair has a slot; each aspect has a column of labels
-    by slot, and one that says where they came from. subtopics: (slot, subtopic) -> judgment."""
+    """Judgments so far. Each (topic, document) pair has a slot.
 
-    scales: tuple["LabelScale", ...]
+    labels, origins: by aspect, the label of each slot and its place in the files. subtopics: (slot, subtopic)
+    to judgment.
+    """
+
+    scales: tuple[LabelScale, ...]
     labels: tuple["array[int]", ...]
     origins: tuple["array[int]", ...]
     names: tuple[str, ...]
@@ -174,12 +178,12 @@ class _Table:
         return self.names.index(name)
 
     def ordinal(self, file: QrelsFile) -> int:
-        """The number of a file that is read now."""
+        """Return the number of a new file."""
         self.files.append(file.name)
         return len(self.files) - 1
 
     def origin(self, packed: int) -> tuple[str, int]:
-        """File and line of a label."""
+        """Return the file and line of a label."""
         return self.files[packed & (1 << _FILE_BITS) - 1], packed >> _FILE_BITS
 
     def slot(self, topic: bytes, document: bytes) -> int:
@@ -196,12 +200,15 @@ class _Table:
 
 
 _FILE_BITS = 16
-"""An origin is a line number shifted by this, and the number of a file."""
+"""An origin is a line number, shifted by this many bits, and the number of a file."""
 
 
 def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[bytes]:
-    """The lines of a text file, without a byte order mark; one that is no text (reported under `code`) or has
-    a lone carriage return (qrels-line-ends) is reported and emptied."""
+    """Return the lines of a text file, without a byte order mark.
+
+    Report and empty lines that are not text (under `code`) or contain a lone carriage return
+    (qrels-line-ends).
+    """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         findings.add(Finding(code, "the file is UTF-16", name, 1, 1))
         return []
@@ -213,33 +220,33 @@ def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[by
     except UnicodeDecodeError:
         pass
     for index, line in enumerate(lines):
-        problem = _no_text(line)
-        found = code if problem is not None else LINE_ENDS
-        wrong = problem if problem is not None else line.find(b"\r", 0, len(line) - 1)
-        if wrong >= 0 and findings.room(found):
-            column, sample = len(line[:wrong].decode()) + 1, ascii(line[:60])[2:-1]
-            findings.add(Finding(found, _what(line[wrong]), name, index + 1, column, sample=sample))
-        elif wrong >= 0:
-            findings.count(found)
-        lines[index] = b"" if wrong >= 0 else line
+        not_text = _end_of_text(line)
+        kind = code if not_text is not None else LINE_ENDS
+        place = not_text if not_text is not None else line.find(b"\r", 0, len(line) - 1)
+        if place >= 0 and findings.room(kind):
+            column, sample = len(line[:place].decode()) + 1, ascii(line[:60])[2:-1]
+            findings.add(Finding(kind, _byte_problem(line[place]), name, index + 1, column, sample=sample))
+        elif place >= 0:
+            findings.count(kind)
+        lines[index] = b"" if place >= 0 else line
     return lines
 
 
-def _what(byte: int) -> str:
-    """What is wrong with a byte in a text."""
-    names = {0: "a NUL byte", 13: "a carriage return here, and no newline after it"}
+def _byte_problem(byte: int) -> str:
+    """Return what is wrong with a byte of a text."""
+    names = {0: "NUL byte", 13: "carriage return without a newline"}
     return names.get(byte, f"byte 0x{byte:02x} is not UTF-8")
 
 
-def _no_text(line: bytes) -> int | None:
-    """Where `line` stops being text, if it does."""
+def _end_of_text(line: bytes) -> int | None:
+    """Return the offset of the first byte that is not text, None if all are."""
     try:
         line.decode()
-        wrong = len(line)
+        end = len(line)
     except UnicodeDecodeError as problem:
-        wrong = problem.start
-    nul = line.find(b"\0", 0, wrong)
-    return nul if nul >= 0 else wrong if wrong < len(line) else None
+        end = problem.start
+    nul = line.find(b"\0", 0, end)
+    return nul if nul >= 0 else end if end < len(line) else None
 
 
 def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
@@ -252,7 +259,7 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         return
     if _read_plain(file, data, table):
         return
-    found = sum(table.findings.totals.values())
+    earlier = sum(table.findings.totals.values())
     lines = text_lines(data, file.name, NOT_TEXT, table.findings)
     if file.steps is not None:
         _label_by_scores(file, file.steps, lines, table)
@@ -260,15 +267,15 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         _read_subtopics(file, lines, table)
     else:
         _read_labels(file, lines, table)
-    fine = found == sum(table.findings.totals.values())
-    if fine and not any(line.strip() and not line.startswith(b"#") for line in lines):
+    has_no_findings = earlier == sum(table.findings.totals.values())
+    if has_no_findings and not any(line.strip() and not line.startswith(b"#") for line in lines):
         table.findings.add(Finding(EMPTY, "no judgments", file.name))
 
 
 def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
-    """Read the usual file as columns: plain, topic by topic, nothing odd about any line, no pair twice.
+    """Read a regular file as columns: plain, grouped by topic, no irregular line, no pair twice.
 
-    False, with nothing read, where it is not that: then it is read line by line, to the same end.
+    Return False, with nothing read, for other files; these are read line by line, with the same result.
     """
     text = _plain_text(data) if file.columns[:-1] == (TOPIC, ANYTHING, DOCUMENT) else None
     fields = regular_columns(text, 4) if text else None
@@ -286,7 +293,7 @@ def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
         topic: dict(zip(documents[a:b], range(first + a, first + b), strict=True))
         for topic, (a, b) in zip(topics, pairwise([*heads.tolist(), len(fields)]), strict=True)
     }
-    twice = sum(map(len, pools.values())) < len(fields)  # a pair, or a topic that comes back
+    twice = sum(map(len, pools.values())) < len(fields)  # a pair, or a topic in several places
     if twice or min(labels) <= WRONG or not table.pools.keys().isdisjoint(pools):
         return False
     table.pools.update(pools)
@@ -298,7 +305,7 @@ def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
 
 
 def _plain_text(data: bytes) -> Text | None:
-    """`data` without a byte order mark, with a newline at its end; None where it is not UTF-8."""
+    """Return `data` without a byte order mark and with a final newline; None if it is not UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -308,7 +315,7 @@ def _plain_text(data: bytes) -> Text | None:
 
 
 def _rows(file: QrelsFile, lines: list[bytes], findings: Findings) -> Iterator[tuple[int, list[bytes]]]:
-    """Line number and words of every row; a row with the wrong number of columns is reported."""
+    """Yield line number and words of each row. Report rows with a wrong number of columns."""
     width = len(file.columns)
     for number, line in enumerate(lines, 1):
         words = line.split()
@@ -325,7 +332,7 @@ def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings
     message = f"{words} column{'s' * (words != 1)}, expected {expected}"
     if COLUMNS not in findings.totals and words > len(file.columns) == 4:
         message += (
-            "; where a file has a column per aspect, or subtopics, a collection file names its layout: "
+            "; for a column per aspect, or subtopics, declare the layout in a collection file: "
             "columns: [topic, _, document, a, b] or layout: subtopics"
         )
     width = len(file.columns)
@@ -363,16 +370,16 @@ def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
 def _twice(words: list[bytes], file: QrelsFile, aspect: Aspect, first: tuple[str, int]) -> str:
     document = words[file.columns.index(DOCUMENT)].decode()
     where = f"line {first[1]}" + (f" of {first[0]}" if first[0] != file.name else "")
-    message = f"document {document} is judged for {aspect.name} already, in {where}"
+    message = f"document {document} is already judged for {aspect.name} on {where}"
     if file.columns[1] == ANYTHING and words[1] not in (b"0", b"Q0"):
-        message += f"; where column 2 ({words[1].decode()}) is a subtopic, say layout: subtopics"
+        message += f"; if column 2 ({words[1].decode()}) is a subtopic, declare layout: subtopics"
     return message
 
 
 def _finding(
     code: str, message: str, file: QrelsFile, number: int, column: int, lines: list[bytes]
 ) -> Finding:
-    """A finding about word `column` of line `number`, with the character where the word begins, from 1."""
+    """Return a finding about word `column` of line `number`, with the place of its first character."""
     line = lines[number - 1]
     begins = [match.start() for match in re.finditer(rb"\S+", line)]
     words = line.split()
@@ -384,55 +391,56 @@ def _finding(
 def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
     for number, (topic, subtopic, document, judgment) in _rows(file, lines, table.findings):
         slot = table.slot(topic, document)
-        wrong = not INTEGER.fullmatch(judgment) or abs(int(judgment)) > HIGHEST_INFERRED
-        code = NOT_INTEGER if wrong else TWICE if (slot, subtopic) in table.subtopics else None
+        is_invalid = not INTEGER.fullmatch(judgment) or abs(int(judgment)) > HIGHEST_INFERRED
+        code = NOT_INTEGER if is_invalid else TWICE if (slot, subtopic) in table.subtopics else None
         if code is None:
             table.subtopics[slot, subtopic] = int(judgment)
         elif not table.findings.room(code):
             table.findings.count(code)
-        elif wrong:
-            message = f"{judgment.decode()!r} is no judgment: an integer of at most {HIGHEST_INFERRED:,}"
+        elif is_invalid:
+            message = f"{judgment.decode()!r} is not an integer of at most {HIGHEST_INFERRED:,}"
             table.findings.add(_finding(NOT_INTEGER, message, file, number, 3, lines))
         else:
-            message = f"document {document.decode()} is judged for subtopic {subtopic.decode()} already"
+            message = f"document {document.decode()} is already judged for subtopic {subtopic.decode()}"
             table.findings.add(_finding(TWICE, message, file, number, 2, lines))
 
 
 def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _Table) -> None:
-    """Give every pooled document the label of its score; the lowest, if it has none."""
-    found = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
+    """Give every pooled document the label of its score, or the lowest label if it has no score."""
+    by_document = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
     labels = table.labels[table.aspect(file.columns[-1])]
     for pool in table.pools.values():
         for document, slot in pool.items():
-            labels[slot] = found.get(document, 0)
+            labels[slot] = by_document.get(document, 0)
 
 
 def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:
-    """Report how the listed topics and those of the files differ."""
+    """Report differences between the listed topics and those of the files."""
     if topics is None:
         return
     judged, listed = {topic.decode() for topic in table.pools}, set(topics)
-    for code, what, names in (
-        (TOPIC_LEFT_OUT, "judged but not listed, and left out", judged - listed),
+    for code, difference, names in (
+        (TOPIC_LEFT_OUT, "judged but not listed, so ignored", judged - listed),
         (NO_JUDGMENTS, "listed without judgments", listed - judged),
     ):
         if names:
-            message = f"{_counted(len(names), 'topic')} {what}: {_some(sorted(names))}"
+            message = f"{_counted(len(names), 'topic')} {difference}: {_some(sorted(names))}"
             table.findings.add(Finding(code, message, sample=min(names)), len(names))
 
 
 def _count_partly_judged(table: _Table) -> None:
-    """Report, for each aspect, the pairs that are judged for another aspect and not for this one."""
+    """Report, for each aspect, the pairs that are judged only for other aspects."""
     if len(table.labels) < 2 or not table.pools:
         return
     judged = np.array(table.labels, dtype=np.int32) > UNJUDGED
-    some = judged.any(axis=0)
+    any_aspect = judged.any(axis=0)
     for scale, mine in zip(table.scales, judged, strict=True):
-        missing = int(np.count_nonzero(some & ~mine))
+        missing = int(np.count_nonzero(any_aspect & ~mine))
         if missing:
             pairs = "pair is" if missing == 1 else "pairs are"
             message = (
-                f"{missing} of {some.size} (topic, document) {pairs} judged, but not for {scale.aspect.name}"
+                f"{missing} of {any_aspect.size} (topic, document) {pairs} judged, "
+                f"but not for {scale.aspect.name}"
             )
             table.findings.add(Finding(PARTLY_JUDGED, message, sample=scale.aspect.name), missing)
 
@@ -457,7 +465,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _qrels(table: _Table, topics: Sequence[str] | None) -> Qrels:
-    """Sort topics, and documents within them, by their bytes."""
+    """Return the qrels, with topics and their documents sorted by bytes."""
     names = sorted(table.pools) if topics is None else sorted({topic.encode() for topic in topics})
     pools = [sorted(table.pools.get(topic, {}).items()) for topic in names]
     offsets = np.zeros(len(names) + 1, dtype=np.int64)
@@ -475,7 +483,7 @@ def _qrels(table: _Table, topics: Sequence[str] | None) -> Qrels:
 
 
 def _subtopics(table: _Table, slots: Ints) -> Subtopics:
-    """Rows by document of the qrels, then subtopic; those of topics that are left out are dropped."""
+    """Return the rows by document and subtopic, without those of ignored topics."""
     place = {slot: document for document, slot in enumerate(slots.tolist())}
     names = sorted({subtopic for _, subtopic in table.subtopics})
     index = {name: i for i, name in enumerate(names)}

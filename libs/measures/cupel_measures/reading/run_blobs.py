@@ -1,4 +1,4 @@
-"""A ranking as a compact blob, stored once per run so that nothing parses its text again; and its digest."""
+"""Compact blobs of rankings, stored once per run instead of its text, and their digests."""
 
 import hashlib
 import struct
@@ -14,8 +14,8 @@ LONGEST = 8 << 30
 
 
 def pack(run: Run) -> bytes:
-    """The ranking of `run` as bytes: a head, then one zstd frame of its columns (little-endian)."""
-    import zstandard  # late: readers do without
+    """Return the ranking of `run` as bytes: a header and one zstd frame of its columns, little-endian."""
+    import zstandard  # imported late, because readers do not need it
 
     ranking, ids = run.ranking, run.ranking.documents
     topics = "\n".join(ranking.topics).encode()
@@ -31,39 +31,41 @@ def pack(run: Run) -> bytes:
 
 
 def unpack(blob: bytes) -> Ranking:
-    """The ranking that `pack` was given. ValueError where the blob is no packed ranking, or damaged."""
+    """Return the ranking of a blob from `pack`. Raise ValueError if the blob is invalid or damaged."""
     import zstandard
 
     if blob[:8] != MAGIC or len(blob) < _HEAD.size:
-        raise ValueError("these bytes are no packed ranking")
+        raise ValueError("not a packed ranking")
     _, topics, documents, topic_bytes, id_bytes = _HEAD.unpack_from(blob)
     sizes = (8 * (topics + 1), 4 * documents, 8 * documents, topic_bytes, id_bytes)
     if sum(sizes) > LONGEST:
-        raise ValueError("a packed ranking is not as large as this one says")
+        raise ValueError("the packed ranking claims an impossible size")
     try:
         data = zstandard.ZstdDecompressor().decompress(blob[_HEAD.size :], max_output_size=sum(sizes))
     except zstandard.ZstdError as error:
-        raise ValueError(f"a packed ranking is damaged: {error}") from error
+        raise ValueError(f"the packed ranking is damaged: {error}") from error
     if len(data) != sum(sizes):
-        raise ValueError("a packed ranking is damaged: it is not as large as it says")
+        raise ValueError("the packed ranking is damaged: its size does not match its header")
     cuts = np.cumsum((0, *sizes)).tolist()
     offsets = np.frombuffer(data, "<i8", topics + 1, cuts[0])
     starts = np.zeros(documents + 1, np.int64)
     np.cumsum(np.frombuffer(data, "<u4", documents, cuts[1]), out=starts[1:])
     scores = np.frombuffer(data, "<f8", documents, cuts[2])
-    scores = np.require(scores, requirements="A")  # the ids' lengths before them may end in mid-word
+    scores = np.require(
+        scores, requirements="A"
+    )  # they may be unaligned, because the lengths before them have four bytes
     names = tuple(data[cuts[3] : cuts[4]].decode().split("\n")) if topics else ()
     if starts[-1] != id_bytes or offsets[-1] != documents or len(names) != topics:
-        raise ValueError("a packed ranking is damaged: its columns do not fit")
+        raise ValueError("the packed ranking is damaged: its columns do not match")
     return Ranking(names, offsets, Ids(data[cuts[4] : cuts[5]], starts), scores)
 
 
 def digest(ranking: Ranking) -> str:
-    """SHA-256 (hex) of lines `topic TAB document TAB repr(score)` in the ranking's order, before any cut."""
+    """Return the SHA-256 (hex) of the lines `topic TAB document TAB repr(score)` of the uncut ranking."""
     content = hashlib.sha256()
     blob, offsets = ranking.documents.blob.decode(), ranking.offsets.tolist()
     starts = ranking.documents.starts
-    if len(blob) != len(ranking.documents.blob):  # places of characters, not of bytes
+    if len(blob) != len(ranking.documents.blob):  # count characters instead of bytes
         lead = (np.frombuffer(ranking.documents.blob, np.uint8) & 0xC0) != 0x80
         starts = np.concatenate([[0], np.cumsum(lead)])[starts]
     for topic, low, high in zip(ranking.topics, offsets, offsets[1:], strict=False):

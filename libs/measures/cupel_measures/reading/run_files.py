@@ -1,8 +1,8 @@
-"""Reading runs: TREC text to a ranking with everything that is wrong or odd about it, or joined with qrels.
+"""Readers of runs: TREC text to a ranking with all its findings, or to rows joined with qrels.
 
-Two kinds of reader share one set of rules (compatibility.md 1.3) and never differ in value or verdict: the
-careful one (`read_run`) collects every finding; the fast ones (`join_run`) go from text to joined rows and
-leave whatever is not plainly right to the careful one.
+Two readers share one set of rules and never differ in a value or verdict. The diagnosing reader (`read_run`)
+collects every finding. The fast reader (`join_run`) goes from text to joined rows, and leaves irregular files
+to the diagnosing one.
 """
 
 from dataclasses import dataclass
@@ -43,32 +43,32 @@ SUFFIXES = (".txt", ".run", ".dat", ".res", ".trec", ".out", ".tsv")
 TAG = declare(
     "run-tag",
     "warning",
-    "the tag is not the name of the file",
-    "name the file as its tag, so that people can tell runs apart",
+    "the tag differs from the file name",
+    "name the file like its tag, so that people can distinguish runs",
 )
 FEW_JUDGED = declare(
     "run-few-judged",
     "warning",
-    "few of the documents at the top are judged",
-    "prefer measures that allow for missing judgments, such as Bpref, and report Judged@10",
+    "few of the top documents are judged",
+    "prefer measures that tolerate missing judgments, such as Bpref, and report Judged@10",
 )
 
 
 def read_run(
     source: Source, *, name: str | None = None, limits: Limits | None = None, depth: int | None = None
 ) -> Run:
-    """The run in `source`, any of plain, gzip, bzip2, zstd and zip with one file, before any cut.
+    """Read a run, plain or compressed (`compression.COMPRESSIONS`), before any cut.
 
-    name: the file's name, for findings and to compare with the tag (default: that of the path). depth:
-    where the track will cut, for warnings. `findings` of the result are the warnings.
-    Raises Refused with every finding where there is an error.
+    name: file name for findings and for the comparison with the tag (default: that of the path). depth: cut
+    of the track, for warnings. The `findings` of the result are warnings. Raise Refused, with every finding,
+    if there is an error.
     """
     limits, name = limits or Limits(), name or name_of(source)
     findings = Findings()
     try:
         with open_plain(source, limits) as stream:
             rows = read_rows(stream, limits, name)
-    except Refused as refused:  # damaged before its first byte
+    except Refused as refused:  # the archive is damaged from the start
         findings.extend(refused.findings)
         raise Refused(findings) from None
     ranking, reordered = rank_rows(rows, depth, name)
@@ -76,7 +76,7 @@ def read_run(
     if problem:
         rows.findings.add(problem)
     if rows.names and name and rows.tag not in _names(name):
-        message = f"the tag is {rows.tag!r}, the file is {PurePath(name).name!r}"
+        message = f"the tag is {rows.tag!r}, but the file is {PurePath(name).name!r}"
         rows.findings.add(Finding(TAG, message, name, int(rows.line[0]), sample=rows.tag))
     if ranking is None:
         raise Refused(rows.findings)
@@ -102,9 +102,9 @@ def join_run(
     depth: int | None = None,
     limits: Limits | None = None,
 ) -> Joined:
-    """The run in `source` joined with `qrels`: the fastest way from text to rows.
+    """Join the run in `source` with `qrels`; this is the fastest way from text to rows.
 
-    Raises Refused with every finding of `read_run` and `check_against` where there is an error.
+    Raise Refused, with every finding of `read_run` and `check_against`, if there is an error.
     """
     limits = limits or Limits()
     source = reopenable(source, limits)
@@ -125,9 +125,10 @@ def join_run(
 
 @dataclass(frozen=True)
 class Effects:
-    """What the choice of a profile changes for a run: the topics (ids) that would be ordered otherwise.
+    """Topics of a run whose order depends on the profile.
 
-    precision: with scores compared in single instead of double precision. ranks: by the rank column.
+    precision: ids of topics that single precision orders differently. ranks: ids of topics that the rank
+    column orders differently.
     """
 
     precision: tuple[str, ...]
@@ -135,21 +136,23 @@ class Effects:
 
 
 def profile_effects(run: Run, *, depth: int | None = None) -> Effects:
-    """The topics of `run` whose ranking (its first `depth` documents) depends on the profile.
+    """Return the topics of `run` whose ranking, to `depth` documents, depends on the profile.
 
-    Equal ranks say nothing about the order of their documents, so they are no difference.
+    Equal ranks leave the order open, so they do not count as a difference.
     """
     ranking = run.ranking
     changed = [
         topic
         for number, topic in enumerate(ranking.topics)
-        if _coarser(ranking, int(ranking.offsets[number]), int(ranking.offsets[number + 1]), depth)
+        if _changes_in_single_precision(
+            ranking, int(ranking.offsets[number]), int(ranking.offsets[number + 1]), depth
+        )
     ]
     return Effects(tuple(changed), run.reordered)
 
 
-def _coarser(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
-    """Whether documents low:high, one topic, would stand otherwise if scores were of single precision."""
+def _changes_in_single_precision(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
+    """Return whether single precision changes the order of documents low:high, which are one topic."""
     with np.errstate(over="ignore", under="ignore"):
         single = ranking.scores[low:high].astype(np.float32)
     alike = single[1:] == single[:-1]
@@ -168,24 +171,24 @@ def _coarser(ranking: Ranking, low: int, high: int, depth: int | None) -> bool:
 def check_judged(
     run: Run, qrels: Qrels, *, profile: Profile = DEFAULT, cutoff: int = 10, share: float = 0.5
 ) -> Findings:
-    """A warning where less than `share` of the first `cutoff` documents are judged, over topics in common.
+    """Warn if less than `share` of the first `cutoff` documents are judged, over all common topics.
 
-    A judgment of any aspect or subtopic counts; a label that says "not judged" does not, nor does a negative
-    grade where it is none in `profile`.
-    It depends on judgments, and so is not for participants of a blind phase.
+    A judgment of any aspect or subtopic counts. A label that means "not judged" does not count, and neither
+    does a negative grade if `profile` does not treat it as a judgment. The warning reveals judgments, so
+    participants of a blind phase must not see it.
     """
     findings = Findings()
     joined = join(run.ranking, qrels, profile=profile, depth=cutoff)
     total = int(joined.retrieved.sum())
     judged = float(_judged(qrels, profile)[joined.document].sum()) / total if total else 1.0
     if judged < share:
-        message = f"of the documents at ranks 1 to {cutoff} only {judged:.0%} are judged"
+        message = f"only {judged:.0%} of the documents at ranks 1 to {cutoff} are judged"
         findings.add(Finding(FEW_JUDGED, message))
     return findings
 
 
 def _judged(qrels: Qrels, profile: Profile) -> NDArray[np.bool_]:
-    """bool[D]: the documents with a judgment of any aspect or subtopic."""
+    """Return which documents have a judgment of any aspect or subtopic: bool[D]."""
     judged = np.zeros(len(qrels.documents), bool)
     for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True):
         judged |= are_judged(aspect, labels, negatives_judged=profile.negatives_judged)

@@ -1,7 +1,7 @@
-"""Reading the texts of documents: JSON Lines, an object per document with its id and its text (design.md 6).
+"""Reader of document texts: JSON Lines with one object per document, which holds its id and its text.
 
-A text is taken as its words: runs of letters, marks, digits and connecting punctuation as Unicode has them,
-lower-cased (spec 7.5). Nothing is stemmed and nothing left out.
+A text is split into words, which are sequences of Unicode letters, marks, digits and connecting punctuation,
+in lower case. Words are not stemmed, and no stop words are removed.
 """
 
 import json
@@ -26,88 +26,88 @@ from cupel_measures.reading.joins import order_of, topic_blocks
 from cupel_measures.reading.lines.document_order import spread
 
 IDS = ("id", "docno", "doc_id")
-"""Keys that may hold a document's id; the first that is there counts."""
+"""Keys that may hold the id of a document; the first one that is present is used."""
 FIRST_MARK = 0x300
 COUNTED = 1 << 22
-"""Words that are counted at a time."""
+"""Number of words that are counted at a time."""
 _EXAMPLE = '{"id": "d1", "title": "Red cabbage", "text": "How to cook it"}'
 
 NOT_JSON = declare(
     "texts-not-json",
     "error",
     "a line of a texts file is not a JSON object in UTF-8",
-    f"write one object on a line, as {_EXAMPLE}",
+    f"write one object per line, such as {_EXAMPLE}",
 )
 NO_ID = declare(
     "texts-id",
     "error",
-    "a document has no id, or one that no run could name",
-    f"give it one, as in {_EXAMPLE}",
+    "a document has no id, or an id that a run cannot name",
+    f"write an id without blanks, such as {_EXAMPLE}",
 )
 NO_TEXT = declare(
     "texts-text",
     "error",
-    "a document has no text, or a text or title that is no string",
-    f'give it one, as in {_EXAMPLE}; "" is an empty text',
+    "a document has no text, or its text or title is not a string",
+    f'write a text, such as {_EXAMPLE}; an empty text is ""',
 )
-TWICE = declare("texts-twice", "error", "a document stands in a texts file twice", "keep one of the lines")
+TWICE = declare("texts-twice", "error", "a document occurs twice in a texts file", "keep one of the lines")
 LACKING = declare(
     "texts-lacking",
     "warning",
-    "documents that are relevant to a subtopic have no text: measures of content pass over them",
-    "add their texts, under the ids that the qrels have",
+    "documents that are relevant to a subtopic have no text, so content measures skip them",
+    "add their texts under the ids of the qrels",
 )
-EMPTY = declare("texts-empty", "error", "a texts file has no documents", "check that it is the right file")
+EMPTY = declare("texts-empty", "error", "the texts file has no documents", "check that it is the right file")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of `text`, in order."""
-    # U+0130, the capital of a Turkish i, becomes an i with a second dot: as a word it is a plain i
+    """Return the words of `text`, in order."""
+    # lower() turns U+0130, the Turkish capital i, into an i with a combining dot; keep a plain i
     return _word().findall(unicodedata.normalize("NFC", text).lower().replace("i\u0307", "i"))
 
 
 @cache
 def _word() -> re.Pattern[str]:
-    """A word of Unicode (UTS 18). Python's own class has no marks: it would cut words of many scripts."""
-    points = chain(range(FIRST_MARK, 0x1F000), range(0xE0100, 0xE01F0))  # no marks are elsewhere
+    """Return the pattern of a Unicode word (UTS 18). Python's `\\w` lacks marks, which many scripts need."""
+    points = chain(range(FIRST_MARK, 0x1F000), range(0xE0100, 0xE01F0))  # all marks are in these ranges
     marks = "".join(chr(point) for point in points if unicodedata.category(chr(point)).startswith("M"))
-    # the long class is slow to try: a character before the first mark is none
+    # matching the long class is slow, so exclude characters before the first mark
     return re.compile(rf"\w+(?:(?![\0-{chr(FIRST_MARK - 1)}])[{marks}]+\w*)*")
 
 
 def read_texts(source: Source, *, name: str | None = None, limits: Limits | None = None) -> Texts:
-    """Read a texts file, plain or compressed: an object a line with `id` (or `docno`, `doc_id`), `text`, and
-    perhaps a `title`, which is put in front of the text.
+    """Read a texts file, plain or compressed.
 
-    Raises Refused with everything that is wrong with it; OSError where it can't be read.
+    Each line is an object with `id` (or `docno` or `doc_id`), `text` and optionally `title`, which is put
+    before the text. Raise Refused, with all errors, if the file is invalid, and OSError if it cannot be read.
     """
     limits = limits or Limits()
-    reading = _Reading(name or name_of(source))
+    parser = _TextParser(file=name or name_of(source))
     with open_plain(source, limits) as stream:
-        for number, line in _lines(stream, limits, reading.file):
-            reading.add(number, line)
-    if not reading.documents and not reading.findings.refused:
-        reading.findings.add(Finding(EMPTY, "no documents", reading.file))
-    if reading.findings.refused:
-        raise Refused(reading.findings)
-    return reading.texts()
+        for number, line in _lines(stream, limits, parser.file):
+            parser.add(number, line)
+    if not parser.documents and not parser.findings.refused:
+        parser.findings.add(Finding(EMPTY, "no documents", parser.file))
+    if parser.findings.refused:
+        raise Refused(parser.findings)
+    return parser.texts()
 
 
 @dataclass(frozen=True)
 class TextsFile:
-    """A texts file that a collection names: the name that findings give it, and where its bytes are."""
+    """A texts file of a collection: its name in findings, and its source."""
 
     name: str
     source: Source
     limits: Limits | None = None
 
     def read(self) -> Texts:
-        """As `read_texts`."""
+        """Read the file as `read_texts` does."""
         return read_texts(self.source, name=self.name, limits=self.limits)
 
 
 def check_texts(texts: Texts, qrels: Qrels) -> Findings:
-    """A warning where documents that are relevant to a subtopic have no text, or an empty one."""
+    """Warn if documents that are relevant to a subtopic have no text or an empty one."""
     findings = Findings()
     if qrels.subtopics is None:
         return findings
@@ -124,7 +124,7 @@ def check_texts(texts: Texts, qrels: Qrels) -> Findings:
 def join_texts(
     ranking: Ranking, qrels: Qrels, texts: Texts, *, profile: Profile = DEFAULT, depth: int | None = None
 ) -> Content:
-    """The texts that `ranking` ranks, a row per topic of the qrels; order and depth as `join` has them."""
+    """Return the texts that `ranking` ranks, one row per topic of the qrels, ordered and cut as by `join`."""
     topics = {name: number for number, name in enumerate(ranking.topics)}
     number = np.array([topics.get(name, -1) for name in qrels.topics], dtype=np.int64)
     there = number >= 0
@@ -150,18 +150,21 @@ def _lines(stream: BinaryIO, limits: Limits, file: str | None) -> Iterator[tuple
             yield number, line
 
 
-class _Wrong(ValueError):
-    """What is wrong with a line: a code and a message."""
+class _LineError(ValueError):
+    """Error of a line: a code and a message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-@dataclass(eq=False)
-class _Reading:
-    """Documents as they are read. words: of all documents, one after another, each the number of a term in
-    the order of first use. lengths: how many words each document has."""
+@dataclass(eq=False, kw_only=True)
+class _TextParser:
+    """State of the parser: the documents so far.
+
+    words: concatenated words of all documents, as term numbers in the order of first use. lengths: number of
+    words of each document.
+    """
 
     file: str | None
     findings: Findings = field(default_factory=Findings)
@@ -179,10 +182,10 @@ class _Reading:
             document, text = _id(record), _text(record)
             if document in self.documents:
                 first = self.documents[document]
-                raise _Wrong(TWICE, f"document {document.decode()} stands in line {first} already")
-        except _Wrong as wrong:
+                raise _LineError(TWICE, f"document {document.decode()} is already on line {first}")
+        except _LineError as error:
             sample = line[:80].decode(errors="replace").rstrip()
-            self.findings.add(Finding(wrong.code, str(wrong), self.file, number, sample=sample))
+            self.findings.add(Finding(error.code, str(error), self.file, number, sample=sample))
             return
         self.documents[document] = number
         if not self.findings.refused:
@@ -191,7 +194,7 @@ class _Reading:
             self.lengths.append(len(words))
 
     def texts(self) -> Texts:
-        vocabulary = sorted(self.terms)  # by code points, which is the order of bytes in UTF-8
+        vocabulary = sorted(self.terms)  # by code points, which is the byte order of UTF-8
         place = np.empty(len(vocabulary), dtype=np.int32)
         place[[self.terms[term] for term in vocabulary]] = np.arange(len(vocabulary))
         words = place[np.frombuffer(self.words, dtype=np.intc)]
@@ -204,14 +207,14 @@ def _record(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError as problem:
-        message = f"the byte {line[problem.start]:#04x} at column {problem.start + 1} is no UTF-8"
-        raise _Wrong(NOT_JSON, message) from None
+        message = f"the byte {line[problem.start]:#04x} at column {problem.start + 1} is not valid UTF-8"
+        raise _LineError(NOT_JSON, message) from None
     except json.JSONDecodeError as problem:
-        raise _Wrong(NOT_JSON, f"no JSON from column {problem.colno} on: {problem.msg}") from None
+        raise _LineError(NOT_JSON, f"invalid JSON at column {problem.colno}: {problem.msg}") from None
     except (ValueError, RecursionError):
-        raise _Wrong(NOT_JSON, "a number or a nesting here is out of reach") from None
+        raise _LineError(NOT_JSON, "invalid JSON: a number is too large or the nesting too deep") from None
     if not isinstance(record, dict):
-        raise _Wrong(NOT_JSON, f"expected an object, as {_EXAMPLE}")
+        raise _LineError(NOT_JSON, f"expected an object such as {_EXAMPLE}")
     return record
 
 
@@ -219,7 +222,7 @@ def _id(record: dict[str, Any]) -> bytes:
     key = next((key for key in IDS if key in record), None)
     if key is None:
         keys = ", ".join(list(record)[:12])
-        raise _Wrong(NO_ID, f"no {', '.join(IDS[:-1])} or {IDS[-1]}; there is {keys or 'nothing'}")
+        raise _LineError(NO_ID, f"no {', '.join(IDS[:-1])} or {IDS[-1]}; the keys are {keys or 'none'}")
     value = record[key]
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -228,28 +231,28 @@ def _id(record: dict[str, Any]) -> bytes:
             return value.encode()
     except UnicodeEncodeError:
         pass
-    raise _Wrong(NO_ID, f"{key} is {json.dumps(value)[:60]}; an id is a word without blanks")
+    raise _LineError(NO_ID, f"{key} is {json.dumps(value)[:60]}; expected a word without blanks")
 
 
 def _text(record: dict[str, Any]) -> str:
     if "text" not in record:
-        raise _Wrong(NO_TEXT, f"no text; there is {', '.join(list(record)[:12])}")
+        raise _LineError(NO_TEXT, f"no text; the keys are {', '.join(list(record)[:12])}")
     title, text = record.get("title"), record["text"]
     for key, value in (("title", title), ("text", text)):
         if not isinstance(value, str) and (key, value) != ("title", None):
-            raise _Wrong(NO_TEXT, f"{key} is {json.dumps(value)[:60]}; a string is wanted")
+            raise _LineError(NO_TEXT, f"{key} is {json.dumps(value)[:60]}; expected a string")
     return f"{title}\n{text}" if title else str(text)
 
 
 def _counted(
     words: NDArray[np.int32], starts: Ints, terms: int
 ) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
-    """The different terms of each document, ascending, and how often each stands there, as in `Texts`."""
+    """Return offsets, distinct terms and their counts by document, as in `Texts`."""
     parts = []
     for a, b in topic_blocks(starts, COUNTED):
         document = np.repeat(np.arange(a, b), np.diff(starts[a : b + 1]))
         keys, count = np.unique(document * terms + words[starts[a] : starts[b]], return_counts=True)
-        different = np.bincount(keys // max(terms, 1) - a, minlength=b - a)
-        parts.append((different, (keys % max(terms, 1)).astype(np.int32), count.astype(np.int32)))
-    different, term, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return np.concatenate([[0], np.cumsum(different)]), term, count
+        distinct = np.bincount(keys // max(terms, 1) - a, minlength=b - a)
+        parts.append((distinct, (keys % max(terms, 1)).astype(np.int32), count.astype(np.int32)))
+    distinct, term, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return np.concatenate([[0], np.cumsum(distinct)]), term, count

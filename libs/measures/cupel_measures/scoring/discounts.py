@@ -1,6 +1,7 @@
-"""Rank discounts as tables made by Python's `math`.
+"""Rank discounts, as tables computed by Python's `math`.
 
-numpy's log2, power and exp differ in the last bit with the processor's instruction set; these do not.
+The last bit of numpy's log2, power and exp depends on the instruction set of the processor. That of `math`
+does not.
 """
 
 import math
@@ -19,20 +20,21 @@ def _log2_table(size: int) -> Floats:
 
 
 def log2(rank: NDArray[np.integer]) -> Floats:
-    """float64: log2(1 + rank) for each rank from 1."""
+    """Return float64: log2(1 + rank) for each rank from 1."""
     return np.take(_log2_table(_size(rank)), rank)
 
 
 @lru_cache(maxsize=16)
 def _log_table(base: float, size: int) -> Floats:
-    # log10 and log2 are exact at powers of their base, a quotient of logarithms is not
-    known = {2.0: math.log2, 10.0: math.log10}.get(base)
-    logs = map(known, range(1, size)) if known else (math.log(r) / math.log(base) for r in range(1, size))
-    return np.array([1.0, *(max(1.0, one) for one in logs)])
+    # log10 and log2 are exact at powers of their base; a quotient of logarithms is not
+    exact_log = {2.0: math.log2, 10.0: math.log10}.get(base)
+    ranks = range(1, size)
+    logs = map(exact_log, ranks) if exact_log else (math.log(rank) / math.log(base) for rank in ranks)
+    return np.array([1.0, *(max(1.0, logarithm) for logarithm in logs)])
 
 
 def log(base: float, rank: NDArray[np.integer]) -> Floats:
-    """float64: log_base(rank) for each rank from 1, but at least 1: ranks 1 to base are not discounted."""
+    """Return float64: max(1, log_base(rank)) for each rank from 1, so ranks 1 to base are not discounted."""
     return np.take(_log_table(base, _size(rank)), rank)
 
 
@@ -42,30 +44,30 @@ def _power_table(base: float, size: int) -> Floats:
 
 
 def power(base: float, rank: NDArray[np.integer]) -> Floats:
-    """float64: base ** (rank - 1) for each rank from 1."""
+    """Return float64: base ** (rank - 1) for each rank from 1."""
     return np.take(_power_table(base, _size(rank)), rank)
 
 
 def powers(base: float, exponents: Floats) -> Floats:
-    """float64: base ** exponent for each exponent from 0, in the shape of `exponents`."""
-    found = [math.pow(base, one) for one in exponents.ravel().tolist()]
-    return np.array(found, dtype=np.float64).reshape(exponents.shape)
+    """Return float64: base ** exponent for each exponent from 0, in the shape of `exponents`."""
+    values = [math.pow(base, exponent) for exponent in exponents.ravel().tolist()]
+    return np.array(values, dtype=np.float64).reshape(exponents.shape)
 
 
 GREATEST_EXPONENT = 300
-"""Gains up to here can be exponents: sums of them stay far from overflow."""
+"""Largest gain that can be an exponent; sums of such powers are far from overflow."""
 
 
 def exponential(gains: Floats) -> Floats:
-    """float64: 2 ** gain - 1 for each gain. MeasureError above GREATEST_EXPONENT."""
+    """Return float64: 2 ** gain - 1 for each gain; MeasureError if a gain is above GREATEST_EXPONENT."""
     if gains.max(initial=0) > GREATEST_EXPONENT:
         raise MeasureError(
-            f"2^gain is out of reach for a gain of {gains.max():g}; gains go up to {GREATEST_EXPONENT} here"
+            f"2^gain is too large for a gain of {gains.max():g}; the largest gain is {GREATEST_EXPONENT}"
         )
     return np.array([math.pow(2.0, gain) - 1.0 for gain in gains])
 
 
 def _size(rank: NDArray[np.integer]) -> int:
-    """A table size that covers `rank`, rounded up so that few sizes occur."""
+    """Return a table size that covers `rank`, rounded up so that few sizes occur."""
     deepest = int(rank.max()) if len(rank) else 0
     return max(1024, 1 << deepest.bit_length())

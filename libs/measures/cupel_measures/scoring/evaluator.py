@@ -1,4 +1,4 @@
-"""Scoring: measures over joined rows, per topic, and their aggregates over topics."""
+"""The evaluator: scores of joined runs per topic, and their aggregates over topics."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,64 +20,70 @@ from cupel_measures.scoring.view import AspectView
 Values = TypeVar("Values")
 
 SCORING_VERSION = 1
-"""Goes up only when the value of some measure may change; recorded with every score."""
+"""Version of all scores, recorded with each. It increases only when the value of some measure may change."""
 
 PART = 1 << 17
-"""Hits that are scored at once: what measures derive from them then stays in a processor's cache."""
+"""Number of hits that are scored together, so that derived data fits into a processor cache."""
 
 CHAIN = 5
-"""Nested samples that are made one of the other; a longer chain would keep what all of them have derived."""
+"""Length of chains of nested samples. A longer chain would keep the derived data of all its members."""
 
-MOST_DIGITS = 2000
-"""Exact aggregates with longer denominators take too long to be made, and to be read, with every score."""
+MAX_DIGITS = 2000
+"""Maximum number of digits of the denominator of an exact aggregate; longer ones are too slow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """values: float64[rows] per measure, a row per topic of the qrels, one run after another."""
+    """Scores of one or several runs.
+
+    values: float64[rows] per measure, one row per topic of the qrels, run after run.
+    """
 
     topics: int
     values: Mapping[Measure, Floats]
 
     def of_run(self, index: int) -> "Scores":
-        """The scores of one of several stacked runs."""
+        """Return the scores of one of several stacked runs."""
         begin = index * self.topics
         return Scores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self) -> dict[Measure, float]:
-        """Each measure over all topics of one run. ValueError where several are stacked: see `of_run`."""
+        """Return each measure over all topics of one run; ValueError for several runs (see `of_run`)."""
         if any(len(values) != self.topics for values in self.values.values()):
-            raise ValueError("these are the scores of several runs: take those of one by of_run")
+            raise ValueError("these are the scores of several runs; select one with of_run")
         return {measure: aggregate(measure, values) for measure, values in self.values.items()}
 
 
 def evaluate(
     qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, content: Content | None = None
 ) -> Scores:
-    """Score every row of `joined`, which may hold several runs (`Joined.stack`), by its profile.
+    """Score every row of `joined`, which can hold several runs (`Joined.stack`), by its profile.
 
-    content: the texts of the same rows, for measures that need them. Raises MeasureError where the collection
-    can't have a measure (an aspect it lacks, say), ValueError where `content` has other rows than `joined`.
+    content: the texts of the same rows, for measures that need them. Raises MeasureError if the collection
+    does not support a measure, for example because it lacks an aspect, and ValueError if `content` has other
+    rows than `joined`.
     """
     return Evaluator(qrels, joined, content=content).evaluate(measures)
 
 
 class Evaluator:
-    """Scores the same rows again and again: by other measures, or under a part of their judgments."""
+    """Scores the same rows repeatedly: by other measures, or with a part of their judgments."""
 
     def __init__(self, qrels: Qrels, joined: Joined, *, content: Content | None = None) -> None:
-        """Of what `evaluate` takes, which does this once."""
+        """Take the arguments of the function `evaluate`."""
         if content is not None and len(content.offsets) != len(joined.offsets):
             raise ValueError(
-                f"{len(content.offsets) - 1} rows of texts, {len(joined.retrieved)} rows of documents"
+                f"content has {len(content.offsets) - 1} rows, joined has {len(joined.retrieved)}; "
+                "both must have the same rows"
             )
         self.qrels = qrels
         self._views = list(_parts(qrels, joined, content))
 
     def keeping(self, kept: Mask, aspect: str | None = None) -> "Evaluator":
-        """The same rows under the judgments of the documents `kept` alone (`Qrels.keeping`).
+        """Return an evaluator of the same rows that has only the judgments of the documents in `kept`.
 
-        Of nested samples each is best made of the one before: it then looks only at what that one had.
+        See `Qrels.keeping`. For nested samples, derive each from the one before, because it then searches
+        fewer documents.
         """
         fewer = copy(self)
         fewer.qrels = self.qrels.keeping(kept, aspect)
@@ -85,125 +91,132 @@ class Evaluator:
         return fewer
 
     def nested_samples(self, samples: Iterable[Mask], aspect: str | None = None) -> Iterator["Evaluator"]:
-        """`keeping` each of nested samples, the largest first; memory stays that of CHAIN of them."""
+        """Yield an evaluator per nested sample, largest first. At most CHAIN of them are in memory."""
         fewer = self
         for number, kept in enumerate(samples):
             fewer = (fewer if number % CHAIN else self).keeping(kept, aspect)
             yield fewer
 
     def evaluate(self, measures: Sequence[Measure]) -> Scores:
-        """Every row by each measure; raises MeasureError as the function of the same name."""
-        found = {
-            one: np.concatenate([_of_measure(view.score, self.qrels, one) for view in self._views])
-            for one in measures
+        """Score every row by each measure; raises MeasureError like the function `evaluate`."""
+        values = {
+            measure: np.concatenate([_apply(view.score, self.qrels, measure) for view in self._views])
+            for measure in measures
         }
-        return Scores(len(self.qrels.topics), found)
+        return Scores(len(self.qrels.topics), values)
 
 
 def _parts(qrels: Qrels, joined: Joined, content: Content | None) -> Iterator[AspectView]:
-    """The rows cut between runs, into parts of about PART hits."""
+    """Yield the rows in parts of about PART hits, divided between runs."""
     topics, last = len(qrels.topics), len(joined.retrieved)
     runs = last // max(topics, 1)
     rows = max(1, runs * PART // max(int(joined.offsets[-1]), 1)) * topics
     for begin in range(0, max(last, 1), max(rows, 1)):
         end = min(begin + rows, last)
-        yield AspectView(qrels, joined.part(begin, end), content and content.part(begin, end))
+        yield AspectView(
+            qrels=qrels, joined=joined.part(begin, end), content=content and content.part(begin, end)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ExactScores:
-    """values: a whole number or a rational per row and measure; rows as in `Scores`.
+    """Exact scores of one or several runs.
 
-    `exact.sort_key` and `exact.to_text` make of an aggregate what a database can order and keep.
+    values: an integer or a rational per row and measure, with rows as in `Scores`.
+
+    `exact.sort_key` and `exact.to_text` convert aggregates to text that a database can sort and store.
     """
 
     topics: int
     values: Mapping[Measure, Sequence[Exact]]
 
     def of_run(self, index: int) -> "ExactScores":
-        """The scores of one of several stacked runs."""
+        """Return the scores of one of several stacked runs."""
         begin = index * self.topics
         return ExactScores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
     def aggregates(self) -> dict[Measure, Fraction]:
-        """Each measure over all topics of one run. ValueError where several are stacked: see `of_run`."""
+        """Return each measure over all topics of one run; ValueError for several runs (see `of_run`)."""
         if any(len(values) != self.topics for values in self.values.values()):
-            raise ValueError("these are the scores of several runs: take those of one by of_run")
+            raise ValueError("these are the scores of several runs; select one with of_run")
         return {measure: exact_aggregate(measure, values) for measure, values in self.values.items()}
 
 
 def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> ExactScores:
-    """As `evaluate`, but exact: for scale checks, and for measures that tell systems apart below a float.
+    """Score as `evaluate` does, but exactly.
 
-    Raises MeasureError as `evaluate` does, and for a measure that has no exact values (`has_exact_values`).
+    For checks of scale types, and for measures whose systems can differ below the precision of floats. Raises
+    MeasureError as `evaluate` does, and for a measure without exact values (`has_exact_values`).
     """
-    view = AspectView(qrels, joined)
-    return ExactScores(len(qrels.topics), {one: _of_measure(view.exact, qrels, one) for one in measures})
+    view = AspectView(qrels=qrels, joined=joined)
+    values = {measure: _apply(view.exact, qrels, measure) for measure in measures}
+    return ExactScores(len(qrels.topics), values)
 
 
 def has_exact_values(measure: Measure) -> bool:
-    """Whether `exact_values` takes the measure; a combining one needs an inner measure that has them."""
+    """Return whether the measure has exact values. A combining measure needs an inner one that has them."""
     inner = measure.arguments.get("of")
     return measure.declaration.exact is not None and (inner is None or has_exact_values(inner))
 
 
 def keeps_exact(measure: Measure, depth: int) -> bool:
-    """Whether `exact_means` has the measure on rankings of at most `depth` documents.
+    """Return whether `exact_means` includes the measure for rankings of at most `depth` documents.
 
-    It does where there are exact values, unless they may have more than MOST_DIGITS digits: RBP with p=0.8
-    has 699 at a depth of 1,000, with p=0.999 it would have 3,000.
+    It does if the measure has exact values of at most MAX_DIGITS digits. RBP with p=0.8 has 699 at a depth of
+    1,000; with p=0.999 it would have 3,000.
     """
     if not has_exact_values(measure):
         return False
     arguments, digits = measure.arguments, measure.declaration.digits
     if "of" in arguments:
         return keeps_exact(arguments["of"], depth)
-    return digits is None or digits(min(depth, arguments["cutoff"] or depth), arguments) <= MOST_DIGITS
+    return digits is None or digits(min(depth, arguments["cutoff"] or depth), arguments) <= MAX_DIGITS
 
 
 def exact_means(
     qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, depth: int
 ) -> dict[Measure, Fraction]:
-    """The exact aggregate of one run by each of `measures` that `keeps_exact` allows at this depth.
+    """Return the exact aggregate of one run for each measure that `keeps_exact` allows at this depth.
 
-    What the floats of `evaluate` are rounded from: by these, systems are ordered. Raises as `exact_values`.
+    Systems are ordered by these values; the floats of `evaluate` are rounded from them. Raises as
+    `exact_values` does.
     """
     kept = [measure for measure in measures if keeps_exact(measure, depth)]
     return exact_values(qrels, joined, kept).aggregates()
 
 
 def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:
-    """A measure over all topics: the mean or the sum of exact values."""
+    """Return the mean or the sum of exact values over topics."""
     return {"mean": exact.mean, "sum": exact.total}[measure.declaration.aggregate](values)
 
 
 def check(qrels: Qrels, measures: Sequence[Measure], *, texts: bool = False) -> None:
-    """Raise MeasureError where `qrels`, which may lack all judgments, can't have one of `measures`.
+    """Raise MeasureError if `qrels`, which may have no judgments yet, does not support one of `measures`.
 
-    texts: whether there are texts for measures that need them.
+    texts: whether the collection has texts, for measures that need them.
     """
     topics = len(qrels.topics)
     evaluate(qrels, Joined.empty(topics), measures, content=Content.empty(topics) if texts else None)
 
 
-def impossible(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
-    """Why `qrels` can't have one or other of `measures`: a sentence for each that they can't."""
+def list_unsupported(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
+    """Return a sentence for each measure that `qrels` does not support, with the reason."""
     sentences = []
-    for one in measures:
+    for measure in measures:
         try:
-            check(qrels, [one])
+            check(qrels, [measure])
         except MeasureError as problem:
             sentences.append(str(problem))
     return sentences
 
 
-def _of_measure(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:
+def _apply(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -> Values:
     bound = measure.bound(qrels.aspects)
     try:
         if qrels.only_by_subtopic and not measure.declaration.subtopics:
             raise MeasureError(
-                "it needs judgments of an aspect, and this collection has them by subtopic only; "
-                "measures of those are alpha_nDCG@20 and its like"
+                "it needs judgments of an aspect, and this collection has only judgments by subtopic; "
+                "use a measure for those, such as alpha_nDCG@20"
             )
         return score(bound)
     except MeasureError as problem:
@@ -211,18 +224,18 @@ def _of_measure(score: Callable[[Measure], Values], qrels: Qrels, measure: Measu
 
 
 def aggregate(measure: Measure, values: Floats) -> float:
-    """A measure over all topics: mean, sum or geometric mean, correctly rounded (spec 1.2.6).
+    """Return the aggregate of a measure over topics: mean, sum or geometric mean, correctly rounded.
 
-    values: float64[T], a value per topic of the qrels; a topic missing from the run has one too.
+    values: float64[T], one value per topic of the qrels, including topics missing from the run.
     """
     return aggregates(measure, np.asarray(values, dtype=np.float64)[np.newaxis])[0]
 
 
 def aggregates(measure: Measure, values: Floats) -> list[float]:
-    """`aggregate` of each run; values: float64[runs, T]."""
-    ways = {"mean": _mean, "sum": math.fsum, "geometric mean": _geometric_mean}
+    """Return `aggregate` of each run; values: float64[runs, T]."""
+    functions = {"mean": _mean, "sum": math.fsum, "geometric mean": _geometric_mean}
     kind: Aggregate = measure.declaration.aggregate
-    return [ways[kind](of_run) for of_run in values.tolist()]
+    return [functions[kind](run_values) for run_values in values.tolist()]
 
 
 def _mean(values: list[float]) -> float:

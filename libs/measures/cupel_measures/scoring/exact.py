@@ -1,7 +1,8 @@
-"""Scores as exact numbers: whole numbers and rationals of any size, and what can be done with them.
+"""Exact scores: integers and rationals of any size, and operations on them.
 
-A float holds 53 bits; RBTO@250 on three degrees has 397. Where two systems differ only below them, or where a
-scale is to be shown equally spaced (spec 4), scores are compared, averaged and sorted here, never as floats.
+A float holds 53 bits; RBTO@250 with three degrees has 397. Systems can differ only below the precision of
+floats, and checks of scale types need exactly equal spacing. So these scores are compared, averaged and
+sorted as exact numbers.
 """
 
 import math
@@ -19,8 +20,10 @@ from cupel_measures.scoring.rows import Hits
 
 @dataclass(frozen=True)
 class Shares(Sequence[Fraction]):
-    """Rationals over one denominator. Each is put into its lowest terms when it is asked for, not before:
-    that takes far longer than adding them up."""
+    """Rationals over one denominator, reduced on access.
+
+    Reducing all of them takes far longer than adding them.
+    """
 
     numerators: Sequence[int]
     unit: int
@@ -39,23 +42,26 @@ class Shares(Sequence[Fraction]):
 
 
 def floats(values: Iterable[Exact]) -> Floats:
-    """float64: each value correctly rounded; OverflowError beyond the floats, never an infinity."""
+    """Return float64: each value correctly rounded; raise OverflowError beyond the range of floats."""
     return np.array([float(value) for value in values], dtype=np.float64)
 
 
 def mean(values: Sequence[Exact]) -> Fraction:
-    """The exact mean; 0 of no values."""
+    """Return the exact mean; 0 for no values."""
     return total(values) / max(len(values), 1)
 
 
 def total(values: Sequence[Exact]) -> Fraction:
-    """The exact sum."""
-    numerators, unit = whole(values)
+    """Return the exact sum."""
+    numerators, unit = over_common_denominator(values)
     return Fraction(sum(numerators), unit)
 
 
-def whole(values: Sequence[Exact]) -> tuple[list[int], int]:
-    """Numerators of `values` over a common denominator (but for `Shares` the least one), and that one."""
+def over_common_denominator(values: Sequence[Exact]) -> tuple[list[int], int]:
+    """Return the numerators of `values` over a common denominator, and this denominator.
+
+    It is the least common denominator, except for `Shares`.
+    """
     if isinstance(values, Shares):
         return list(values.numerators), values.unit
     unit = math.lcm(*{value.denominator for value in values})
@@ -63,28 +69,30 @@ def whole(values: Sequence[Exact]) -> tuple[list[int], int]:
 
 
 def quotients(numerators: Ints, denominators: Ints | int) -> list[Fraction]:
-    """numerator / denominator, and 0 where the denominator is 0 (spec 1.2)."""
+    """Return numerator / denominator, or 0 if the denominator is 0."""
     below = np.broadcast_to(np.asarray(denominators), np.shape(numerators)).tolist()
     return [Fraction(a, b) if b else Fraction(0) for a, b in zip(numerators.tolist(), below, strict=True)]
 
 
 def by_row(hits: Hits, *columns: Sequence[Any]) -> Iterator[tuple[Sequence[Any], ...]]:
-    """For each row, its part of every one of `columns`, which have an entry per hit."""
+    """Yield, for each row, its part of each of `columns`, which have one entry per hit."""
     ends = np.cumsum(hits.number).tolist()
     for begin, end in pairwise([0, *ends]):
         yield tuple(column[begin:end] for column in columns)
 
 
 def sums(hits: Hits, values: Sequence[Exact]) -> list[Fraction]:
-    """The sum of `values`, one per hit, along each row."""
-    return [total(of_row) for (of_row,) in by_row(hits, values)]
+    """Return the sum of `values`, one per hit, along each row."""
+    return [total(row_values) for (row_values,) in by_row(hits, values)]
 
 
 def rank_biased(hits: Hits, credit: Sequence[Exact], p: Fraction, best: Exact = 1) -> Shares:
-    """(1 - p) / best * sum of p^(rank - 1) * credit along each row, by Horner's rule from the deepest hit."""
-    numerators, unit = whole(credit)
+    """Return (1 - p) / best * sum of p^(rank - 1) * credit along each row, by Horner's rule from the deepest
+    hit.
+    """
+    numerators, unit = over_common_denominator(credit)
     rows = by_row(hits, hits.rank.tolist(), numerators)
-    sums = [_discounted(ranks, of_row, p) for ranks, of_row in rows]
+    sums = [_discounted(ranks, numbers, p) for ranks, numbers in rows]
     deepest = max((depth for _, depth in sums), default=0)
     factor = (1 - p) / best / unit
     values = [above * factor.numerator * p.denominator ** (deepest - depth) for above, depth in sums]
@@ -92,65 +100,65 @@ def rank_biased(hits: Hits, credit: Sequence[Exact], p: Fraction, best: Exact = 
 
 
 def _discounted(ranks: Sequence[int], credit: Sequence[int], p: Fraction) -> tuple[int, int]:
-    """The sum of p^(rank - 1) * credit as a numerator, and the power of p's denominator below it."""
+    """Return the numerator of the sum of p^(rank - 1) * credit, and the power of p's denominator below it."""
     above, below = 0, 1
-    for shallower, rank, one in reversed(list(zip([1, *ranks], ranks, credit, strict=False))):
+    for shallower, rank, number in reversed(list(zip([1, *ranks], ranks, credit, strict=False))):
         gap = rank - shallower
-        above = (above + one * below) * p.numerator**gap
+        above = (above + number * below) * p.numerator**gap
         below *= p.denominator**gap
     return above, ranks[-1] - 1 if ranks else 0
 
 
 def positional(hits: Hits, credit: Sequence[int], base: int, digits: int) -> list[int]:
-    """Along each row, `credit` read as digits: the sum of credit * base^(digits - rank)."""
+    """Return, per row, `credit` as digits: the sum of credit * base^(digits - rank)."""
     values = []
-    for ranks, of_row in by_row(hits, hits.rank.tolist(), credit):
+    for ranks, row_digits in by_row(hits, hits.rank.tolist(), credit):
         value, place = 0, 0
-        for rank, one in zip(ranks, of_row, strict=True):
-            value, place = value * base ** (rank - place) + one, rank
+        for rank, digit in zip(ranks, row_digits, strict=True):
+            value, place = value * base ** (rank - place) + digit, rank
         values.append(value * base ** (digits - place))
     return values
 
 
-BLOCK = 4000
-"""Decimal digits that Python turns into text, and back, at once."""
+CHUNK = 4000
+"""Number of decimal digits per conversion; Python limits conversions of long integers."""
 
 
 def to_text(value: Exact) -> str:
-    """The number in decimal digits, as `p/q` where it is not whole; of any length."""
+    """Return the number in decimal digits of any length, as `p/q` if it is not an integer."""
     above = ("-" if value < 0 else "") + _digits(abs(value.numerator))
     return above if value.denominator == 1 else f"{above}/{_digits(value.denominator)}"
 
 
 def _digits(number: int) -> str:
-    more, last = divmod(number, 10**BLOCK)
-    return f"{_digits(more)}{last:0{BLOCK}d}" if more else str(last)
+    more, last = divmod(number, 10**CHUNK)
+    return f"{_digits(more)}{last:0{CHUNK}d}" if more else str(last)
 
 
 def from_text(text: str) -> Fraction:
-    """The number that `to_text` wrote."""
+    """Return the number that `to_text` wrote."""
     above, _, below = text.partition("/")
     sign = -1 if above.startswith("-") else 1
     return Fraction(sign * _number(above.lstrip("-")), _number(below or "1"))
 
 
 def _number(digits: str) -> int:
-    first = len(digits) % BLOCK
-    blocks = [digits[begin : begin + BLOCK] for begin in range(first, len(digits), BLOCK)]
+    first = len(digits) % CHUNK
+    blocks = [digits[begin : begin + CHUNK] for begin in range(first, len(digits), CHUNK)]
     number = int(digits[:first] or "0")
     for block in blocks:
-        number = number * 10**BLOCK + int(block)
+        number = number * 10**CHUNK + int(block)
     return number
 
 
 def sort_key(value: Exact) -> str:
-    """ASCII text, the same for equal numbers, whose order by bytes is the order of the numbers.
+    """Return ASCII text whose byte order is the order of the numbers; equal numbers have equal text.
 
-    It is the continued fraction of the number, which no two numbers share, a term after another. Every
-    second term counts downwards, so it is written with each digit taken from 15; the end stands for an
-    infinite term. A database can thus order a board by exact scores without knowing numbers of this size.
+    The text is the continued fraction of the number, term by term, which is unique. Every second term is
+    inverted (each hexadecimal digit is subtracted from 15) because it counts downwards. The end counts as an
+    infinite term. With this key, a database can sort a leaderboard by exact scores of any size.
     """
-    return "0" + _turned(_terms(-value)) if value < 0 else "1" + _terms(value)
+    return "0" + _inverted(_terms(-value)) if value < 0 else "1" + _terms(value)
 
 
 def _terms(value: Exact) -> str:
@@ -161,11 +169,11 @@ def _terms(value: Exact) -> str:
         terms.append(term)
         above, below = below, rest
     written = (_term(term) for term in [*terms, None])
-    return "".join(_turned(text) if place % 2 else text for place, text in enumerate(written))
+    return "".join(_inverted(text) if place % 2 else text for place, text in enumerate(written))
 
 
 def _term(number: int | None) -> str:
-    """Hexadecimal digits behind their number, so that longer is greater; None is infinity."""
+    """Return hexadecimal digits after their count, so that longer is greater; None is infinity."""
     digits = "" if number is None else f"{number:x}"
     if number is None or len(digits) >= LONG:
         return f"{LONG:x}{LONGEST if number is None else len(digits):06x}{digits}"
@@ -175,9 +183,9 @@ def _term(number: int | None) -> str:
 LONG, LONGEST = 15, 16**6 - 1
 
 
-def _turned(text: str) -> str:
-    """Hexadecimal text with every digit taken from 15: the order is reversed."""
-    return text.translate(TURNED)
+def _inverted(text: str) -> str:
+    """Return hexadecimal text with every digit subtracted from 15, which reverses the order."""
+    return text.translate(INVERTED)
 
 
-TURNED = str.maketrans("0123456789abcdef", "fedcba9876543210")
+INVERTED = str.maketrans("0123456789abcdef", "fedcba9876543210")

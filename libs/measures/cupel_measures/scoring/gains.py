@@ -1,4 +1,4 @@
-"""What the labels of an aspect are worth to a measure: the aspect's gains, or others in their place."""
+"""Gains of labels: those of the aspect, or others in their place."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -11,45 +11,45 @@ from cupel_measures.model import Aspect, Exact, Floats
 
 
 def table(aspect: Aspect, gains: GainTable | None) -> Floats:
-    """float64[labels]: the aspect's gain per label, with those of `gains` in their place."""
+    """Return float64[labels]: the gain of each label, with `gains` in place of the aspect's."""
     return _with(aspect.gains, aspect, gains)
 
 
 def rising(aspect: Aspect, gains: GainTable | None, *, by_index: bool = False) -> Floats:
-    """`table` for measures that need a scale: MeasureError where a better label is worth less.
+    """Return `table`; raise MeasureError if a better label has a smaller gain.
 
-    With `by_index`, labels that `gains` leaves out are worth their index, not their gain.
+    With `by_index`, the index of a label is its gain unless `gains` has another.
     """
-    own = np.arange(len(aspect.labels), dtype=np.float64) if by_index else aspect.gains
-    found = _with(own, aspect, gains)
-    falls = np.flatnonzero(np.diff(found) < 0)
-    if len(falls):
-        worse, better = (aspect.labels[falls[0] + step] for step in (0, 1))
+    defaults = np.arange(len(aspect.labels), dtype=np.float64) if by_index else aspect.gains
+    values = _with(defaults, aspect, gains)
+    decreases = np.flatnonzero(np.diff(values) < 0)
+    if len(decreases):
+        worse, better = (aspect.labels[decreases[0] + step] for step in (0, 1))
         raise MeasureError(
-            f"label {better} would be worth less than {worse}; gains must not fall along the scale "
+            f"label {better} has a smaller gain than {worse}; gains must not decrease along the scale "
             f"of aspect {aspect.name!r}"
         )
-    return found
+    return values
 
 
 def exactly(aspect: Aspect, gains: GainTable | None, *, by_index: bool = False) -> list[Exact]:
-    """The numbers of `rising` as they were typed: 0.1 is one tenth, 1/3 is one third."""
-    found = rising(aspect, None, by_index=by_index).tolist()
-    numbers: list[Exact] = [int(gain) if gain.is_integer() else exact(gain) for gain in found]
+    """Return the numbers of `rising` exactly as written: 0.1 is one tenth, 1/3 is one third."""
+    defaults = rising(aspect, None, by_index=by_index).tolist()
+    numbers: list[Exact] = [int(gain) if gain.is_integer() else exact(gain) for gain in defaults]
     for place, gain in _replaced(aspect, gains):
         numbers[place] = exact(gain)
     return numbers
 
 
-def _with(own: Floats, aspect: Aspect, gains: GainTable | None) -> Floats:
-    found = own.copy()
+def _with(defaults: Floats, aspect: Aspect, gains: GainTable | None) -> Floats:
+    values = defaults.copy()
     for place, gain in _replaced(aspect, gains):
-        found[place] = float(gain)
-    return found
+        values[place] = float(gain)
+    return values
 
 
 def _replaced(aspect: Aspect, gains: GainTable | None) -> Iterator[tuple[int, float | Fraction]]:
-    """Index and new gain of the labels in `gains`; one that the scale lacks credits nothing."""
+    """Yield index and new gain of the labels in `gains`, ignoring labels that the aspect does not have."""
     labels = aspect.labels if aspect.integer else range(len(aspect.labels))
     for label, gain in gains or ():
         if label in labels:

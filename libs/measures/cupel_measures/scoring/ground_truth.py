@@ -1,4 +1,4 @@
-"""What subtopics are about, as language models, and the texts of runs held against them (spec 7.5)."""
+"""Language models of subtopics, from judgments and texts, and their closeness to runs."""
 
 import itertools
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from cupel_measures.scoring.language_models import DECIMALS, Corpus, Model, Targ
 from cupel_measures.scoring.subtopics import SubtopicPool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Construction:
-    """How models are made and compared: what the parameters of content measures say (spec 7.5)."""
+    """How models are built and compared: the parameters of content measures (see LMD)."""
 
     rel: int | None = None
     smoothing: float = 0.0
@@ -26,11 +26,11 @@ class Construction:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
-    """The subtopics of one topic that have a relevant document with text.
+class TopicModel:
+    """Models of the subtopics of one topic that have a relevant document with text.
 
-    targets: the model of each, theta_i. relevant: int64[n], places of the texts of all documents that are
-    relevant to a subtopic, by document id; -1 is none. size: float64[S], how many documents with text made
+    targets: the model of each subtopic, theta_i. relevant: int64[n], text indices of all documents that are
+    relevant to a subtopic, by document id; -1 for no text. size: float64[S], number of documents with text in
     each model.
     """
 
@@ -39,8 +39,8 @@ class Ground:
     size: Floats
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
-    def close(self, model: Model, *, by_size: bool) -> float:
-        """`raw(model)` as a share of that of the mean of all subtopics, at most 1."""
+    def score(self, model: Model, *, by_size: bool) -> float:
+        """Return `raw` of the model divided by that of the mean of all subtopics, at most 1."""
         weights = self._weights(by_size)
         if ("best", by_size) not in self.cache:
             self.cache["best", by_size] = self._raw(mixed(self.targets.models, weights), weights)
@@ -49,15 +49,15 @@ class Ground:
 
     def _weights(self, by_size: bool) -> Floats:
         weights = self.size if by_size else np.ones(len(self.size))
-        shares: Floats = weights / weights.sum()  # whole numbers: their sum is exact
+        shares: Floats = weights / weights.sum()  # integers, so their sum is exact
         return shares
 
     def _raw(self, model: Model, weights: Floats) -> float:
-        """The mean closeness to the subtopics, by their weights."""
+        """Return the weighted mean closeness to the subtopics."""
         return float(np.cumsum(weights * self.targets.closeness(model))[-1])
 
     def labels(self, documents: Ints) -> Floats:
-        """float64[n, S]: how close the model of each document is to each subtopic."""
+        """Return float64[n, S]: the closeness of the model of each document to each subtopic."""
         known = self.cache.setdefault("labels", {})
         corpus, number = self.targets.corpus, len(self.size)
         for document in set(documents.tolist()) - known.keys():
@@ -66,9 +66,9 @@ class Ground:
         return np.array(rows, dtype=np.float64).reshape(len(rows), number)
 
     def ideal(self, alpha: float, depth: int | None) -> Floats:
-        """float64[n, S]: labels of the relevant documents in greedy order, down to `depth` (spec 7.5).
+        """Return float64[n, S]: labels of the relevant documents in greedy order, down to `depth`.
 
-        Always the one of the largest gain; ties, to 12 decimals: the largest document id.
+        At each rank, take the document with the largest gain; ties, to 12 decimals: the largest document id.
         """
         if ("ideal", alpha, depth) not in self.cache:
             left = self.labels(self.relevant)[::-1]
@@ -80,13 +80,13 @@ class Ground:
                 chosen.append(left[best])
                 seen, left = seen + left[best], np.delete(left, best, axis=0)
             self.cache["ideal", alpha, depth] = np.array(chosen).reshape(len(chosen), len(self.size))
-        found: Floats = self.cache["ideal", alpha, depth]
-        return found
+        ideal: Floats = self.cache["ideal", alpha, depth]
+        return ideal
 
 
 @dataclass(frozen=True, eq=False)
 class ContentRows:
-    """The texts of a run under the judgments by subtopic of `pool`."""
+    """Texts of the rows of a run, with the judgments by subtopic in `pool`."""
 
     qrels: Qrels
     pool: SubtopicPool
@@ -96,17 +96,17 @@ class ContentRows:
     def number(self) -> int:
         return len(self.content.offsets) - 1
 
-    def held(self, construction: Construction) -> Iterator[tuple[int, Ground, Ints]]:
-        """Each row that has documents and a ground: number, ground of the topic, texts by rank."""
-        grounds = self._grounds(construction)
+    def with_models(self, construction: Construction) -> Iterator[tuple[int, TopicModel, Ints]]:
+        """Yield each row with documents and a topic model: row number, model, text indices by rank."""
+        topic_models = self._topic_models(construction)
         ends = self.content.offsets.tolist()
         for row, (begin, end) in enumerate(itertools.pairwise(ends)):
-            ground = grounds[row % len(grounds)]
-            if ground is not None and end > begin:
-                yield row, ground, self.content.document[begin:end]
+            topic_model = topic_models[row % len(topic_models)]
+            if topic_model is not None and end > begin:
+                yield row, topic_model, self.content.document[begin:end]
 
     def model(self, row: int, depth: int, stop: int) -> Model:
-        """The model of a row's first `depth` ranks, weighted by 1 / log2(1 + rank) (spec 7.5, step 3)."""
+        """Return the model of a row's first `depth` ranks, weighted by 1 / log2(1 + rank) (LMD, step 3)."""
         key = ("model", row, depth, stop)
         if key not in self.content.cache:
             begin, end = self.content.offsets[row : row + 2]
@@ -119,19 +119,19 @@ class ContentRows:
         model: Model = self.content.cache[key]
         return model
 
-    def _grounds(self, construction: Construction) -> list[Ground | None]:
-        """By topic, made once for the qrels, the texts and the construction."""
-        key = ("grounds", self.content.texts, construction)
+    def _topic_models(self, construction: Construction) -> list[TopicModel | None]:
+        """Return the model of each topic, computed once per qrels, texts and construction."""
+        key = ("topic models", self.content.texts, construction)
         if key not in self.qrels.cache:
-            made = _Making(self.qrels, self.pool, self.content.texts, construction)
-            self.qrels.cache[key] = [made.ground(topic) for topic in range(len(self.qrels.topics))]
-        found: list[Ground | None] = self.qrels.cache[key]
-        return found
+            builder = _ModelBuilder(self.qrels, self.pool, self.content.texts, construction)
+            self.qrels.cache[key] = [builder.build(topic) for topic in range(len(self.qrels.topics))]
+        models: list[TopicModel | None] = self.qrels.cache[key]
+        return models
 
 
 @dataclass(frozen=True, eq=False)
-class _Making:
-    """Grounds as they are made."""
+class _ModelBuilder:
+    """Builder of the model of each topic."""
 
     qrels: Qrels
     pool: SubtopicPool
@@ -144,25 +144,31 @@ class _Making:
 
     @cached_property
     def places(self) -> Ints:
-        """int64[D]: the text of each pooled document, -1 where there is none."""
+        """Return int64[D]: the text index of each pooled document, -1 for none."""
         return self.texts.places(self.qrels.documents)
 
-    def ground(self, topic: int) -> Ground | None:
+    def build(self, topic: int) -> TopicModel | None:
         relevance = self.pool.relevance(self.construction.rel)
         begin, end = self.qrels.offsets[topic : topic + 2]
         pooled = np.arange(begin, end, dtype=np.int32)
         which, slot = relevance.pairs_of(pooled)
         place = self.places[pooled[which]]
         texted = self.corpus.with_words(place)
-        groups = [place[texted & (slot == one)] for one in np.unique(slot[texted])]
+        groups = [place[texted & (slot == subtopic)] for subtopic in np.unique(slot[texted])]
         if not groups:
             return None
         models = [self.corpus.mean(group) for group in groups]
         relevant = self.places[pooled[np.unique(which)]]
-        return Ground(self._targets(models), relevant, np.array([len(group) for group in groups], float))
+        return TopicModel(self._targets(models), relevant, np.array([len(group) for group in groups], float))
 
     def _targets(self, models: list[Model]) -> Targets:
-        said, kept = self.construction, None
-        if said.terms is not None and said.terms < np.count_nonzero(self.corpus.background):
-            kept = np.sort(salient(models, self.corpus, said.terms, said.smoothing))
-        return Targets(self.corpus, models, said.smoothing, said.divergence, kept)
+        settings, kept = self.construction, None
+        if settings.terms is not None and settings.terms < np.count_nonzero(self.corpus.background):
+            kept = np.sort(salient(models, self.corpus, settings.terms, settings.smoothing))
+        return Targets(
+            corpus=self.corpus,
+            models=models,
+            smoothing=settings.smoothing,
+            divergence=settings.divergence,
+            kept=kept,
+        )

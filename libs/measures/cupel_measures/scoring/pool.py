@@ -1,6 +1,6 @@
-"""One aspect's judgments over all pools, with what measures need of them once per topic.
+"""Judgments of one aspect over all topics, with derived data that measures share.
 
-A pool may also be *derived*: its labels are then the weights that TOMA gives to label tuples.
+A pool can also be derived: its labels are then the weights that TOMA gives to label tuples.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,14 +16,14 @@ from cupel_measures.scoring import discounts
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Pool:
     """Labels of every pooled document for one aspect.
 
-    labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D],
-    what judged-only variants keep. negatives_judged: whether a negative grade is a judgment, and
-    has the lowest label's gain. topic_of: int64[D]. topics: T. whole: a pool of the same documents with
-    the same labels and more, if any.
+    labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D], the
+    documents that judged-only variants keep. negatives_judged: whether a negative grade is a judgment and has
+    the gain of the lowest label. topic_of: int64[D]. topics: T. whole: a pool of the same documents that has
+    all labels of this one and more, if any.
     """
 
     aspect: Aspect
@@ -37,35 +37,41 @@ class Pool:
 
     @classmethod
     def of(cls, qrels: Qrels, aspect: str, *, negatives_judged: bool) -> "Pool":
-        """The pool of one aspect of `qrels`, made once; KeyError where there is no such aspect."""
+        """Return the pool of one aspect of `qrels`, created once; KeyError if there is no such aspect."""
         index = qrels.aspect_index(aspect)
         key = ("pool", aspect, negatives_judged)
         if key not in qrels.cache:
             scale, labels = qrels.aspects[index], qrels.labels[index]
             judged = are_judged(scale, labels, negatives_judged=negatives_judged)
-            of_topics = qrels.topic_of, len(qrels.topics)
-            made = cls(scale, labels, judged, negatives_judged, *of_topics)
+            pool = cls(
+                aspect=scale,
+                labels=labels,
+                judged=judged,
+                negatives_judged=negatives_judged,
+                topic_of=qrels.topic_of,
+                topics=len(qrels.topics),
+            )
             whole = qrels.whole and cls.of(qrels.whole, aspect, negatives_judged=negatives_judged)
-            qrels.cache[key] = made.part_of(whole) if whole else made
-        found: Pool = qrels.cache[key]
-        return found
+            qrels.cache[key] = pool.part_of(whole) if whole else pool
+        cached: Pool = qrels.cache[key]
+        return cached
 
     def part_of(self, other: "Pool") -> "Pool":
-        """The same with `other` as its whole, if each document has the label that it has there, or none."""
+        """Return this pool with `other` as its whole, if each label here is the one there, or missing."""
         same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
         is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
         return replace(self, whole=other) if is_part else self
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gives, computed at the first call with `key` and kept with the pool."""
+        """Return the result of `make`, computed at the first call with `key` and cached."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]
 
     def threshold(self, rel: int | None) -> int:
-        """The smallest label index that counts as relevant.
+        """Return the smallest label index that counts as relevant.
 
-        `rel` is a label where labels are integers, else an index; None is the aspect's threshold.
+        `rel` is a label if labels are integers, else an index. None is the threshold of the aspect.
         """
         if rel is None:
             return self.aspect.threshold
@@ -73,39 +79,42 @@ class Pool:
         return threshold
 
     def relevant(self, rel: int | None) -> Mask:
-        """bool[D]: the documents that count as relevant."""
+        """Return bool[D]: the documents that count as relevant."""
         return self.reaching(self.threshold(rel))
 
     def reaching(self, label: int) -> Mask:
-        """bool[D]: the documents with this label, an index, or a higher one."""
+        """Return bool[D]: the documents with this label index or a higher one."""
         mask: Mask = self.once(("reaching", label), lambda: self.labels >= label)
         return mask
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Mask:
-        """bool[D]: judged non-relevant, with or without negative grades (see `graded`)."""
+        """Return bool[D]: the judged non-relevant documents; `graded` explains `negatives`."""
         threshold = self.threshold(rel)
         make = lambda: self.graded(negatives) & (self.labels < threshold)  # noqa: E731
         mask: Mask = self.once(("nonrelevant", threshold, negatives), make)
         return mask
 
     def graded(self, negatives: str) -> Mask:
-        """bool[D]: documents with a label; a negative one counts where `negatives` are "judged"."""
+        """Return bool[D]: the documents with a label; a negative one counts if `negatives` is "judged"."""
         judged = negatives == "judged"
         make = lambda: are_judged(self.aspect, self.labels, negatives_judged=judged)  # noqa: E731
         mask: Mask = self.once(("graded", judged), make)
         return mask
 
     def count(self, mask: Mask) -> Ints:
-        """int64[T]: how many documents of each topic are in `mask`."""
+        """Return int64[T]: the number of documents of each topic in `mask`."""
         return np.bincount(self.topic_of.compress(mask), minlength=self.topics)
 
     def recall_base(self, rel: int | None) -> Ints:
-        """int64[T]: relevant documents of each topic."""
+        """Return int64[T]: the number of relevant documents of each topic."""
         base: Ints = self.once(("R", self.threshold(rel)), lambda: self.count(self.relevant(rel)))
         return base
 
     def gains(self, table: Floats) -> Floats:
-        """float64[D]: `table[label]`; an unjudged document has 0, a negative grade the lowest label's."""
+        """Return float64[D]: the gain of each document.
+
+        It is 0 if unjudged, and that of the lowest label for a judged negative grade.
+        """
         gains: Floats = self.once(("gains", table.tobytes()), lambda: self._gains(table))
         return gains
 
@@ -115,7 +124,7 @@ class Pool:
         return np.concatenate([states, table]).take(self.labels - ABSENT)
 
     def ideal_dcg(self, table: Floats, cutoff: int | None) -> Floats:
-        """float64[T]: DCG of all judged documents by decreasing gain (spec 2.1), cut at `cutoff`."""
+        """Return float64[T]: the DCG of all judged documents by decreasing gain, cut at `cutoff`."""
         key = ("ideal", table.tobytes(), cutoff)
         ideal: Floats = self.once(key, lambda: self._ideal_dcg(table, cutoff))
         return ideal
@@ -129,13 +138,13 @@ class Pool:
         return np.asarray(np.bincount(topic[seen], weights=terms, minlength=self.topics), dtype=np.float64)
 
     def best_first(self, table: Floats) -> Ints:
-        """int64[n]: the documents of positive gain, topic after topic, by decreasing gain, then by place."""
+        """Return int64[n]: the documents with a positive gain, by topic, decreasing gain, and position."""
         best: Ints = self.once(("best first", table.tobytes()), lambda: self._best_first(table))
         return best
 
     def _best_first(self, table: Floats) -> Ints:
         gains = self.gains(table)
-        if self.whole:  # what is kept stays in its order
+        if self.whole:  # a part keeps the order of the whole, so it need not be sorted again
             among = self.whole.best_first(table)
             return among[gains[among] > 0]
         positive = np.flatnonzero(gains > 0)
@@ -143,9 +152,9 @@ class Pool:
 
 
 def are_judged(aspect: Aspect, labels: NDArray[np.int32], *, negatives_judged: bool) -> Mask:
-    """bool[D]: the documents with a judgment, a negative number being one or not.
+    """Return bool[D]: the documents with a judgment. `negatives_judged` decides about negative grades.
 
-    A scale may itself hold negative numbers: they are negative grades like any other.
+    A label of the scale that is a negative number is a negative grade, too.
     """
     if negatives_judged:
         return labels >= NEGATIVE

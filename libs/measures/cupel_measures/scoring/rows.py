@@ -1,7 +1,7 @@
-"""What a measure sees: the rows of a joined run under one aspect, and sums along them.
+"""The rows of a joined run under one aspect, and sums along them: the input of measures.
 
-Sums along ranks add one value after another in the order of the array, as `numpy.bincount` does: the same
-bits in any batch, shape or order of runs. (`numpy.sum` adds pairwise and does not.)
+Sums along ranks add values in the order of the array, as `numpy.bincount` does. So the bits are the same in
+any batch, shape or order of runs. (`numpy.sum` adds pairwise, so its bits depend on the shape.)
 """
 
 import itertools
@@ -23,16 +23,17 @@ except ImportError:
     compiled = None  # type: ignore[assignment]
 
 extension: Any = compiled
-"""The compiled part of this, or None where there is none; tests set it to None to try the other one."""
+"""The compiled extension, or None without one. Tests set it to None to test the Python code."""
 
 Integers = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Some retrieved documents, by row, then rank. rank: int32[n], from 1; document: int32[n], in the pool.
+    """Selected retrieved documents, by row, then rank.
 
-    starts: int64[rows + 1], where each row begins, and where the last one ends.
+    rank: int32[n], from 1. document: int32[n], index in the pool. starts: int64[rows + 1], the index of the
+    first hit of each row, and the end of the last row.
     """
 
     rank: NDArray[np.int32]
@@ -41,12 +42,12 @@ class Hits:
 
     @classmethod
     def of(cls, joined: Joined) -> "Hits":
-        """All hits of `joined`."""
+        """Return all hits of `joined`."""
         return cls(joined.rank, joined.document, joined.offsets)
 
     @classmethod
     def by_row(cls, row: Integers, rank: Integers, document: Integers, rows: int) -> "Hits":
-        """Of so many rows; `row`, integers[n], the row of each, ascends."""
+        """Return hits of `rows` rows. row: integers[n], ascending, the row of each hit."""
         starts = np.searchsorted(row, np.arange(rows + 1))
         return cls(rank.astype(np.int32, copy=False), document.astype(np.int32, copy=False), starts)
 
@@ -56,24 +57,25 @@ class Hits:
 
     @cached_property
     def row(self) -> Ints:
-        """int64[n]: the row of each."""
+        """Return int64[n]: the row of each hit."""
         return np.repeat(np.arange(self.rows), self.number)
 
     def within(self, cutoff: int | Ints | None) -> "Hits":
-        """Those at ranks up to `cutoff`: one for all, or int64[rows]; None keeps all."""
+        """Return the hits at ranks up to `cutoff`: an int, or int64[rows]; None keeps all."""
         if cutoff is None:
             return self
         limit = cutoff if isinstance(cutoff, int) else cutoff[self.row]
         return self.only(self.rank <= limit)
 
     def only(self, mask: Mask) -> "Hits":
-        """Those in `mask`, bool[n]."""
-        here = np.flatnonzero(mask)
-        # `take` does what an index in brackets does, sooner
-        return Hits(self.rank.take(here), self.document.take(here), np.searchsorted(here, self.starts))
+        """Return the hits in `mask`, bool[n]."""
+        selected = np.flatnonzero(mask)
+        # `take` is a faster form of indexing
+        rank, document = self.rank.take(selected), self.document.take(selected)
+        return Hits(rank, document, np.searchsorted(selected, self.starts))
 
     def of_documents(self, mask: Mask) -> "Hits":
-        """Those whose document is in `mask`, bool[D]."""
+        """Return the hits whose document is in `mask`, bool[D]."""
         if extension is None:
             return self.only(mask.take(self.document))
         columns = map(np.ascontiguousarray, (mask, self.rank, self.document, self.starts))
@@ -83,28 +85,28 @@ class Hits:
         )
 
     def above(self, those: Mask, others: Mask) -> Ints:
-        """int64[k]: how many of `others`, bool[D], stand above each hit of `those`, bool[D], in its row."""
+        """Return int64[k]: the number of `others`, bool[D], above each hit of `those`, bool[D]."""
         if extension is not None:
             masks = map(np.ascontiguousarray, (those, others, self.document, self.starts))
             return np.frombuffer(extension.above(*masks), np.int64)
         total = np.concatenate([[0], np.cumsum(others[self.document])])
-        here = np.flatnonzero(those[self.document])
-        found: Ints = total[here] - total[self.starts[self.row[here]]]
-        return found
+        selected = np.flatnonzero(those[self.document])
+        above: Ints = total[selected] - total[self.starts[self.row[selected]]]
+        return above
 
     @property
     def condensed(self) -> "Hits":
-        """The same, ranked among themselves."""
+        """Return the same hits with ranks among themselves."""
         return Hits(self.count.astype(np.int32), self.document, self.starts)
 
     @cached_property
     def count(self) -> Ints:
-        """int64[n]: place of each hit among the hits of its row, from 1."""
+        """Return int64[n]: the place of each hit among the hits of its row, from 1."""
         return np.arange(1, len(self.rank) + 1) - np.repeat(self.starts[:-1], self.number)
 
     @cached_property
     def precision(self) -> Floats:
-        """float64[n]: the place of each hit among the hits of its row, divided by its rank."""
+        """Return float64[n]: the place of each hit among the hits of its row, divided by its rank."""
         if extension is None:
             return self.count / self.rank
         columns = map(np.ascontiguousarray, (self.rank, self.starts))
@@ -112,11 +114,11 @@ class Hits:
 
     @cached_property
     def number(self) -> Ints:
-        """int64[rows]: hits of each row."""
+        """Return int64[rows]: the number of hits of each row."""
         return np.diff(self.starts)
 
     def sum(self, values: Floats) -> Floats:
-        """float64[rows]: sum of `values`, float64[n], along each row, one after another."""
+        """Return float64[rows]: the sum of `values`, float64[n], along each row, added in order."""
         if extension is None:
             added = np.bincount(self.row, weights=values, minlength=self.rows)
             return np.asarray(added, dtype=np.float64)
@@ -124,22 +126,23 @@ class Hits:
         return np.frombuffer(extension.sums(*columns), np.float64)
 
     def places(self) -> Iterator[Ints]:
-        """Indices of the first hit of every row, of the second one, and so on."""
+        """Return the indices of the first hit of every row, of the second one, and so on."""
         by_place = np.argsort(self.count, kind="stable")
         ends = np.cumsum(np.bincount(self.count, minlength=2))
         return (by_place[begin:end] for begin, end in itertools.pairwise(ends))
 
     def running(self, values: Floats) -> Floats:
-        """float64[n]: sum of `values`, float64[n], from a row's first hit up to each, one after another."""
+        """Return float64[n]: the cumulative sum of `values`, float64[n], along each row."""
         sums = values.copy()
-        for here in itertools.islice(self.places(), 1, None):
-            sums[here] += sums[here - 1]
+        for places in itertools.islice(self.places(), 1, None):
+            sums[places] += sums[places - 1]
         return sums
 
     def maximum(self, values: Floats, *, above: Ints | int = 0) -> Floats:
-        """float64[rows]: greatest of `values`, float64[n], in each row, but for its first `above` hits.
+        """Return float64[rows]: the greatest of `values`, float64[n], per row, ignoring its first `above`
+        hits.
 
-        0 for a row without more hits than that.
+        The value is 0 for a row without more hits.
         """
         starts, ends = self.starts[:-1] + above, self.starts[1:]
         filled = starts < ends
@@ -149,13 +152,13 @@ class Hits:
         return greatest
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Rows:
-    """The rows of `joined` under the judgments of `pool`.
+    """The rows of a joined run with the judgments of `pool`.
 
-    retrieved: int64[rows], documents retrieved. hits: the retrieved documents of the pool.
-    topic: int64[rows], index of each row's topic. whole: the same rows under judgments of which `pool` is a
-    part, if any: what is relevant here is relevant there, so that it is looked for among fewer hits.
+    retrieved: int64[rows], number of retrieved documents. hits: the retrieved documents of the pool. whole:
+    the same rows with judgments of which `pool` is a part, if any. A document relevant here is relevant
+    there, so fewer hits need to be searched.
     """
 
     pool: Pool
@@ -167,11 +170,12 @@ class Rows:
 
     @classmethod
     def of(cls, joined: Joined, pool: Pool) -> "Rows":
-        return cls(pool, joined.profile, joined.retrieved, Hits.of(joined))
+        return cls(pool=pool, profile=joined.profile, retrieved=joined.retrieved, hits=Hits.of(joined))
 
     def under(self, pool: Pool) -> "Rows":
-        """The same rows under other judgments of the same documents."""
-        return Rows(pool, self.profile, self.retrieved, self.hits, self if pool.whole is self.pool else None)
+        """Return the same rows with other judgments of the same documents."""
+        whole = self if pool.whole is self.pool else None
+        return Rows(pool=pool, profile=self.profile, retrieved=self.retrieved, hits=self.hits, whole=whole)
 
     @property
     def number(self) -> int:
@@ -182,17 +186,17 @@ class Rows:
         return np.arange(self.number) % self.pool.topics
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gives, computed at the first call with `key`."""
+        """Return the result of `make`, computed at the first call with `key` and cached."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]
 
     def relevant(self, rel: int | None, cutoff: int | None = None) -> Hits:
-        """The relevant documents among the hits, at ranks up to `cutoff`, if any."""
+        """Return the relevant hits, at ranks up to `cutoff`, if any."""
         return self._reaching(self.pool.threshold(rel), cutoff)
 
     def _reaching(self, label: int, cutoff: int | None) -> Hits:
-        """The hits of this label or a higher one, at ranks up to `cutoff`, if any."""
+        """Return the hits with this label or a higher one, at ranks up to `cutoff`, if any."""
 
         def make() -> Hits:
             if self.whole is None and cutoff is not None:
@@ -200,43 +204,43 @@ class Rows:
             among = self.whole._reaching(label, cutoff) if self.whole else self.hits
             return among.of_documents(self.pool.reaching(label))
 
-        found: Hits = self.once(("reaching", label, cutoff), make)
-        return found
+        hits: Hits = self.once(("reaching", label, cutoff), make)
+        return hits
 
     def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
-        """The judged non-relevant documents among the hits, as in `Pool.nonrelevant`."""
+        """Return the judged non-relevant hits, as in `Pool.nonrelevant`."""
         key = ("nonrelevant", self.pool.threshold(rel), negatives)
         among = self.whole.nonrelevant(rel, negatives) if self.whole else self.hits
         mask = self.pool.nonrelevant(rel, negatives)
-        found: Hits = self.once(key, lambda: among.of_documents(mask))
-        return found
+        hits: Hits = self.once(key, lambda: among.of_documents(mask))
+        return hits
 
     def judged(self) -> Hits:
-        """The judged documents among the hits."""
+        """Return the judged hits."""
         among = self.whole.judged() if self.whole else self.hits
-        found: Hits = self.once("judged", lambda: among.of_documents(self.pool.judged))
-        return found
+        hits: Hits = self.once("judged", lambda: among.of_documents(self.pool.judged))
+        return hits
 
     def recall_base(self, rel: int | None) -> Ints:
-        """int64[rows]: relevant documents of each row's topic."""
+        """Return int64[rows]: the number of relevant documents of each row's topic."""
         return self.pool.recall_base(rel)[self.topic]
 
     def gains(self, table: Floats, cutoff: int | None = None) -> tuple[Hits, Floats]:
-        """The hits of positive gain, at ranks up to `cutoff`, if any, and their gains, float64.
+        """Return the hits with a positive gain, at ranks up to `cutoff`, if any, and their gains, float64.
 
-        `table` has a gain per label.
+        table: float64[labels], the gain of each label.
         """
 
         def make() -> tuple[Hits, Floats]:
             positive = self._positive(table, cutoff)
             return positive, self.pool.gains(table).take(positive.document)
 
-        found: tuple[Hits, Floats] = self.once(("gains", table.tobytes(), cutoff), make)
-        return found
+        hits_and_gains: tuple[Hits, Floats] = self.once(("gains", table.tobytes(), cutoff), make)
+        return hits_and_gains
 
     def _positive(self, table: Floats, cutoff: int | None) -> Hits:
         label = int(np.argmax(table > 0))
-        if label > 0 and (table[label:] > 0).all():  # the usual case, whose hits are the relevant ones
+        if label > 0 and (table[label:] > 0).all():  # the usual case: the hits are the relevant ones
             return self._reaching(label, cutoff)
         if self.whole is None and cutoff is not None:
             return self.gains(table)[0].within(cutoff)
@@ -245,20 +249,20 @@ class Rows:
 
     @cached_property
     def condensed(self) -> "Rows":
-        """The same rows after removing every document that is not judged (trec_eval's -J)."""
+        """Return the same rows without the unjudged documents (option -J of trec_eval)."""
         judged = self.judged()
-        return Rows(self.pool, self.profile, judged.number, judged.condensed)
+        return Rows(pool=self.pool, profile=self.profile, retrieved=judged.number, hits=judged.condensed)
 
 
 def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Floats:
-    """numerator / denominator, and 0 where the denominator is 0 (spec 1.2)."""
+    """Return numerator / denominator, or 0 if the denominator is 0."""
     bottom = np.broadcast_to(np.asarray(denominator, dtype=np.float64), np.shape(numerator))
     return np.divide(numerator, bottom, out=np.zeros(len(numerator)), where=bottom != 0)
 
 
 def earlier(rows: Ints, kinds: NDArray[np.integer]) -> Ints:
-    """int64[n]: how many earlier entries of the same row are of the same kind; `rows` ascend."""
-    order = np.argsort(kinds, kind="stable")  # numbers of 8 and 16 bits are sorted in linear time
+    """Return int64[n]: the number of earlier entries of the same row and kind; `rows` ascend."""
+    order = np.argsort(kinds, kind="stable")  # numpy sorts integers of 8 and 16 bits in linear time
     row = rows.astype(np.int32)[order]
     first = np.ones(len(order), dtype=bool)
     np.not_equal(row[1:], row[:-1], out=first[1:])

@@ -1,7 +1,7 @@
-"""Judgments by subtopic over all pools, the rows of a joined run under them, and greedy ideal rankings.
+"""Judgments by subtopic, the rows of a joined run with them, and greedy ideal rankings.
 
-A subtopic counts where a document of its topic is relevant to it. The same id in two topics is two
-subtopics: each gets a *slot* of its own, and slots ascend by topic, then id.
+A subtopic counts if a document of its topic is relevant to it. The same id in two topics is two subtopics,
+each with its own *slot*. Slots ascend by topic, then id.
 """
 
 from collections.abc import Callable, Hashable
@@ -19,15 +19,15 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, earlier
 
 DECIMALS = 12
-"""Gains that are equal when rounded to so many decimals are tied in a greedy choice (spec 1.2.7)."""
+"""Number of decimals to which gains are compared in a greedy choice; equal ones are tied."""
 
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """Which document is relevant to which subtopic, at one level: `n` pairs, by document, then slot.
+    """Pairs of a document and a subtopic to which it is relevant, at one level, by document, then slot.
 
-    starts: int64[D + 1]; the pairs of document d are starts[d]:starts[d + 1]. slot: int64[n].
-    size: int64[S], documents relevant to each slot. topic: int64[S], the topic of each slot.
+    starts: int64[D + 1]; the pairs of document d are starts[d]:starts[d + 1]. slot: int64[n]. size: int64[S],
+    number of documents relevant to each slot. topic: int64[S], the topic of each slot.
     """
 
     starts: Ints
@@ -37,7 +37,7 @@ class Relevance:
 
     @cached_property
     def place(self) -> NDArray[np.unsignedinteger]:
-        """[S]: where each slot stands among those of its topic, in the smallest type that holds it."""
+        """Return unsigned[S]: the place of each slot in its topic, in the smallest possible type."""
         place = np.arange(len(self.topic)) - np.searchsorted(self.topic, self.topic)
         return place.astype(np.min_scalar_type(place.max(initial=0)))
 
@@ -51,7 +51,7 @@ class Relevance:
         return cls(starts, slot.reshape(-1), size, keys // names)
 
     def pairs_of(self, documents: NDArray[np.int32]) -> tuple[Ints, Ints]:
-        """For each pair of `documents`, in their order: its place among them, and its slot."""
+        """Return, for each pair of `documents`, in their order, the index of its document, and its slot."""
         begin = self.starts[documents]
         number = self.starts[documents + 1] - begin
         place = np.repeat(np.arange(len(documents)), number)
@@ -59,11 +59,11 @@ class Relevance:
         return place, self.slot[begin[place] + within]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SubtopicPool:
-    """Subtopic judgments of every pooled document.
+    """Judgments by subtopic of every pooled document.
 
-    judged: bool[D], documents with a judgment for some subtopic. topic_of: int64[D]. topics: T.
+    judged: bool[D], documents with a judgment for any subtopic. topic_of: int64[D]. topics: T.
     """
 
     subtopics: Subtopics
@@ -74,49 +74,53 @@ class SubtopicPool:
 
     @classmethod
     def of(cls, qrels: Qrels, *, negatives_judged: bool) -> "SubtopicPool":
-        """The pool of `qrels`, made once; MeasureError where there are no judgments by subtopic."""
+        """Return the pool of `qrels`, created once; MeasureError if there are no judgments by subtopic."""
         key = ("subtopics", negatives_judged)
         if qrels.subtopics is None:
             raise MeasureError(
                 "it needs judgments by subtopic, and this collection has none; "
-                "a qrels file gives them as layout: subtopics"
+                "add a qrels file with layout: subtopics"
             )
         if key not in qrels.cache:
             judged = np.zeros(len(qrels.documents), dtype=bool)
             counts = qrels.subtopics.judgment >= 0 if not negatives_judged else slice(None)
             judged[qrels.subtopics.document[counts]] = True
-            qrels.cache[key] = cls(qrels.subtopics, judged, qrels.topic_of, len(qrels.topics))
-        found: SubtopicPool = qrels.cache[key]
-        return found
+            qrels.cache[key] = cls(
+                subtopics=qrels.subtopics, judged=judged, topic_of=qrels.topic_of, topics=len(qrels.topics)
+            )
+        pool: SubtopicPool = qrels.cache[key]
+        return pool
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gives, computed at the first call with `key` and kept with the pool."""
+        """Return the result of `make`, computed at the first call with `key` and cached."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]
 
     def relevance(self, rel: int | None) -> Relevance:
-        """The pairs whose judgment is at least `rel` (None: 1); a negative one never is."""
+        """Return the pairs whose judgment is at least `rel` (None: 1); a negative one never is."""
         level = 1 if rel is None else max(rel, 0)
         make = lambda: Relevance.of(self.subtopics, level, self.topic_of)  # noqa: E731
-        found: Relevance = self.once(("relevance", level), make)
-        return found
+        relevance: Relevance = self.once(("relevance", level), make)
+        return relevance
 
     def number(self, rel: int | None) -> Ints:
-        """int64[T]: subtopics of each topic with a relevant document."""
+        """Return int64[T]: the number of subtopics of each topic with a relevant document."""
         return np.bincount(self.relevance(rel).topic, minlength=self.topics)
 
     def ideal(self, rel: int | None, alpha: float, depth: int | None) -> "SubtopicRows":
-        """A row per topic: the greedy ideal ranking of its judged documents, to at least `depth`."""
-        depth = None if depth is None else max(32, 1 << (depth - 1).bit_length())  # few are ever made
+        """Return the greedy ideal ranking of each topic, one row per topic, down to at least `depth`."""
+        depth = (
+            None if depth is None else max(32, 1 << (depth - 1).bit_length())
+        )  # so that few rankings are computed
         make = lambda: SubtopicRows(self, greedy(self, rel, alpha, depth))  # noqa: E731
-        found: SubtopicRows = self.once(("ideal", rel, alpha, depth), make)
-        return found
+        ideal: SubtopicRows = self.once(("ideal", rel, alpha, depth), make)
+        return ideal
 
 
 @dataclass(frozen=True, eq=False)
 class SubtopicRows:
-    """The rows of a joined run under the judgments of `pool`. hits: the retrieved documents of the pool."""
+    """The rows of a joined run with the judgments of `pool`. hits: the retrieved documents of the pool."""
 
     pool: SubtopicPool
     hits: Hits
@@ -124,36 +128,38 @@ class SubtopicRows:
 
     @cached_property
     def topic(self) -> Ints:
-        """int64[rows]: index of each row's topic."""
+        """Return int64[rows]: the index of each row's topic."""
         return np.arange(self.hits.rows) % self.pool.topics
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gives, computed at the first call with `key`."""
+        """Return the result of `make`, computed at the first call with `key` and cached."""
         if key not in self.memory:
             self.memory[key] = make()
         return self.memory[key]
 
     def number(self, rel: int | None) -> Ints:
-        """int64[rows]: m, the subtopics of each row's topic that have a relevant document."""
+        """Return int64[rows]: m, the number of subtopics of each row's topic with a relevant document."""
         return self.pool.number(rel)[self.topic]
 
     @cached_property
     def condensed(self) -> "SubtopicRows":
-        """The same rows after removing every document that is not judged for any subtopic."""
+        """Return the same rows without the documents that are not judged for any subtopic."""
         return SubtopicRows(self.pool, self.hits.of_documents(self.pool.judged).condensed)
 
     def pairs(self, rel: int | None) -> "SubtopicPairs":
-        """The (document, subtopic) pairs that are relevant, along each row."""
-        found: SubtopicPairs = self.once(
+        """Return the relevant (document, subtopic) pairs along each row."""
+        pairs: SubtopicPairs = self.once(
             ("pairs", rel), lambda: SubtopicPairs.of(self.hits, self.pool.relevance(rel))
         )
-        return found
+        return pairs
 
     def novelty(self, rel: int | None, alpha: float) -> tuple[Hits, Floats]:
-        """The relevant documents and the novelty gain of each: float64, NG of spec 7.1."""
+        """Return the relevant documents and the novelty gain NG of each, float64 (see the measures of
+        novelty).
+        """
         key = ("novelty", rel, alpha)
-        found: tuple[Hits, Floats] = self.once(key, lambda: self._novelty(self.pairs(rel), alpha))
-        return found
+        novelty: tuple[Hits, Floats] = self.once(key, lambda: self._novelty(self.pairs(rel), alpha))
+        return novelty
 
     def _novelty(self, pairs: "SubtopicPairs", alpha: float) -> tuple[Hits, Floats]:
         terms = discounts.power(1.0 - alpha, pairs.seen + 1)
@@ -165,13 +171,13 @@ class SubtopicRows:
         return cls(pool, Hits.of(joined))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SubtopicPairs:
     """Relevant (document, subtopic) pairs along rows, by row, then rank, then slot.
 
-    documents: those with a pair. place: int64[n], where the document of each pair stands among them.
-    hits: the document of each pair. seen: int64[n], how many documents above it in its row are relevant to
-    the same subtopic, C(r-1). size: int64[n], how many documents of the topic are, in all.
+    documents: those with a pair. place: int64[n], the index of each pair's document among them. hits: the
+    document of each pair. seen: int64[n], C(r-1), the number of documents above it in its row that are
+    relevant to the same subtopic. size: int64[n], the number of all documents of the topic that are.
     """
 
     documents: Hits
@@ -184,21 +190,27 @@ class SubtopicPairs:
     def of(cls, hits: Hits, relevance: Relevance) -> "SubtopicPairs":
         documents = hits.of_documents(np.diff(relevance.starts) > 0)
         place, slot = relevance.pairs_of(documents.document)
-        own = documents.row[place], documents.rank[place], documents.document[place]
-        mine = Hits.by_row(*own, hits.rows)
-        return cls(documents, place, mine, earlier(mine.row, relevance.place[slot]), relevance.size[slot])
+        columns = documents.row[place], documents.rank[place], documents.document[place]
+        pair_hits = Hits.by_row(*columns, hits.rows)
+        return cls(
+            documents=documents,
+            place=place,
+            hits=pair_hits,
+            seen=earlier(pair_hits.row, relevance.place[slot]),
+            size=relevance.size[slot],
+        )
 
 
 def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None) -> Hits:
-    """Each topic's greedy ideal ranking down to `depth`, a row per topic (spec 7.1).
+    """Return each topic's greedy ideal ranking down to `depth`, one row per topic.
 
-    1. At every rank, of all documents not yet taken, take the one of the largest novelty gain; gains that
-       are equal when rounded to 12 decimals are tied, and the largest document id is taken.
-    2. Documents that are relevant to the same subtopics have the same gain at every rank, so they form a
-       kind, and only the largest id of a kind that is not yet taken competes.
-    3. A judged document without a relevant subtopic adds nothing wherever it stands: it is left out.
+    1. At every rank, take the remaining document with the largest novelty gain. Gains that are equal when
+       rounded to 12 decimals are tied; then take the largest document id.
+    2. Documents relevant to the same subtopics have the same gain at every rank. They form a kind, and only
+       the largest remaining id of a kind competes.
+    3. A judged document without a relevant subtopic adds nothing at any rank and is left out.
 
-    All topics go down the ranks together.
+    All topics are processed together, rank by rank.
     """
     kinds = _Kinds.of(pool.relevance(rel), pool.topic_of)
     chosen: list[NDArray[np.int64]] = []
@@ -217,17 +229,17 @@ def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None)
 
 
 def _hits(chosen: Ints, topics: Ints, rows: int) -> Hits:
-    """The documents of int64[depth, topics] as hits by row; -1 is none."""
+    """Return the documents of int64[depth, topics] as hits by row; -1 is none."""
     place, rank = np.nonzero(chosen.T >= 0)
     return Hits.by_row(topics[place] if len(place) else place, rank + 1, chosen[rank, place], rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Kinds:
-    """Documents by the subtopics they are relevant to: K kinds, by topic.
+    """Kinds of documents: those relevant to the same subtopics. There are K kinds, ordered by topic.
 
-    topic: int64[K]; topics: the different ones, with their first kinds in `firsts`. kind, slot: int64[n],
-    the subtopics of each kind. queue: the documents of each kind, from the largest id; those of kind i are
+    topic: int64[K]. topics: the distinct topics; firsts: the first kind of each. kind, slot: int64[n], the
+    subtopics of each kind. queue: the documents of each kind, largest id first; those of kind i are
     queue_starts[i]:queue_starts[i + 1]. of_document: int64[D], -1 for a document without a kind.
     """
 
@@ -244,7 +256,7 @@ class _Kinds:
     @classmethod
     def of(cls, relevance: Relevance, topic_of: Ints) -> "_Kinds":
         documents = np.flatnonzero(np.diff(relevance.starts))
-        known: dict[bytes, int] = {}  # slots are of one topic each: so are kinds, and they ascend by topic
+        known: dict[bytes, int] = {}  # each slot belongs to one topic, so kinds ascend by topic
         begin, end = relevance.starts[documents].tolist(), relevance.starts[documents + 1].tolist()
         which = np.array(
             [
@@ -260,13 +272,23 @@ class _Kinds:
         topic = topic_of[queue[queue_starts[:-1]]]
         topics, firsts = np.unique(topic, return_index=True)
         kind, slot = relevance.pairs_of(queue[queue_starts[:-1]].astype(np.int32))
-        return cls(relevance, topic, topics, firsts, kind, slot, queue, queue_starts, of_document)
+        return cls(
+            relevance=relevance,
+            topic=topic,
+            topics=topics,
+            firsts=firsts,
+            kind=kind,
+            slot=slot,
+            queue=queue,
+            queue_starts=queue_starts,
+            of_document=of_document,
+        )
 
     def best(self, weights: Floats, taken: Ints) -> Ints:
-        """int64[topics]: the document that each topic takes next, -1 where all are taken.
+        """Return int64[topics]: the next document of each topic, -1 if all are taken.
 
-        weights: float64[S], what one more document on a slot gains. taken: int64[K], where each kind's queue
-        has come to.
+        weights: float64[S], the gain of one more document on a slot. taken: int64[K], the number of documents
+        taken from each kind's queue, as an index.
         """
         gains = np.bincount(self.kind, weights=weights[self.slot], minlength=len(self.topic))
         left = taken < self.queue_starts[1:]

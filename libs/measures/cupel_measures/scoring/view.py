@@ -1,4 +1,4 @@
-"""A joined run seen aspect by aspect, or by subtopic: what combining measures ask for scores and labels."""
+"""A joined run with its judgments per aspect and by subtopic: scores and labels for combining measures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from cupel_measures.scoring.rows import Hits, Rows
 from cupel_measures.scoring.subtopics import SubtopicPool, SubtopicRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AspectView:
-    """`joined` under `qrels`, and the texts of the same rows where there are any.
+    """`joined` with the judgments in `qrels`, and the texts of the same rows if there are any.
 
-    whole: the view under those qrels of which these are a part, if any.
+    whole: the view with the qrels of which these are a part, if any.
     """
 
     qrels: Qrels
@@ -31,11 +31,13 @@ class AspectView:
     scores: dict[tuple[Measure, int], Floats] = field(default_factory=dict, repr=False)
 
     def under(self, qrels: Qrels) -> "AspectView":
-        """The same rows under a part of the judgments, made of these qrels by `keeping`."""
-        return AspectView(qrels, self.joined, self.content, self)
+        """Return a view of the same rows with a part of the judgments, created by `Qrels.keeping`."""
+        return AspectView(qrels=qrels, joined=self.joined, content=self.content, whole=self)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
-        """float64[rows]: a measure per row; a single-aspect one under `aspect`, or its own, or the first."""
+        """Return float64[rows]: a measure per row. The aspect is `aspect`, else that of the measure, else the
+        first.
+        """
         if measure.declaration.combines:
             return measure.declaration.compute(self, **measure.arguments)
         if measure.declaration.texts:
@@ -45,32 +47,32 @@ class AspectView:
         return self.score_in(measure, self._pool_of(measure, aspect))
 
     def score_in(self, measure: Measure, pool: Pool) -> Floats:
-        """float64[rows]: a single-aspect measure under the labels of `pool`.
+        """Return float64[rows]: a single-aspect measure with the labels of `pool`.
 
-        Kept: several combining measures ask for it, and somebody for it alone.
+        The result is cached, because several combining measures can use the same one.
         """
-        key = measure, id(pool)  # `pool` is kept by the rows
+        key = measure, id(pool)  # the rows keep `pool` alive, so its id is unique
         if key not in self.scores:
-            rows, arguments = self._seen_by(measure, pool)
+            rows, arguments = self._arguments_for(measure, pool)
             self.scores[key] = measure.declaration.compute(rows, **arguments)
         return self.scores[key]
 
     def exact(self, measure: Measure) -> Sequence[Exact]:
-        """A measure per row as exact numbers; MeasureError where it has none."""
+        """Return a measure per row as exact numbers; MeasureError if it has none."""
         if not measure.declaration.combines:
             return self.exact_in(measure, self._pool_of(measure))
         return _exactly(measure)(self, **measure.arguments)
 
     def exact_in(self, measure: Measure, pool: Pool) -> Sequence[Exact]:
-        """The exact numbers of a single-aspect measure under the labels of `pool`."""
-        rows, arguments = self._seen_by(measure, pool)
+        """Return the exact numbers of a single-aspect measure with the labels of `pool`."""
+        rows, arguments = self._arguments_for(measure, pool)
         return _exactly(measure)(rows, **arguments)
 
     def _pool_of(self, measure: Measure, aspect: str | None = None) -> Pool:
         return self.pool(aspect or measure.arguments["aspect"] or self.qrels.aspects[0].name)
 
-    def _seen_by(self, measure: Measure, pool: Pool) -> tuple[Rows, dict[str, Any]]:
-        """What the function of a single-aspect measure takes."""
+    def _arguments_for(self, measure: Measure, pool: Pool) -> tuple[Rows, dict[str, Any]]:
+        """Return the arguments of the function of a single-aspect measure."""
         arguments = measure.arguments
         arguments.pop("aspect")
         rows = self.rows_in(pool)
@@ -78,16 +80,16 @@ class AspectView:
 
     @cached_property
     def by_subtopic(self) -> SubtopicRows:
-        """The rows under the judgments by subtopic; MeasureError where the qrels have none."""
+        """Return the rows with the judgments by subtopic; MeasureError if the qrels have none."""
         return SubtopicRows.of(self.joined, self._subtopics)
 
     @cached_property
     def by_content(self) -> ContentRows:
-        """The texts of the rows; MeasureError where there are none, or no judgments by subtopic."""
+        """Return the texts of the rows; MeasureError without texts, or without judgments by subtopic."""
         if self.content is None:
             raise MeasureError(
                 "it needs the texts of the documents, and this collection has none; "
-                "a collection file names them as texts: docs.jsonl.gz"
+                "add them to the collection file, as in texts: docs.jsonl.gz"
             )
         return ContentRows(self.qrels, self._subtopics, self.content)
 
@@ -96,26 +98,26 @@ class AspectView:
         return SubtopicPool.of(self.qrels, negatives_judged=self.joined.profile.negatives_judged)
 
     def pool(self, aspect: str) -> Pool:
-        """The judgments of one aspect, negative grades taken as the profile says."""
+        """Return the judgments of one aspect; the profile decides how negative grades count."""
         return Pool.of(self.qrels, aspect, negatives_judged=self.joined.profile.negatives_judged)
 
     def derived(self, key: str, make: Callable[["AspectView"], Pool]) -> Pool:
-        """The pool that `make` derives from the qrels of a view, made once for each `key`."""
+        """Return the pool that `make` derives from the qrels of a view, created once for each `key`."""
         if key not in self.qrels.cache:
-            made = make(self)
-            self.qrels.cache[key] = made.part_of(self.whole.derived(key, make)) if self.whole else made
-        pool: Pool = self.qrels.cache[key]
-        return pool
+            pool = make(self)
+            self.qrels.cache[key] = pool.part_of(self.whole.derived(key, make)) if self.whole else pool
+        cached: Pool = self.qrels.cache[key]
+        return cached
 
     @cached_property
     def hits(self) -> Hits:
-        """The retrieved documents of the pool, whatever aspects they are judged for."""
+        """Return the retrieved documents of the pool, judged for any aspect."""
         return self.rows_in(self.pool(self.qrels.aspects[0].name)).hits
 
     def dense(self) -> Iterator[Block]:
-        """All rows with a label at every rank, in blocks of bounded memory.
+        """Yield all rows with a label at every rank, in blocks of bounded memory.
 
-        The last block is kept: a single run is one block, made once for all measures that ask.
+        The last block is cached: a single run is one block, which all measures share.
         """
         for block in blocks(self.qrels, self.joined):
             if block.begin not in self.memory:
@@ -124,17 +126,17 @@ class AspectView:
             yield self.memory[block.begin]
 
     def rows_in(self, pool: Pool) -> Rows:
-        """The rows under the labels of `pool`."""
+        """Return the rows with the labels of `pool`."""
         if id(pool) not in self.rows:
-            known = self.whole and pool.whole and self.whole.rows_in(pool.whole)
-            self.rows[id(pool)] = known.under(pool) if known else Rows.of(self.joined, pool)
+            whole = self.whole and pool.whole and self.whole.rows_in(pool.whole)
+            self.rows[id(pool)] = whole.under(pool) if whole else Rows.of(self.joined, pool)
         return self.rows[id(pool)]
 
 
 def _computed(measure: Measure, rows: SubtopicRows, arguments: dict[str, Any]) -> Floats:
-    """The measure's function, over judged documents only where that is among its `arguments`."""
-    seen = rows.condensed if arguments.pop("judged_only", False) else rows
-    return measure.declaration.compute(seen, **arguments)
+    """Compute the measure, for judged documents only if `arguments` say so."""
+    selected = rows.condensed if arguments.pop("judged_only", False) else rows
+    return measure.declaration.compute(selected, **arguments)
 
 
 def _exactly(measure: Measure) -> Callable[..., Sequence[Exact]]:

@@ -1,5 +1,5 @@
-// Makes the plots of a page alive: they fit the window, say what is under the mouse, and let one series stand out.
-// What the page shows without it stays for print, and wherever something here fails.
+// Make plots interactive: they fit the window, show a tooltip, and can highlight one series.
+// The static pictures stay for print, and as a fallback if this script fails.
 
 const tip = document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip", hidden: true }));
 
@@ -9,7 +9,7 @@ function digits(value) {
   return (Number.isInteger(value) ? String(value) : value.toFixed(4)).replace("-", "−");
 }
 
-function tell(event, datum, titles) {
+function showTip(event, datum, titles) {
   const lines = titles.filter(([name]) => name in datum).map(([name, title]) => {
     const line = document.createElement("div");
     const value = Object.assign(document.createElement("bdi"), { textContent: digits(datum[name]) });
@@ -24,7 +24,7 @@ function tell(event, datum, titles) {
   tip.style.top = (above > 8 ? above : event.clientY + 18) + "px";
 }
 
-function hush() {
+function hideTip() {
   tip.hidden = true;
 }
 
@@ -35,7 +35,7 @@ class Plot {
     this.views = [];
     this.pinned = null;
     this.keys.forEach((key) => this.press(key));
-    figure.querySelectorAll(".panel").forEach((panel) => seen.observe(Object.assign(panel, { plot: this })));
+    figure.querySelectorAll(".panel").forEach((panel) => observer.observe(Object.assign(panel, { plot: this })));
   }
 
   press(key) {
@@ -64,24 +64,24 @@ class Plot {
     });
   }
 
-  async enliven(panel) {
+  async render(panel) {
     const spec = JSON.parse(panel.querySelector(".spec").textContent);
     const box = document.createElement("div");
-    box.className = "live";
+    box.className = "chart";
     box.style.maxWidth = spec.width + "px";
     box.setAttribute("role", "img");
     box.setAttribute("aria-label", panel.dataset.label);
     panel.append(box);
     try {
-      const { view } = await vegaEmbed(box, fitting(spec, box.clientWidth), {
-        ast: true, // no code is made from text: the page's policy forbids it
+      const { view } = await vegaEmbed(box, fitted(spec, box.clientWidth), {
+        ast: true, // interpret expressions, because the policy of the page forbids eval
         actions: false,
         defaultStyle: false,
         renderer: "svg",
         tooltip: false,
       });
       this.listen(view);
-      panel.classList.add("alive");
+      panel.classList.add("interactive");
     } catch (problem) {
       box.remove();
       throw problem;
@@ -92,11 +92,11 @@ class Plot {
     const over = (event, item) => {
       const datum = item && item.datum;
       if (!datum || datum.x === undefined) return;
-      tell(event, datum, this.titles);
+      showTip(event, datum, this.titles);
       if (datum.s !== undefined) this.focus(datum.s);
     };
     const out = () => {
-      hush();
+      hideTip();
       this.focus(this.pinned);
     };
     view.addEventListener("pointermove", over);
@@ -107,27 +107,27 @@ class Plot {
   }
 }
 
-// As wide as there is room for, with less of it for names where there is little.
-function fitting(spec, room) {
-  const fitted = { ...spec, width: "container" };
-  if (room > 400) return fitted;
-  fitted.config.axis.labelLimit = room / 4;
-  fitted.layer.filter((one) => one.name === "names").forEach((one) => (one.mark.limit = room / 5));
-  return fitted;
+// Return the specification for the available width, with shorter labels on narrow screens.
+function fitted(spec, room) {
+  const copy = { ...spec, width: "container" };
+  if (room > 400) return copy;
+  copy.config.axis.labelLimit = room / 4;
+  copy.layer.filter((layer) => layer.name === "names").forEach((layer) => (layer.mark.limit = room / 5));
+  return copy;
 }
 
-const seen = new IntersectionObserver(
+const observer = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
-      seen.unobserve(target);
-      target.plot.enliven(target);
+      observer.unobserve(target);
+      target.plot.render(target);
     }
   },
   { rootMargin: "400px" },
 );
 
-addEventListener("keydown", (event) => event.key === "Escape" && hush());
-addEventListener("scroll", hush, { passive: true });
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
+addEventListener("scroll", hideTip, { passive: true });
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => (details.open = true)));
 document.querySelectorAll(".plot").forEach((figure) => new Plot(figure));

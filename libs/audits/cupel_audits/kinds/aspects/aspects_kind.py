@@ -13,7 +13,7 @@ from cupel_audits.report import AuditReport, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import OneFlag, Word
-from cupel_measures.scoring.evaluator import impossible
+from cupel_measures.scoring.evaluator import list_unsupported
 
 Depth = Annotated[int, whole_number(description="a whole number of ranks")]
 Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive"))]
@@ -111,7 +111,7 @@ class Aspects(Audit):
 
         def select_possible(family: AspectFamily) -> Iterator[Measure]:
             for aggregate in family.aggregates:
-                if reasons := impossible(subject.qrels, [aggregate]):
+                if reasons := list_unsupported(subject.qrels, [aggregate]):
                     missing.extend(reasons)
                 else:
                     yield aggregate

@@ -1,8 +1,8 @@
-"""Which documents of the runs are worth a label, topic by topic (Hui, PIKM 2014, section 5.2; spec 7.5)."""
+"""The documents of the runs that are selected for labelling, by topic (Hui, PIKM 2014, section 5.2)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,104 +10,137 @@ from cupel_audits.analysis import content_measures
 from cupel_audits.analysis.judgment_samples import shuffled
 from cupel_audits.analysis.lmd_selection import DEEPEST, SelectedDocuments, select_documents
 from cupel_audits.analysis.pools import tops_of
-from cupel_audits.subject import AuditSubject
+from cupel_audits.subject import AuditSubject, Tops
 from cupel_measures.model import Ints, Texts
 from cupel_measures.scoring.pool import Mask
 
+Subtopics = Mapping[str, set[int]]
+"""Relevant documents of a topic with the subtopics that they are relevant to."""
 
-@dataclass(frozen=True, eq=False)
+
+class TopicLabels(NamedTuple):
+    """The labels that the selection needs for one topic; JSON holds it as a list.
+
+    topic: index of the topic. labelled: number of labelled documents. pool: documents of its pool of depth
+    20. depth: depth of the pool where labelling ended. subtopics: number of its subtopics with a relevant
+    document. missed: subtopics without a relevant labelled document.
+    """
+
+    topic: int
+    labelled: int
+    pool: int
+    depth: int
+    subtopics: int
+    missed: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Labelling:
-    """Which documents of the tops (U of them) are labelled, and when.
+    """The order in which the selection labels the U documents of `Tops`.
 
-    order: int64[U], the place of each in the order of its topic's labels, from 0; U where it has none. pool:
-    bool[U], the pool of depth 20 of topics that have subtopics. topic, pooled: as in `Tops`. documents: D.
-    topics: for each that has subtopics its index, labels, documents of its pool, depth of the pool where
-    labelling ended, subtopics, and those without a relevant labelled document.
+    order: int64[U], the position of each document in the labelling order of its topic, from 0; U if it gets
+    no label. pool: bool[U], the documents in the pools of depth 20 of topics with subtopics. tops: the
+    documents. documents: D, the number of documents in the qrels. topics: one entry for each topic that has
+    a relevant document.
     """
 
     order: Ints
     pool: Mask
-    topic: Ints
-    pooled: Ints
+    tops: Tops
     documents: int
-    topics: list[list[int]]
+    topics: tuple[TopicLabels, ...]
 
     @classmethod
     def of(cls, subject: AuditSubject, depth: int, batch: int) -> "Labelling":
-        """Made once: trials at random label as many."""
+        """Return the selection for `subject`, computed once and cached with its texts."""
         cache, key = content_measures.content_of(subject).cache, ("labelling", depth, batch)
         if key not in cache:
-            cache[key] = cls._of(subject, depth, batch)
-        found: Labelling = cache[key]
-        return found
+            cache[key] = cls._select(subject, depth, batch)
+        labelling: Labelling = cache[key]
+        return labelling
 
     @classmethod
-    def _of(cls, subject: AuditSubject, depth: int, batch: int) -> "Labelling":
-        tops, said = tops_of(subject), _relevant(subject)
-        number = len(tops.topic)
-        order, pool = np.full(number, number, dtype=np.int64), np.zeros(number, dtype=bool)
+    def _select(cls, subject: AuditSubject, depth: int, batch: int) -> "Labelling":
+        tops, texts = tops_of(subject), content_measures.content_of(subject).texts
+        size = len(tops.topic)
+        order, pool = np.full(size, size, dtype=np.int64), np.zeros(size, dtype=bool)
         topics = []
-        starts = np.searchsorted(tops.topic, range(len(subject.qrels.topics) + 1)).tolist()
-        for topic, (begin, end) in enumerate(pairwise(starts)):
-            if not said[topic]:
-                continue
-            ranked = tops.ranked[:, topic, :DEEPEST]
-            ids = {place: tops.documents[place] for place in range(begin, end)}
-            lists = [[ids[place] for place in row if place >= 0] for row in ranked.tolist()]
-            found = _select(lists, content_measures.content_of(subject).texts, said[topic], depth, batch)
-            places = {document: place for place, document in ids.items()}
-            order[[places[one] for one in found.documents]] = range(len(found.documents))
-            pool[np.unique(ranked[ranked >= 0])] = True
-            subtopics = len(set().union(*said[topic].values()))
-            topics.append(
-                [topic, len(found.documents), found.pool, found.depth, subtopics, len(found.missed)]
-            )
-        sizes = tops.topic.astype(np.int64), tops.pooled.astype(np.int64), len(subject.qrels.documents)
-        return cls(order, pool, *sizes, topics)
+        for topic, relevant in enumerate(_relevant_documents(subject)):
+            if relevant:
+                selected, places = _select_documents(tops, topic, texts, relevant, depth, batch)
+                order[places] = range(len(places))
+                ranked = tops.ranked[:, topic, :DEEPEST]
+                pool[np.unique(ranked[ranked >= 0])] = True
+                topics.append(_describe_labels(topic, selected, relevant))
+        documents = len(subject.qrels.documents)
+        return cls(order=order, pool=pool, tops=tops, documents=documents, topics=tuple(topics))
 
-    def drawn(self, chance: np.random.Generator) -> Ints:
-        """`order` of as many documents of each topic's pool, at random."""
-        place = np.full(len(self.order), len(self.order), dtype=np.int64)
-        place[self.pool] = shuffled(chance, self.topic[self.pool])[0]
-        number = {one[0]: one[1] for one in self.topics}
-        labels = np.array([number.get(topic, 0) for topic in self.topic.tolist()], dtype=np.int64)
-        return np.where(place < labels, place, len(self.order))
+    def draw_order(self, rng: np.random.Generator) -> Ints:
+        """Return an `order` with as many labels per topic, drawn at random from the topic's pool."""
+        size, topic = len(self.order), self.tops.topic.astype(np.int64)
+        order = np.full(size, size, dtype=np.int64)
+        order[self.pool] = shuffled(rng, topic[self.pool])[0]
+        labelled = np.zeros(self.tops.ranked.shape[1], dtype=np.int64)
+        for labels in self.topics:
+            labelled[labels.topic] = labels.labelled
+        return np.where(order < labelled[topic], order, size)
 
-    def grown(self, order: Ints, batch: int) -> Iterator[Mask]:
-        """bool[D]: the documents with labels after each batch of every topic."""
-        for number in self._numbers(batch):
-            kept = np.zeros(self.documents, dtype=bool)
-            kept[self.pooled[(order < number) & (self.pooled >= 0)]] = True
-            yield kept
+    def labelled_masks(self, order: Ints, batch: int) -> Iterator[Mask]:
+        """Yield bool[D], the documents that are labelled after each batch (one batch of every topic)."""
+        pooled = self.tops.pooled
+        for limit in self._limits(batch):
+            mask = np.zeros(self.documents, dtype=bool)
+            mask[pooled[(order < limit) & (pooled >= 0)]] = True
+            yield mask
 
-    def sizes(self, batch: int) -> list[int]:
-        """How many documents have labels then."""
-        return [sum(min(number, one[1]) for one in self.topics) for number in self._numbers(batch)]
+    def label_counts(self, batch: int) -> list[int]:
+        """Return the number of labelled documents over all topics after each batch."""
+        return [sum(min(limit, labels.labelled) for labels in self.topics) for limit in self._limits(batch)]
 
-    def _numbers(self, batch: int) -> range:
-        most = max((one[1] for one in self.topics), default=0)
-        return range(batch, most + batch, batch)
+    def _limits(self, batch: int) -> range:
+        """Return the largest number of labels that a topic can have after each batch."""
+        largest = max((labels.labelled for labels in self.topics), default=0)
+        return range(batch, largest + batch, batch)
 
 
-def _relevant(subject: AuditSubject) -> list[dict[str, set[int]]]:
-    """For each topic the subtopics that its relevant documents are relevant to, by document."""
-    found: list[dict[str, set[int]]] = [{} for _ in subject.qrels.topics]
-    said = subject.qrels.subtopics
-    if said is not None:
-        columns = (one.tolist() for one in (said.document, said.subtopic, said.judgment))
-        for document, subtopic, judgment in zip(*columns, strict=True):
-            if judgment > 0:
-                topic = int(subject.qrels.topic_of[document])
-                found[topic].setdefault(subject.qrels.documents[document], set()).add(subtopic)
-    return found
-
-
-def _select(
-    rankings: Sequence[Sequence[str]], texts: Texts, said: Mapping[str, set[int]], depth: int, batch: int
-) -> SelectedDocuments:
-    labels = {document: {str(one) for one in of} for document, of in said.items()}
+def _select_documents(
+    tops: Tops, topic: int, texts: Texts, relevant: Subtopics, depth: int, batch: int
+) -> tuple[SelectedDocuments, list[int]]:
+    """Select documents of a topic; return the selection and the places of its documents in `tops`."""
+    begin, end = np.searchsorted(tops.topic, [topic, topic + 1]).tolist()
+    places = {tops.documents[place]: place for place in range(begin, end)}
+    documents = list(places)
+    ranked = tops.ranked[:, topic, :DEEPEST].tolist()
+    rankings = [[documents[place - begin] for place in row if place >= 0] for row in ranked]
+    labels = {document: {str(subtopic) for subtopic in of} for document, of in relevant.items()}
 
     def label(document: str) -> set[str]:
         return labels.get(document, set())
 
-    return select_documents(rankings, texts, label, set().union(*labels.values()), depth=depth, batch=batch)
+    subtopics = set().union(*labels.values())
+    selected = select_documents(rankings, texts, label, subtopics, depth=depth, batch=batch)
+    return selected, [places[document] for document in selected.documents]
+
+
+def _describe_labels(topic: int, selected: SelectedDocuments, relevant: Subtopics) -> TopicLabels:
+    return TopicLabels(
+        topic=topic,
+        labelled=len(selected.documents),
+        pool=selected.pool,
+        depth=selected.depth,
+        subtopics=len(set().union(*relevant.values())),
+        missed=len(selected.missed),
+    )
+
+
+def _relevant_documents(subject: AuditSubject) -> list[dict[str, set[int]]]:
+    """Return the relevant documents of each topic with the subtopics that they are relevant to."""
+    by_topic: list[dict[str, set[int]]] = [{} for _ in subject.qrels.topics]
+    subtopics = subject.qrels.subtopics
+    if subtopics is not None:
+        columns = (subtopics.document, subtopics.subtopic, subtopics.judgment)
+        for document, subtopic, judgment in zip(*(column.tolist() for column in columns), strict=True):
+            if judgment > 0:
+                relevant = by_topic[int(subject.qrels.topic_of[document])]
+                relevant.setdefault(subject.qrels.documents[document], set()).add(subtopic)
+    return by_topic

@@ -1,221 +1,374 @@
-"""The report of `unjudged`: the list for the next round of judging, and how much of each run is unjudged."""
+"""The report of `unjudged`: the documents to judge next, and the unjudged share of each run."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, TypedDict
 
-from cupel_audits.analysis.sample_curves import MEASURE
-from cupel_audits.report import AuditReport, Column, Plot, ReportTable
+from cupel_audits.kinds.unjudged.document_influence import LeadChange, MeasureInfluence
+from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 
-TOPIC, DOCUMENT, RUN = Column("topic", "topic"), Column("document", "document"), Column("run", "run")
-Listed = Sequence[tuple[str, Mapping[str, Any]]]
-"""Documents on the list with their topics, the most influential first."""
+TopicCell = Annotated[str, Heading("topic")]
+DocumentCell = Annotated[str, Heading("document")]
 
 
-def report(about: SubjectSummary, depth: int, most: int, found: Mapping[int, Any]) -> AuditReport:
-    """The report on topics, by number. depth: of the first ranks. most: documents on the list."""
-    listed = _listed(about, found, most)
-    shares = _shares(about, found)
-    total = math.fsum(one["influence"] for one in found.values())
+class RankInRun(NamedTuple):
+    """The rank of a document in a run, which is given by number."""
+
+    run: int
+    rank: int
+
+
+class UnjudgedShares(NamedTuple):
+    """unjudged@depth of every run on a topic; None for a run without documents."""
+
+    depth: int
+    shares: Sequence[float | None]
+
+
+class ExaminedDocument(TypedDict):
+    """An unjudged document with its influence.
+
+    runs: number of runs that have it. where: the runs that rank it highest. influence: mean over measures.
+    """
+
+    document: str
+    runs: int
+    where: Sequence[RankInRun]
+    influence: float
+    measures: Mapping[str, MeasureInfluence]
+
+
+class TopicTrial(TypedDict):
+    """The trial of one topic; JSON holds it, with lists in place of named tuples.
+
+    missing: unjudged documents within the depth of some run. tried: those that were examined. turning: those
+    that reverse the order of a pair of runs by some measure. influence: sum over the examined documents.
+    documents: the most influential documents.
+    """
+
+    unjudged: Sequence[UnjudgedShares]
+    missing: int
+    tried: int
+    turning: int
+    influence: float
+    documents: Sequence[ExaminedDocument]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingCandidate:
+    """A document on the list, the runs that rank it highest, and its influence by each measure."""
+
+    topic: str
+    document: str
+    runs: int
+    where: Sequence[RankInRun]
+    influence: float
+    measures: Mapping[str, MeasureInfluence]
+
+    @property
+    def reversed(self) -> int:
+        """The number of reversed pairs by the measure that has most of them."""
+        return max((by_measure.reversed for by_measure in self.measures.values()), default=0)
+
+    def describe_change(self, about: SubjectSummary) -> str | None:
+        """Describe the largest change of a lead, by the measure with the largest influence."""
+        measure = max(self.measures, key=lambda text: self.measures[text].influence, default=None)
+        pair = None if measure is None else _pair(self.measures[measure])
+        if pair is None:
+            return None
+        upper, lower = about.runs[pair.upper], about.runs[pair.lower]
+        return (
+            f"the lead of {upper} over {lower} by {measure} changes from {pair.lead:.5f} to {pair.left:.5f}"
+        )
+
+
+def _pair(influence: MeasureInfluence) -> LeadChange | None:
+    return None if influence.pair is None else LeadChange(*influence.pair)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRow:
+    """A document to judge."""
+
+    place: Annotated[int, Heading("place")]
+    topic: TopicCell
+    document: DocumentCell
+    influence: Annotated[
+        float,
+        Heading("influence", "removed shares of leads, summed over neighbouring runs, mean over measures"),
+    ]
+    share: Annotated[
+        float | None,
+        Heading("cumulative share", "of the influence of all examined documents, down to this row"),
+    ]
+    turned: Annotated[int, Heading("reversed pairs", "of runs, by the measure that has most of them")]
+    runs: Annotated[int, Heading("runs", "number of runs that have the document")]
+    best: Annotated[int, Heading("best rank")]
+    where: Annotated[str, Heading("found in", "runs that rank it highest, with its rank")]
+    settles: Annotated[str | None, Heading("largest change", "if the document is highly relevant")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRow:
+    """The influence of a listed document by one measure."""
+
+    topic: TopicCell
+    document: DocumentCell
+    measure: MeasureCell
+    influence: Annotated[float, Heading("influence")]
+    turned: Annotated[int, Heading("reversed pairs", "of runs")]
+    upper: Annotated[str | None, Heading("upper run", "of the neighbours whose lead changes most")]
+    lower: Annotated[str | None, Heading("lower run", "of the neighbours whose lead changes most")]
+    lead: Annotated[float | None, Heading("lead", "under the present judgments")]
+    left: Annotated[float | None, Heading("new lead", "if the document is highly relevant")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareRow:
+    """unjudged@depth of a run."""
+
+    run: RunCell
+    depth: Annotated[int, Heading("depth")]
+    share: Annotated[
+        float | None, Heading("unjudged", "share of the run's first documents, mean over topics")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingTopicRow:
+    """The missing judgments of a topic."""
+
+    topic: TopicCell
+    missing: Annotated[int, Heading("unjudged", "documents within the depth of some run")]
+    tried: Annotated[int, Heading("examined", "documents whose influence was computed")]
+    turning: Annotated[int, Heading("reversing a pair", "examined documents that alone reverse two runs")]
+    influence: Annotated[float, Heading("influence", "sum over the examined documents")]
+
+
+DOCUMENTS = TableSchema.of("documents", "Documents to judge next", ListRow)
+CHANGES = TableSchema.of("changes", "Influence of each document by measure", ChangeRow)
+SHARES = TableSchema.of("unjudged", "Unjudged share of each run's first documents", ShareRow)
+TOPICS = TableSchema.of("topics", "Missing judgments by topic", JudgingTopicRow)
+
+
+def report(about: SubjectSummary, depth: int, most: int, results: Mapping[int, TopicTrial]) -> AuditReport:
+    """Return the report on the examined topics, given by number.
+
+    depth: pool depth whose unjudged documents were examined. most: largest number of documents to list.
+    """
+    candidates = _rank_candidates(about, results, most)
+    shares = _share_rows(about, list(results.values()))
+    total = math.fsum(trial["influence"] for trial in results.values())
     return AuditReport(
-        verdict=tuple(_verdict(about, depth, found, listed, shares, total)),
+        verdict=(
+            *_describe_shares(depth, shares),
+            _describe_missing(depth, shares, results),
+            *_describe_list(about, candidates, total),
+        ),
         numbers={
             **_numbers(shares),
-            "missing": sum(one["missing"] for one in found.values()),
-            "turning": sum(one["turning"] for one in found.values()),
+            "missing": sum(trial["missing"] for trial in results.values()),
+            "turning": sum(trial["turning"] for trial in results.values()),
         },
-        tables=(_documents(about, listed, total), _changes(about, listed), shares, _topics(about, found)),
+        tables=(
+            DOCUMENTS.table(_list_rows(about, candidates, total)),
+            CHANGES.table(_change_rows(about, candidates)),
+            SHARES.table(shares),
+            TOPICS.table(_topic_rows(about, results)),
+        ),
         plots=PLOTS,
         reading=READING,
-        undefined=(*_undefined(about, listed), *_without(shares)),
-        warnings=(*about.cautions, *_untried(found)),
+        undefined=(*_skipped_measures(about, candidates), *_undefined_shares(shares)),
+        warnings=(*about.cautions, *_unexamined(results)),
     )
 
 
-def _listed(about: SubjectSummary, found: Mapping[int, Any], most: int) -> Listed:
-    every = [(about.topics[topic], of) for topic, one in found.items() for of in one["documents"]]
-    return sorted(every, key=lambda of: (-of[1]["influence"], of[0], of[1]["document"]))[:most]
+def _rank_candidates(
+    about: SubjectSummary, results: Mapping[int, TopicTrial], most: int
+) -> list[JudgingCandidate]:
+    """Return the `most` most influential documents of all topics, the most influential first."""
+    candidates = [
+        JudgingCandidate(
+            topic=about.topics[topic],
+            document=document["document"],
+            runs=document["runs"],
+            where=[RankInRun(*one) for one in document["where"]],
+            influence=document["influence"],
+            measures={text: MeasureInfluence(*one) for text, one in document["measures"].items()},
+        )
+        for topic, trial in results.items()
+        for document in trial["documents"]
+    ]
+    return sorted(candidates, key=lambda one: (-one.influence, one.topic, one.document))[:most]
 
 
-def _documents(about: SubjectSummary, listed: Listed, total: float) -> ReportTable:
-    columns = (
-        Column("place", "place"),
-        TOPIC,
-        DOCUMENT,
-        Column(
-            "influence", "influence", "sum over neighbouring runs of the share of the lead, mean of measures"
-        ),
-        Column("share", "share so far", "of the influence of all documents tried, this and those above"),
-        Column("turned", "pairs turned round", "of runs, by the measure by which it turns most"),
-        Column("runs", "runs", "that have it"),
-        Column("best", "best rank"),
-        Column("where", "where", "the runs that have it highest"),
-        Column("settles", "what it would settle", "the pair whose lead it touches most"),
-    )
-    rows, so_far = [], 0.0
-    for place, (topic, one) in enumerate(listed, 1):
-        so_far += one["influence"]
-        turned = max((of[1] for of in one["measures"].values()), default=0)
-        where = ", ".join(f"{about.runs[run]} {rank}" for run, rank in one["where"])
-        share = so_far / total if total else None
-        head = (place, topic, one["document"], one["influence"], share, turned, one["runs"])
-        rows.append((*head, one["where"][0][1], where, _settles(about, one)))
-    return ReportTable("documents", "What to judge next", columns, tuple(rows))
+def _list_rows(
+    about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float
+) -> Iterator[ListRow]:
+    cumulative = 0.0
+    for place, one in enumerate(candidates, 1):
+        cumulative += one.influence
+        yield ListRow(
+            place=place,
+            topic=one.topic,
+            document=one.document,
+            influence=one.influence,
+            share=cumulative / total if total else None,
+            turned=one.reversed,
+            runs=one.runs,
+            best=one.where[0].rank,
+            where=", ".join(f"{about.runs[found.run]} {found.rank}" for found in one.where),
+            settles=one.describe_change(about),
+        )
 
 
-def _settles(about: SubjectSummary, one: Mapping[str, Any]) -> str | None:
-    """The pair it decides by the measure of its largest influence, in words."""
-    measure, best = max(one["measures"].items(), key=lambda of: of[1][0], default=("", (0, 0, None)))
-    if best[2] is None:
-        return None
-    upper, lower, lead, left = best[2]
+def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) -> Iterator[ChangeRow]:
+    for one in candidates:
+        for measure, by_measure in one.measures.items():
+            pair = _pair(by_measure)
+            yield ChangeRow(
+                topic=one.topic,
+                document=one.document,
+                measure=measure,
+                influence=by_measure.influence,
+                turned=by_measure.reversed,
+                upper=pair and about.runs[pair.upper],
+                lower=pair and about.runs[pair.lower],
+                lead=pair and pair.lead,
+                left=pair and pair.left,
+            )
+
+
+def _share_rows(about: SubjectSummary, trials: Sequence[TopicTrial]) -> list[ShareRow]:
+    """Return the mean of unjudged@depth over the topics of each run, by depth and run."""
+    by_topic = [dict(UnjudgedShares(*one) for one in trial["unjudged"]) for trial in trials]
+    return [
+        ShareRow(run=name, depth=depth, share=_mean([shares[depth][run] for shares in by_topic]))
+        for depth in by_topic[0]
+        for run, name in enumerate(about.runs)
+    ]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the values that are defined; None without any."""
+    defined = [value for value in values if value is not None]
+    return math.fsum(defined) / len(defined) if defined else None
+
+
+def _topic_rows(about: SubjectSummary, results: Mapping[int, TopicTrial]) -> Iterator[JudgingTopicRow]:
+    for topic, trial in results.items():
+        yield JudgingTopicRow(
+            topic=about.topics[topic],
+            missing=trial["missing"],
+            tried=trial["tried"],
+            turning=trial["turning"],
+            influence=trial["influence"],
+        )
+
+
+def _numbers(shares: Sequence[ShareRow]) -> dict[str, float | int | None]:
+    """Return for each depth k unjudged@k (mean over runs), worst(unjudged@k), and unjudged@k(RUN)."""
+    numbers: dict[str, float | int | None] = {}
+    for depth in dict.fromkeys(row.depth for row in shares):
+        by_run = {row.run: row.share for row in shares if row.depth == depth}
+        numbers[f"unjudged@{depth}"] = _mean([*by_run.values()])
+        numbers[f"worst(unjudged@{depth})"] = max(
+            (share for share in by_run.values() if share is not None), default=None
+        )
+        numbers |= {f"unjudged@{depth}({run})": share for run, share in by_run.items()}
+    return numbers
+
+
+def _describe_shares(depth: int, shares: Sequence[ShareRow]) -> Iterator[str]:
+    """Yield a sentence on the unjudged share at the deepest cutoff, and at `depth` if it is shallower."""
+    deepest = max(row.depth for row in shares)
+    for k in sorted({min(depth, deepest), deepest}):
+        by_run = {row.run: row.share for row in shares if row.depth == k and row.share is not None}
+        if by_run:
+            worst = max(by_run, key=by_run.__getitem__)
+            mean = math.fsum(by_run.values()) / len(by_run)
+            yield (
+                f"On average {mean:.1%} of the first {k} documents of a run are unjudged; the largest share "
+                f"is {by_run[worst]:.1%} ({worst})."
+            )
+
+
+def _describe_missing(depth: int, shares: Sequence[ShareRow], results: Mapping[int, TopicTrial]) -> str:
+    missing = sum(trial["missing"] for trial in results.values())
+    if all(row.share is None for row in shares):
+        return "No run retrieves a document for these topics."
+    if not missing:
+        return f"All documents among the first {depth} of any run are judged."
+    turning = sum(trial["turning"] for trial in results.values())
+    examined = sum(trial["tried"] for trial in results.values())
     return (
-        f"{about.runs[upper]} over {about.runs[lower]} by {measure}: a lead of {lead:.5f} would be {left:.5f}"
+        f"{missing} documents among the first {depth} of some run are unjudged. Of {examined} examined "
+        f"documents, {turning} could alone reverse the order of two runs."
     )
 
 
-def _changes(about: SubjectSummary, listed: Listed) -> ReportTable:
-    columns = (
-        TOPIC,
-        DOCUMENT,
-        MEASURE,
-        Column("influence", "influence"),
-        Column("turned", "pairs turned round"),
-        Column("upper", "upper run", "of the pair whose lead it touches most"),
-        Column("lower", "lower run"),
-        Column("lead", "lead", "as it is"),
-        Column("left", "lead if it is relevant"),
-    )
-    rows = []
-    for topic, one in listed:
-        for measure, (influence, turned, pair) in one["measures"].items():
-            names = (about.runs[pair[0]], about.runs[pair[1]], *pair[2:]) if pair else (None,) * 4
-            rows.append((topic, one["document"], measure, influence, turned, *names))
-    return ReportTable("changes", "What each would change, by measure", columns, tuple(rows))
-
-
-def _shares(about: SubjectSummary, found: Mapping[int, Any]) -> ReportTable:
-    """unjudged@k of each run."""
-    columns = (RUN, Column("depth", "depth"), Column("share", "unjudged", "share, mean over its topics"))
-    by_topic = [one["unjudged"] for one in found.values()]
-    rows = []
-    for place, (depth, _) in enumerate(by_topic[0]):
-        for run, name in enumerate(about.runs):
-            values = [of[place][1][run] for of in by_topic if of[place][1][run] is not None]
-            rows.append((name, depth, math.fsum(values) / len(values) if values else None))
-    return ReportTable(
-        "unjudged", "Unjudged documents among the first ones of each run", columns, tuple(rows)
-    )
-
-
-def _topics(about: SubjectSummary, found: Mapping[int, Any]) -> ReportTable:
-    columns = (
-        TOPIC,
-        Column("missing", "unjudged", "documents among the first ones of some run"),
-        Column("tried", "tried"),
-        Column("turning", "that turn a pair round", "each alone"),
-        Column("influence", "influence", "sum over those tried"),
-    )
-    names = ("missing", "tried", "turning", "influence")
-    rows = [(about.topics[topic], *(one[name] for name in names)) for topic, one in found.items()]
-    return ReportTable("topics", "Where judgments are missing", columns, tuple(rows))
-
-
-def _numbers(shares: ReportTable) -> dict[str, Any]:
-    """unjudged@k: the mean over runs; worst(unjudged@k); unjudged@k(RUN)."""
-    found: dict[str, Any] = {}
-    for depth in dict.fromkeys(shares.column("depth")):
-        of: dict[Any, Any] = {run: share for run, at, share in shares.rows if at == depth}
-        known = [share for share in of.values() if share is not None]
-        found[f"unjudged@{depth}"] = math.fsum(known) / len(known) if known else None
-        found[f"worst(unjudged@{depth})"] = max(known, default=None)
-        found |= {f"unjudged@{depth}({run})": share for run, share in of.items()}
-    return found
-
-
-def _verdict(
-    about: SubjectSummary,
-    depth: int,
-    found: Mapping[int, Any],
-    listed: Listed,
-    shares: ReportTable,
-    total: float,
+def _describe_list(
+    about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float
 ) -> Iterator[str]:
-    at = max(int(one or 0) for one in shares.column("depth"))
-    for k in sorted({min(depth, at), at}):
-        rows: list[Any] = [row for row in shares.rows if row[1] == k and row[2] is not None]
-        if rows:
-            worst = max(rows, key=lambda row: row[2])
-            mean = math.fsum(row[2] for row in rows) / len(rows)
-            yield (
-                f"Of the first {k} documents of a run {mean:.1%} are unjudged on average, and {worst[2]:.1%} "
-                f"at worst ({worst[0]})."
-            )
-    missing, turning = (sum(one[name] for one in found.values()) for name in ("missing", "turning"))
-    if all(row[2] is None for row in shares.rows):
-        yield "No run has a document of these topics."
-    elif not missing:
-        yield f"Nothing is left to judge among the first {depth} documents of any run."
-    else:
+    if candidates and total:
+        share, first = math.fsum(one.influence for one in candidates) / total, candidates[0]
         yield (
-            f"{missing} unjudged documents stand among the first {depth} of some run; {turning} of those "
-            "tried could each alone turn round the order of two runs."
-        )
-    if listed and total:
-        share = math.fsum(one["influence"] for _, one in listed) / total
-        topic, first = listed[0]
-        yield (
-            f"The {len(listed)} on the list hold {share:.0%} of the influence of all that were tried. Judge "
-            f"{first['document']} of topic {topic} first; it could settle: {_settles(about, first)}."
+            f"The listed documents ({len(candidates)}) have {share:.0%} of the influence of all examined "
+            f"documents. Judge {first.document} of topic {first.topic} first: if it is highly relevant, "
+            f"{first.describe_change(about)}."
         )
 
 
-def _undefined(about: SubjectSummary, listed: Listed) -> Iterator[str]:
+def _skipped_measures(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) -> Iterator[str]:
     for measure in about.measures:
-        if listed and all(measure not in one["measures"] for _, one in listed):
+        if candidates and all(measure not in one.measures for one in candidates):
             yield (
-                f"{measure}: not tried, for it reads texts or its declared label set lacks the highest labels"
+                f"{measure}: not examined because it reads texts or its declared label set lacks the highest "
+                "label"
             )
 
 
-def _without(shares: ReportTable) -> Iterator[str]:
-    for run, depth, share in shares.rows:
-        if share is None:
-            yield f"unjudged@{depth} of {run}: it has no document there, as far as topics are done"
+def _undefined_shares(shares: Sequence[ShareRow]) -> Iterator[str]:
+    for row in shares:
+        if row.share is None:
+            yield f"unjudged@{row.depth} of {row.run}: the run retrieves no document for the examined topics"
 
 
-def _untried(found: Mapping[int, Any]) -> Iterator[str]:
-    left = sum(one["missing"] - one["tried"] for one in found.values())
+def _unexamined(results: Mapping[int, TopicTrial]) -> Iterator[str]:
+    left = sum(trial["missing"] - trial["tried"] for trial in results.values())
     if left:
-        yield f"{left} documents were not tried, those that runs have lowest: `tried` says how many are."
+        yield (
+            f"{left} unjudged documents that runs rank lowest were not examined: increase `tried` to examine "
+            "more documents per topic."
+        )
 
 
 PLOTS = (
-    Plot(
+    Plot.curve(
+        DOCUMENTS,
         "share",
-        "What the list is worth",
-        "Influence of the first documents of the list, as a share of that of all documents tried.",
-        "curve",
-        "documents",
-        "place",
-        "share",
+        title="Cumulative influence of the list",
+        caption="Influence of the first documents of the list, as a share of that of all examined documents.",
+        x="place",
+        y="share",
         domain=(0.0, 1.0),
     ),
-    Plot(
+    Plot.bars(
+        SHARES,
         "unjudged",
-        "Unjudged documents among the first ones",
-        "Share of each run's first documents that nobody has judged.",
-        "bars",
-        "unjudged",
-        "run",
-        "share",
+        title="Unjudged share of each run's first documents",
+        caption="Share of each run's first documents that are unjudged, by depth.",
+        x="run",
+        y="share",
         series="depth",
         domain=(0.0, 1.0),
     ),
 )
 READING = (
-    "A document has influence if its judgment could bring a run nearer to the one above it. Each is taken to "
-    "be relevant at best, alone. Most will turn out not relevant: this is what could happen, not what will.",
-    "A run with much more unjudged than others is likely worth more than its score says.",
+    "A document has influence if judging it could reduce the lead of a run over the next one, or break a "
+    "tie. Each document is assumed to be highly relevant, alone. Most documents will turn out not relevant, "
+    "so the list shows what could happen and not what will happen.",
+    "The score of a run with a much larger unjudged share than the others is probably too low.",
 )

@@ -1,10 +1,10 @@
-"""The result of `cupel audit`: files of it, and what is printed."""
+"""Output of `cupel audit`: the files of a result, and the printed formats."""
 
 import json
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,14 @@ from cupel_client.output import decimal, printable, write_csv, write_json, write
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 from cupel_reports import page
 
-LONGEST = 40
-"""Rows of a table that are printed; files have all."""
+PRINTED_ROWS = 40
+"""The most rows of a table that are printed; files have all."""
 POINTS = "points"
-"""What the file of the first table is called."""
+"""The name of the file of the first table."""
 
 
 def provenance(seconds: float, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a result comes from; none of it is part of the result."""
+    """Return the provenance of a result, which is not part of the result and of its digest."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
@@ -40,7 +40,7 @@ def provenance(seconds: float, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_files(out: Path, data: Mapping[str, Any], report: AuditReport) -> list[str]:
-    """Write the report in every form; the names of the files."""
+    """Write the report as JSON, CSV and HTML; return the names of the files."""
     texts = {"report.json": json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"}
     for place, table in enumerate(report.tables):
         texts[f"{table.name if place else POINTS}.csv"] = table.as_csv()
@@ -51,11 +51,11 @@ def write_files(out: Path, data: Mapping[str, Any], report: AuditReport) -> list
 
 
 def print_tables(data: Mapping[str, Any], report: AuditReport) -> None:
-    """What came out, in sentences, and the first table."""
+    """Print the verdict, the first table, undefined values and warnings."""
     for sentence in report.verdict:
         click.echo(printable(sentence))
     _print_table(report.tables[0])
-    for sentence in report.undefined[:LONGEST]:
+    for sentence in report.undefined[:PRINTED_ROWS]:
         click.echo(printable(f"undefined: {sentence}"))
     for sentence in report.warnings:
         click.echo(printable(f"note: {sentence}"))
@@ -64,29 +64,26 @@ def print_tables(data: Mapping[str, Any], report: AuditReport) -> None:
 def _print_table(table: ReportTable) -> None:
     if not table.rows:
         return
-    rows = table.rows[:LONGEST]
-    columns = [[_shown(row[place]) for row in rows] for place in range(len(table.columns))]
+    columns = [[_format(cell) for cell in table.column(name)[:PRINTED_ROWS]] for name in table.names]
     titles = [column.title for column in table.columns]
-    keys = _keys(table)
-    more = len(table.rows) - len(rows)
+    keys = _count_keys(table)
+    omitted = len(table.rows) - PRINTED_ROWS
     show_blocks(
         titles[:keys],
         list(zip(*columns[:keys], strict=True)),
         list(zip(titles[keys:], columns[keys:], strict=True)),
         title=table.title,
-        caption=f"and {more:,} more rows: --format csv has them all, and --out keeps them" if more else None,
+        caption=f"and {omitted:,} more rows: use --format csv or --out to get all" if omitted > 0 else None,
     )
 
 
-def _keys(table: ReportTable) -> int:
-    """How many of the first columns name rows: those of words, and at least one."""
-    words = [
-        all(isinstance(row[place], str) for row in table.rows) for place in range(len(table.columns) - 1)
-    ]
-    return max(1, [*words, False].index(False))
+def _count_keys(table: ReportTable) -> int:
+    """Return how many of the first columns identify rows: those that hold text, at least one."""
+    are_texts = [all(isinstance(cell, str) for cell in table.column(name)) for name in table.names[:-1]]
+    return max(1, [*are_texts, False].index(False))
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -101,23 +98,18 @@ def _print_json(data: Mapping[str, Any], report: AuditReport) -> None:
 
 
 def _print_jsonl(data: Mapping[str, Any], report: AuditReport) -> None:
-    write_jsonl(_rows(report.tables[0]))
-    _tell(report)
+    write_jsonl(report.tables[0].records())
+    _print_warnings(report)
 
 
 def _print_csv(data: Mapping[str, Any], report: AuditReport) -> None:
     table = report.tables[0]
-    write_csv([column.name for column in table.columns], _rows(table))
-    _tell(report)
+    write_csv(table.names, table.records())
+    _print_warnings(report)
 
 
-def _rows(table: ReportTable) -> Sequence[Mapping[str, Any]]:
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in table.rows]
-
-
-def _tell(report: AuditReport) -> None:
-    """Warnings on standard error, where the format has no place for them."""
+def _print_warnings(report: AuditReport) -> None:
+    """Print warnings on standard error, because the format has no field for them."""
     for sentence in report.warnings:
         click.echo(printable(sentence), err=True)
 

@@ -1,4 +1,4 @@
-"""The kinds of audits as people read of them: a list, a page of each, all of them as Markdown."""
+"""Reference documentation of the audit kinds: one page each, and all of them as Markdown or JSON."""
 
 import inspect
 from collections.abc import Iterator
@@ -12,33 +12,33 @@ from cupel_measures.grammar.syntax import shown
 
 HEAD = """# Audits
 
-Every kind of audit that Cupel has: what it answers, how, and its parameters. This page is made by
-`cupel audit --format markdown` from what the kinds themselves declare; `cupel audit KIND --help` prints the
-same for one of them.
+The kinds of audits: the question that each answers, the method, and the parameters. This page is generated
+by `cupel audit --format markdown` from the declarations of the kinds. `cupel audit KIND --help` prints the
+same for one kind.
 
-An audit asks how far a collection and its board can be trusted. A document that loses its judgment is
-unjudged; it is never deleted. All that is drawn comes from the seed: the same seed gives the same result, to
-the last bit, in any number of processes.
+An audit tests how far a collection and its leaderboard can be trusted. A document whose judgment is removed
+becomes unjudged; it is not deleted from the runs. All random draws depend on the seed: the same seed gives
+the same result, bit by bit, in any number of processes.
 
-On a command line a parameter is an option: `tau_ap` is `--tau-ap`, and one with the name of an option that
-every audit has begins with `audit-`, as in `--audit-aspect`. A list is written with or without its brackets.
+On the command line every parameter is an option: `tau_ap` is `--tau-ap`. If all audits have an option of
+that name, the prefix `audit-` is added, as in `--audit-aspect`. Brackets around lists are optional.
 """
-"""What the document begins with."""
+"""The introduction of the document."""
 
 
 def document() -> str:
-    """All kinds: an index, then every page."""
+    """Return the document: an index, then a page for each kind."""
     index = table(
-        ("audit", "what it answers"),
-        [(f"[`{one.name}`](#{one.name})", one.answers) for one in KINDS.values()],
+        ("audit", "question"),
+        [(f"[`{kind.name}`](#{kind.name})", kind.answers) for kind in KINDS.values()],
     )
     return "\n".join([HEAD, index, *map(_page, KINDS.values())])
 
 
 def _page(kind: type[Audit]) -> str:
     rows = [
-        (f"`{name}`", _what(one), f"`{_default(one)}`" if _default(one) else "")
-        for name, one in SETTINGS[kind.name].items()
+        (f"`{name}`", _description(setting), f"`{_default(setting)}`" if _default(setting) else "")
+        for name, setting in SETTINGS[kind.name].items()
     ]
     parts = [
         f"## {kind.name}",
@@ -47,13 +47,13 @@ def _page(kind: type[Audit]) -> str:
         f"Source: {kind.source}.",
     ]
     if rows:
-        parts.append(table(("parameter", "what it is", "default"), rows).rstrip())
+        parts.append(table(("parameter", "description", "default"), rows).rstrip())
     parts.append(f"    {example(kind)}")
     return "\n\n".join(parts) + "\n"
 
 
 def data() -> list[dict[str, Any]]:
-    """As programs read it."""
+    """Return the documentation of all kinds as JSON data."""
     return [
         {
             "name": kind.name,
@@ -64,11 +64,11 @@ def data() -> list[dict[str, Any]]:
             "parameters": [
                 {
                     "name": name,
-                    "about": one.about,
-                    "expects": one.parameter.kind.expects,
-                    "default": one.parameter.default,
+                    "about": setting.about,
+                    "expects": setting.parameter.kind.expects,
+                    "default": setting.parameter.default,
                 }
-                for name, one in SETTINGS[kind.name].items()
+                for name, setting in SETTINGS[kind.name].items()
             ],
         }
         for kind in KINDS.values()
@@ -76,52 +76,54 @@ def data() -> list[dict[str, Any]]:
 
 
 def paragraphs(kind: type[Audit]) -> list[str]:
-    """The documentation of a kind."""
+    """Return the paragraphs of the documentation of a kind."""
     return (inspect.getdoc(kind) or "").split("\n\n")
 
 
 def example(kind: type[Audit]) -> str:
-    """A command that does such an audit."""
+    """Return an example command for a kind."""
     words = [
         "cupel audit",
         kind.name,
         "collection.yaml runs/*.gz",
         kind.extra_arguments,
-        *_some(kind),
+        *_example_options(kind),
         f"--out {kind.name}",
     ]
     return " ".join(filter(None, words))
 
 
-def _some(kind: type[Audit]) -> Iterator[str]:
-    """The first parameters that have a default to show."""
+def _example_options(kind: type[Audit]) -> Iterator[str]:
+    """Yield options for the first parameters that have a default."""
     settings = SETTINGS[kind.name]
-    plain = [
-        name for name, one in settings.items() if _default(one) and not isinstance(one.parameter.kind, Flag)
+    names = [
+        name
+        for name, setting in settings.items()
+        if _default(setting) and not isinstance(setting.parameter.kind, Flag)
     ]
-    for name in plain[:2]:
+    for name in names[:2]:
         yield f"{option(name)} {_default(settings[name])}"
 
 
 def option(name: str) -> str:
-    """The option that sets a parameter, where nothing else is called so."""
+    """Return the option for a parameter, unless another option has this name."""
     return "--" + name.replace("_", "-")
 
 
-def described(one: Setting) -> str:
-    """What a parameter does, what it takes, and its default."""
-    default = _default(one)
-    return _what(one) + (f"  [default: {default}]" if default else "")
+def help_text(setting: Setting) -> str:
+    """Return the description of a parameter, its type and its default."""
+    default = _default(setting)
+    return _description(setting) + (f"  [default: {default}]" if default else "")
 
 
-def _what(one: Setting) -> str:
-    kind = one.parameter.kind
-    return one.about if isinstance(kind, Flag) else f"{one.about}: {kind.expects}"
+def _description(setting: Setting) -> str:
+    kind = setting.parameter.kind
+    return setting.about if isinstance(kind, Flag) else f"{setting.about}: {kind.expects}"
 
 
-def _default(one: Setting) -> str:
-    """As a command line has it; empty where leaving it out means what `about` says."""
-    default = one.parameter.default
+def _default(setting: Setting) -> str:
+    """Return the default as on a command line; empty if it is None, which the description explains."""
+    default = setting.parameter.default
     if default is None:
         return ""
     return ",".join(map(shown, default)) if isinstance(default, tuple) else shown(default)

@@ -1,4 +1,4 @@
-"""What the words of a qrels file mean on the scale of an aspect, declared or inferred."""
+"""Meaning of the words of a qrels file on the scale of an aspect, declared or inferred."""
 
 import re
 from dataclasses import replace
@@ -7,12 +7,12 @@ from cupel_measures.findings import declare
 from cupel_measures.model import ABSENT, NEGATIVE, UNJUDGED, Aspect, Label
 
 HIGHEST_INFERRED = 1_000_000
-"""The highest grade of which a scale is inferred; a longer one has to be declared."""
+"""Highest grade of an inferred scale; a longer scale must be declared."""
 
 NOT_INTEGER = declare(
     "qrels-grade-not-integer",
     "error",
-    "a grade is no integer where no scale is declared",
+    "a grade is not an integer, and no scale is declared",
     "use integers, or declare the labels of the aspect in a collection file",
 )
 NOT_DECLARED = declare(
@@ -30,26 +30,26 @@ ABOVE_SCALE = declare(
 SCALE_TOO_LONG = declare(
     "qrels-scale-too-long",
     "error",
-    f"a grade is above {HIGHEST_INFERRED:,} where no scale is declared",
-    "correct the grade, or declare the scale in a collection file, as labels: {range: [0, HIGHEST]}",
+    f"a grade is above {HIGHEST_INFERRED:,}, and no scale is declared",
+    "correct the grade, or declare the scale in a collection file: labels: {range: [0, HIGHEST]}",
 )
 
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,1000}")
-"""How an integer grade is written."""
+"""Syntax of an integer grade."""
 WRONG = ABSENT - 1
-"""Labels from here down are none: each stands for a kind of error."""
+"""Values from here down are not labels; each stands for a kind of error."""
 ERRORS = {WRONG: NOT_INTEGER, WRONG - 1: NOT_DECLARED, WRONG - 2: ABOVE_SCALE, WRONG - 3: SCALE_TOO_LONG}
 _CODES = {code: label for label, code in ERRORS.items()}
 
 
 def unscaled(name: str) -> Aspect:
-    """An aspect whose scale is to be inferred: integers from 0 to the highest grade found (at least 1)."""
+    """Return an aspect whose scale is inferred: integers from 0 to the highest grade, at least 1."""
     return Aspect(name, range(0), inferred=True)
 
 
 class LabelScale(dict[bytes, int]):
-    """What each word of a file means on the scale of an aspect: computed once, then looked up."""
+    """Label index of each word of a file on the scale of an aspect, computed on first use."""
 
     def __init__(self, aspect: Aspect) -> None:
         self.aspect = aspect
@@ -63,7 +63,7 @@ class LabelScale(dict[bytes, int]):
 
     @staticmethod
     def _lowest(label: Label) -> int:
-        """A negative grade stays one (Bpref and infAP ask); any other is the lowest label itself."""
+        """Keep a negative grade, because Bpref and infAP need it; read others as the lowest label."""
         return NEGATIVE if isinstance(label, int) and label < 0 else 0
 
     def _inferred(self, word: bytes) -> int:
@@ -86,23 +86,23 @@ class LabelScale(dict[bytes, int]):
         return _CODES[ABOVE_SCALE if above else NOT_DECLARED]
 
     def settled(self) -> Aspect:
-        """The aspect with its scale, inferred now where it was not declared."""
+        """Return the aspect with its scale, inferred from the words so far if it was not declared."""
         labels = range(max(self.highest, 1) + 1) if self.aspect.inferred else self.aspect.labels
         return replace(self.aspect, labels=labels)
 
     def complaint(self, word: bytes) -> str:
-        """What is wrong with a word that is no label, and what would be right."""
+        """Return what is wrong with a word that is not a label, and how to correct it."""
         name, aspect = word.decode()[:80], self.aspect
         if aspect.inferred and self[word] == _CODES[SCALE_TOO_LONG]:
-            return f"{name} is above {HIGHEST_INFERRED:,}; declare so long a scale in a collection file"
+            return f"{name} is above {HIGHEST_INFERRED:,}; declare the scale in a collection file"
         if aspect.inferred:
-            return f"{name!r} is no integer; labels of other kinds are declared in a collection file"
+            return f"{name!r} is not an integer; declare other labels in a collection file"
         labels = aspect.labels
         scale = ", ".join(map(str, labels)) if len(labels) <= 10 else f"{labels[0]} to {labels[-1]}"
         more = "".join(
-            f"; {what}: {', '.join(map(str, also))}"
-            for what, also in (("lowest", aspect.lowest), ("unjudged", aspect.unjudged))
-            if also
+            f"; {key}: {', '.join(map(str, words))}"
+            for key, words in (("lowest", aspect.lowest), ("unjudged", aspect.unjudged))
+            if words
         )
-        wrong = "above the scale" if self[word] == _CODES[ABOVE_SCALE] else "not a label"
-        return f"{name} is {wrong} of {aspect.name} (labels: {scale}{more})"
+        problem = "above the scale" if self[word] == _CODES[ABOVE_SCALE] else "not a label"
+        return f"{name} is {problem} of {aspect.name} (labels: {scale}{more})"

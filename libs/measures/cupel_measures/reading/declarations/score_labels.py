@@ -1,8 +1,8 @@
-"""Scores from elsewhere turned into labels of an aspect: PageRank into popularity, say (spec 3.11).
+"""Labels of an aspect from external scores, such as popularity from PageRank.
 
-A file of scores has a line `document score` per document; blank lines, and lines whose first byte is `#`, are
-skipped. It labels every document that the other files of its collection judge; one without a score has the
-lowest label.
+A file of scores has a line `document score` per document; blank lines and lines that start with `#` are
+skipped. It labels every document that the other files of the collection judge. A document without a score
+gets the lowest label.
 """
 
 import re
@@ -21,20 +21,20 @@ from cupel_measures.reading.declarations.yaml_documents import Place
 STEPS = declare(
     "scores-steps",
     "error",
-    "what divides scores into labels is not one rising number between two labels",
-    "three labels take shares: [0.05, 0.15] of the documents, best label first, or thresholds: [80, 90]",
+    "shares or thresholds are not one ascending number between each two labels",
+    "for three labels, write shares: [0.05, 0.15] (best label first) or thresholds: [80, 90]",
 )
 OTHERS = declare(
     "scores-alone",
     "error",
-    "a file of scores does not go with the other files of its collection",
-    "scores label what other files judge, for an aspect that no other file judges",
+    "a file of scores does not fit the other files of its collection",
+    "let other files judge documents, and use scores for an aspect that no other file judges",
 )
 NUMBER = declare(
     "scores-number",
     "error",
-    "a score is no number",
-    "write it as 12, 0.034 or 3.4e-2",
+    "a score is not a number",
+    "write a number such as 12, 0.034 or 3.4e-2",
 )
 TWICE = declare("scores-twice", "error", "a document has two scores", "keep one of the lines")
 
@@ -46,43 +46,44 @@ Scores = Mapping[bytes, Decimal]
 
 @dataclass(frozen=True)
 class Steps:
-    """What divides scores into labels: a number between any two neighbours, rising.
+    """Division of scores into labels: one number between each two neighbouring labels, ascending.
 
-    shares: of n documents given, those whose position is at most the first share of n have the best label,
-    and so on; a position is 1 + the number of documents with a larger score, so that ties share the best
-    one. Else they are thresholds: a score that reaches the last one has the best label, and so on.
+    shares: whether the numbers are shares. Of n documents, those at a position up to the first share of n get
+    the best label, and so on. The position of a document is 1 + the number of larger scores, so ties share
+    the best position. Otherwise the numbers are thresholds: a score of at least the last one gets the best
+    label.
     """
 
     numbers: tuple[Fraction, ...]
     shares: bool
 
     def labels(self, scores: Scores) -> dict[bytes, int]:
-        """The label index of each document: 0 where it is on no step."""
+        """Return the label index of each document."""
         if not self.shares:
-            return {d: sum(score >= one for one in self.numbers) for d, score in scores.items()}
+            return {d: sum(score >= bound for bound in self.numbers) for d, score in scores.items()}
         positions = _positions(scores.values())
         last = [int(share * len(scores)) for share in self.numbers]
-        return {d: sum(positions[score] <= one for one in last) for d, score in scores.items()}
+        return {d: sum(positions[score] <= bound for bound in last) for d, score in scores.items()}
 
 
 def _positions(scores: Iterable[Decimal]) -> dict[Decimal, int]:
-    """Position of each score: 1 + how many are strictly larger."""
-    found: dict[Decimal, int] = {}
+    """Return the position of each score: 1 + the number of larger scores."""
+    positions: dict[Decimal, int] = {}
     for place, score in enumerate(sorted(scores, reverse=True), 1):
-        found.setdefault(score, place)
-    return found
+        positions.setdefault(score, place)
+    return positions
 
 
 def read_steps(place: Place, parts: Mapping[str, Place], aspect: Aspect) -> Steps | None:
-    """The `shares` or `thresholds` of a file of scores; what is wrong is reported, and gives None."""
+    """Read `shares` or `thresholds` of a file of scores. Report errors and return None if there are any."""
     ways = [key for key in ("shares", "thresholds") if key in parts]
     if len(ways) != 1:
-        place.wrong(STEPS, "scores take either shares: [0.05, 0.15] or thresholds: [80, 90]")
+        place.wrong(STEPS, "expected either shares: [0.05, 0.15] or thresholds: [80, 90]")
         return None
     [way] = ways
-    found = [read_number(one) for one in parts[way].items("a list of numbers, as [0.05, 0.15]")]
-    numbers = tuple(exact(one) for one in found if one is not None)
-    if not found or len(numbers) < len(found):
+    items = [read_number(item) for item in parts[way].items("a list of numbers such as [0.05, 0.15]")]
+    numbers = tuple(exact(number) for number in items if number is not None)
+    if not items or len(numbers) < len(items):
         return None
     if problem := _problem(way, numbers, aspect):
         parts[way].wrong(STEPS, problem)
@@ -91,33 +92,34 @@ def read_steps(place: Place, parts: Mapping[str, Place], aspect: Aspect) -> Step
 
 
 def _problem(way: str, numbers: Sequence[Fraction], aspect: Aspect) -> str | None:
-    """What is wrong with limits."""
-    shown = ", ".join(f"{float(one):g}" for one in numbers[:10])
+    """Return what is wrong with the numbers, or None."""
+    shown = ", ".join(f"{float(number):g}" for number in numbers[:10])
     if len(numbers) != len(aspect.labels) - 1:
         labels = len(aspect.labels)
-        return f"{aspect.name} has {labels:,} labels, which {labels - 1:,} {way} divide; got {len(numbers)}"
+        return f"{aspect.name} has {labels:,} labels, so expected {labels - 1:,} {way}, got {len(numbers)}"
     if any(later <= earlier for earlier, later in pairwise(numbers)):
-        return f"{way} rise from each to the next, got {shown}"
+        return f"expected ascending {way}, got {shown}"
     if way == "shares" and not 0 < numbers[0] <= numbers[-1] < 1:
-        return f"shares are above 0 and below 1, got {shown}"
+        return f"expected shares above 0 and below 1, got {shown}"
     return None
 
 
 def scores_in(rows: Iterable[tuple[int, list[bytes]]], name: str, findings: Findings) -> Scores:
-    """The scores of a file, from line number and words of each row; what is wrong with one is reported."""
+    """Read the scores of a file from the line number and words of each row. Report invalid rows."""
     scores: dict[bytes, Decimal] = {}
     first: dict[bytes, int] = {}
     for number, (document, score) in rows:
-        wrong = not SCORE.fullmatch(score)
-        if not wrong and document not in first:
+        is_invalid = not SCORE.fullmatch(score)
+        if not is_invalid and document not in first:
             scores[document], first[document] = Decimal(score.decode()), number
             continue
-        code = NUMBER if wrong else TWICE
+        code = NUMBER if is_invalid else TWICE
         if not findings.room(code):
             findings.count(code)
             continue
         shown = document.decode()
-        said = f"the score {score.decode()[:80]!r} of {shown} is no number"
-        said = said if wrong else f"document {shown} has a score already, in line {first[document]}"
-        findings.add(Finding(code, said, name, number, sample=score.decode()[:80]))
+        message = f"the score {score.decode()[:80]!r} of {shown} is not a number"
+        if not is_invalid:
+            message = f"document {shown} already has a score on line {first[document]}"
+        findings.add(Finding(code, message, name, number, sample=score.decode()[:80]))
     return scores

@@ -1,6 +1,6 @@
-"""YAML and JSON that people write by hand: a tree of words that knows its lines and collects its mistakes.
+"""Hand-written YAML and JSON as a tree of words, with line numbers and findings.
 
-Every scalar is the word as typed (`no` is "no", `1` is "1"): what reads a place knows what it wants there.
+Every scalar is the word as typed (`no` is "no", `1` is "1"); the reader of a place decides its type.
 """
 
 import difflib
@@ -18,26 +18,24 @@ SYNTAX = declare(
     "document-syntax",
     "error",
     "the file is neither YAML nor JSON",
-    "correct it at the place that is named: often indentation, or a missing quote or bracket",
+    "correct the indentation, or add the missing quote or bracket, at the given place",
 )
 REPEATED_KEY = declare(
-    "document-repeated-key", "error", "a key stands twice in one mapping", "keep one of the two"
+    "document-repeated-key", "error", "a key occurs twice in one mapping", "keep one of them"
 )
-UNKNOWN_KEY = declare(
-    "document-unknown-key", "error", "a key has no meaning here", "use a key that is listed"
-)
-MISSING_KEY = declare("document-missing-key", "error", "a key that is needed is missing", "add the key")
+UNKNOWN_KEY = declare("document-unknown-key", "error", "unknown key", "use one of the listed keys")
+MISSING_KEY = declare("document-missing-key", "error", "a required key is missing", "add the key")
 OTHER_KIND = declare(
     "document-other-kind",
     "error",
-    "a value is of another kind than is needed here (a list, a mapping, a word, a number)",
-    "write it as the message shows",
+    "a value has the wrong kind (list, mapping, word or number)",
+    "write the value as the message shows",
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A document: its name in findings, its tree, the line of each path, and what is wrong with it."""
+    """A document: its name in findings, its tree, the line of each path, and its findings."""
 
     name: str
     root: Tree
@@ -49,18 +47,18 @@ class Document:
         return Place(self, (), self.root)
 
     def over(self, data: Mapping[str, Any]) -> "Document":
-        """The document with keys of `data` where its mapping has none of its own."""
+        """Return the document with the keys of `data` that its mapping lacks."""
         return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
 
     def line(self, path: Path) -> int | None:
-        """The line of `path`, or of the nearest place around it."""
+        """Return the line of `path`, or of the innermost place around it that has one."""
         around = (path[:depth] for depth in range(len(path), 0, -1))
-        return next((self.lines[one] for one in around if one in self.lines), None)
+        return next((self.lines[outer] for outer in around if outer in self.lines), None)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a document: where it is, and the value there. Its readers report what is wrong and go on."""
+    """A place in a document with its value. Its readers report errors and continue."""
 
     document: Document
     path: Path
@@ -70,39 +68,39 @@ class Place:
         return "".join(f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in self.path).removeprefix(".")
 
     def wrong(self, code: str, message: str) -> None:
-        """Report what is wrong here (or, by a warning's code, worth knowing)."""
+        """Add a finding about this place."""
         where = f"{self}: " if self.path else ""
         sample = self.value[:80] if isinstance(self.value, str) else None
         line = self.document.line(self.path)
         self.document.findings.add(Finding(code, where + message, self.document.name, line, sample=sample))
 
     def mapping(self, expected: str) -> dict[str, "Place"]:
-        """The places in a mapping by key; reports another kind, and then is empty."""
+        """Return the places of a mapping by key. Report a value of another kind and return no places."""
         if isinstance(self.value, dict):
-            return {key: Place(self.document, (*self.path, key), one) for key, one in self.value.items()}
+            return {key: Place(self.document, (*self.path, key), value) for key, value in self.value.items()}
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
         return {}
 
     def keys(self, expected: str, *, needed: Iterable[str], also: Iterable[str]) -> dict[str, "Place"]:
-        """The places of a mapping with declared keys; reports unknown and missing ones."""
+        """Return the places of a mapping with declared keys. Report unknown and missing keys."""
         places = self.mapping(expected)
         known = [*needed, *also]
         for key in places.keys() - set(known):
-            places[key].wrong(UNKNOWN_KEY, f"there is no key {key!r} here{nearest(key, known)}")
+            places[key].wrong(UNKNOWN_KEY, f"unknown key {key!r}{nearest(key, known)}")
         if isinstance(self.value, dict):
             for key in [key for key in needed if key not in places]:
-                self.wrong(MISSING_KEY, f"needs {key!r}, as in {expected}")
+                self.wrong(MISSING_KEY, f"missing key {key!r}; expected {expected}")
         return {key: place for key, place in places.items() if key in known}
 
     def items(self, expected: str) -> list["Place"]:
-        """The places of a list; reports another kind, and then is empty."""
+        """Return the places of a list. Report a value of another kind and return no places."""
         if isinstance(self.value, list):
-            return [Place(self.document, (*self.path, i), one) for i, one in enumerate(self.value)]
+            return [Place(self.document, (*self.path, i), value) for i, value in enumerate(self.value)]
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
         return []
 
     def word(self, expected: str) -> str | None:
-        """The word here; reports another kind, or nothing, and then is None."""
+        """Return the word. Report an empty value or one of another kind, and return None."""
         if isinstance(self.value, str) and self.value.strip():
             return self.value
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
@@ -110,12 +108,12 @@ class Place:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the known word that `word` is nearest to, or else at those there are."""
+    """Return a hint at the known word closest to `word`, or at all known words."""
     names = list(known)
     close = difflib.get_close_matches(word, names, 1, 0.6)
     if close:
         return f"; did you mean {close[0]}?"
-    return f"; known here: {', '.join(names[:12])}" if names else ""
+    return f"; expected one of {', '.join(names[:12])}" if names else ""
 
 
 def _kind(value: Tree) -> str:
@@ -125,7 +123,7 @@ def _kind(value: Tree) -> str:
 
 
 def of_data(data: Any, name: str) -> Document:
-    """A document of data as the json module gives it. Raises Refused where it is nested too deeply."""
+    """Return a document of JSON data. Raise Refused if it is nested too deeply."""
     try:
         return Document(name, _words(data))
     except RecursionError as problem:
@@ -147,12 +145,12 @@ def _words(data: Any) -> Tree:
 def _scalar(value: Any) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else _whole(str(value))
+    return str(value).lower() if isinstance(value, bool) else _joined_surrogates(str(value))
 
 
 def parse(text: str, name: str) -> Document:
-    """The document that YAML or JSON `text` says. Raises Refused where it is neither."""
-    import yaml  # late: few commands need it
+    """Parse YAML or JSON. Raise Refused if the text is neither."""
+    import yaml  # imported late, because few commands need it
 
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
@@ -168,17 +166,17 @@ def parse(text: str, name: str) -> Document:
 
 def _refusal(problem: Exception, name: str) -> Refused:
     mark = getattr(problem, "problem_mark", None)
-    what = getattr(problem, "problem", None) or getattr(problem, "reason", None) or "nested too deeply"
+    message = getattr(problem, "problem", None) or getattr(problem, "reason", None) or "nested too deeply"
     context = getattr(problem, "context", None)
     findings = Findings()
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-    findings.add(Finding(SYNTAX, f"{context}: {what}" if context else str(what), name, line, column))
+    findings.add(Finding(SYNTAX, f"{context}: {message}" if context else str(message), name, line, column))
     return Refused(findings)
 
 
 @dataclass(frozen=True)
 class _Nodes:
-    """Turns YAML nodes into a tree of words, and notes their lines."""
+    """Conversion of YAML nodes into a tree of words, with their lines."""
 
     name: str
     lines: dict[Path, int]
@@ -188,25 +186,23 @@ class _Nodes:
     def tree(self, node: Any, path: Path) -> Tree:
         self.lines[path] = node.start_mark.line + 1
         if id(node) in self.seen:
-            self._report(
-                SYNTAX, node, "anchors and aliases (& and *) are not read here; write the value again"
-            )
+            self._report(SYNTAX, node, "anchors and aliases (& and *) are not supported; repeat the value")
             return ""
         self.seen.add(id(node))
         if node.id == "mapping":
             return self._mapping(node, path)
         if node.id == "sequence":
-            return [self.tree(one, (*path, i)) for i, one in enumerate(node.value)]
-        return _whole(node.value)
+            return [self.tree(child, (*path, i)) for i, child in enumerate(node.value)]
+        return _joined_surrogates(node.value)
 
     def _mapping(self, node: Any, path: Path) -> Tree:
         tree: dict[str, Tree] = {}
         for key_node, value in node.value:
-            key = _whole(key_node.value) if key_node.id == "scalar" else ""
+            key = _joined_surrogates(key_node.value) if key_node.id == "scalar" else ""
             if key_node.id != "scalar":
-                self._report(SYNTAX, key_node, "a key is a word here")
+                self._report(SYNTAX, key_node, "expected a word as key")
             elif key in tree:
-                self._report(REPEATED_KEY, key_node, f"{key!r} stands twice")
+                self._report(REPEATED_KEY, key_node, f"{key!r} occurs twice")
             tree[key] = self.tree(value, (*path, key))
             self.lines[(*path, key)] = key_node.start_mark.line + 1
         return tree
@@ -216,8 +212,8 @@ class _Nodes:
         self.findings.add(Finding(code, message, self.name, mark.line + 1, mark.column + 1))
 
 
-def _whole(word: str) -> str:
-    """JSON's pairs of escaped surrogates as the characters they stand for; half a pair is no character."""
+def _joined_surrogates(word: str) -> str:
+    """Replace pairs of escaped surrogates by their characters, and lone surrogates by U+FFFD."""
     if not re.search("[\ud800-\udfff]", word):
         return word
     return word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,243 @@
+"""The report of `label_selection`: labelled documents, and the order of runs as labels are added."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from cupel_audits.analysis.lmd_selection import DEEPEST
+from cupel_audits.analysis.run_orders import Spread, spread
+from cupel_audits.kinds.label_selection.document_labels import TopicLabels
+from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
+from cupel_audits.subject import SubjectSummary
+
+STRONG_TAU = 0.8
+"""The tau that the paper aims for (Hui, PIKM 2014, section 5)."""
+SELECTED, RANDOM = "selected", "at random"
+TAU = (
+    "tau-b between the runs' scores by the measure under these labels and their scores by the reference "
+    "under all judgments"
+)
+
+
+class LabellingTrial(TypedDict):
+    """The selection (trial 0) or a random baseline; JSON holds it, with lists in place of tuples.
+
+    topics: the labels of the selection by topic. labels: labelled documents after each batch. taus: tau after
+    each batch. full: tau with all judgments. tau is None where it is undefined.
+    """
+
+    topics: Sequence[TopicLabels]
+    labels: list[int]
+    taus: list[float | None]
+    full: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelPoint:
+    """The order of runs after a batch of labels."""
+
+    way: Annotated[str, Heading("labels", "selected, or as many documents of the pools drawn at random")]
+    labels: Annotated[int, Heading("labelled", "documents over all topics")]
+    share: Annotated[float | None, Heading("share", f"of the documents in the pools of depth {DEEPEST}")]
+    tau: Spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledTopicRow:
+    """The labels of a topic."""
+
+    topic: Annotated[str, Heading("topic")]
+    labels: Annotated[int, Heading("labelled", "documents")]
+    pool: Annotated[int, Heading("pool", f"documents in the pool of depth {DEEPEST}")]
+    share: Annotated[float | None, Heading("share", "of the pool that is labelled")]
+    depth: Annotated[int, Heading("depth", "of the pool where labelling ended")]
+    subtopics: Annotated[int, Heading("subtopics", "with a relevant document")]
+    missed: Annotated[int, Heading("missed", "subtopics without a relevant labelled document")]
+
+
+POINTS = TableSchema.of("points", "Agreement with the reference as labels are added", LabelPoint)
+TOPICS = TableSchema.of("topics", "Labels by topic", LabelledTopicRow)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabellingSummary:
+    """Totals over the topics, and tau after the last batch.
+
+    labels, pool: labelled documents, and documents of the pools. share: labels / pool. share_complete: the
+    same over topics without a missed subtopic. share_strong: share at which tau of the selection first
+    reaches STRONG_TAU. tau, tau_random, tau_all: with the selected labels, random labels, and all judgments.
+    """
+
+    topics: int
+    labels: int
+    pool: int
+    share: float | None
+    share_complete: float | None
+    share_strong: float | None
+    subtopics: int
+    missed: int
+    tau: float | None
+    tau_random: float | None
+    tau_all: float | None
+
+
+def report(
+    about: SubjectSummary, measure: str, reference: str, results: Mapping[int, LabellingTrial]
+) -> AuditReport:
+    """Return the report on the selection and the random baselines, by number of the trial."""
+    first = next(iter(results.values()))
+    topics = [_topic_row(about, TopicLabels(*labels)) for labels in first["topics"]]
+    points = _points(results, first["labels"], sum(row.pool for row in topics))
+    summary = _summarise(points, topics, first["full"])
+    return AuditReport(
+        verdict=tuple(_verdict(measure, reference, summary)),
+        numbers={
+            "labels": summary.labels,
+            "labelled": summary.share,
+            "labelled_whole": summary.share_complete,
+            f"labelled@{STRONG_TAU}": summary.share_strong,
+            "subtopics": summary.subtopics,
+            "missed": summary.missed,
+            "tau": summary.tau,
+            "tau_random": summary.tau_random,
+            "tau_all": summary.tau_all,
+        },
+        tables=(POINTS.table(points), TOPICS.table(topics)),
+        plots=PLOTS,
+        reading=READING,
+        undefined=tuple(_undefined(points, summary)),
+    )
+
+
+def _topic_row(about: SubjectSummary, labels: TopicLabels) -> LabelledTopicRow:
+    return LabelledTopicRow(
+        topic=about.topics[labels.topic],
+        labels=labels.labelled,
+        pool=labels.pool,
+        share=labels.labelled / labels.pool if labels.pool else None,
+        depth=labels.depth,
+        subtopics=labels.subtopics,
+        missed=labels.missed,
+    )
+
+
+def _points(results: Mapping[int, LabellingTrial], labels: Sequence[int], pool: int) -> list[LabelPoint]:
+    """Return a point after each batch, first those of the selection, then those of the random labels."""
+    selected = [trial["taus"] for number, trial in results.items() if number == 0]
+    drawn = [trial["taus"] for number, trial in results.items() if number]
+    return [
+        LabelPoint(
+            way=way,
+            labels=labelled,
+            share=labelled / pool if pool else None,
+            tau=spread([taus[batch] for taus in trials]),
+        )
+        for way, trials in ((SELECTED, selected), (RANDOM, drawn))
+        if trials
+        for batch, labelled in enumerate(labels)
+    ]
+
+
+def _summarise(
+    points: Sequence[LabelPoint], topics: Sequence[LabelledTopicRow], tau_all: float | None
+) -> LabellingSummary:
+    last = {point.way: point.tau.mean for point in points}
+    selected = [point for point in points if point.way == SELECTED]
+    strong = (one.share for one in selected if one.tau.mean is not None and one.tau.mean >= STRONG_TAU)
+    return LabellingSummary(
+        topics=len(topics),
+        labels=sum(row.labels for row in topics),
+        pool=sum(row.pool for row in topics),
+        share=_labelled_share(topics),
+        share_complete=_labelled_share([row for row in topics if not row.missed]),
+        share_strong=next(strong, None),
+        subtopics=sum(row.subtopics for row in topics),
+        missed=sum(row.missed for row in topics),
+        tau=last.get(SELECTED),
+        tau_random=last.get(RANDOM),
+        tau_all=tau_all,
+    )
+
+
+def _labelled_share(topics: Sequence[LabelledTopicRow]) -> float | None:
+    """Return labelled documents / documents of the pools; None if the pools are empty."""
+    pool = sum(row.pool for row in topics)
+    return sum(row.labels for row in topics) / pool if pool else None
+
+
+def _undefined(points: Sequence[LabelPoint], summary: LabellingSummary) -> Iterator[str]:
+    same_score = "all runs have the same score by one of the measures"
+    for point in points:
+        if point.tau.mean is None:
+            yield f"tau with {point.labels} labels, {point.way}: {same_score}"
+    ways = {point.way for point in points}
+    if summary.tau is None and SELECTED not in ways:
+        yield "tau: the selection is not finished, or there is nothing to label"
+    if summary.tau_random is None and RANDOM not in ways:
+        yield "tau_random: no random labels were drawn"
+    if summary.tau_all is None:
+        yield f"tau_all: {same_score}"
+    if summary.share is None:
+        yield "labelled: no topic has both a relevant subtopic and a retrieved document"
+    if summary.share_complete is None:
+        yield "labelled_whole: every topic has a subtopic that no run finds"
+    if summary.share_strong is None:
+        yield f"labelled@{STRONG_TAU}: tau does not reach {STRONG_TAU}"
+
+
+def _verdict(measure: str, reference: str, summary: LabellingSummary) -> Iterator[str]:
+    if summary.share is None:
+        yield "No run retrieves a document for a topic with subtopics, so there is nothing to label."
+        return
+    yield (
+        f"The selection labels {summary.labels} of the {summary.pool} documents in the pools of depth "
+        f"{DEEPEST} ({summary.share:.1%}), over {summary.topics} topics."
+    )
+    if summary.missed and summary.share_complete is not None:
+        yield (
+            f"{summary.missed} of {summary.subtopics} subtopics have no relevant document in the pools, so "
+            "the pools of their topics are labelled without finding one. Of the pools of the other topics, "
+            f"{summary.share_complete:.1%} of the documents are labelled."
+        )
+    taus = (
+        (summary.tau, "with the selected labels"),
+        (summary.tau_random, "with as many random labels"),
+        (summary.tau_all, "with all judgments"),
+    )
+    if defined := [f"{tau:.2f} {labels}" for tau, labels in taus if tau is not None]:
+        yield (
+            f"{measure}: tau between its order of runs and that of {reference} under all judgments is "
+            f"{', '.join(defined)}."
+        )
+    if summary.share_strong is not None:
+        yield f"tau first reaches {STRONG_TAU} when {summary.share_strong:.1%} of the pools are labelled."
+
+
+PLOTS = (
+    Plot.curve(
+        POINTS,
+        "tau",
+        title="Agreement with the reference as labels are added",
+        caption=f"{TAU}: with selected labels, and mean and interval with random labels.",
+        x="share",
+        y="mean",
+        series="way",
+        low="low",
+        high="high",
+    ),
+    Plot.bars(
+        TOPICS,
+        "topics",
+        title="Labels by topic",
+        caption=f"Labelled documents as a share of each topic's pool of depth {DEEPEST}.",
+        x="topic",
+        y="share",
+        domain=(0.0, 1.0),
+    ),
+)
+READING = (
+    "Labels come from the existing judgments. An unjudged document of a pool counts as labelled and not "
+    "relevant, so an assessor who labels it could finish earlier.",
+    "If the runs miss a subtopic, the whole pool of its topic is labelled without finding it. The share over "
+    "topics without a missed subtopic shows the effort of the selection alone.",
+)

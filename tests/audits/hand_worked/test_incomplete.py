@@ -1,0 +1,74 @@
+"""The report of `incomplete` on four runs, derived with an independent sampler in a few lines.
+
+1a, 1b and 1c are relevant to a subtopic of topic 1, and 2e and 2f to one of topic 2. 1d has grade 1 but is
+relevant to no subtopic, so it is in the stratum of the twelve non-relevant documents 1n01 to 1n12 and of 2g.
+"""
+
+from support.data.audit_subjects import audited, lists, subject_of
+from support.data.expected_audits import (
+    assert_numbers,
+    assert_table,
+    curve_rows,
+    generator_of,
+    shuffle_groups,
+)
+from support.data.small_collections import qrels_of, scale
+
+ZEROS = [f"1n{number:02}" for number in range(1, 13)]
+GRADES = {
+    "1": {"1a": 1, "1b": 1, "1c": 1, "1d": 1, **dict.fromkeys(ZEROS, 0)},
+    "2": {"2e": 1, "2f": 1, "2g": 0},
+}
+SUBTOPICS = {
+    "1": {"1a": {"x": 1}, "1b": {"x": 0, "y": 1}, "1c": {"y": 1}, "1d": {"x": 0, "y": 0}},
+    "2": {"2e": {"x": 1}, "2f": {"x": 1}},
+}
+STRATA = {"1+": ["1a", "1b", "1c"], "1-": ["1d", *ZEROS], "2+": ["2e", "2f"], "2-": ["2g"]}
+RANKINGS = {
+    "best": {"1": ["1a", "1b"], "2": ["2e", "2f"]},
+    "good": {"1": ["1a", "1d"], "2": ["2e", "2g"]},
+    "fair": {"1": ["1c", "1n01"], "2": ["2f", "2g"]},
+    "poor": {"1": ["1n01", "1b"], "2": ["2g"]},
+}
+SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+": 1, "2-": 1},
+         20: {"1+": 1, "1-": 10, "2+": 1, "2-": 1}}  # fmt: skip
+"""By hand: max(1, floor(p n / 100)) relevant and max(10, floor(p n / 100)) non-relevant documents, at most "
+"n."""
+
+
+def precision_at_2(kept: set[str]) -> list[float]:
+    """P@2 of each run if only these documents are judged, the mean of both topics."""
+    relevant = {"1a", "1b", "1c", "1d", "2e", "2f"} & kept
+    return [sum(len(relevant & set(top)) / 2 for top in run.values()) / 2 for run in RANKINGS.values()]
+
+
+def test_report_equals_that_of_an_independent_sampler() -> None:
+    full = [1, 0.75, 0.5, 0.25]
+    repeats = []
+    for trial in range(3):
+        order = shuffle_groups(generator_of("incomplete", trial), STRATA)
+        samples = [{one for name in STRATA for one in order[name][: size[name]]} for size in SIZES.values()]
+        repeats.append([(len(kept) / 19, precision_at_2(kept)) for kept in samples])
+    assert repeats[0][0] == (1, full)
+    points, ranks = curve_rows("P@2", list(RANKINGS), full, repeats, list(SIZES))
+
+    qrels = qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS)
+    subject = subject_of(qrels, lists(RANKINGS), "P@2")
+    report = audited("incomplete", subject, {"percents": list(SIZES), "repeats": 3})
+    assert_table(report, "points", "measure percent kept mean low high least greatest n score", points)
+    assert report.table("points").column("kept") == [1, 15 / 19, 13 / 19]
+    assert_table(report, "ranks", "measure percent run rank best worst", ranks)
+    assert [table.name for table in report.tables] == ["points", "ranks"]
+    tau = {percent: point[3] for percent, point in zip(SIZES, points, strict=True)}
+    assert_numbers(
+        report,
+        {f"tau(P@2)@{percent}": tau[percent] for percent in SIZES}
+        | {"kept@100": 1, "kept@90": 15 / 19, "kept@20": 13 / 19},
+    )
+    assert tau[100] == 1
+    assert tau[90] > 0.9 > tau[20]
+    assert report.verdict == (
+        "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
+        f"tau is {tau[20]:.2f}.",
+    )
+    assert report.undefined == report.warnings == ()

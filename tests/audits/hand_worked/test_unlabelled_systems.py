@@ -1,0 +1,115 @@
+"""The report of `unlabelled_systems` on four runs, derived with an independent sampler in a few lines.
+
+Relevant: 1a, 1c, 2e, 2f, 2h and 1z (which no run has). Pools have depth 2, so runs that are
+pooled can lose documents at rank 3. At 25, 50, 75 and 99 per cent 1, 2, 3 and
+again 3 of 4 runs are left out.
+"""
+
+import pytest
+
+from support.data.audit_subjects import audited, lists, subject_of
+from support.data.expected_audits import (
+    assert_numbers,
+    assert_table,
+    curve_rows,
+    generator_of,
+    kendall_tau_b,
+    spread_cells,
+)
+from support.data.small_collections import qrels_of
+
+GRADES = {"1": {"1a": 1, "1b": 0, "1c": 1, "1z": 1}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}}
+RANKINGS = {
+    "best": {"1": ["1a", "1c", "1b"], "2": ["2f", "2h", "2e"]},
+    "good": {"1": ["1a", "1b", "1c"], "2": ["2e", "2f", "2g"]},
+    "fair": {"1": ["1c", "1x"], "2": ["2e", "2g"]},
+    "poor": {"1": ["1x", "1b", "1a"], "2": ["2g", "2x"]},
+}
+FULL = [(2 / 3 + 3 / 3) / 2, (2 / 3 + 2 / 3) / 2, (1 / 3 + 1 / 3) / 2, (1 / 3 + 0) / 2]
+REMOVED = {25: 1, 50: 2, 75: 3, 99: 3}
+REPEATS = 3
+
+
+def judgments_of(runs: list[int]) -> set[str]:
+    """The judged documents among the first two of these runs."""
+    rankings = list(RANKINGS.values())
+    pooled = {document for run in runs for top in rankings[run].values() for document in top[:2]}
+    return pooled & {document for of in GRADES.values() for document in of}
+
+
+def precision_at_3(kept: set[str]) -> list[float]:
+    """P@3 of each run if only these documents are judged, the mean of both topics."""
+    relevant = {document for of in GRADES.values() for document, grade in of.items() if grade} & kept
+    return [sum(len(relevant & set(top[:3])) / 3 for top in run.values()) / 2 for run in RANKINGS.values()]
+
+
+def mean_of(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+@pytest.mark.parametrize("systems", ["all", "removed"])
+def test_report_equals_that_of_an_independent_sampler(systems: str) -> None:
+    orders = [generator_of("unlabelled_systems", trial).permutation(4).tolist() for trial in range(REPEATS)]
+    repeats = []
+    losses: dict[int, list[tuple[float, float]]] = {percent: [] for percent in REMOVED}
+    taus: dict[int, list[float | None]] = {percent: [] for percent in REMOVED}
+    for order in orders:
+        steps = []
+        for percent, count in REMOVED.items():
+            removed, others = sorted(order[:count]), order[count:]
+            kept = judgments_of(others)
+            scores = precision_at_3(kept)
+            steps.append((len(kept) / 8, scores))
+            loss = [before - after for before, after in zip(FULL, scores, strict=True)]
+            losses[percent].append(
+                (mean_of([loss[run] for run in removed]), mean_of([loss[run] for run in others]))
+            )
+            compared = range(4) if systems == "all" else removed
+            taus[percent].append(
+                kendall_tau_b([FULL[run] for run in compared], [scores[run] for run in compared])
+            )
+        repeats.append(steps)
+    assert precision_at_3(judgments_of([0, 1, 2, 3])) == pytest.approx(FULL)
+    points, ranks = curve_rows("P@3", list(RANKINGS), FULL, repeats, list(REMOVED))
+    points = [
+        (*point[:3], *spread_cells(taus[percent]), point[-1])
+        for point, percent in zip(points, REMOVED, strict=True)
+    ]
+    bias = []
+    for percent in REMOVED:
+        out = mean_of([loss for loss, _ in losses[percent]])
+        left = mean_of([loss for _, loss in losses[percent]])
+        bias.append(("P@3", percent, out, left, out - left))
+
+    subject = subject_of(qrels_of(GRADES), lists(RANKINGS), "P@3", top=3)
+    parameters = {"percents": list(REMOVED), "repeats": REPEATS, "depth": 2, "systems": systems}
+    report = audited("unlabelled_systems", subject, parameters)
+    assert_table(report, "points", "measure percent kept mean low high least greatest n score", points)
+    assert_table(report, "ranks", "measure percent run rank best worst", ranks)
+    assert_table(report, "bias", "measure percent out left bias", bias)
+    assert [table.name for table in report.tables] == ["points", "ranks", "bias"]
+    assert_numbers(
+        report,
+        {f"tau(P@3)@{point[1]}": point[3] for point in points}
+        | {f"kept@{point[1]}": point[2] for point in points}
+        | {f"bias(P@3)@{row[1]}": row[4] for row in bias},
+    )
+    [half] = [row for row in bias if row[1] == 50]
+    assert report.verdict[1:] == (
+        f"P@3: with 50 per cent of the runs unlabelled, the mean score of the unlabelled runs changes by "
+        f"{0 - half[2]:+.4f} and that of the labelled runs by {0 - half[3]:+.4f}. The bias against "
+        f"unlabelled runs is {half[4]:.4f}.",
+    )
+    assert half[4] > 0
+    assert half[3] > 0
+    assert report.warnings == (
+        "1 of 8 judged documents are not among the first 2 of any audited run: they lose their judgments at "
+        "every percentage; set a larger depth to keep them.",
+    )
+    reason = "the removed runs are too few, or all of them have the same score"
+    assert report.undefined == tuple(
+        f"tau of P@3 with {percent} per cent of the runs unlabelled: {reason}"
+        for percent in REMOVED
+        if set(taus[percent]) == {None}
+    )
+    assert ("tau of P@3 with 25" in " ".join(report.undefined)) == (systems == "removed")
