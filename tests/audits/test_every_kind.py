@@ -54,14 +54,14 @@ def judgments(seed: int, *, best: int = 2) -> Qrels:
 def runs(seed: int, number: int = 6) -> dict[str, Scored]:
     """Random ones of different lengths; the last lacks a topic."""
     chance = np.random.default_rng(seed)
-    found = {
+    found: dict[str, Mapping[str, Mapping[str, float]]] = {
         f"run{run}": {
             topic: ranked(*chance.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS
         }
         for run in range(number)
     }
-    found[f"run{number - 1}"].pop("b")
-    return found
+    last = f"run{number - 1}"
+    return found | {last: {topic: ranking for topic, ranking in found[last].items() if topic != "b"}}
 
 
 def texts() -> Texts:

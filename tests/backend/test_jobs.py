@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -402,7 +403,7 @@ class Interleavings(RuleBasedStateMachine):
 
 
 def test_every_interleaving_writes_each_result_once(size: SizeName, tmp_path: Path) -> None:
-    machine = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
+    machine: Any = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
     machine.TestCase.settings = settings(
         max_examples=50 if size == "embedded" else 12,  # each makes a database
         stateful_step_count=30,

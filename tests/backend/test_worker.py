@@ -1,4 +1,4 @@
-"""Real worker and scheduler processes, killed at the worst moments: everything is scored exactly once."""
+"""Worker and scheduler processes that are killed or suspended: every submission is scored exactly once."""
 
 import os
 import shutil
@@ -25,14 +25,14 @@ from cupel_backend.infrastructure.tables import scores
 from cupel_backend.jobs import Job
 from cupel_backend.scores import leaderboards, rescoring
 from support.backend_cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
-from support.patience import until
+from support.patience import seconds, until
 from support.service.service_sizes import SizeName, forget
 
 TOPICS = [f"t{number}" for number in range(200)]
 DOCUMENTS = [f"d{number}" for number in range(100)]
 JUDGED = "".join(f"{topic} 0 {document} 1\n" for topic in TOPICS for document in DOCUMENTS).encode()
 SLOW_PLAN = [f"{name}@{cutoff}" for name in ("nDCG", "P", "AP", "RBP") for cutoff in range(1, 50)]
-"""So many measures that a job takes long enough to be caught at work."""
+"""Enough measures that a job is still running when the test kills its process."""
 
 
 def slow_run(tag: str) -> bytes:
@@ -53,7 +53,7 @@ class Processes:
         self.started: list[subprocess.Popen[bytes]] = []
 
     def patient(self) -> None:
-        """Have those started from now on hold their claims however busy the machine is."""
+        """Give processes started from now on a long lease, which does not expire on a busy machine."""
         self._environment["CUPEL_LEASE_SECONDS"] = "60"
 
     def start(self, role: str) -> subprocess.Popen[bytes]:
@@ -92,7 +92,7 @@ BROKERS = ("embedded", "production", "rabbitmq")
 
 @pytest.fixture(params=BROKERS)
 def size(request: pytest.FixtureRequest) -> SizeName:
-    """Whatever the broker is."""
+    """Run each test with every broker."""
     name: SizeName = request.param
     return name
 
@@ -129,7 +129,7 @@ OTHERS = (
 
 
 def evaluations(system: System) -> list[Job]:
-    """All of them; boards are analysed in between, which is nothing to wait for here."""
+    """Return all evaluation jobs, without the analyses that run between them."""
     found, cursor = [], None
     while True:
         page = jobs.list_(system, ADMIN, limit=500, cursor=cursor)
@@ -160,7 +160,7 @@ def slow_track(system: System, submitted: int) -> None:
         submit(system, ALICE, slow_run(f"r{number}"))
 
 
-def test_a_submission_is_scored_by_a_worker_that_hears_the_bell(system: System, processes: Processes) -> None:
+def test_a_wake_up_makes_a_worker_score_a_submission(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
     processes.start("worker")
@@ -172,7 +172,7 @@ def test_a_submission_is_scored_by_a_worker_that_hears_the_bell(system: System, 
     assert len(board.rows) == 10
 
 
-def test_killed_pool_processes_workers_and_a_deleted_broker_lose_and_double_nothing(
+def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
     system: System, processes: Processes
 ) -> None:
     slow_track(system, submitted=12)
@@ -195,11 +195,11 @@ def test_killed_pool_processes_workers_and_a_deleted_broker_lose_and_double_noth
 
 
 def delete_broker(system: System) -> None:
-    """At once: a folder that is deleted file by file may be written to meanwhile."""
+    """Delete all messages at once, by a rename if they are in a folder."""
     if system.settings.broker:
         forget(system.settings.broker)
         return
-    until(system.settings.broker_folder.exists)  # the bell rings from a thread of its own
+    until(system.settings.broker_folder.exists)  # wake-ups are sent from another thread
     gone = system.settings.broker_folder.rename(system.settings.data / f"gone-{time.monotonic_ns()}")
     shutil.rmtree(gone)
 
@@ -232,7 +232,7 @@ def locked(system: System) -> bool:
     return False
 
 
-def test_a_worker_that_slept_through_its_lease_is_refused_when_it_wakes(
+def test_a_worker_suspended_beyond_its_lease_cannot_write_results(
     system: System, processes: Processes
 ) -> None:
     slow_track(system, submitted=1)
@@ -252,7 +252,7 @@ def test_a_worker_that_slept_through_its_lease_is_refused_when_it_wakes(
     assert max(job.attempts for job in found) > 1
 
 
-def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, processes: Processes) -> None:
+def test_the_scheduler_sends_lost_wake_ups_again(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -263,7 +263,7 @@ def test_work_that_nobody_rang_for_is_found_by_the_scheduler(system: System, pro
     until(lambda: all_done(system))
 
 
-def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
+def test_a_terminated_worker_finishes_its_job_and_leaves_the_others(
     system: System, processes: Processes
 ) -> None:
     processes.patient()
@@ -272,7 +272,7 @@ def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
     until(lambda: any(job.state == "done" for job in evaluations(system)))
     for process in (worker, scheduler):
         process.terminate()
-    assert [worker.wait(60), scheduler.wait(60)] == [0, 0]
+    assert [worker.wait(seconds(60)), scheduler.wait(seconds(60))] == [0, 0]
     states = {job.state for job in evaluations(system)}
     assert states == {"done", "queued"}
     assert pool_of(worker) == []
@@ -282,7 +282,7 @@ def test_asked_to_stop_a_worker_finishes_what_it_is_doing_and_leaves_the_rest(
     assert all(job.attempts == 1 for job in evaluations(system))
 
 
-def test_an_unknown_role_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_role_is_a_usage_error() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "cupel_worker", "cook"], capture_output=True, text=True, check=False
     )

@@ -14,7 +14,7 @@ import pytest
 import cupel_contract
 from cupel_backend import access, jobs, qrels_versions, submissions, submitted_runs, tracks
 from cupel_backend.audits import audit_alerts, audit_requests, audit_schedules, audit_views
-from cupel_backend.scores import board_analyses, evaluations, leaderboards, score_explanations
+from cupel_backend.scores import board_analyses, evaluations, leaderboards, rescoring, score_explanations
 from cupel_contract import (
     audit_resources,
     audit_rule_resources,
@@ -53,7 +53,7 @@ VIEWS: list[tuple[type[Resource], type, set[str]]] = [
     (token_resources.TokenResource, access.Token, set()),
     (track_resources.TrackResource, tracks.Track, set()),
     (qrels_resources.QrelsResource, qrels_versions.QrelsVersion, set()),
-    (qrels_resources.PublishingProgress, qrels_versions.RescoringProgress, set()),
+    (qrels_resources.PublishingProgress, rescoring.RescoringProgress, set()),
     (qrels_resources.QrelsDiffResource, qrels_versions.QrelsDiff, set()),
     (qrels_resources.RankChangeResource, qrels_versions.RankChange, set()),
     (submission_resources.JobResource, jobs.Job, set()),
@@ -70,9 +70,9 @@ VIEWS: list[tuple[type[Resource], type, set[str]]] = [
     (leaderboard_resources.LeaderboardResource, leaderboards.Leaderboard, set()),
     (audit_resources.AuditDetailResource, audit_views.AuditView, {"links", "submissions"}),
     (audit_resources.AuditProgress, audit_views.PartsProgress, set()),
-    (audit_resources.AuditPartFailure, audit_views.Failure, set()),
+    (audit_resources.AuditPartFailure, audit_views.PartFailure, set()),
     (audit_resources.AuditAlert, audit_views.RaisedAlert, set()),
-    (audit_resources.AuditHistoryPoint, audit_requests.Point, set()),
+    (audit_resources.AuditHistoryPoint, audit_requests.HistoryPoint, set()),
     (audit_rule_resources.ScheduleResource, audit_schedules.Schedule, set()),
     (audit_rule_resources.AlertResource, audit_alerts.Alert, set()),
 ]

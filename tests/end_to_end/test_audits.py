@@ -10,7 +10,7 @@ from cupel_audits import execution, read_audit
 from cupel_audits import report as reporting
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_client.api.client import Client
-from cupel_contract.audit_resources import AuditResource
+from cupel_contract.audit_resources import AuditDetailResource, AuditResource
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.run_files import read_run
 from support.data.real_runs import DEPTH, Load, example
@@ -56,7 +56,7 @@ def test_an_audit_survives_the_death_of_its_workers_and_of_the_service(serve: Se
         assert (last.state, last.failures) == ("done", ())
         assert (last.progress.parts, last.progress.parts_done, last.progress.trials_done) == (PARTS,) * 3
         told = client.audit_report(audit.id)
-        assert reporting.digest(told["report"]) == offline(load, client.audit(audit.id))
+        assert reporting.digest(told.report) == offline(load, client.audit(audit.id))
         cancel_on_the_way(client, load)
     assert_sound(service)
 
@@ -79,7 +79,7 @@ def kill(pool: list[psutil.Process]) -> None:
         process.kill()
 
 
-def offline(load: Load, audit: AuditResource) -> str:
+def offline(load: Load, audit: AuditDetailResource) -> str:
     """The digest of the library's report on the same files."""
     qrels = load.collection.qrels
     runs = [

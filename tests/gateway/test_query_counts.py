@@ -89,7 +89,7 @@ def places(service: Service) -> dict[str, str]:
     for number in range(MANY):
         service.track()
         access.issue(service.system, access.OPERATOR, team=f"team-{number}", scope="participant")
-    found = {}
+    found: dict[str, Any] = {}
     for name, many in {"small": 1, "large": MANY, "corrected": 1}.items():
         plan = [f"P@{cutoff}" for cutoff in range(1, many + 1)]
         track = service.track(aspects={"relevance": {"labels": [0, 1]}}, measures=plan)
@@ -159,7 +159,7 @@ def queries(service: Service) -> Iterator[list[str]]:
 def lists(service: Service, *, public: bool) -> dict[str, str]:
     """Path by operation of every GET whose answer is, or holds, a list of things."""
     schemas = service.openapi["components"]["schemas"]
-    found = {}
+    found: dict[str, Any] = {}
     for path, operations in service.openapi["paths"].items():
         operation = operations.get("get")
         if operation is None or public == ("security" in operation):

@@ -1,4 +1,4 @@
-"""The cast of the backend's tests, a clock, and builders of tiny tracks, judgments and runs."""
+"""Principals, a clock, and builders of small tracks, judgments and runs for the tests of the backend."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ POOR = [("t1", "cba"), ("t2", "acb")]
 
 
 def run_file(rankings: list[tuple[str, str]] = GOOD, tag: str = "run") -> bytes:
-    """A run that ranks one-letter documents: [("t1", "abc")]."""
+    """Return a run file that ranks one-letter documents, such as [("t1", "abc")]."""
     lines = [
         f"{topic} Q0 {document} {rank} {10 - rank} {tag}"
         for topic, documents in rankings
@@ -45,7 +45,7 @@ def run_file(rankings: list[tuple[str, str]] = GOOD, tag: str = "run") -> bytes:
 
 @dataclass
 class Clock:
-    """A clock that moves when told to."""
+    """A clock that moves only by `forward`."""
 
     now: datetime = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -93,9 +93,9 @@ def submit(
 
 
 def work_off(system: System, *, analysing: bool = False) -> int:
-    """Do every job that is ready, in this process; returns how many attempts scoring took.
+    """Run every job that is ready, in this process; returns the number of attempts of evaluations.
 
-    analysing: whether boards are analysed, or those jobs ended without that: it takes long.
+    analysing: whether boards are analysed. By default their jobs are finished without that, to save time.
     """
     attempts = 0
     for queue in QUEUES:
@@ -111,6 +111,6 @@ def work_off(system: System, *, analysing: bool = False) -> int:
 
 
 def end(system: System, claim: jobs.Claim) -> None:
-    """Do nothing of a claimed job but its end."""
+    """Finish a claimed job without running it."""
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())

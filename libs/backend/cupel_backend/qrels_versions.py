@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
@@ -23,6 +23,7 @@ from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import ListPage, fetch_page, reading, writing
 from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import storage_errors
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import qrels
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.infrastructure.upload_checker import findings_from_json, measure_findings
@@ -30,10 +31,6 @@ from cupel_backend.scores import leaderboards, rescoring
 from cupel_backend.scores.rescoring import RescoringProgress
 from cupel_contract.states import QrelsState
 from cupel_measures.findings import Findings
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
-
 
 VERSION_UNKNOWN = refusal("qrels-unknown")
 QRELS_INVALID = refusal("qrels-invalid")
@@ -82,7 +79,7 @@ class QrelsDiff:
     rows: tuple[RankChange, ...]
 
 
-def require_organiser(system: "System", principal: Principal, track: str) -> Row[Any]:
+def require_organiser(system: System, principal: Principal, track: str) -> Row[Any]:
     """Return the row of the track; raises NotFound, or Forbidden if the caller may not manage its qrels."""
     with reading(system.engine) as connection:
         row = tracks.find(connection, track)
@@ -92,7 +89,7 @@ def require_organiser(system: "System", principal: Principal, track: str) -> Row
 
 
 def upload(
-    system: "System", principal: Principal, track: str, *, collection: bytes, files: Mapping[str, bytes]
+    system: System, principal: Principal, track: str, *, collection: bytes, files: Mapping[str, bytes]
 ) -> QrelsVersion:
     """Check judgments and store them as the track's next version, a draft.
 
@@ -118,7 +115,7 @@ def upload(
         return _read_version(connection, principal, row, number)
 
 
-def publish(system: "System", principal: Principal, track: str, number: int) -> QrelsVersion:
+def publish(system: System, principal: Principal, track: str, number: int) -> QrelsVersion:
     """Publish a version and queue the evaluations it needs; repeating this has no effect.
 
     The version becomes current at once if there is nothing to score. Raises Conflict if a later version is
@@ -157,14 +154,14 @@ def publish(system: "System", principal: Principal, track: str, number: int) -> 
     return get(system, principal, track, number)
 
 
-def get(system: "System", principal: Principal, track: str, number: int) -> QrelsVersion:
+def get(system: System, principal: Principal, track: str, number: int) -> QrelsVersion:
     """Return version `number` of the track; drafts are visible to its organisers only."""
     with reading(system.engine) as connection:
         return _read_version(connection, principal, tracks.find(connection, track), number)
 
 
 def list_(
-    system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
+    system: System, principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[QrelsVersion]:
     """List the track's versions, newest first."""
     with reading(system.engine) as connection:
@@ -177,7 +174,7 @@ def list_(
 
 
 def diff(
-    system: "System", principal: Principal, track: str, number: int, *, base: int, measure: str
+    system: System, principal: Principal, track: str, number: int, *, base: int, measure: str
 ) -> QrelsDiff:
     """Compare scores and ranks by `measure` under versions `base` and `number`."""
     text, old = leaderboards.read_rows(system, principal, track, measure=measure, qrels=base)
@@ -204,7 +201,7 @@ def _compare_rows(
 
 
 @contextmanager
-def _temporary_folder(system: "System", collection: bytes, files: Mapping[str, bytes]) -> Iterator[Path]:
+def _temporary_folder(system: System, collection: bytes, files: Mapping[str, bytes]) -> Iterator[Path]:
     """Yield a folder that holds `collection` and the numbered files, and remove it at the end.
 
     Names given by users never reach the file system.
@@ -219,7 +216,7 @@ def _temporary_folder(system: "System", collection: bytes, files: Mapping[str, b
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run_check(system: "System", track: Row[Any], folder: Path, names: list[str]) -> dict[str, Any]:
+def _run_check(system: System, track: Row[Any], folder: Path, names: list[str]) -> dict[str, Any]:
     began = monotonic()
     outcome = "ended"
     try:

@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
 
@@ -26,6 +26,7 @@ from cupel_backend.infrastructure.errors import (
 )
 from cupel_backend.infrastructure.object_store import storage_errors
 from cupel_backend.infrastructure.settings import MEGABYTE
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import JOB_STATES, bump_revision, qrels, submissions
 from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_backend.infrastructure.tables import runs as run_rows
@@ -38,9 +39,6 @@ from cupel_backend.submitted_runs import SubmittedRun
 from cupel_contract.states import SubmissionState
 from cupel_measures.findings import Finding, Findings
 from cupel_measures.findings import declare as declare_finding
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 SUBMISSION_UNKNOWN = refusal("submission-unknown")
 SUBMISSION_FORBIDDEN = refusal("submission-forbidden")
@@ -85,7 +83,7 @@ class Upload:
     """A file that is being received: written to disk and digested as its bytes arrive."""
 
     @storage_errors()
-    def __init__(self, system: "System", track: str, team: str) -> None:
+    def __init__(self, system: System, track: str, team: str) -> None:
         handle, name = tempfile.mkstemp(dir=system.settings.incoming)
         self.track = track
         self.team = team
@@ -119,7 +117,7 @@ class Upload:
 
 
 def begin(
-    system: "System", principal: Principal, track: str, *, length: int | None = None, key: str | None = None
+    system: System, principal: Principal, track: str, *, length: int | None = None, key: str | None = None
 ) -> Upload:
     """Open an upload before the request body is read; the caller must discard it.
 
@@ -140,7 +138,7 @@ def begin(
 
 
 def receive(
-    system: "System", principal: Principal, upload: Upload, *, name: str = "", key: str | None = None
+    system: System, principal: Principal, upload: Upload, *, name: str = "", key: str | None = None
 ) -> Submission:
     """Check the whole file, store it as a submission of the caller's team and queue its evaluation.
 
@@ -163,7 +161,7 @@ def receive(
     return get(system, principal, id)
 
 
-def get(system: "System", principal: Principal, id: str) -> Submission:
+def get(system: System, principal: Principal, id: str) -> Submission:
     """Return the submission `id`. For its team, organisers of its track, and admins."""
     with reading(system.engine) as connection:
         row = find_visible(connection, principal, id)
@@ -172,7 +170,7 @@ def get(system: "System", principal: Principal, id: str) -> Submission:
 
 
 def list_(
-    system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
+    system: System, principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Submission]:
     """List submissions to a track, newest first: all for its organisers, those of their team for others."""
     with reading(system.engine) as connection:
@@ -184,7 +182,7 @@ def list_(
         return ListPage(tuple(_build_views(connection, row, list(rows.items))), rows.next)
 
 
-def withdraw(system: "System", principal: Principal, id: str) -> Submission:
+def withdraw(system: System, principal: Principal, id: str) -> Submission:
     """Withdraw a submission: leaderboards omit it, its data are kept. Repeating this has no effect."""
     with writing(system.engine) as connection:
         row = find_visible(connection, principal, id)
@@ -212,7 +210,7 @@ def _require_open(track: Row[Any], at: datetime) -> None:
         raise TRACK_CLOSED(f"the track {track.name!r} was closed at {track.closed_at:%Y-%m-%d %H:%M:%S} UTC")
 
 
-def _require_quota(system: "System", connection: Connection, track: Row[Any], team: str) -> None:
+def _require_quota(system: System, connection: Connection, track: Row[Any], team: str) -> None:
     """Raise TooMany if the team has too many submissions without a finished or failed evaluation.
 
     Failed evaluations do not count, because a team is never charged for failures of the system.
@@ -253,7 +251,7 @@ class _BlobKeys:
     ranking: str
 
 
-def _check_and_store(system: "System", received: _ReceivedFile) -> tuple[dict[str, Any], _BlobKeys]:
+def _check_and_store(system: System, received: _ReceivedFile) -> tuple[dict[str, Any], _BlobKeys]:
     """Check the file, store it and its ranking, and return the verdict and the blob keys."""
     folder = Path(tempfile.mkdtemp(dir=system.settings.incoming))
     try:
@@ -270,7 +268,7 @@ def _check_and_store(system: "System", received: _ReceivedFile) -> tuple[dict[st
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _build_check_request(system: "System", received: _ReceivedFile, folder: Path) -> dict[str, Any]:
+def _build_check_request(system: System, received: _ReceivedFile, folder: Path) -> dict[str, Any]:
     """Build the checker's input: the file, the limits, and the track's newest published qrels, if any."""
     with reading(system.engine) as connection:
         track = tracks.find(connection, received.upload.track)
@@ -290,7 +288,7 @@ def _build_check_request(system: "System", received: _ReceivedFile, folder: Path
     }
 
 
-def _run_check(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
+def _run_check(system: System, request: Mapping[str, Any]) -> dict[str, Any]:
     began = monotonic()
     outcome = "ended"
     try:
@@ -304,7 +302,7 @@ def _run_check(system: "System", request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _insert_submission(
-    system: "System",
+    system: System,
     principal: Principal,
     received: _ReceivedFile,
     *,

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from sqlalchemy import Connection, Row, or_, select
 
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import reading
 from cupel_backend.infrastructure.errors import refusal
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import runs, submissions, tracks
 from cupel_contract.states import TokenScope
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 RUN_UNKNOWN = refusal("run-unknown")
 
@@ -36,13 +34,13 @@ class SubmittedRun:
     metadata: Mapping[str, Any] | None
 
 
-def get(system: "System", principal: Principal, id: str) -> SubmittedRun:
+def get(system: System, principal: Principal, id: str) -> SubmittedRun:
     """Return the run `id`. For its team, organisers of tracks that it was submitted to, and admins."""
     with reading(system.engine) as connection:
         return build_view(_find_visible(connection, principal, id))
 
 
-def open_file(system: "System", principal: Principal, id: str) -> BinaryIO:
+def open_file(system: System, principal: Principal, id: str) -> BinaryIO:
     """Open the run's file as it was sent; the caller closes the stream."""
     with reading(system.engine) as connection:
         row = _find_visible(connection, principal, id)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
@@ -17,6 +17,7 @@ from cupel_backend.infrastructure.errors import (
     refusal,
 )
 from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import bump_revision, tracks
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.scores import rescoring
@@ -29,9 +30,6 @@ from cupel_measures.reading.collection_files import aspects_from, label_sets_fro
 from cupel_measures.reading.declarations.aspect_declarations import LABELS
 from cupel_measures.reading.qrels_files import unpack_qrels
 from cupel_measures.scoring.evaluator import check, list_unsupported
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 TRACK_UNKNOWN = refusal("track-unknown")
 TRACK_EXISTS = refusal("track-exists")
@@ -73,7 +71,7 @@ class Track:
 
 
 def create(
-    system: "System",
+    system: System,
     principal: Principal,
     *,
     name: str,
@@ -111,14 +109,14 @@ def create(
         return _build_view(connection, find(connection, name))
 
 
-def get(system: "System", principal: Principal, name: str) -> Track:
+def get(system: System, principal: Principal, name: str) -> Track:
     """Return the track called `name`; raises NotFound."""
     with reading(system.engine) as connection:
         return _build_view(connection, find(connection, name))
 
 
 def list_(
-    system: "System", principal: Principal, *, limit: int = 50, cursor: str | None = None
+    system: System, principal: Principal, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Track]:
     """List all tracks, newest first."""
     with reading(system.engine) as connection:
@@ -129,7 +127,7 @@ def list_(
 
 
 def change(
-    system: "System",
+    system: System,
     principal: Principal,
     name: str,
     *,
@@ -246,7 +244,7 @@ def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[s
 
 
 def _require_computable(
-    system: "System", connection: Connection, versions: Sequence[int], added: Sequence[str]
+    system: System, connection: Connection, versions: Sequence[int], added: Sequence[str]
 ) -> None:
     """Raise Invalid if an added measure cannot be computed under one of the versions; its jobs would fail."""
     for key in _read_blob_keys(connection, versions):
@@ -259,7 +257,7 @@ def _read_blob_keys(connection: Connection, versions: Sequence[int]) -> Sequence
 
 
 def _preload_checks(
-    system: "System", principal: Principal, name: str, changes: Mapping[str, object], now: datetime
+    system: System, principal: Principal, name: str, changes: Mapping[str, object], now: datetime
 ) -> None:
     """Fill the cache of `find_uncomputable` for added measures before the transaction begins."""
     with reading(system.engine) as connection:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,9 @@ CLASSIC = "alpha_nDCG@20"
 
 def said(topics: int = 4, subtopics: int = 3, documents: int = 12) -> tuple[Texts, dict[str, dict[str, str]]]:
     """Texts that are the clearer about their subtopic the smaller the number of their document is."""
-    draw, texts, about = random.Random(2), {}, {}
+    draw = random.Random(2)
+    texts: dict[str, Any] = {}
+    about: dict[str, Any] = {}
     for topic in range(topics):
         for number in range(subtopics * documents):
             own, name = f"s{number % subtopics}", f"t{topic}d{number:02}"

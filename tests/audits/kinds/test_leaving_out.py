@@ -1,6 +1,7 @@
 """The audits `leave_one_run_out` and `leave_one_team_out`: contributions, losses and verdicts."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_results_are_independent_of_the_order_of_trials(kind: str) -> None:
     qrels, runs = board(runs=7, judged=80)
     teams = ["A", "B", "A", "C", "C", "B", "D"]
     whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
-    single = {}
+    single: dict[str, Any] = {}
     for trial in reversed(whole):
         subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
         single |= trials_of(kind, subject, only=[trial])

@@ -1,5 +1,7 @@
 """The audit `unjudged`: the influence of unjudged documents, and the unjudged share of each run."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ def test_list_is_limited_and_sorted_by_influence() -> None:
 def test_results_are_independent_of_the_order_of_trials() -> None:
     qrels, runs = board(judged=40, topics=4)
     whole = trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40))
-    single = {}
+    single: dict[str, Any] = {}
     for topic in reversed(whole):
         single |= trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40), only=[topic])
     assert single == whole

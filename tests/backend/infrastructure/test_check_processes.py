@@ -1,12 +1,10 @@
-"""The checking process: may be killed at any time, by the file, by the limits, by the system."""
+"""Check processes: limits, failures, and the end of the service."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from cupel_backend.infrastructure.settings import Settings
 from cupel_backend.infrastructure.system import System
 from support.backend_cast import ALICE, make_track, publish_qrels, run_file, submit
 from support.patience import seconds, until
-from support.service.service_processes import command_line
 
 LARGE = b"".join(
     b"t%d Q0 %s%d 1 %d tag\n" % (topic, b"d" * 200, number, -number)
@@ -48,70 +45,82 @@ def request(tmp_path: Path, content: bytes = run_file()) -> dict[str, object]:
     return {"kind": "run", "name": "run", "limits": {}, "depth": 1000, "qrels": None, **paths}
 
 
-others: set[int] = set()
-"""Checking processes of services that other tests of this session still have."""
+existing: set[int] = set()
+"""Ids of the check processes that earlier tests of this session started."""
 
 
 @pytest.fixture(autouse=True)
-def _leave_others_out() -> Iterator[None]:
-    others.update(process.pid for process in own_checkers())
+def _ignore_existing_processes() -> Iterator[None]:
+    existing.update(process.pid for process in list_check_processes())
     yield
-    others.clear()
+    existing.clear()
 
 
-def own_checkers() -> list[psutil.Process]:
-    children = [child for child in psutil.Process().children(recursive=True) if child.pid not in others]
-    return [
-        child
-        for child in children
-        if "cupel_backend.infrastructure.upload_checker" in " ".join(command_line(child))
-    ]
+def list_check_processes() -> list[psutil.Process]:
+    """Return the check processes that this test started and that have not ended."""
+    children = [child for child in psutil.Process().children(recursive=True) if child.pid not in existing]
+    return [child for child in children if is_check_process(child)]
+
+
+def is_check_process(process: psutil.Process) -> bool:
+    try:
+        return "cupel_backend.infrastructure.upload_checker" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def endless(tmp_path: Path) -> dict[str, object]:
-    """A file that never comes: opening it waits for a writer."""
+    """Return a request whose check never ends, because opening a FIFO waits for a writer."""
     os.mkfifo(tmp_path / "fifo")
     return request(tmp_path) | {"file": str(tmp_path / "fifo")}
 
 
-def test_a_process_serves_many_files_and_is_replaced_in_time(
+def test_a_process_is_reused_and_replaced_after_its_turns(
     make: Callable[..., Checkers], tmp_path: Path
 ) -> None:
     checkers = make(checkers=1, checker_turns=2)
-    seen = set()
+    seen = []
     for _ in range(5):
         assert checkers.check(request(tmp_path))["tag"] == "run"
-        seen |= {process.pid for process in own_checkers()}
-    assert len(seen) >= 2
-    assert len(own_checkers()) <= 1
+        seen.append([process.pid for process in list_check_processes()])
+    first, second = seen[0], seen[2]
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert seen[1] == seen[3] == []  # a process ends after its last turn
 
 
-def test_a_killed_checker_refuses_its_file_and_the_next_one_is_checked(
-    make: Callable[..., Checkers], tmp_path: Path
-) -> None:
-    checkers = make()
+def start_check(checkers: Checkers, file: dict[str, object]) -> tuple[threading.Thread, list[str]]:
+    """Check a file in a thread; return the thread and the list that gets the detail of the refusal."""
     refusals: list[str] = []
 
     def check() -> None:
         with pytest.raises(Invalid) as refusal:
-            checkers.check(endless(tmp_path))
+            checkers.check(file)
         refusals.append(refusal.value.detail)
 
     thread = threading.Thread(target=check)
     thread.start()
-    until(own_checkers)
-    os.kill(own_checkers()[0].pid, signal.SIGKILL)
+    return thread, refusals
+
+
+def test_a_file_whose_process_is_killed_is_refused_and_the_next_one_is_checked(
+    make: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make()
+    thread, refusals = start_check(checkers, endless(tmp_path))
+    [process] = until(list_check_processes)
+    process.kill()
     thread.join()
-    assert "ended before it had a verdict" in refusals[0]
+    assert "ended without a verdict" in refusals[0]
     assert checkers.check(request(tmp_path))["tag"] == "run"
 
 
-def test_a_checker_killed_between_two_files_is_not_noticed(
+def test_a_process_that_is_killed_while_idle_is_replaced(
     make: Callable[..., Checkers], tmp_path: Path
 ) -> None:
     checkers = make()
     checkers.check(request(tmp_path))
-    [process] = own_checkers()
+    [process] = list_check_processes()
     process.kill()
     process.wait()
     assert checkers.check(request(tmp_path))["tag"] == "run"
@@ -121,7 +130,7 @@ def test_a_file_that_takes_too_long_is_refused(make: Callable[..., Checkers], tm
     checkers = make(checker_seconds=1)
     with pytest.raises(Invalid, match="more than 1 seconds"):
         checkers.check(endless(tmp_path))
-    assert own_checkers() == []
+    assert list_check_processes() == []
 
 
 def test_a_file_that_needs_too_much_memory_is_refused(make: Callable[..., Checkers], tmp_path: Path) -> None:
@@ -130,24 +139,22 @@ def test_a_file_that_needs_too_much_memory_is_refused(make: Callable[..., Checke
     assert refusal.value.code == "check-ended"
 
 
-def test_whoever_gets_no_turn_is_asked_to_come_back(make: Callable[..., Checkers], tmp_path: Path) -> None:
-    checkers = make(checkers=1, checker_seconds=1.5)
-    waiting = endless(tmp_path)
-
-    def wait() -> None:
-        with pytest.raises(Invalid):
-            checkers.check(waiting)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    until(own_checkers)
+def test_an_upload_without_a_free_process_is_asked_to_retry(
+    make: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make(checkers=1)
+    thread, _ = start_check(checkers, endless(tmp_path))
+    [process] = until(list_check_processes)
     checkers._settings = Settings(checker_seconds=0.1)
     with pytest.raises(Unavailable) as refusal:
         checkers.check(request(tmp_path))
+    assert refusal.value.code == "checkers-busy"
     assert refusal.value.retry_after
+    process.kill()
     thread.join()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_process_outlives_the_thread_that_needed_it_first(
     make: Callable[..., Checkers], tmp_path: Path
 ) -> None:
@@ -155,32 +162,32 @@ def test_a_process_outlives_the_thread_that_needed_it_first(
     thread = threading.Thread(target=checkers.check, args=[request(tmp_path)])
     thread.start()
     thread.join()
-    [first] = own_checkers()
-    time.sleep(0.1)  # for a signal to arrive, if there were one
+    until(lambda: not Path(f"/proc/self/task/{thread.native_id}").exists())
+    [first] = list_check_processes()
     checkers.check(request(tmp_path))
-    assert [process.pid for process in own_checkers()] == [first.pid]
+    assert [process.pid for process in list_check_processes()] == [first.pid]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_a_checker_ends_with_a_killed_service_in_the_midst_of_a_file(tmp_path: Path) -> None:
+def test_a_check_process_ends_when_its_service_is_killed(tmp_path: Path) -> None:
     script = "import json, sys; from cupel_backend.infrastructure.check_processes import Checkers, Settings; "
     script += "Checkers(Settings()).check(json.loads(sys.argv[1]))"
     service = subprocess.Popen([sys.executable, "-c", script, json.dumps(endless(tmp_path))])
-    writer = os.open(tmp_path / "fifo", os.O_WRONLY)  # the checker has opened the file, and waits for it
-    [checker] = own_checkers()
+    writer = os.open(tmp_path / "fifo", os.O_WRONLY)  # returns once the process has opened the file
+    [process] = until(list_check_processes)
     service.kill()
     service.wait()
-    assert psutil.wait_procs([checker], timeout=seconds(60))[1] == []
+    assert psutil.wait_procs([process], timeout=seconds(60))[1] == []
     os.close(writer)
 
 
-def test_a_checker_may_not_compute_for_ever(make: Callable[..., Checkers], tmp_path: Path) -> None:
+def test_the_cpu_time_of_a_process_is_limited(make: Callable[..., Checkers], tmp_path: Path) -> None:
     make(checker_seconds=20).check(request(tmp_path))
-    [process] = own_checkers()
+    [process] = list_check_processes()
     assert 20 <= process.rlimit(psutil.RLIMIT_CPU)[0] < 60
 
 
-def test_a_full_disk_is_not_the_fault_of_the_file(make: Callable[..., Checkers], tmp_path: Path) -> None:
+def test_a_full_disk_is_a_failure_of_the_service(make: Callable[..., Checkers], tmp_path: Path) -> None:
     checkers = make()
     with pytest.raises(Unavailable) as refusal:
         checkers.check(request(tmp_path) | {"ranking": "/dev/full"})
@@ -189,24 +196,24 @@ def test_a_full_disk_is_not_the_fault_of_the_file(make: Callable[..., Checkers],
     assert checkers.check(request(tmp_path))["tag"] == "run"
 
 
-def test_closing_ends_every_process(tmp_path: Path) -> None:
+def test_close_ends_every_process(tmp_path: Path) -> None:
     checkers = Checkers(Settings())
     checkers.check(request(tmp_path))
-    assert own_checkers()
+    assert list_check_processes()
     checkers.close()
-    assert own_checkers() == []
+    assert list_check_processes() == []
 
 
-def test_a_checker_knows_no_secret_of_the_environment(
+def test_a_check_process_has_no_secrets_in_its_environment(
     make: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUPEL_DATABASE", "postgresql://user:secret@host/db")
     make().check(request(tmp_path))
-    [process] = own_checkers()
+    [process] = list_check_processes()
     assert not any("secret" in value for value in process.environ().values())
 
 
-def test_a_submission_whose_checker_is_killed_is_refused_and_leaves_nothing(
+def test_a_submission_beyond_the_memory_limit_leaves_nothing(
     open_at: Callable[..., System],
 ) -> None:
     system = open_at(checker_megabytes=250)

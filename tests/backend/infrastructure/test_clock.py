@@ -48,7 +48,7 @@ def test_a_system_on_postgresql_goes_by_its_clock(
 def test_the_last_difference_holds_while_the_other_clock_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(clock, "MEASURED_EVERY", 0)
+    monkeypatch.setattr(clock, "MEASURE_INTERVAL", 0)
     answers = [hour_ahead]
 
     def ask() -> datetime:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import zip_longest
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -26,7 +26,7 @@ from backend.infrastructure.releases.contents import (
     tables_in,
     upgrade,
 )
-from cupel_backend import jobs, qrels_versions, submission_states, submissions, submitted_runs, tracks
+from cupel_backend import jobs, submissions, submitted_runs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import connect, is_migrated, migrate, reading, writing
 from cupel_backend.infrastructure.errors import Invalid
@@ -35,6 +35,7 @@ from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import metadata
 from cupel_backend.jobs import Claim
 from cupel_backend.scores import evaluations
+from cupel_contract.states import JobState, QrelsState, SubmissionState
 from support.backend_cast import ADMIN, RELEVANCE, Clock, make_track, publish_qrels, submit, work_off
 from support.service.service_sizes import Places
 from support.service.shared_checkers import open_lasting
@@ -60,7 +61,7 @@ def open_engine(
 def described(engine: sa.Engine) -> dict[str, Any]:
     """All that a database says about its tables: also what Alembic does not compare."""
     inspector = sa.inspect(engine)
-    said = {
+    said: dict[str, Any] = {
         "columns": inspector.get_columns,
         "unique": inspector.get_unique_constraints,
         "foreign keys": inspector.get_foreign_keys,
@@ -131,6 +132,7 @@ def test_keys_of_exact_scores_are_ordered_by_bytes_in_any_language(
 ) -> None:
     engine = open_engine()
     migrate(engine)
+    key: Any
     (key,) = (one for one in sa.inspect(engine).get_columns("scores") if one["name"] == "exact_key")
     assert key["type"].collation == {"postgresql": "C", "sqlite": None}[engine.dialect.name]
 
@@ -151,10 +153,10 @@ def test_the_newest_release_file_holds_something_of_everything() -> None:
         assert any(value is not None for value in values), f"{column} has a value in no row"
         assert None in values or not column.nullable, f"{column} is NULL in no row"
     sent = [one for name, told in release.shown.items() if name.startswith("submissions") for one in told]
-    assert {one["state"] for one in sent} == set(get_args(submission_states.State))
-    assert {one["state"] for one in release.shown["jobs"]} == set(get_args(jobs.State))
+    assert {one["state"] for one in sent} == set(SubmissionState)
+    assert {one["state"] for one in release.shown["jobs"]} == set(JobState)
     versions = [one for name, told in release.shown.items() if name.startswith("qrels") for one in told]
-    assert {one["state"] for one in versions} == set(get_args(qrels_versions.State))
+    assert {one["state"] for one in versions} == set(QrelsState)
 
 
 @pytest.fixture(params=released())

@@ -13,7 +13,7 @@ from queue import Empty
 from typing import Any
 
 import pytest
-from kombu import Connection
+from kombu.connection import Connection
 
 from cupel_backend.infrastructure.settings import QUEUES, Settings
 from cupel_backend.infrastructure.system import System, open_system

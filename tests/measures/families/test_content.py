@@ -1,4 +1,4 @@
-"""Measures of what documents say: LMD and soft_alpha_nDCG, and what is chosen by them (spec 7.5)."""
+"""Tests of LMD and soft_alpha_nDCG, and of the selection of documents, terms and topics with them."""
 
 import random
 from collections import Counter
@@ -45,8 +45,8 @@ def model_of(*documents: str) -> dict[str, float]:
     return {TEXTS.vocabulary[int(t)]: p for t, p in zip(model.terms, model.p.tolist(), strict=True)}
 
 
-class TestSection75:
-    """The worked example of spec 7.5."""
+class TestContentExample:
+    """The worked example of LMD: values from an independent implementation."""
 
     @pytest.mark.parametrize(
         ("order", "expected"),
@@ -126,7 +126,7 @@ class TestSection75:
 
 
 class TestEdgeCases:
-    """Spec 8, column LMD."""
+    """Edge cases of content measures."""
 
     NAMES = ("LMD", "soft_alpha_nDCG@20")
 
@@ -153,7 +153,7 @@ class TestEdgeCases:
         assert of(name, "ac", JUDGED | {"x": {"3": 1}, "f": {"4": 1}}, said) == of(name, "ac")
         assert of(name, "ac", {"x": {"3": 1}, "f": {"4": 1}}, said) == 0
 
-    def test_a_document_of_one_subtopic_is_all_there_is_to_say(self) -> None:
+    def test_document_equal_to_the_subtopic_scores_1(self) -> None:
         assert of("LMD(depth=1)", "c", {"c": {"1": 1}}) == 1.0
         assert of("soft_alpha_nDCG", "c", {"c": {"1": 1}}) == 1.0
 
@@ -164,7 +164,7 @@ class TestEdgeCases:
 
 
 class TestParameters:
-    def test_kl_is_refused_without_smoothing(self) -> None:
+    def test_kl_without_smoothing_is_rejected(self) -> None:
         with pytest.raises(MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl needs smoothing"):
             check(QRELS, [parse("LMD(divergence=kl)")], texts=True)
 
@@ -174,7 +174,7 @@ class TestParameters:
     @pytest.mark.parametrize(
         "text", ["LMD(smoothing=1)", "LMD(divergence=l1)", "LMD(stop=-1)", "LMD(terms=0)", "LMD@20"]
     )
-    def test_what_makes_no_sense_is_refused(self, text: str) -> None:
+    def test_invalid_parameters_are_rejected(self, text: str) -> None:
         with pytest.raises(MeasureError):
             parse(text)
 
@@ -236,7 +236,7 @@ class TestWithoutTexts:
         assert "LMD: it needs the texts of the documents" in error.message
         assert parse_collection(text + "texts: docs\n", files).measures == ("LMD",)
 
-    def test_rows_of_texts_are_those_of_documents(self) -> None:
+    def test_texts_with_other_rows_are_rejected(self) -> None:
         with pytest.raises(ValueError, match="content has 2 rows, joined has 1"):
             evaluate(QRELS, joined_of({}, QRELS), [parse("LMD")], content=Content.empty(2))
 
@@ -272,7 +272,7 @@ class TestLaws:
     def test_judgments_of_ranked_documents_matter_by_the_models_of_subtopics_alone(
         self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
-        """Spec 11.17: each relevant document in the run gives its judgments to a twin outside of it."""
+        """Each relevant document in the run gives its judgments to a twin outside of it."""
         twins = {f"x{document}": text for document, text in said.items()}
         texts = texts_of(said | twins)
         moved = {
@@ -321,7 +321,7 @@ class TestLaws:
 
     @given(st.lists(said, min_size=1, max_size=3), judgments, st.lists(orders, min_size=1, max_size=3))
     @settings(max_examples=40, deadline=None)
-    def test_selection_ends_when_all_is_found_or_the_pool_is(
+    def test_selection_ends_when_all_subtopics_are_covered_or_the_pool_is_exhausted(
         self, said: list[dict[str, str]], judged: dict[str, dict[str, int]], several: list[list[str]]
     ) -> None:
         relevant = {d: {s for s, label in of.items() if label} for d, of in judged.items()}
@@ -334,7 +334,7 @@ class TestLaws:
 
 
 def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: dict[str, str]) -> float:
-    """The definition, a dictionary at a time (spec 7.5)."""
+    """Compute LMD straight from its definition, with dictionaries."""
     depth, smoothing, divergence, terms = itemgetter("depth", "smoothing", "divergence", "terms")(
         parse(text).arguments
     )

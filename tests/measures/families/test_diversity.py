@@ -1,4 +1,4 @@
-"""Measures of novelty and diversity: worked examples, edge cases and laws (spec 7.1, 8, 11.15)."""
+"""Tests of the measures of novelty and diversity: worked examples, edge cases and laws."""
 
 import math
 from collections import Counter
@@ -30,8 +30,8 @@ def of(text: str, order: str, judged: dict[str, dict[str, int]]) -> float:
     return score_of(text, {"1": ranked(*order)}, diverse({"1": judged}))
 
 
-class TestSection71:
-    """Spec 7.1: a {1,2}, b {1}, c {2,3}, d {}, e {3}; run b, a, x, c, d, e; ideal order c, a, e, b, d."""
+class TestDiversityExample:
+    """Hui, PIKM 2014, eq. 1-3: run b, a, x, c, d, e; the ideal order is c, a, e, b, d."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -78,7 +78,7 @@ class TestSection71:
             assert literal == pytest.approx((1 - alpha) * plain, abs=1e-15)
 
 
-def test_alpha_is_the_chance_that_a_relevant_document_satisfies() -> None:
+def test_alpha_is_the_probability_that_a_relevant_document_satisfies() -> None:
     # ERR of subtopic 1 for b, a: 0.3 + 0.3 * 0.7 / 2; of 2: 0.3 / 2; of 3: 0
     expected = (0.3 + 0.3 * 0.7 / 2 + 0.3 / 2) / 3
     assert of("ERR_IA(alpha=0.3,normalise=False)", "ba", JUDGED) == pytest.approx(expected, abs=1e-15)
@@ -95,7 +95,7 @@ def test_intent_aware_measures_are_means_over_the_subtopics() -> None:
 
 
 class TestAboveTheIdeal:
-    """All documents gain 3 at first; the greedy ideal takes z for its id, and so misses b, c."""
+    """All documents first gain 3. The greedy ideal takes z because of its id, and misses b and c."""
 
     judged = {  # noqa: RUF012
         "b": dict.fromkeys("123", 1),
@@ -103,7 +103,7 @@ class TestAboveTheIdeal:
         "z": dict.fromkeys("124", 1),
     }
 
-    def test_values_are_left_as_they_are(self) -> None:
+    def test_values_above_1_are_unchanged(self) -> None:
         expected = (3 + 3 / math.log2(3)) / (3 + 2.5 / math.log2(3))
         assert of("alpha_nDCG@2", "bc", self.judged) == pytest.approx(expected, abs=1e-15)
         assert of("nERR_IA@2", "bc", self.judged) == pytest.approx((3 + 3 / 2) / (3 + 2.5 / 2), abs=1e-15)
@@ -111,12 +111,12 @@ class TestAboveTheIdeal:
             (3 + 3 / 2 + 1.5 / 4) / (3 + 2.5 / 2 + 2 / 4), abs=1e-15
         )
 
-    def test_cap_makes_them_1(self) -> None:
+    def test_cap_limits_values_to_1(self) -> None:
         for text in ("alpha_nDCG(cap=True)@2", "nERR_IA(cap=True)@2", "nNRBP(cap=True)"):
             assert of(text, "bcz", self.judged) == 1.0
             assert 0 < of(text, "xb", self.judged) < 1
 
-    def test_they_can_be_told(self) -> None:
+    def test_values_above_the_ideal_are_detected(self) -> None:
         qrels = diverse({"1": self.judged, "2": self.judged})
         run = {"1": ranked(*"bc"), "2": ranked(*"zc")}
         (values,) = evaluate(qrels, joined_of(run, qrels), [parse("alpha_nDCG@2")]).values.values()
@@ -124,7 +124,7 @@ class TestAboveTheIdeal:
 
 
 class TestEdgeCases:
-    """Spec 8, the column of diversity measures."""
+    """Edge cases of diversity measures."""
 
     @pytest.mark.parametrize("name", NAMES)
     def test_nothing_relevant_an_empty_run_and_a_missing_topic_score_0(self, name: str) -> None:
@@ -144,7 +144,7 @@ class TestEdgeCases:
         assert of(_complete(name), "bade", more) == of(_complete(name), "bade", JUDGED)
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_one_document_on_everything_scores_as_usual(self, name: str) -> None:
+    def test_document_on_all_subtopics_has_its_usual_score(self, name: str) -> None:
         value = of(_complete(name), "a", {"a": {"1": 1, "2": 3}})
         assert value == pytest.approx({"P_IA": 1 / 20, "NRBP": 1 - 0.5 * 0.5}.get(name, value), abs=1e-15)
         if name in ("alpha_nDCG", "nERR_IA", "nNRBP", "AP_IA", "StRecall"):
@@ -208,7 +208,7 @@ class TestParameters:
     @pytest.mark.parametrize(
         "text", ["NRBP(beta=1)", "alpha_nDCG(alpha=1.1)@5", "ERR_IA(aspect=x)@5", "P_IA"]
     )
-    def test_what_makes_no_sense_is_refused(self, text: str) -> None:
+    def test_invalid_parameters_are_rejected(self, text: str) -> None:
         with pytest.raises(MeasureError):
             parse(text)
 
@@ -219,7 +219,7 @@ class TestParameters:
                 check(diverse({}), [parse(text)])
         check(diverse({}), [parse(f"{name}(normalise=False)"), parse(f"{name}@1000000")])
 
-    def test_no_measure_of_one_aspect_can_be_had_from_it(self) -> None:
+    def test_measures_of_one_aspect_are_rejected(self) -> None:
         with pytest.raises(MeasureError, match="expected a measure of one aspect"):
             parse("CAM(of=alpha_nDCG@10)")
 
@@ -251,7 +251,7 @@ class TestWithoutSubtopics:
         collection = read_collection(tmp_path / "c.yaml")
         assert score_of(collection.measures[0], {"1": ranked("b", "a")}, collection.qrels) == 1.0
 
-    def test_qrels_without_any_judgment_may_get_them_yet(self) -> None:
+    def test_qrels_without_any_judgment_are_accepted(self) -> None:
         aspects = (Aspect("relevance", range(2)),)
         check(Qrels.empty(aspects, {}), [parse("alpha_nDCG@10")])
         with pytest.raises(MeasureError):
@@ -342,7 +342,7 @@ class TestLaws:
     def test_with_one_subtopic_and_alpha_0_they_are_the_plain_binary_measures(
         self, judged: dict[str, int], order: list[str], beta: float
     ) -> None:
-        """Spec 11.15, and its like for the other measures."""
+        """alpha_nDCG is then binary nDCG, NRBP is RBP, and so on."""
         binary = Aspect("relevance", range(2))
         qrels = qrels_of(
             {binary: {"1": {d: min(grade, 1) for d, grade in judged.items()}}},

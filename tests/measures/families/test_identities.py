@@ -1,4 +1,4 @@
-"""What holds of pairs of measures on real runs, with exact values and N = 250 (spec 10.4 and 10.5)."""
+"""Tests of identities between measures on real runs, with exact values and N = 250."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,20 +10,19 @@ import pytest
 from scipy import stats
 
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.model import Qrels
+from cupel_measures.model import Exact, Qrels
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import ExactScores, exact_values
-from cupel_measures.scoring.exact import Exact
 from support.data.significance import Verdict, dense, kruskal_wallis, two_way_anova
 
 EXAMPLE = [[30, 35, 60], [10, 20, 45], [55, 50, 80], [20, 30, 30], [40, 45, 75], [5, 25, 40]]
-"""The scores of spec 4.4 and 4.5, times 100: a row per topic."""
+"""Scores times 100, one row per topic."""
 SCORES = [[Fraction(value, 100) for value in row] for row in EXAMPLE]
 
 
-class TestTheStandIn:
-    """The tests of significance here give the example of spec 4.4 and 4.5."""
+class TestSignificanceExample:
+    """Significance tests on a worked example."""
 
     def test_kruskal_wallis(self) -> None:
         found = kruskal_wallis(SCORES)
@@ -116,8 +115,8 @@ def degrees(runs: Runs) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:An input array is constant")
-class TestSection104:
-    """Spec 10.4: topic-by-topic and overall tau of 1, with exact arithmetic."""
+class TestCorrelationIdentities:
+    """Ferrante, Ferro and Losiouk 2019, Tables 1 and 2: tau is 1 with exact arithmetic."""
 
     def test_graded_precision_and_recall_agree_topic_by_topic(self, runs: Runs) -> None:
         assert taus(runs.matrix("gP@250"), runs.matrix("gR@250")) == {1.0}
@@ -133,11 +132,11 @@ class TestSection104:
         assert taus(runs.matrix(multiple), runs.matrix("RBTO@250")) == {1.0}
         assert overall(runs, multiple, "RBTO@250") == 1.0
 
-    def test_an_impatient_reader_agrees_topic_by_topic(self, runs: Runs) -> None:
+    def test_grbp_with_low_p_agrees_with_rbto_topic_by_topic(self, runs: Runs) -> None:
         """Printed as 0.9985 and 0.9996, from floating point."""
         assert taus(runs.matrix("gRBP(p=0.2)@250"), runs.matrix("RBTO@250")) == {1.0}
 
-    def test_a_patient_one_does_not(self, runs: Runs) -> None:
+    def test_grbp_with_high_p_disagrees_with_rbto(self, runs: Runs) -> None:
         assert min(taus(runs.matrix("gRBP(p=0.8)@250"), runs.matrix("RBTO@250"))) < 1
 
     def test_binary_sets_agree_topic_by_topic_and_precision_overall(self, binary: Runs) -> None:
@@ -151,8 +150,8 @@ class TestSection104:
         assert taus(binary.matrix("RBP(p=0.2)@250"), binary.matrix("RBTO@250")) == {1.0}
 
 
-class TestSection105:
-    """Spec 10.5: the same pairs of systems differ, for Kruskal-Wallis and for two-way ANOVA."""
+class TestSignificanceIdentities:
+    """Ferrante, Ferro and Losiouk 2019, Tables 3 and 4: the same pairs of systems differ."""
 
     def test_precision_and_the_set_based_order_find_the_same_pairs(self, binary: Runs) -> None:
         self.same(binary, "P@250", "SBTO@250")
@@ -163,13 +162,13 @@ class TestSection105:
     def test_rbp_of_the_scale_and_the_rank_based_order_find_the_same_pairs(self, runs: Runs) -> None:
         self.same(runs, f"gRBP(p=1/{degrees(runs)})@250", "RBTO@250")
 
-    def test_an_impatient_reader_finds_the_same_pairs_by_ranks(self, runs: Runs) -> None:
+    def test_grbp_with_low_p_finds_the_same_pairs_by_ranks(self, runs: Runs) -> None:
         assert kruskal_wallis(runs.matrix("gRBP(p=0.2)@250")) == kruskal_wallis(runs.matrix("RBTO@250"))
 
-    def test_a_binary_impatient_reader_does_too(self, binary: Runs) -> None:
+    def test_rbp_with_low_p_finds_the_same_pairs_by_ranks(self, binary: Runs) -> None:
         assert kruskal_wallis(binary.matrix("RBP(p=0.2)@250")) == kruskal_wallis(binary.matrix("RBTO@250"))
 
-    def test_another_measure_finds_others(self, runs: Runs) -> None:
+    def test_other_measures_find_other_pairs(self, runs: Runs) -> None:
         assert kruskal_wallis(runs.matrix("gRBP(p=0.8)@250")) != kruskal_wallis(runs.matrix("RBTO@250"))
 
     def same(self, runs: Runs, one: str, two: str) -> None:

@@ -1,4 +1,4 @@
-"""Laws that hold for every declared measure: a new measure is covered by being declared (spec 11)."""
+"""Laws that every declared measure obeys; a new measure is tested as soon as it is declared."""
 
 import pickle
 import random
@@ -178,7 +178,7 @@ COMBINED: dict[str, Callable[[int, int], int]] = {
 
 
 class TestTOMA:
-    """Laws of total order multi-aspect measures (spec 11.3 to 11.7)."""
+    """Laws of total order multi-aspect measures."""
 
     @given(collections(), st.sampled_from(sorted(COMBINED)))
     @settings(max_examples=60, deadline=None)
@@ -234,9 +234,7 @@ class TestScales:
 
     @given(collections(), runs())
     @settings(max_examples=60, deadline=None)
-    def test_a_better_label_that_nobody_was_given_changes_no_other_measure(
-        self, qrels: Qrels, run: Scored
-    ) -> None:
+    def test_unused_better_label_changes_no_other_measure(self, qrels: Qrels, run: Scored) -> None:
         measures = [one for one in possible(qrels) if not (one.by_scale or one.declaration.texts)]
         longer = replace(qrels, aspects=LONGER, cache={})
         before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
@@ -244,7 +242,7 @@ class TestScales:
             assert after[measure].tolist() == before[measure].tolist(), measure
 
     @pytest.mark.parametrize("name", sorted({one.declaration.name for one in ALL if one.by_scale}))
-    def test_a_measure_that_says_so_is_changed_by_one(self, name: str) -> None:
+    def test_declared_measures_change_with_an_unused_label(self, name: str) -> None:
         judged = {aspect: {t: dict(zip("abc", (1, 2, 0), strict=True)) for t in TOPICS} for aspect in ASPECTS}
         qrels = qrels_of(judged)
         longer = replace(qrels, aspects=LONGER, cache={})
@@ -254,9 +252,7 @@ class TestScales:
         run = {t: ranked(*order) for t, order in zip(TOPICS, ("abc", "cba", "acb"), strict=True)}
         before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
         changed = any(after[measure].tolist() != before[measure].tolist() for measure in measures)
-        assert (
-            changed or name == "SBTO"
-        )  # of it only the greatest value changes; compatibility.md 1.2 names it
+        assert changed or name == "SBTO"  # of it only the greatest value changes
 
 
 LONGER = (Aspect("relevance", range(5)), Aspect("credibility", ("nc", "pc", "c", "cc")))
@@ -281,7 +277,7 @@ def test_any_parameters_round_trip_through_the_text(declaration: Declaration, dr
 
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
-def test_two_variants_in_one_call_are_the_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
+def test_two_variants_in_one_call_equal_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
     """Every instance of a declaration with another one of it, in both orders, on qrels without memory."""
     measures = possible(qrels)
     for declaration in draw.sample(all_declarations(), 6):

@@ -1,4 +1,4 @@
-"""What stands in files counts, and not in which order; better labels weigh more, however many aspects."""
+"""Tests that scores do not depend on line order, and that better labels never weigh less."""
 
 import random
 from dataclasses import replace
@@ -87,7 +87,7 @@ def scales(draw: st.DrawFn) -> list[Aspect]:
 def test_labels_at_least_as_good_in_every_aspect_weigh_at_least_as_much(
     distance: str, aspects: list[Aspect], data: Any
 ) -> None:
-    """Spec 11.4; the DCG of a run of one document is its weight."""
+    """The DCG of a run of one document is its weight."""
     labels = st.tuples(*(st.integers(0, len(one.labels) - 1) for one in aspects))
     one, two = data.draw(labels), data.draw(labels)
     better = tuple(map(max, one, two))

@@ -1,4 +1,4 @@
-"""The measures of the interval-scale family and the types of all scales (spec 4; Ferrante et al. 2019)."""
+"""Tests of the interval-scale measures and of scale types (Ferrante, Ferro and Losiouk 2019)."""
 
 import itertools
 import math
@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from cupel_measures.catalogue.parser import all_declarations, parse
 from cupel_measures.grammar.scale_types import OPERATIONS, scale_type
 from cupel_measures.grammar.syntax import MeasureError
-from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.model import Aspect, Exact, Joined, Qrels
 from cupel_measures.scoring.evaluator import check, evaluate, exact_values, has_exact_values
-from cupel_measures.scoring.exact import Exact
 from support.data.small_collections import joined_of, qrels_of, ranked, scale, score_of
 
 CLOSE = 6e-7  # values are printed to 6 decimals
@@ -49,8 +48,8 @@ def of(text: str, degrees: Degrees, judged: Degrees = JUDGED, aspect: Aspect = P
     return score_of(text, {"1": run_of(degrees, judged)}, collection(judged, aspect))
 
 
-class TestSection41:
-    """Spec 4.1: r = (2,0,1,1,0), judged degrees 2,2,1,1,1,0,0,0,0,0."""
+class TestIntervalScaleExample:
+    """Sections 4.1 to 4.3 of the paper, on r = (2,0,1,1,0), judged degrees 2,2,1,1,1,0,0,0,0,0."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -123,7 +122,7 @@ class TestEdges:
             assert of(text, (2, 1), aspect=flat) == 0.0
             assert of(text, (0, 0), (0, 0)) == 0.0
 
-    def test_gains_that_fall_along_the_scale_are_refused_before_any_run(self) -> None:
+    def test_decreasing_gains_are_rejected_before_any_run(self) -> None:
         for text in ("gRBP(gains={1:3})", "RBTO(gains={1:3})@5"):
             with pytest.raises(
                 MeasureError, match="label 2 has a smaller gain than 1; gains must not decrease"
@@ -141,7 +140,7 @@ class TestEdges:
         assert exact == [Fraction(5, 12)]
         assert scale_type(parse("gP@4"), [aspect]) == "neither"
 
-    def test_words_are_weighed_by_index(self) -> None:
+    def test_labels_that_are_words_weigh_by_index(self) -> None:
         words = Aspect("trust", ("no", "some", "full"))
         assert of("RBTO@3", (2, 1, 0), aspect=words) == 21
         assert of("RBTO(gains={2:3})@3", (2, 1, 0), aspect=words) == 30
@@ -153,7 +152,7 @@ class TestEdges:
         assert of("RBTO@628", (2,)) == float(2 * 3**627)
 
     @pytest.mark.parametrize("text", ["RBTO@999999999999999999", "SBTO@999999999999999999"])
-    def test_an_exact_value_has_an_end_too(self, text: str) -> None:
+    def test_exact_values_are_limited(self, text: str) -> None:
         long = scale(1_000_000)
         qrels = collection((1,), long)
         with pytest.raises(MeasureError, match=r"exact values are limited to 10\^4000"):
@@ -161,7 +160,7 @@ class TestEdges:
         with pytest.raises(MeasureError, match="use a smaller cutoff"):
             check(qrels, [parse(text)])
 
-    def test_long_scales_and_deep_cutoffs_are_no_trouble(self) -> None:
+    def test_long_scales_and_deep_cutoffs_are_fast(self) -> None:
         assert of("SBTO@999999999999999999", (2, 1)) == float(
             math.comb(10**18 + 1, 2) - math.comb(10**18, 2) + 1
         )
@@ -195,7 +194,7 @@ SMALL = [(1, 1), (1, 4), (2, 3), (3, 2), (3, 3)]
 
 
 class TestProperties:
-    """Spec 11.8 and 11.9."""
+    """RBTO and SBTO are bijections that preserve order; gRBP is RBTO divided by the number of rankings."""
 
     @pytest.mark.parametrize(("top", "length"), SMALL)
     def test_rbto_numbers_the_rankings_in_their_order(self, top: int, length: int) -> None:
@@ -299,10 +298,10 @@ BY_RULE = {
 
 
 class TestScaleTypes:
-    """Spec 4.2 and 11.10."""
+    """Scale types by the rules of the paper, sections 4.2 and 4.3, and by enumeration."""
 
     @pytest.mark.parametrize(("text", "gains"), BY_RULE)
-    def test_the_type_by_rule_is_that_by_enumeration(self, text: str, gains: tuple[float, ...]) -> None:
+    def test_the_type_by_rule_is_that_by_enumeration(self, text: str, gains: tuple[int, ...]) -> None:
         expected, length = BY_RULE[text, gains]
         aspect = gained(*gains)
         assert scale_type(parse(text), [aspect]) == expected
@@ -333,7 +332,7 @@ class TestScaleTypes:
         }
         assert {text: scale_type(parse(text), [PLAIN]) for text in types} == types
 
-    def test_weights_decide_and_not_the_paper(self) -> None:
+    def test_rbto_with_weights_is_not_interval(self) -> None:
         assert scale_type(parse("RBTO(gains={2:3})@250"), [PLAIN]) == "neither"
 
     def test_labels_of_one_gain_are_one_degree(self) -> None:

@@ -1,4 +1,4 @@
-"""uRBP, uRBPgr, RBP_u and H: the example of spec 5, laws, and the values that CLEF eHealth 2015 published."""
+"""Tests of uRBP, uRBPgr, RBP_u and H: an example, laws, and values published by CLEF eHealth 2015."""
 
 import csv
 import gzip
@@ -31,8 +31,8 @@ def index(label: int) -> int:
     return 100 - label
 
 
-class TestSection5:
-    """Spec 5: grades 1,1,0,1,0; understandability 20, 60, 40, 80, null."""
+class TestUnderstandabilityExample:
+    """Grades 1,1,0,1,0; understandability 20, 60, 40, 80, none."""
 
     qrels = qrels_of(
         {
@@ -148,12 +148,12 @@ class TestSeveralDimensions:
             ("H(weights={relevance:0,trust:0})", "weights of 0 to 1,000, not all 0"),
         ],
     )
-    def test_what_can_not_be_is_refused_in_one_sentence(self, text: str, said: str) -> None:
+    def test_invalid_parameters_are_rejected_with_one_sentence(self, text: str, said: str) -> None:
         with pytest.raises(MeasureError) as problem:
             score_of(text, self.run, self.qrels)
         assert said in str(problem.value)
 
-    def test_one_aspect_is_not_enough(self) -> None:
+    def test_single_aspect_is_rejected(self) -> None:
         qrels = qrels_of({TOPICAL: {"1": {"a": 1}}})
         for name in ("uRBP", "uRBPgr", "RBP_u"):
             with pytest.raises(MeasureError, match="no aspect of understandability, only 'relevance'"):
@@ -177,10 +177,10 @@ hardness = st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(0, 100),
 
 
 @given(grades, hardness, st.permutations("abcdefghijklmn"), st.integers(0, 14))
-def test_products_and_means_lie_where_they_must(
+def test_products_and_means_are_within_bounds(
     judged: dict[str, int], hard: dict[str, int], order: list[str], length: int
 ) -> None:
-    """Spec 11.14: uRBP <= min(RBP_t, RBP_u); H between the smallest and the largest component."""
+    """uRBP <= min(RBP_t, RBP_u), and H lies between the smallest and the largest component."""
     qrels = qrels_of({TOPICAL: {"1": judged or {"a": 0}}, HARD: {"1": hard}})
     run = {"1": ranked(*order[:length])}
     texts = ["RBP@10", "RBP_u", "uRBP", "uRBPgr", "H", "RBP_u(graded=True)"]
@@ -249,7 +249,7 @@ def _read(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str, str, fl
             yield row["run_file"], row["topic"], row["measure"], float(row["value"])
 
 
-def test_the_published_values_are_ours_where_the_flaws_of_the_tool_are_imitated(clef: Path) -> None:
+def test_published_values_are_reproduced_by_imitating_the_tool(clef: Path) -> None:
     """Lines in file order, understandability by document alone. KISTI's ranks are all 0: left out."""
     flawed, right = judgments(clef, by_document=True), judgments(clef, by_document=False)
     measures = {name: parse(text) for name, text in PUBLISHED.items()}

@@ -1,4 +1,4 @@
-"""C/W/L measures and their like, worked out by hand: gains by rank, the chance of reaching each rank."""
+"""Tests of C/W/L measures and graded RBP, computed by hand."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ def expected(gains: list[float], goes_on: Callable[[int, float], float]) -> floa
 
 
 class TestByHand:
-    def test_inst_looks_less_far_the_more_was_found(self) -> None:
+    def test_inst_stops_earlier_with_more_gain(self) -> None:
         def goes_on(rank: int, gained: float) -> float:
             return ((rank + 2 - gained - 1) / (rank + 2 - gained)) ** 2
 
@@ -58,7 +58,7 @@ class TestByHand:
         assert of("BPM(T=9)@10") == 1.5 / 10
         assert of("BPM(T=9)@5000") == 1.5 / 1000
 
-    def test_the_nearly_errs(self) -> None:
+    def test_nerr_variants(self) -> None:
         # what stops: 1 at rank 1; then, with b first, 1/2 at rank 1 and 1 at rank 2
         assert of("NERR8@10") == 1.0
         assert of("NERR8@10", "ba") == (0.5 + 0.5 * 1) / (1 + 0.5)
@@ -90,7 +90,7 @@ class TestByHand:
 
 
 class TestGains:
-    def test_they_go_from_min_rel_to_max_rel_and_the_scale_says_where_nothing_else_does(self) -> None:
+    def test_gains_are_mapped_from_min_rel_to_max_rel(self) -> None:
         assert of("SDCG@1") == 1.0
         assert of("SDCG(max_rel=4)@1") == 0.5
         assert of("SDCG(max_rel=1)@1", "b") == 1.0  # clipped
@@ -105,7 +105,7 @@ class TestGains:
         with pytest.raises(MeasureError, match=r"min_rel=5 is not below 2, the greatest gain of the scale"):
             of("NERR10(min_rel=5)")
 
-    def test_ten_tenths_are_one(self) -> None:
+    def test_ten_gains_of_a_tenth_reach_the_target_of_one(self) -> None:
         documents = {f"d{i}": 1 for i in range(12)}
         qrels = qrels_of({Aspect("relevance", range(11)): {"1": documents}})
         # added up as floats, ten times 0.1 stays below 1, and the user would read on
@@ -113,7 +113,7 @@ class TestGains:
         judged = ranked(*list(documents)[:10], "u", *list(documents)[10:])
         assert score_of("BPM@11", {"1": judged}, qrels) == pytest.approx(1 / 10, abs=1e-15)
 
-    def test_a_combined_scale_has_its_own(self) -> None:
+    def test_combined_scale_has_its_own_range(self) -> None:
         aspects = Aspect("x", range(2)), Aspect("y", range(2))
         qrels = qrels_of({aspects[0]: {"1": {"a": 1, "b": 1}}, aspects[1]: {"1": {"a": 1, "b": 0}}})
         # manhattan: three classes of weight 2, 1, 0; a is best, b in the middle
@@ -121,7 +121,7 @@ class TestGains:
             text = "TOMA(of=SDCG@1,distance=manhattan)"
             assert score_of(text, {"1": ranked(*order)}, qrels) == value
 
-    def test_documents_below_the_last_place_are_never_read(self) -> None:
+    def test_documents_below_rank_1000_are_ignored(self) -> None:
         order = [f"u{i}" for i in range(1000)]
         qrels = qrels_of({"1": {"a": 1}})
         for text in ("INST", "INSQ", "NERR10(p=0.999)", "NERR11", "BPM@2000", "SDCG@2000", "NERR8@2000"):
@@ -159,7 +159,7 @@ class TestTrecEvalsRBP:
         assert of("RBPResidual(p=0.5)", "aub") == 0.5**3 + 0.5 * 0.5
         assert of("RBPResidual(p=0.5)", "") == 0.0
 
-    def test_what_lies_below_a_judged_run_is_not_forgotten(self) -> None:
+    def test_residual_includes_ranks_below_a_judged_run(self) -> None:
         trec_eval = 0.0  # it adds p^n only where a retrieved document is unjudged
         assert trec_eval < of("RBPResidual(p=0.5)", "ab") == 0.25
 

@@ -1,4 +1,4 @@
-"""The worked examples of the specification, to its printed 6 decimals."""
+"""Worked examples of nDCG, AP, CAM, MM and TOMA, to 6 decimals."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from support.data.small_collections import qrels_of, ranked, score_of
 CLOSE = 6e-7  # values are printed to 6 decimals
 
 
-class TestSection23:
-    """Spec 2.3: judgments a=3, b=0, c=1, d=-2, e=2."""
+class TestSingleAspectExample:
+    """Judgments a=3, b=0, c=1, d=-2, e=2."""
 
     qrels = qrels_of({"1": {"a": 3, "b": 0, "c": 1, "d": -2, "e": 2}})
 
@@ -48,8 +48,8 @@ TABLE_3 = {
 }
 
 
-class TestSection36:
-    """Spec 3.6 (TOMA section 4.2): relevance nr, mr, fr, hr and correctness nc, pc, c."""
+class TestMultiAspectExample:
+    """Maistro et al., CIKM 2021, section 4.2: relevance nr, mr, fr, hr and correctness nc, pc, c."""
 
     aspects = (
         Aspect("relevance", RELEVANCE, threshold=2, declared_gains=(0, 5, 10, 15)),
@@ -84,7 +84,7 @@ class TestSection36:
         got = [score_of(f"{name}(of=nDCG,{weights})", run, self.qrels) for name in ("CAM", "MM")]
         assert got == pytest.approx((0.870197, 0.862551), abs=CLOSE)
 
-    def test_a_judged_tuple_outside_the_label_set_is_refused(self) -> None:
+    def test_judged_tuple_outside_the_label_set_is_rejected(self) -> None:
         judged = {self.aspects[0]: {"1": {"d": 0}}, self.aspects[1]: {"1": {"d": 2}}}
         with pytest.raises(MeasureError, match="outside the declared label set"):
             score_of("TOMA(of=AP,label_set=possible)", {}, qrels_of(judged, {"possible": POSSIBLE}))
@@ -117,7 +117,7 @@ class TestSection36:
         assert tuple(got) == printed
 
     def test_euclidean_and_manhattan_give_one_ap_where_all_but_the_worst_class_counts(self) -> None:
-        """Spec 3.3: the statement holds under `positive`, and not under `top_half`."""
+        """The statement holds for `positive`, not for `top_half` (READINGS.md, reading 3)."""
         judged = {"d1": (0, 1), "d2": (2, 2), "d3": (3, 0), "d4": (0, 0), "d5": (1, 1)}
         qrels = qrels_of(
             {aspect: {"1": {d: of[i] for d, of in judged.items()}} for i, aspect in enumerate(self.aspects)}

@@ -1,4 +1,4 @@
-"""The table of edge cases of spec 8, cell by cell (but for LMD, which has tests of its own)."""
+"""Edge cases of all measures except LMD, which has its own tests."""
 
 import math
 from collections.abc import Mapping
@@ -54,8 +54,8 @@ def value(text: str, run: Scored, qrels: Qrels) -> float:
     return found
 
 
-class TestSection8:
-    """Spec 8, a test per row."""
+class TestEdgeCaseTable:
+    """One test per edge case, for every measure."""
 
     good: Grades = {"a": (2, 1), "b": (1, 2), "z": (0, 0)}  # noqa: RUF012
 

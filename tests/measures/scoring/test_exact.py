@@ -1,4 +1,4 @@
-"""Exact scores: numbers of any size, their order, and what holds of measures only exactly (spec 4, 10.4)."""
+"""Tests of exact scores: numbers of any size, their order, and identities that only exact values show."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from cupel_measures.catalogue.parser import Measure, all_declarations, parse, parse_many
 from cupel_measures.grammar.syntax import MeasureError
-from cupel_measures.model import Aspect, Joined, Qrels
+from cupel_measures.model import Aspect, Exact, Joined, Qrels
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import ExactScores, aggregate, evaluate, exact_values, has_exact_values
-from cupel_measures.scoring.exact import Exact, floats, from_text, sort_key, to_text
+from cupel_measures.scoring.exact import floats, from_text, sort_key, to_text
 from support.data.small_collections import Scored, joined_of, qrels_of, ranked, scale
 
 numbers = st.fractions() | st.integers() | st.integers(0, 3**250) | st.fractions(0, 1, max_denominator=10**40)
@@ -30,7 +30,7 @@ class TestNumbers:
         assert (sort_key(one) == sort_key(two)) == (one == two)
 
     @given(numbers, st.integers(1, 10**30))
-    def test_keys_tell_the_closest_numbers_apart(self, one: Exact, inverse: int) -> None:
+    def test_keys_distinguish_the_closest_numbers(self, one: Exact, inverse: int) -> None:
         keys = [sort_key(one + step) for step in (Fraction(-1, inverse), 0, Fraction(1, inverse**3))]
         assert keys == sorted(set(keys))
 
@@ -74,7 +74,7 @@ def exactly(measures: Sequence[Measure], run: Scored, qrels: Qrels) -> ExactScor
     return exact_values(qrels, joined_of(run, qrels), measures)
 
 
-class TestDoor:
+class TestExactValues:
     @given(judgments, runs, st.sampled_from([PLAIN, GAINS]), st.sampled_from(sorted(PROFILES)))
     @settings(max_examples=80)
     def test_floats_are_the_exact_values_but_for_rounding(
@@ -91,7 +91,7 @@ class TestDoor:
 
     @given(judgments, st.lists(runs, min_size=2, max_size=4))
     @settings(max_examples=30)
-    def test_they_are_the_same_in_any_batch(
+    def test_exact_values_are_the_same_in_any_batch(
         self, judged: Mapping[str, Mapping[str, int]], several: list[Scored]
     ) -> None:
         qrels = qrels_of({GAINS: judged})
@@ -107,7 +107,7 @@ class TestDoor:
 
     @given(judgments, rankings, st.randoms(use_true_random=False))
     @settings(max_examples=40)
-    def test_measures_of_sets_never_look_at_the_order(
+    def test_set_measures_ignore_the_order(
         self, judged: Mapping[str, Mapping[str, int]], run: dict[str, float], draw: object
     ) -> None:
         qrels = qrels_of({GAINS: judged})
@@ -117,7 +117,7 @@ class TestDoor:
         one, two = (evaluate(qrels, joined_of({"1": r}, qrels), measures).values for r in (run, shuffled))
         assert all(one[m].tobytes() == two[m].tobytes() for m in measures)
 
-    def test_values_below_a_floats_precision_are_told_apart(self) -> None:
+    def test_values_below_float_precision_differ(self) -> None:
         qrels = qrels_of({scale(2): {"1": {"a": 2, "b": 1}, "2": {"a": 1}}})
         far = {"1": ranked("a", *(f"u{i}" for i in range(200)), "b")}
         near = {"1": ranked("a", *(f"u{i}" for i in range(100)), "b")}
@@ -140,7 +140,7 @@ class TestDoor:
         with pytest.raises(MeasureError, match="or exact_values of the library"):
             evaluate(qrels, Joined.empty(1), [parse("RBTO@5000")])
 
-    def test_decimals_are_what_was_typed(self) -> None:
+    def test_decimals_are_exact(self) -> None:
         qrels = qrels_of({GAINS: {"1": {"a": 1, "b": 3}}})
         found = exactly([parse("gP@2"), parse("gRBP(p=0.1)")], {"1": ranked("a", "b")}, qrels).values
         expected = [Fraction(8, 14), Fraction(9, 10) * Fraction(17, 70)]
@@ -192,7 +192,7 @@ def assert_same_order(texts: Sequence[str], qrels: Qrels, joined: Sequence[Joine
 
 
 def assert_identities(qrels: Qrels, joined: Sequence[Joined], depth: int) -> None:
-    """Spec 10.4, on binary judgments or graded ones."""
+    """Identities of Ferrante et al. 2019, Tables 1 and 2, on binary or graded judgments."""
     [aspect] = qrels.aspects
     degrees = len(aspect.labels)
     multiple = ",".join(f"{label}:{2 * label}" for label in range(1, degrees))
@@ -215,7 +215,7 @@ def assert_identities(qrels: Qrels, joined: Sequence[Joined], depth: int) -> Non
 
 
 class TestIdentities:
-    """Spec 10.4: what holds on any data with exact arithmetic."""
+    """Identities that hold on any data with exact arithmetic."""
 
     @given(judgments, st.lists(runs, min_size=2, max_size=6), st.integers(1, 12), st.sampled_from([1, 2, 3]))
     @settings(max_examples=80)
@@ -244,8 +244,8 @@ class TestIdentities:
         joined = [join_run(path, qrels) for path in paths]
         assert_identities(qrels, joined, 250)
 
-    def test_floats_would_not_do_on_real_runs(self, shared: Path) -> None:
-        """The reason for all this: the printed 0.9985 and 0.9996 of p = 0.2 against RBTO (spec 10.4)."""
+    def test_floats_break_the_identities_on_real_runs(self, shared: Path) -> None:
+        """The paper prints 0.9985 and 0.9996 for p = 0.2 against RBTO, because of floats."""
         folder = shared / "data/clef-ehealth-2015-task2"
         qrels = read_qrels(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
         measure, place = parse("gRBP(p=0.2)@250"), parse("RBTO@250")

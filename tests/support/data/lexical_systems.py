@@ -68,7 +68,7 @@ def texts_in(collection: Collection) -> Texts:
 
 
 def runs_over(collection: Collection, draw: random.Random) -> dict[str, Scored]:
-    """The run of each system that finds anything, by name."""
+    """Return the run of each system that retrieves anything, by name."""
     ranker = Ranker(collection.texts)
     found = {topic: systems(ranker, parts, draw) for topic, parts in collection.queries.items()}
     names = [name for name in next(iter(found.values())) if any(of[name] for of in found.values())]
@@ -100,7 +100,7 @@ class Ranker:
         return [self.ids[place] for place in best]
 
     def like(self, document: str) -> list[str]:
-        """The document and the three that are most like it."""
+        """Return the document and the three most similar ones."""
         return [document, *self.search(list(self.counts[self.ids.index(document)]))[:3]]
 
 

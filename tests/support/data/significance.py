@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from cupel_measures.scoring.exact import Exact
+from cupel_measures.model import Exact
 
 Matrix = Sequence[Sequence[Exact]]
 """A row per topic, a column per system."""

@@ -1,4 +1,4 @@
-"""Small collections and joined runs for tests, made the slow and obvious way.
+"""Small collections and joined runs for tests, built in the simplest way.
 
 The joining here is a second implementation of the order of documents, so it also serves as an oracle.
 """
@@ -45,7 +45,7 @@ def qrels_of(
     """Qrels of one aspect 0..highest, or of the aspects that are the keys, and of judgments by subtopic."""
     if not any(isinstance(key, Aspect) for key in judgments):
         grades = [grade for documents in judgments.values() for grade in documents.values()]  # type: ignore[union-attr]
-        judgments = {scale(max([1, *grades])): judgments}  # type: ignore[dict-item]
+        judgments = {scale(max([1, *grades])): judgments}  # type: ignore[dict-item, assignment]
     everything = [*judgments.values(), subtopics or {}]
     topics = sorted({topic for some in everything for topic in some})
     pools = [sorted({d for some in everything for d in some.get(topic, {})}) for topic in topics]  # type: ignore[attr-defined]
@@ -82,12 +82,12 @@ def _subtopics_of(judged: BySubtopic, topics: list[str], pools: list[list[str]])
 
 
 def diverse(judged: BySubtopic) -> Qrels:
-    """Qrels with judgments by subtopic alone."""
+    """Return qrels with judgments by subtopic only."""
     return qrels_of({scale(1): {}}, subtopics=judged)
 
 
 def texts_of(said: Mapping[str, str]) -> Texts:
-    """Texts by document, their words between blanks."""
+    """Return texts from words by document, separated by spaces."""
     counts = [Counter(text.split()) for text in said.values()]
     vocabulary = sorted({word for of in counts for word in of})
     entries = [[(vocabulary.index(word), of[word]) for word in sorted(of)] for of in counts]
@@ -103,7 +103,7 @@ def texts_of(said: Mapping[str, str]) -> Texts:
 def content_of(
     run: Scored, qrels: Qrels, texts: Texts, *, profile: Profile = DEFAULT, depth: int | None = None
 ) -> Content:
-    """The texts of `run`, a document at a time."""
+    """Return the texts of `run`, document by document."""
     places = {document: place for place, document in enumerate(texts.documents.to_list())}
     rows = [
         [places.get(document, -1) for document in _order(run.get(topic, {}), profile)[1][:depth]]
@@ -114,12 +114,12 @@ def content_of(
 
 
 def ranked(*documents: str) -> dict[str, float]:
-    """Scores that put `documents` in this order."""
+    """Return scores that rank `documents` in this order."""
     return {document: -float(place) for place, document in enumerate(documents)}
 
 
 def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
-    """The rows of `run`, a document at a time."""
+    """Return the rows of `run`, document by document."""
     rows = [
         _row(run.get(topic, {}), qrels, place, profile, depth) for place, topic in enumerate(qrels.topics)
     ]
@@ -128,8 +128,11 @@ def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     return Joined(
         np.array([retrieved for retrieved, _ in rows], dtype=np.int64),
         np.cumsum([0, *(len(row) for _, row in rows)], dtype=np.int64),
-        *columns,
-        profile,
+        document=columns[0],
+        rank=columns[1],
+        first=columns[2],
+        last=columns[3],
+        profile=profile,
     )
 
 
@@ -183,7 +186,7 @@ def scores_of(
 def score_of(
     text: str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, said: Texts | None = None
 ) -> float:
-    """The value of one measure on a collection of one topic."""
+    """Return the value of one measure on a collection of one topic."""
     [[value]] = scores_of(text, run, qrels, profile=profile, said=said).values()
     return value
 

@@ -330,7 +330,7 @@ class RabbitMQ(Server):
         return [epmd, ["/usr/lib/rabbitmq/bin/rabbitmq-server"]]
 
     def answers(self) -> bool:
-        from kombu import Connection
+        from kombu.connection import Connection
 
         try:
             with Connection(self.url, connect_timeout=seconds(5)) as connection:

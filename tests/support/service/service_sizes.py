@@ -16,7 +16,8 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 import psycopg
-from kombu import Connection, pools
+from kombu import pools
+from kombu.connection import Connection
 from redis import Redis
 
 from cupel_backend.infrastructure.settings import QUEUES

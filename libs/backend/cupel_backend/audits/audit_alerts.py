@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, exists, func, select, update
 
@@ -12,12 +12,10 @@ from cupel_backend.access import Principal
 from cupel_backend.audits import audit_requests
 from cupel_backend.infrastructure.database import ListPage, fetch_page, insert_new, new_id, reading, writing
 from cupel_backend.infrastructure.errors import refusal
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import alarms, alerts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import tracks as track_rows
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 ALERT_UNKNOWN = refusal("alert-unknown")
 ALERT_INVALID = refusal("alert-invalid")
@@ -46,7 +44,7 @@ class Alert:
 
 
 def add(
-    system: "System",
+    system: System,
     principal: Principal,
     track: str,
     *,
@@ -72,7 +70,7 @@ def add(
 
 
 def list_(
-    system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
+    system: System, principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Alert]:
     """List the track's alerts, newest first. Organisers only."""
     with reading(system.engine) as connection:
@@ -81,7 +79,7 @@ def list_(
         return fetch_page(connection, query, alerts.c.id, _build_view, limit=limit, cursor=cursor)
 
 
-def remove(system: "System", principal: Principal, id: str) -> None:
+def remove(system: System, principal: Principal, id: str) -> None:
     """Remove an alert; repeating this has no effect."""
     with writing(system.engine) as connection:
         row = connection.execute(_select_rules().where(alerts.c.id == id)).first()
@@ -90,7 +88,7 @@ def remove(system: "System", principal: Principal, id: str) -> None:
         connection.execute(update(alerts).where(alerts.c.id == id).values(removed_at=system.now()))
 
 
-def check_all(system: "System") -> int:
+def check_all(system: System) -> int:
     """Check all rules that were not checked against the newest audit; returns the number of tracks."""
     with reading(system.engine) as connection:
         due = {row.track_id for row in connection.execute(_select_unchecked())}

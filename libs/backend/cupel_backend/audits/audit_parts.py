@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, and_, exists, select, update
 
@@ -30,6 +30,7 @@ from cupel_backend.audits import audit_alerts, audit_requests
 from cupel_backend.infrastructure.database import reading, writing
 from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import JOB_STATES, audit_parts, runs, submissions
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -41,9 +42,6 @@ from cupel_measures.catalogue.parser import parse
 from cupel_measures.model import profiles
 from cupel_measures.reading.run_files import unpack
 from cupel_measures.scoring.evaluator import SCORING_VERSION
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +75,7 @@ class _AuditInput:
     """Blob keys by submission."""
 
 
-def prepare_audit(system: "System", claim: Claim) -> None:
+def prepare_audit(system: System, claim: Claim) -> None:
     """Handle a claimed job: prepare the subject of an audit, and queue its parts.
 
     The parts are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
@@ -116,7 +114,7 @@ def _read_input(connection: Connection, id: str) -> _AuditInput:
     )
 
 
-def _prepare(system: "System", inputs: _AuditInput) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
+def _prepare(system: System, inputs: _AuditInput) -> tuple[SubjectSummary, str, int, tuple[range, ...]]:
     """Return facts about the subject, its blob key, the number of trials and the parts.
 
     Raises AuditError if the subject cannot be audited.
@@ -155,7 +153,7 @@ def _load_judgments(blobs: Blobs, version: Row[Any]) -> NamedQrels:
     return NamedQrels(f"qrels {version.number}", evaluations.load_qrels(blobs, version.blob))
 
 
-def _store(system: "System", content: bytes) -> str:
+def _store(system: System, content: bytes) -> str:
     with TemporaryDirectory(dir=system.settings.incoming) as folder:
         path = Path(folder) / "subject"
         path.write_bytes(content)
@@ -163,7 +161,7 @@ def _store(system: "System", content: bytes) -> str:
 
 
 def _queue_parts(
-    system: "System",
+    system: System,
     claim: Claim,
     inputs: _AuditInput,
     about: SubjectSummary,
@@ -202,7 +200,7 @@ def _queue_parts(
     system.wake_ups.send(audit_requests.QUEUE, times=len(parts))
 
 
-def _refuse(system: "System", claim: Claim, inputs: _AuditInput, error: AuditError) -> None:
+def _refuse(system: System, claim: Claim, inputs: _AuditInput, error: AuditError) -> None:
     """Record why the subject cannot be audited, and finish the job, because a retry would not help."""
     statement = update(audit_rows).where(audit_rows.c.id == inputs.audit.id)
     with writing(system.engine) as connection:
@@ -210,7 +208,7 @@ def _refuse(system: "System", claim: Claim, inputs: _AuditInput, error: AuditErr
         connection.execute(statement.values(refused=list(error.sentences)))
 
 
-def _finish_job(system: "System", claim: Claim) -> None:
+def _finish_job(system: System, claim: Claim) -> None:
     with writing(system.engine) as connection:
         jobs.finish(connection, claim, now=system.now())
 
@@ -218,7 +216,7 @@ def _finish_job(system: "System", claim: Claim) -> None:
 # Parts
 
 
-def run_part(system: "System", claim: Claim) -> None:
+def run_part(system: System, claim: Claim) -> None:
     """Handle a claimed job: run the remaining trials of a part, until urgent work waits.
 
     Results are written when the part ends, and before it is postponed (`jobs.JobPostponed`). Raises
@@ -247,7 +245,7 @@ def run_part(system: "System", claim: Claim) -> None:
 
 
 def _run_until_interrupted(
-    system: "System", claim: Claim, inputs: _AuditInput, trials: list[int]
+    system: System, claim: Claim, inputs: _AuditInput, trials: list[int]
 ) -> Iterator[tuple[int, Any]]:
     """Yield the results of trials, at least one, until urgent work waits or the audit is cancelled."""
     if inputs.audit.cancelled_at is not None or not trials:
@@ -265,7 +263,7 @@ def _run_until_interrupted(
             polled_at = monotonic()
 
 
-def _is_cancelled(system: "System", id: str) -> bool:
+def _is_cancelled(system: System, id: str) -> bool:
     query = select(audit_rows.c.id).where(audit_rows.c.id == id, audit_rows.c.cancelled_at.is_not(None))
     with reading(system.engine) as connection:
         return connection.execute(query).first() is not None
@@ -321,7 +319,7 @@ class Provenance:
     concluded_at: datetime | None
 
 
-def read_report(system: "System", principal: Principal, id: str) -> tuple[Result, Provenance]:
+def read_report(system: System, principal: Principal, id: str) -> tuple[Result, Provenance]:
     """Return the result of the finished trials, and its provenance; raises NotFound while there are none."""
     with reading(system.engine) as connection:
         row = audit_requests.find_visible(connection, principal, id)
@@ -367,7 +365,7 @@ def export_table(result: Result, name: str) -> str:
     return tables[chosen].as_csv()
 
 
-def conclude(system: "System", id: str) -> bool:
+def conclude(system: System, id: str) -> bool:
     """Store the summary of an audit if all its parts are done; returns whether it is new.
 
     Call it after every event that may have completed the audit. The scheduler repeats missed calls. If the
@@ -403,7 +401,7 @@ def _summarise(result: Result) -> dict[str, Any]:
     }
 
 
-def conclude_all(system: "System") -> int:
+def conclude_all(system: System) -> int:
     """Call `conclude` for every audit that is due, in case a worker died before it could."""
     with reading(system.engine) as connection:
         ids = [row.id for row in connection.execute(_select_due())]

@@ -8,7 +8,7 @@ the audit is requested; withdrawing a submission later does not change it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, false, func, literal, or_, select, update
 
@@ -24,6 +24,7 @@ from cupel_backend.infrastructure.errors import (
     collect_findings,
     refusal,
 )
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import Instant, audit_parts
 from cupel_backend.infrastructure.tables import audits as audit_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -33,9 +34,6 @@ from cupel_backend.jobs import JobRequest
 from cupel_backend.scores import board_analyses, evaluations
 from cupel_measures import findings
 from cupel_measures.findings import Finding
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 PREPARE = "audit"
 PART = "audit part"
@@ -81,7 +79,7 @@ class ScheduleSlot:
 
 
 def request(
-    system: "System",
+    system: System,
     principal: Principal,
     track: str,
     *,
@@ -227,7 +225,7 @@ def _check_kind(kind: str, parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _resolve_measures(
-    system: "System", track: Row[Any], versions: Sequence[Row[Any]], measures: Sequence[str]
+    system: System, track: Row[Any], versions: Sequence[Row[Any]], measures: Sequence[str]
 ) -> tuple[Any, ...]:
     """Return the canonical texts of the measures, then a sentence for each that cannot be computed."""
     try:
@@ -262,7 +260,7 @@ def find_track(connection: Connection, principal: Principal, name: str) -> Row[A
     return row
 
 
-def cancel(system: "System", principal: Principal, id: str) -> AuditView:
+def cancel(system: System, principal: Principal, id: str) -> AuditView:
     """Cancel an audit: remove its queued jobs and stop its running parts. Finished trials are kept.
 
     Raises Conflict if the audit is done or failed. Repeating this has no effect.
@@ -287,7 +285,7 @@ def _select_job_ids(audit: Row[Any]) -> Select[Any]:
     return select(job_rows.c.id).where(or_(job_rows.c.id.in_(preparation), job_rows.c.id.in_(part_jobs)))
 
 
-def rerun(system: "System", principal: Principal, id: str, number: int) -> AuditView:
+def rerun(system: System, principal: Principal, id: str, number: int) -> AuditView:
     """Queue a failed part again; part 0 is the preparation of the subject.
 
     Raises Conflict if the part has not failed, or if the audit is done, failed or cancelled.
@@ -314,14 +312,14 @@ def _find_manageable(connection: Connection, principal: Principal, id: str) -> R
 # Reading
 
 
-def get(system: "System", principal: Principal, id: str) -> AuditView:
+def get(system: System, principal: Principal, id: str) -> AuditView:
     """Return an audit. For everyone who may see the boards of its qrels versions; raises NotFound."""
     with reading(system.engine) as connection:
         return build_view(connection, find_visible(connection, principal, id))
 
 
 def list_(
-    system: "System",
+    system: System,
     principal: Principal,
     track: str,
     *,
@@ -340,7 +338,7 @@ def list_(
 
 
 def read_history(
-    system: "System", principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
+    system: System, principal: Principal, track: str, *, kind: str, number: str, limit: int = 500
 ) -> tuple[HistoryPoint, ...]:
     """Return a number of the reports of one kind over time: the newest `limit` audits, oldest first."""
     with reading(system.engine) as connection:

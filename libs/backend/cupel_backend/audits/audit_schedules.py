@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -22,13 +22,11 @@ from cupel_backend.audits import audit_requests
 from cupel_backend.audits.audit_requests import ScheduleSlot
 from cupel_backend.infrastructure.database import ListPage, fetch_page, new_id, reading, writing
 from cupel_backend.infrastructure.errors import Problem, TooMany, Unavailable, refusal
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import schedules, submissions
 from cupel_backend.infrastructure.tables import tracks as track_rows
 from cupel_backend.scores import rescoring
 from cupel_contract.states import TokenScope
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class Schedule:
 
 
 def add(
-    system: "System",
+    system: System,
     principal: Principal,
     track: str,
     *,
@@ -104,7 +102,7 @@ def add(
 
 
 def list_(
-    system: "System", principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
+    system: System, principal: Principal, track: str, *, limit: int = 50, cursor: str | None = None
 ) -> ListPage[Schedule]:
     """List the track's schedules, newest first. Organisers only."""
     with reading(system.engine) as connection:
@@ -113,7 +111,7 @@ def list_(
         return fetch_page(connection, query, schedules.c.id, _build_view, limit=limit, cursor=cursor)
 
 
-def change(system: "System", principal: Principal, id: str, *, paused: bool) -> Schedule:
+def change(system: System, principal: Principal, id: str, *, paused: bool) -> Schedule:
     """Pause or resume a schedule. Slots missed while it was paused are skipped."""
     now = system.now()
     with writing(system.engine) as connection:
@@ -127,7 +125,7 @@ def change(system: "System", principal: Principal, id: str, *, paused: bool) -> 
         return _build_view(connection.execute(_select_schedules().where(schedules.c.id == id)).one())
 
 
-def remove(system: "System", principal: Principal, id: str) -> None:
+def remove(system: System, principal: Principal, id: str) -> None:
     """Remove a schedule, but not its audits; repeating this has no effect."""
     with writing(system.engine) as connection:
         _find_manageable(connection, principal, id)
@@ -164,7 +162,7 @@ def compute_next_run(cron: str, zone: str, after: datetime) -> datetime:
 # Requesting audits
 
 
-def request_due_audits(system: "System") -> int:
+def request_due_audits(system: System) -> int:
     """Request the audits of all due schedules; returns their number. Called by the scheduler."""
     with reading(system.engine) as connection:
         active = _select_schedules().where(schedules.c.removed_at.is_(None), schedules.c.paused_at.is_(None))
@@ -191,7 +189,7 @@ def _find_due_slot(connection: Connection, row: Row[Any], now: datetime) -> tupl
     return str(row.seen), {"seen": state}
 
 
-def _request_audit(system: "System", row: Row[Any], slot: str, values: dict[str, Any]) -> bool:
+def _request_audit(system: System, row: Row[Any], slot: str, values: dict[str, Any]) -> bool:
     """Request the audit of a slot unless it exists, and update the schedule; returns whether it was new."""
     is_requested, problem = False, None
     caller = Principal(row.track_team, TokenScope.ORGANISER)

@@ -1,7 +1,7 @@
-"""Checking uploads in processes of their own, with limits on memory and time.
+"""A pool of processes that check uploads, with limits on memory and time.
 
-A checker that is killed, by the limits or by the file, costs that upload a refusal and nobody else
-anything: each holds one file at a time, and a new one takes its place.
+A check process has one file at a time. If a file makes it fail or exceed a limit, only that upload is
+refused, and a new process takes its place.
 """
 
 import json
@@ -27,45 +27,122 @@ CHECK_ENDED = refusal("check-ended")
 CHECKERS_BUSY = refusal("checkers-busy")
 
 
+_ENDINGS = {
+    "memory": "checking the file needs more than {0.checker_megabytes} MB of memory",
+    "time": "checking the file takes more than {0.checker_seconds:g} seconds",
+    "died": "the check process ended without a verdict",
+}
+
+
+class _CheckProcess:
+    """A check process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._turns = settings.checker_turns
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cupel_backend.infrastructure.upload_checker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=checker_environment(),
+            start_new_session=True,  # Ctrl-C goes to the service only, which then ends its check processes
+        )
+        limits = {"memory": settings.checker_megabytes * MEGABYTE, "seconds": settings.checker_seconds}
+        self._send({"parent": os.getpid(), **limits})
+
+    @property
+    def usable(self) -> bool:
+        return self._turns > 0 and self._process.poll() is None
+
+    def check(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        """Return the verdict, or the reason why the process ended under the key `killed`."""
+        self._turns -= 1
+        try:
+            self._send(request)
+            line = self._read_line(deadline)
+        except BrokenPipeError:
+            line = b""
+        if line is None or not line.endswith(b"\n"):
+            self.end()
+            log.warning("a check process ended with exit code %s", self._process.returncode)
+            return {"killed": "time" if line is None else "died"}
+        verdict: dict[str, Any] = json.loads(line)
+        if "killed" in verdict:
+            self.end()
+        return verdict
+
+    def end(self) -> None:
+        """Kill the process and wait until it has ended."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):  # the buffer may hold a request that was never read
+                    pipe.close()
+
+    def _send(self, value: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(value).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _read_line(self, deadline: float) -> bytes | None:
+        """Read a line of output.
+
+        Returns None after the deadline, and an incomplete line if the process ended.
+        """
+        assert self._process.stdout is not None
+        handle = self._process.stdout.fileno()
+        ready = select.poll()  # select.select supports only the first 1,024 files of a process
+        ready.register(handle, select.POLLIN)
+        line = b""
+        while not line.endswith(b"\n"):
+            if not ready.poll(max(0.0, deadline - monotonic()) * 1000):
+                return None
+            chunk = os.read(handle, 1 << 20)
+            if not chunk:
+                return line
+            line += chunk
+        return line
+
+
 class Checkers:
-    """A few checking processes, started when first needed; safe to use from several threads."""
+    """A pool of check processes, which are started on first use. Threads may share it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._starter = ThreadPoolExecutor(1, "starter of checkers")  # see checker._end_with
-        self._free: LifoQueue[_Checker | None] = LifoQueue()
+        self._starter = ThreadPoolExecutor(1, "start-checkers")  # see upload_checker._end_with
+        self._free: LifoQueue[_CheckProcess | None] = LifoQueue()
         for _ in range(settings.checkers):
             self._free.put(None)
 
     def check(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The verdict on the file that `request` names (see upload_checker.py).
+        """Check the file that `request` names and return the verdict (see upload_checker.py).
 
-        Raises Invalid (check-ended) where it ended without one, Unavailable if no turn came in time or
-        the checker could not store what it made.
+        Raises Invalid (check-ended) if the process failed or exceeded a limit. Raises Unavailable if no
+        process became free in time, or if the process could not store its output.
         """
         deadline = monotonic() + self._settings.checker_seconds
-        with self._turn(deadline) as checker:
-            verdict = checker.ask(request, deadline)
+        with self._borrow(deadline) as process:
+            verdict = process.check(request, deadline)
         if verdict.get("killed") == "storage":
-            raise STORAGE_FAILED("what came of the file could not be stored", retry_after=RETRY_SECONDS)
+            raise STORAGE_FAILED("the output of the check could not be stored", retry_after=RETRY_SECONDS)
         if "killed" in verdict:
             raise CHECK_ENDED(_ENDINGS[verdict["killed"]].format(self._settings))
         return verdict
 
     @contextmanager
-    def _turn(self, deadline: float) -> Iterator["_Checker"]:
+    def _borrow(self, deadline: float) -> Iterator[_CheckProcess]:
         try:
             checker = self._free.get(timeout=max(0.0, deadline - monotonic()))
         except Empty:
-            raise CHECKERS_BUSY("no checking process became free in time", retry_after=10) from None
+            raise CHECKERS_BUSY("no check process became free in time", retry_after=10) from None
         try:
-            checker = _still_usable(checker) or self._starter.submit(_Checker, self._settings).result()
+            checker = _keep_if_usable(checker) or self._starter.submit(_CheckProcess, self._settings).result()
             yield checker
         finally:
-            self._free.put(_still_usable(checker))
+            self._free.put(_keep_if_usable(checker))
 
     def close(self) -> None:
-        """End the processes that are free, then, with the thread that started them, all others."""
+        """End the idle processes, and with the thread that started them all others."""
         while True:
             try:
                 checker = self._free.get_nowait()
@@ -76,83 +153,9 @@ class Checkers:
         self._starter.shutdown()
 
 
-def _still_usable(checker: "_Checker | None") -> "_Checker | None":
-    """The checker if it can take another file; else it is ended."""
+def _keep_if_usable(checker: _CheckProcess | None) -> _CheckProcess | None:
+    """Return the process if it can check another file; else end it and return None."""
     if checker is None or checker.usable:
         return checker
     checker.end()
     return None
-
-
-_ENDINGS = {
-    "memory": "checking the file needs more than {0.checker_megabytes} MB of memory",
-    "time": "checking the file takes more than {0.checker_seconds:g} seconds",
-    "died": "the process that checked the file ended before it had a verdict",
-}
-
-
-class _Checker:
-    """One checking process."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._turns = settings.checker_turns
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "cupel_backend.infrastructure.upload_checker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=checker_environment(),
-            start_new_session=True,  # Ctrl-C is for the service, which then ends its checkers
-        )
-        limits = {"memory": settings.checker_megabytes * MEGABYTE, "seconds": settings.checker_seconds}
-        self._send({"parent": os.getpid(), **limits})
-
-    @property
-    def usable(self) -> bool:
-        return self._turns > 0 and self._process.poll() is None
-
-    def ask(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-        """The verdict, or `killed` with what ended the process."""
-        self._turns -= 1
-        try:
-            self._send(request)
-            line = self._line(deadline)
-        except BrokenPipeError:
-            line = b""
-        if line is None or not line.endswith(b"\n"):
-            self.end()
-            log.warning("a checking process ended with code %s", self._process.returncode)
-            return {"killed": "time" if line is None else "died"}
-        verdict: dict[str, Any] = json.loads(line)
-        if "killed" in verdict:
-            self.end()
-        return verdict
-
-    def end(self) -> None:
-        """Kill the process, and wait for its end."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):  # what was never read may still be in the buffer
-                    pipe.close()
-
-    def _send(self, value: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(value).encode() + b"\n")
-        self._process.stdin.flush()
-
-    def _line(self, deadline: float) -> bytes | None:
-        """The next line of the answer; None if it takes too long, less than a line if the process ended."""
-        assert self._process.stdout is not None
-        handle = self._process.stdout.fileno()
-        ready = select.poll()  # not select.select, which knows only the first 1,024 files of a process
-        ready.register(handle, select.POLLIN)
-        answer = b""
-        while not answer.endswith(b"\n"):
-            if not ready.poll(max(0.0, deadline - monotonic()) * 1000):
-                return None
-            more = os.read(handle, 1 << 20)
-            if not more:
-                return answer
-            answer += more
-        return answer

@@ -1,4 +1,7 @@
-"""One time for all machines: leases and deadlines are judged by several, whose clocks may differ."""
+"""A clock that all machines share, because their own clocks may differ.
+
+Leases and deadlines are compared with the time on several machines.
+"""
 
 import logging
 import threading
@@ -10,13 +13,14 @@ from cupel_backend.infrastructure.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-MEASURED_EVERY = 60.0
-"""Seconds in which no clock drifts enough to matter to a lease."""
+MEASURE_INTERVAL = 60.0
+"""Seconds between two measurements, during which clocks do not drift enough to matter for leases."""
 
-TRIED_EVERY = 2.0
-"""Seconds until somebody who did not answer is asked again."""
+RETRY_INTERVAL = 2.0
+"""Seconds after which a failed measurement is repeated."""
 
-WORTH_TELLING = timedelta(seconds=2)
+LOGGED_CHANGE = timedelta(seconds=2)
+"""Smallest change of the difference that is logged."""
 
 
 def utc_now() -> datetime:
@@ -24,15 +28,17 @@ def utc_now() -> datetime:
 
 
 class SharedClock:
-    """This machine's clock, put right by a difference to another one that is measured now and then.
+    """This machine's clock, corrected by its measured difference from a reference clock.
 
-    While the other one does not answer, the last difference holds. Safe to use from several threads: one
-    of them measures, the others do not wait for it.
+    While the reference does not answer, the last difference is used. Several threads may share the clock: one
+    of them measures, and the others do not wait for it.
     """
 
-    def __init__(self, ask: Callable[[], datetime], local: Callable[[], datetime] = utc_now) -> None:
-        """ask: what the other clock says now; raises Unavailable."""
-        self._ask = ask
+    def __init__(
+        self, read_reference: Callable[[], datetime], local: Callable[[], datetime] = utc_now
+    ) -> None:
+        """read_reference: returns the time of the reference clock; may raise Unavailable."""
+        self._read_reference = read_reference
         self._local = local
         self._ahead = timedelta()
         self._due = 0.0
@@ -49,11 +55,11 @@ class SharedClock:
     def _measure(self) -> None:
         before = self._local()
         try:
-            there = self._ask()
+            reference = self._read_reference()
         except Unavailable:
-            self._due = monotonic() + TRIED_EVERY
+            self._due = monotonic() + RETRY_INTERVAL
             return
-        ahead = there - (before + (self._local() - before) / 2)
-        if abs(ahead - self._ahead) > WORTH_TELLING:
+        ahead = reference - (before + (self._local() - before) / 2)
+        if abs(ahead - self._ahead) > LOGGED_CHANGE:
             log.warning("the database's clock is %.1f s ahead of this machine's", ahead.total_seconds())
-        self._ahead, self._due = ahead, monotonic() + MEASURED_EVERY
+        self._ahead, self._due = ahead, monotonic() + MEASURE_INTERVAL

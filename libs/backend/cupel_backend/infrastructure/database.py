@@ -1,4 +1,4 @@
-"""The database: engines, transactions, migrations and pages, in SQL that SQLite and PostgreSQL share."""
+"""Database engines, transactions, migrations and list pages, for SQLite and PostgreSQL."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,58 +32,58 @@ DATABASE_BUSY = refusal("database-busy")
 
 RETRY_SECONDS = 2
 BUSY_SECONDS = 10
-"""How long a writer waits for another one: well below a job's lease, which a renewal has to reach in time."""
+"""Time limit of a writer that waits for another one. It is well below a lease, so renewals are in time."""
 LARGEST_PAGE = 500
 KEPT = 4
-"""Connections that a process keeps open when they are not in use."""
+"""Idle connections that a process keeps open."""
 THREADS = 128
-"""Connections to SQLite that a process may have at once: more than a gateway has threads."""
+"""Maximum number of SQLite connections of a process, which is more than a gateway has threads."""
 MIGRATING = 0x43_75_70_65_6C
-"""PostgreSQL's lock for who migrates: any number that nobody else takes."""
+"""Key of the PostgreSQL advisory lock for migrations: an arbitrary number."""
 
 POSTGRESQL = {
     "connect_timeout": 5,
-    "keepalives_idle": 10,  # with these, and the next, a host that is gone without a word is noticed
+    "keepalives_idle": 10,  # these and the next settings detect a host that disappeared
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
     "options": f"-c lock_timeout={BUSY_SECONDS}s -c statement_timeout=60s"
-    " -c idle_in_transaction_session_timeout=60s"  # a stopped process must not hold its locks for ever
-    " -c timezone=UTC -c datestyle=ISO",  # the last instants of the calendar are beyond it in other zones
+    " -c idle_in_transaction_session_timeout=60s"  # a stopped process must not keep its locks
+    " -c timezone=UTC -c datestyle=ISO",  # in other zones the last instants of the calendar overflow
     "client_encoding": "utf8",
     "target_session_attrs": "read-write",  # not a standby
     "application_name": "cupel",
 }
-"""How a connection to PostgreSQL behaves when something goes wrong."""
+"""Connection parameters for PostgreSQL, mostly time limits."""
 
-PASSING = ("08", "40", "53", "57", "55P03", "25P03")
-"""Beginnings of PostgreSQL's codes for what passes: connections, deadlocks, resources, shutdowns, locks held
-for long, and who slept in a transaction. The driver files others under the same classes of error."""
+TRANSIENT = ("08", "40", "53", "57", "55P03", "25P03")
+"""Prefixes of the SQLSTATE codes of transient errors: connections, deadlocks, resources, shutdowns, lock
+timeouts and idle transactions. The driver raises the same exceptions for other errors too."""
 
 WRITERS: WeakKeyDictionary[Engine, BoundedSemaphore] = WeakKeyDictionary()
-"""How many may write to a PostgreSQL at once: those who wait for a lock leave connections to readers."""
+"""Limits on concurrent PostgreSQL writers: writers that wait for locks must leave connections to readers."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ListPage(Generic[T]):
-    """Some items of a list in its stable order; `next` is the cursor of the following ones, if any."""
+    """Items of a list in its stable order; `next` is the cursor of the next page, or None."""
 
     items: tuple[T, ...]
     next: str | None
 
 
 def new_id(prefix: str) -> str:
-    """An opaque id such as `sub_<uuid7 hex>`: sorts by time of making, can't be guessed."""
+    """Return a new id such as `sub_<uuid7 hex>`, which sorts by creation time and cannot be guessed."""
     return f"{prefix}_{UUID(str(uuid7())).hex}"
 
 
 def connect(url: str, *, connections: int = 20) -> Engine:
-    """An engine for `url`. Make it after fork: connections must never be shared between processes.
+    """Make an engine for `url`. Call it after a fork: processes must not share connections.
 
-    connections: to PostgreSQL, at a time; who comes when all are in use waits for BUSY_SECONDS. The sum over
-    all processes has to stay below the server's max_connections.
+    connections: maximum number of PostgreSQL connections. When all are in use, callers wait for at most
+    BUSY_SECONDS. The sum over all processes must stay below the server's max_connections.
     """
     if url.startswith("sqlite"):
         engine = create_engine(url, pool_size=KEPT, max_overflow=THREADS - KEPT)
@@ -93,7 +93,7 @@ def connect(url: str, *, connections: int = 20) -> Engine:
     kept = min(KEPT, connections)
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,  # the server may have been started anew
+        pool_pre_ping=True,  # the server may have been restarted
         pool_size=kept,
         max_overflow=connections - kept,
         pool_timeout=BUSY_SECONDS,
@@ -104,7 +104,7 @@ def connect(url: str, *, connections: int = 20) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # the driver must not begin transactions of its own: _begin_sqlite does
+    connection.isolation_level = None  # _begin_sqlite begins transactions, not the driver
     for pragma in (
         f"busy_timeout={BUSY_SECONDS * 1000}",
         "journal_mode=WAL",
@@ -131,25 +131,26 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def writing(engine: Engine, *, wait: bool = True) -> Iterator[Connection]:
-    """A transaction that may write: committed at the end, rolled back on any error.
+    """Run the block in a transaction that may write; commit at its end, roll back on an error.
 
-    wait: for another writer, of the whole database where it has only one; else Unavailable at once.
+    wait: whether to wait for other writers. If False, raise Unavailable instead. SQLite has one writer for
+    the whole database; PostgreSQL locks rows.
     """
     with _writer(engine), _transaction(engine, writes=True, wait=wait) as connection:
         if not wait and engine.dialect.name == "postgresql":
-            connection.execute(text("SET LOCAL lock_timeout = 1"))  # milliseconds; 0 would mean for ever
+            connection.execute(text("SET LOCAL lock_timeout = 1"))  # milliseconds; 0 means no limit
         yield connection
 
 
 @contextmanager
 def _writer(engine: Engine) -> Iterator[None]:
-    """A writer's turn, where there are only so many."""
+    """Wait for one of the limited places for writers, if there is a limit."""
     turns = WRITERS.get(engine)
     if turns is None:
         yield
         return
     if not turns.acquire(timeout=BUSY_SECONDS):
-        raise DATABASE_BUSY("too many wait to write", retry_after=RETRY_SECONDS)
+        raise DATABASE_BUSY("too many requests wait to write", retry_after=RETRY_SECONDS)
     try:
         yield
     finally:
@@ -158,7 +159,7 @@ def _writer(engine: Engine) -> Iterator[None]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that only reads: one consistent view of everything."""
+    """Run the block in a transaction that only reads, with one consistent snapshot."""
     snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with _transaction(
         engine, writes=False, **(snapshot if engine.dialect.name == "postgresql" else {})
@@ -172,31 +173,33 @@ def _transaction(engine: Engine, **options: Any) -> Iterator[Connection]:
         with engine.execution_options(**options).begin() as connection:
             yield connection
     except (OperationalError, InterfaceError, InternalError, NoConnection) as error:
-        reason = getattr(error, "orig", None) or error  # without the statement, which may be very long
+        reason = (
+            getattr(error, "orig", None) or error
+        )  # the driver's error omits the statement, which may be long
         state = getattr(reason, "sqlstate", None)
-        if isinstance(error, InternalError) if state is None else not state.startswith(PASSING):
+        if isinstance(error, InternalError) if state is None else not state.startswith(TRANSIENT):
             raise
-        # Locked for too long, gone, all in use; or we were, for the process was stopped in the midst of it.
+        # The error is transient: a lock or connection timeout, a lost connection, or a suspended process.
         if options.get("wait", True):
             log.warning("the database did not answer: %s", reason)
         raise DATABASE_BUSY("the database does not answer now", retry_after=RETRY_SECONDS) from error
 
 
 def database_time(engine: Engine) -> datetime:
-    """The clock of a PostgreSQL server, asked over a connection of its own: who asks may hold one already."""
-    alone = create_engine(engine.url, poolclass=NullPool, connect_args=POSTGRESQL)
-    with reading(alone) as connection:
+    """Return the time of a PostgreSQL server. It needs no pooled connection, because callers may hold one."""
+    single = create_engine(engine.url, poolclass=NullPool, connect_args=POSTGRESQL)
+    with reading(single) as connection:
         instant: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
         return instant
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Insert those of `rows` that break no unique rule; returns how many were new."""
+    """Insert the rows that violate no unique constraint; return their number."""
     if not rows:
         return 0
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
-    # Counted by what comes back: psycopg tells no number of rows for such a statement.
+    # Count the returned rows, because psycopg reports no row count for this statement.
     return len(connection.execute(statement.returning(*table.primary_key)).all())
 
 
@@ -209,29 +212,31 @@ def fetch_page(
     limit: int,
     cursor: str | None,
 ) -> ListPage[T]:
-    """A page of `query` by descending `key` (a unique text or integer column): newest first."""
+    """Return a page of `query` in descending order of `key`, a unique text or integer column."""
     limit = max(1, min(limit, LARGEST_PAGE))
     if cursor is not None:
-        query = query.where(key < _place(key, cursor))
+        query = query.where(key < _parse_cursor(key, cursor))
     rows = connection.execute(query.order_by(key.desc()).limit(limit + 1)).all()
     more = len(rows) > limit
     following = str(getattr(rows[limit - 1], key.name)) if more else None
     return ListPage(tuple(make(row) for row in rows[:limit]), following)
 
 
-def _place(key: Any, cursor: str) -> Any:
+def _parse_cursor(key: Any, cursor: str) -> Any:
     with suppress(ValueError):
         place = key.type.python_type(cursor)
-        if not isinstance(place, int) or abs(place) < 2**63:  # else no database could compare it
+        if not isinstance(place, int) or abs(place) < 2**63:  # larger numbers do not fit a database integer
             return place
-    raise CURSOR_UNKNOWN(f"{cursor!r} is not a cursor of this list")
+    raise CURSOR_UNKNOWN(f"invalid cursor {cursor!r}")
 
 
 def migrate(engine: Engine) -> None:
-    """Bring the tables up to date. Several processes may call it at once: a lock orders them."""
+    """Bring the tables up to date. Several processes may call it at the same time."""
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
-            connection.execute(text("SET LOCAL statement_timeout = 0"))  # a large table takes its time
+            connection.execute(
+                text("SET LOCAL statement_timeout = 0")
+            )  # changing a large table may take long
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
         config = _alembic()
@@ -240,7 +245,7 @@ def migrate(engine: Engine) -> None:
 
 
 def is_migrated(engine: Engine) -> bool:
-    """Whether the tables are those of this version of the code."""
+    """Return whether the tables are up to date with this version of the code."""
     with reading(engine) as connection:
         heads = MigrationContext.configure(connection).get_current_heads()
     return set(heads) == set(ScriptDirectory.from_config(_alembic()).get_heads())

@@ -1,4 +1,4 @@
-"""The tables. Whatever a timestamp already says is not stored again as a state."""
+"""The database tables. States that follow from timestamps are not stored."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 
 class Instant(TypeDecorator[datetime]):
-    """An aware moment, kept as UTC; SQLite itself knows no time zones."""
+    """An aware datetime, stored as UTC because SQLite has no time zones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -46,10 +46,10 @@ class Instant(TypeDecorator[datetime]):
 
 
 VECTOR = np.dtype("<f8")
-"""What a packed vector of scores is made of: little-endian float64."""
+"""The dtype of a packed vector of scores: little-endian float64."""
 
 Bytewise = Text().with_variant(Text(collation="C"), "postgresql")
-"""Text whose order is that of its bytes, as it always is in SQLite, whatever the language of the database."""
+"""Text that sorts by its bytes, as in SQLite, regardless of the locale of the database."""
 
 metadata = MetaData(
     naming_convention={
@@ -64,7 +64,7 @@ tokens = Table(
     "tokens",
     metadata,
     Column("prefix", Text, primary_key=True),
-    Column("digest", Text, nullable=False),  # SHA-256 of the whole text: a token is random, so needs no salt
+    Column("digest", Text, nullable=False),  # SHA-256 of the token, which is random and needs no salt
     Column("team", Text, nullable=False, index=True),
     Column("scope", Text, nullable=False),
     Column("label", Text, nullable=False),
@@ -81,16 +81,16 @@ tracks = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("title", Text, nullable=False),
     Column("team", Text, nullable=False),
-    Column("aspects", JSON(none_as_null=True), nullable=False),  # as declared, in a collection file's words
+    Column("aspects", JSON(none_as_null=True), nullable=False),  # in the syntax of a collection file
     Column("label_sets", JSON(none_as_null=True)),
     Column("profile", Text, nullable=False),
-    Column("measures", JSON, nullable=False),  # the plan: canonical texts
+    Column("measures", JSON, nullable=False),  # canonical texts of the planned measures
     Column("depth", Integer, nullable=False),
-    Column("current", Integer),  # number of the qrels version that the board shows
-    Column("revision", BigInteger, nullable=False),  # moves with whatever a board of the track may show
+    Column("current", Integer),  # number of the qrels version of the leaderboards
+    Column("revision", BigInteger, nullable=False),  # incremented by every change that a leaderboard may show
     Column("created_at", Instant, nullable=False),
     Column("closed_at", Instant),
-    Column("analysed", BigInteger),  # the revision of which every board's analysis is there, or queued
+    Column("analysed", BigInteger),  # the revision for which all analyses exist or are queued
 )
 
 qrels = Table(
@@ -116,8 +116,8 @@ runs = Table(
     Column("id", Text, primary_key=True),
     Column("team", Text, nullable=False),
     Column("tag", Text, nullable=False),
-    Column("digest", Text, nullable=False),  # of the ranking, before any cut (compatibility.md 1.3)
-    Column("raw_digest", Text, nullable=False),  # of the bytes as sent
+    Column("digest", Text, nullable=False),  # of the ranking before it is cut to the depth of the track
+    Column("raw_digest", Text, nullable=False),  # of the uploaded bytes
     Column("raw_blob", Text, nullable=False),
     Column("ranking_blob", Text, nullable=False),
     Column("topics", Integer, nullable=False),
@@ -136,11 +136,11 @@ submissions = Table(
     Column("run_id", ForeignKey("runs.id"), nullable=False, index=True),
     Column("team", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("received_at", Instant, nullable=False),  # the request began: what deadlines count
+    Column("received_at", Instant, nullable=False),  # start of the request, which deadlines use
     Column("completed_at", Instant, nullable=False),
     Column("withdrawn_at", Instant),
     Column("findings", JSON, nullable=False),
-    Column("profile_effects", JSON, nullable=False),  # what another profile would change for the run
+    Column("profile_effects", JSON, nullable=False),  # what other profiles would change for the run
     Index("ix_submissions_track_id_team_id", "track_id", "team", "id"),
 )
 
@@ -149,7 +149,7 @@ keys = Table(
     metadata,
     Column("team", Text, primary_key=True),
     Column("key", Text, primary_key=True),
-    Column("request", Text, nullable=False),  # digest of what was asked
+    Column("request", Text, nullable=False),  # digest of the request
     Column("submission_id", ForeignKey("submissions.id"), nullable=False),
     Column("created_at", Instant, nullable=False),
 )
@@ -162,11 +162,11 @@ scores = Table(
     Column("measure", Text, primary_key=True),
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
-    Column("value", Float(53)),  # none where the aggregate is undefined
-    # Of a measure that has exact values, which boards go by; none in rows older than these columns.
+    Column("value", Float(53)),  # null if the aggregate is undefined
+    # Exact values, by which leaderboards sort. Null for measures without them and in rows of older versions.
     Column("exact", Text),  # p/q
-    Column("exact_key", Bytewise),  # in no index: it may be longer than an index takes
-    Column("vector", LargeBinary, nullable=False),  # VECTOR, in the version's topic order
+    Column("exact_key", Bytewise),  # not indexed, because it may exceed the size limit of an index
+    Column("vector", LargeBinary, nullable=False),  # dtype VECTOR, in the topic order of the qrels version
     Column("missing_topics", Integer, nullable=False),
     Column("scored_at", Instant, nullable=False),
     Index("ix_scores_board", "qrels_id", "measure", "profile", "scoring_version", "value"),
@@ -180,8 +180,8 @@ explanations = Table(
     Column("measure", Text, primary_key=True),
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
-    Column("about", Text, primary_key=True),  # a part, of explaining.ABOUT
-    Column("data", JSON(none_as_null=True)),  # none where there is nothing to tell
+    Column("about", Text, primary_key=True),  # the part that is explained
+    Column("data", JSON(none_as_null=True)),  # null if there is nothing to explain
     Column("explained_at", Instant, nullable=False),
 )
 
@@ -192,7 +192,7 @@ analyses = Table(
     Column("measure", Text, primary_key=True),
     Column("profile", Text, primary_key=True),
     Column("scoring_version", Integer, primary_key=True),
-    Column("basis", Text, nullable=False),  # digest of what was ranked: it holds for that alone
+    Column("basis", Text, nullable=False),  # digest of the ranked scores that were analysed
     Column("data", JSON, nullable=False),
     Column("analysed_at", Instant, nullable=False),
 )
@@ -203,20 +203,20 @@ jobs = Table(
     "jobs",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),  # the same work exists once
+    Column("key", Text, nullable=False, unique=True),  # one job per key
     Column("kind", Text, nullable=False),
     Column("queue", Text, nullable=False),
-    Column("tenant", Text, nullable=False),  # whose turn it is, by the fair rule
+    Column("tenant", Text, nullable=False),  # tenants take turns
     Column("track_id", ForeignKey("tracks.id")),
     Column("submission_id", ForeignKey("submissions.id"), index=True),
     Column("qrels_id", ForeignKey("qrels.id")),
     Column("payload", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),
-    Column("ready_at", Instant, nullable=False),  # not to be tried before
-    Column("token", Integer, nullable=False),  # grows with every claim: only the last claimer may finish
+    Column("ready_at", Instant, nullable=False),  # earliest time of the next attempt
+    Column("token", Integer, nullable=False),  # fencing token, incremented by every claim
     Column("attempts", Integer, nullable=False),
     Column("claimed_at", Instant),
-    Column("lease_until", Instant),  # set exactly while somebody works on it
+    Column("lease_until", Instant),  # set while a worker holds the job
     Column("finished_at", Instant),
     Column("dead_at", Instant),
     Column("error", Text),
@@ -238,16 +238,14 @@ schedules = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("track_id", ForeignKey("tracks.id"), nullable=False, index=True),
-    Column("team", Text, nullable=False),  # of who made it
-    Column("request", JSON, nullable=False),  # what audits.request is given
-    Column("cron", Text),  # this and `zone`, or `every_runs`, or else with every new current qrels version
+    Column("team", Text, nullable=False),  # of its creator
+    Column("request", JSON, nullable=False),  # arguments of the audit request
+    Column("cron", Text),  # with `zone`; if null and `every_runs` is null, every new qrels version
     Column("zone", Text),
     Column("every_runs", Integer),
-    Column("due_at", Instant, index=True),  # by its cron expression
-    Column(
-        "seen", Integer, nullable=False
-    ),  # the version, or the number of runs, that there was when it was last due
-    Column("problem", Text),  # why it made no audit when it was last due
+    Column("due_at", Instant, index=True),  # by the cron expression
+    Column("seen", Integer, nullable=False),  # version or number of runs at the last due time
+    Column("problem", Text),  # why it requested no audit at the last due time
     Column("created_at", Instant, nullable=False),
     Column("paused_at", Instant),
     Column("removed_at", Instant),
@@ -259,22 +257,22 @@ audits = Table(
     Column("id", Text, primary_key=True),
     Column("track_id", ForeignKey("tracks.id"), nullable=False),
     Column("qrels_id", ForeignKey("qrels.id"), nullable=False),
-    Column("other_id", ForeignKey("qrels.id")),  # what those are compared with
-    Column("team", Text, nullable=False),  # of who asked
+    Column("other_id", ForeignKey("qrels.id")),  # the version to compare with
+    Column("team", Text, nullable=False),  # of the requester
     Column("schedule_id", ForeignKey("schedules.id")),
-    Column("slot", Text),  # what the schedule made it for: each once
+    Column("slot", Text),  # the occasion of the schedule; one audit each
     Column("kind", Text, nullable=False),
     Column("parameters", JSON, nullable=False),
     Column("measures", JSON, nullable=False),
     Column("seed", BigInteger, nullable=False),
-    Column("runs", JSON, nullable=False),  # [submission, name, team] of each, in order
-    Column("part_trials", Integer),  # at most, of a part
-    Column("job_id", ForeignKey("jobs.id"), nullable=False),  # gathers the subject
-    Column("about", JSON(none_as_null=True)),  # of the subject, once it is gathered
+    Column("runs", JSON, nullable=False),  # [submission, name, team] of each run, in order
+    Column("part_trials", Integer),  # maximum number of trials of a part
+    Column("job_id", ForeignKey("jobs.id"), nullable=False),  # the job that prepares the subject
+    Column("about", JSON(none_as_null=True)),  # description of the subject, once it is prepared
     Column("subject_blob", Text),
     Column("trials", Integer),
-    Column("refused", JSON(none_as_null=True)),  # why it can't be done of its subject, in sentences
-    Column("digest", Text),  # of the result, from here on once all is done
+    Column("refused", JSON(none_as_null=True)),  # why the subject cannot be audited, as sentences
+    Column("digest", Text),  # of the result; this and the next columns are set at the end
     Column("verdict", JSON(none_as_null=True)),
     Column("numbers", JSON(none_as_null=True)),
     Column("created_at", Instant, nullable=False),
@@ -289,10 +287,10 @@ audit_parts = Table(
     metadata,
     Column("audit_id", ForeignKey("audits.id"), primary_key=True),
     Column("number", Integer, primary_key=True),  # from 1
-    Column("first", Integer, nullable=False),  # of its trials
+    Column("first", Integer, nullable=False),  # first trial
     Column("trials", Integer, nullable=False),
     Column("job_id", ForeignKey("jobs.id"), nullable=False),
-    Column("done", Integer, nullable=False),  # trials that `results` has
+    Column("done", Integer, nullable=False),  # number of trials in `results`
     Column("results", LargeBinary),  # trial -> result, as compressed JSON
 )
 
@@ -301,10 +299,10 @@ alerts = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("track_id", ForeignKey("tracks.id"), nullable=False, index=True),
-    Column("team", Text, nullable=False),  # of who made it
+    Column("team", Text, nullable=False),  # of its creator
     Column("kind", Text, nullable=False),
-    Column("number", Text, nullable=False),  # its name in reports
-    Column("below", Float(53)),  # raised below this, or above that
+    Column("number", Text, nullable=False),  # the name of the number in reports
+    Column("below", Float(53)),  # raised below `below` or above `above`
     Column("above", Float(53)),
     Column("created_at", Instant, nullable=False),
     Column("removed_at", Instant),
@@ -315,7 +313,7 @@ alarms = Table(
     metadata,
     Column("alert_id", ForeignKey("alerts.id"), primary_key=True),
     Column("audit_id", ForeignKey("audits.id"), primary_key=True),
-    Column("value", Float(53)),  # none where the report has none
+    Column("value", Float(53)),  # null if the report lacks the number
     Column("raised", Boolean, nullable=False),
     Column("judged_at", Instant, nullable=False),
 )
@@ -330,8 +328,8 @@ turns = Table(
 
 
 def bump_revision(connection: Connection, track_ids: Iterable[int | None]) -> None:
-    """Note that boards of these tracks may look different from now on: readers' copies are void."""
+    """Increment the revision of tracks whose leaderboards may have changed, so cached copies become stale."""
     ids = {id for id in track_ids if id is not None}
-    # Several are locked in one order, so that two who do this never wait for each other.
+    # Lock the rows in one order, so that two transactions never wait for each other.
     locked = select(tracks.c.id).where(tracks.c.id.in_(ids)).order_by(tracks.c.id).with_for_update()
     connection.execute(update(tracks).where(tracks.c.id.in_(locked)).values(revision=tracks.c.revision + 1))

@@ -1,8 +1,9 @@
-"""The checking process: reads what strangers sent, in a process that may be killed.
+"""The program of a check process, which reads untrusted files.
 
-One JSON object a line comes in on standard input, one goes out on standard output; files are named by
-path. Nothing but JSON comes back, so even a subverted checker can only claim something about a file.
-Run by `checking.Checkers`; knows neither settings nor database.
+It reads requests from standard input and writes verdicts to standard output, one JSON object per line. Files
+are named by path. The service reads only JSON from it, so a compromised process can do no more than report a
+wrong verdict. The process has neither the settings nor access to the database. `check_processes.Checkers`
+starts it.
 """
 
 import ctypes
@@ -38,53 +39,52 @@ from cupel_measures.scoring.evaluator import list_unsupported
 Verdict = dict[str, Any]
 
 PR_SET_PDEATHSIG = 1
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-NOT_TO_BE_HAD = declare(
+UNCOMPUTABLE_MEASURE = declare(
     "qrels-measure",
     "error",
     "a measure of the track's plan can't be had from these judgments",
     "send the judgments that it needs, or take the measure out of the plan of the track",
 )
 
-LISTED = 20
-"""So many topics are named of those that a profile would order otherwise."""
+MAX_LISTED_TOPICS = 20
+"""Number of topics that are named of those that another profile would order differently."""
 
 
 def main() -> None:
     """Answer requests until standard input ends.
 
-    The first line gives the limits of memory (bytes) and of processor time for a file (seconds), and the
-    id of the process that asks.
+    The first line has the limits on memory (bytes) and CPU time per file (seconds), and the id of the parent.
     """
     limits = json.loads(sys.stdin.readline())
     _end_with(limits["parent"])
     memory = limits["memory"]
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    answer = sys.stdout
-    sys.stdout = sys.stderr  # nothing printed by a library may pass for an answer
+    output = sys.stdout
+    sys.stdout = sys.stderr  # output of libraries must not be read as a verdict
     for line in sys.stdin:
         request = json.loads(line)
-        _allow(limits["seconds"])
-        print(json.dumps(_verdict(request), default=str), file=answer, flush=True)
+        _limit_cpu_time(limits["seconds"])
+        print(json.dumps(_verdict(request), default=str), file=output, flush=True)
 
 
 def _end_with(parent: int) -> None:
-    """Have Linux end this process with the thread that started it, also in the midst of a file."""
+    """Make Linux kill this process when the thread that started it ends, also during a check."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # gone before we could ask
+    if os.getppid() != parent:  # the parent ended before the call
         sys.exit(1)
 
 
-def _allow(seconds: float) -> None:
-    """Limit what this process may compute from now on, should nobody be left to end it."""
+def _limit_cpu_time(seconds: float) -> None:
+    """Limit the CPU time of this process from now on, in case the parent cannot kill it."""
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = int(used + seconds) + 2
-    allowed = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-    resource.setrlimit(resource.RLIMIT_CPU, (allowed, most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_CPU)
+    limit = int(used + seconds) + 2
+    soft_limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft_limit, hard_limit))
 
 
 def _verdict(request: Mapping[str, Any]) -> Verdict:
@@ -96,13 +96,13 @@ def _verdict(request: Mapping[str, Any]) -> Verdict:
     except MemoryError:
         return {"killed": "memory"}
     except OSError as error:
-        if error.errno is None:  # what a library raises for content that it can't read
+        if error.errno is None:  # raised by a library for unreadable content
             raise
         return {"killed": "storage"}
 
 
 def _check_run(request: Mapping[str, Any]) -> Verdict:
-    """The verdict on a run; its packed ranking goes to the path `ranking`."""
+    """Check a run; write its packed ranking to the path `ranking`."""
     limits = Limits(**request["limits"])
     run = read_run(Path(request["file"]), name=request["name"], limits=limits, depth=request["depth"])
     if request["qrels"] is not None:
@@ -114,25 +114,25 @@ def _check_run(request: Mapping[str, Any]) -> Verdict:
     Path(request["ranking"]).write_bytes(pack(run))
     effects = profile_effects(run, depth=request["depth"])
     return {
-        "tag": CONTROL.sub("\ufffd", run.tag),  # shown on boards and terminals, kept in a database
+        "tag": CONTROL_CHARACTERS.sub("\ufffd", run.tag),  # it is shown on terminals and stored in a database
         "digest": digest(run.ranking),
         "topics": len(run.ranking.topics),
         "documents": len(run.ranking.documents),
         "metadata": run.metadata and dict(run.metadata),
         "profile_effects": {
-            "single_precision": _some(effects.precision),
-            "rank_column": _some(effects.ranks),
+            "single_precision": _summarise_topics(effects.precision),
+            "rank_column": _summarise_topics(effects.ranks),
         },
         "findings": findings_to_json(run.findings),
     }
 
 
-def _some(topics: Sequence[str]) -> dict[str, Any]:
-    return {"count": len(topics), "topics": list(topics[:LISTED])}
+def _summarise_topics(topics: Sequence[str]) -> dict[str, Any]:
+    return {"count": len(topics), "topics": list(topics[:MAX_LISTED_TOPICS])}
 
 
 def _check_qrels(request: Mapping[str, Any]) -> Verdict:
-    """The verdict on judgments; the packed qrels go to `packed` in the folder."""
+    """Check judgments; write the packed qrels to `packed` in the folder."""
     folder = Path(request["folder"])
     collection = parse_collection(
         (folder / "collection").read_bytes(),
@@ -141,10 +141,10 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
         limits=Limits(**request["limits"]),
     )
     qrels = collection.qrels
-    not_to_be_had = measure_findings(list_unsupported(qrels, [parse(text) for text in request["measures"]]))
-    if not_to_be_had.refused:
-        not_to_be_had.extend(collection.findings)
-        raise Refused(not_to_be_had)
+    missing = measure_findings(list_unsupported(qrels, [parse(text) for text in request["measures"]]))
+    if missing.refused:
+        missing.extend(collection.findings)
+        raise Refused(missing)
     (folder / "packed").write_bytes(pack_qrels(qrels))
     return {
         "digest": qrels_digest(qrels),
@@ -162,21 +162,21 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
 
 
 def measure_findings(sentences: Sequence[str]) -> Findings:
-    """What is wrong with judgments that a plan can't be had from, a sentence for each such measure."""
+    """Return a finding for each sentence about a measure that the judgments do not support."""
     findings = Findings()
     for sentence in sentences:
-        findings.add(Finding(NOT_TO_BE_HAD, sentence))
+        findings.add(Finding(UNCOMPUTABLE_MEASURE, sentence))
     return findings
 
 
 def findings_to_json(findings: Findings) -> dict[str, Any]:
-    """Findings as JSON keeps them."""
+    """Return findings as a JSON object."""
     listed = [{k: v for k, v in asdict(one).items() if v is not None} for one in findings.listed]
     return {"listed": listed, "totals": findings.totals}
 
 
 def findings_from_json(value: Mapping[str, Any]) -> Findings:
-    """What `packed` packed."""
+    """Return the findings of a JSON object that `findings_to_json` made."""
     return Findings([Finding(**one) for one in value["listed"]], dict(value["totals"]))
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sqlalchemy import (
@@ -36,6 +36,7 @@ from sqlalchemy import (
 
 from cupel_backend import jobs, tracks
 from cupel_backend.infrastructure.database import reading, writing
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import VECTOR, qrels, runs, scores, submissions
 from cupel_backend.infrastructure.tables import analyses as analysis_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -51,9 +52,6 @@ from cupel_measures.explaining.scale_notes import scale_of
 from cupel_measures.grammar.registry import Aggregate
 from cupel_measures.model import Floats
 from cupel_measures.scoring.evaluator import SCORING_VERSION
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 ANALYSE = "analyse"
 QUEUE = "audit"
@@ -202,7 +200,7 @@ def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
 # Planning
 
 
-def request(system: "System", track_id: int) -> int:
+def request(system: System, track_id: int) -> int:
     """Queue an analysis of each board of the track that is due; returns the number of queued jobs.
 
     Call it after every event that may make a board due. The scheduler repeats it for waiting boards.
@@ -234,7 +232,7 @@ def request(system: "System", track_id: int) -> int:
     return queued
 
 
-def request_all(system: "System") -> int:
+def request_all(system: System) -> int:
     """Call `request` for every track with boards that changed since they were last checked."""
     changed = or_(track_rows.c.analysed.is_(None), track_rows.c.analysed != track_rows.c.revision)
     with reading(system.engine) as connection:
@@ -330,7 +328,7 @@ def _build_job_request(track: Row[Any], board: Board, basis: str) -> JobRequest:
 # Computing
 
 
-def compute(system: "System", claim: Claim) -> None:
+def compute(system: System, claim: Claim) -> None:
     """Handle a claimed job: analyse its board in its current state, unless that is done already.
 
     The analysis is written and the job finished in one transaction. Raises `jobs.LeaseLost`.

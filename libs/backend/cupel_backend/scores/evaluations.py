@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Row, Select, and_, select
@@ -19,6 +19,7 @@ from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
 from cupel_backend.infrastructure.errors import refusal
 from cupel_backend.infrastructure.object_store import Blobs
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import VECTOR, bump_revision, runs
 from cupel_backend.infrastructure.tables import qrels as qrels_rows
 from cupel_backend.infrastructure.tables import scores as score_rows
@@ -34,9 +35,6 @@ from cupel_measures.reading.run_files import join, unpack
 from cupel_measures.scoring import evaluator
 from cupel_measures.scoring.evaluator import SCORING_VERSION, aggregate
 from cupel_measures.scoring.exact import sort_key, to_text
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 SCORE_UNKNOWN = refusal("score-unknown")
 VERSION_NOT_PUBLISHED = refusal("qrels-not-published")
@@ -78,7 +76,7 @@ class TopicScores:
 
 
 def read_scores(
-    system: "System",
+    system: System,
     principal: Principal,
     submission: str,
     *,
@@ -101,7 +99,7 @@ def read_scores(
 
 
 def read_topic_scores(
-    system: "System", principal: Principal, submission: str, *, measure: str, qrels: int | None = None
+    system: System, principal: Principal, submission: str, *, measure: str, qrels: int | None = None
 ) -> TopicScores:
     """Return a submission's per-topic values; raises NotFound if there is no such score."""
     with reading(system.engine) as connection:
@@ -200,7 +198,7 @@ class _EvaluationInput:
     measures: tuple[Measure, ...]
 
 
-def evaluate(system: "System", claim: Claim) -> None:
+def evaluate(system: System, claim: Claim) -> None:
     """Handle a claimed job: score its submission by those of its measures that have no score yet.
 
     Scores are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
@@ -236,7 +234,7 @@ def _read_input(connection: Connection, payload: Mapping[str, Any]) -> _Evaluati
     return _EvaluationInput(submission=submission, run=run, version=version, track=track, measures=measures)
 
 
-def _compute_rows(system: "System", inputs: _EvaluationInput) -> list[dict[str, Any]]:
+def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, Any]]:
     """Return a row of the table `scores` for each measure of `inputs`."""
     profile = profiles.find(inputs.track.profile)
     judged = load_qrels(system.blobs, inputs.version.blob)

@@ -5,21 +5,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
 from cupel_backend import tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import CURSOR_UNKNOWN, reading
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import JOB_STATES, jobs, runs, scores, submissions
 from cupel_backend.scores import board_analyses, evaluations
 from cupel_backend.scores.board_analyses import StoredAnalysis
 from cupel_measures.explaining.scale_notes import ScaleNote
 from cupel_measures.scoring.evaluator import SCORING_VERSION
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 MAX_PAGE = 1000
 NO_INFORMATION = board_analyses.RankInformation()
@@ -81,7 +79,7 @@ class Leaderboard:
 
 
 def read_board(
-    system: "System",
+    system: System,
     principal: Principal,
     track: str,
     *,
@@ -129,7 +127,7 @@ def read_board(
 
 
 def read_rows(
-    system: "System", principal: Principal, track: str, *, measure: str, qrels: int
+    system: System, principal: Principal, track: str, *, measure: str, qrels: int
 ) -> tuple[str, dict[str, LeaderboardRow]]:
     """Return the canonical text of `measure`, and all ranked rows under a version by submission, in order."""
     with reading(system.engine) as connection:

@@ -8,18 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, exists, func, or_, select, update
 
 from cupel_backend import jobs
 from cupel_backend.infrastructure.database import reading, writing
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import JOB_STATES, qrels, scores, submissions, tracks
 from cupel_backend.infrastructure.tables import jobs as job_rows
 from cupel_measures.scoring.evaluator import SCORING_VERSION
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 EVALUATE = "evaluate"
 QUEUE = "score"
@@ -96,7 +94,7 @@ def read_eligible_submissions(connection: Connection, track_id: int) -> list[str
     return list(connection.execute(query.order_by(submissions.c.id)).scalars())
 
 
-def switch_version(system: "System", track_id: int) -> bool:
+def switch_version(system: System, track_id: int) -> bool:
     """Make the version being published current if all its evaluations have finished; returns whether it did.
 
     Call it after every event that may have completed them, once that event's transaction is committed.
@@ -116,7 +114,7 @@ def switch_version(system: "System", track_id: int) -> bool:
     return True
 
 
-def switch_all_versions(system: "System") -> int:
+def switch_all_versions(system: System) -> int:
     """Switch every track that is due, in case a worker died before it could; returns their number."""
     with reading(system.engine) as connection:
         newest = select_newest_published(tracks.c.id).scalar_subquery()

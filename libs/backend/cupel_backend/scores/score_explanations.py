@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, or_, select, true
 
@@ -16,6 +16,7 @@ from cupel_backend import jobs, tracks
 from cupel_backend.access import Principal
 from cupel_backend.infrastructure.database import insert_new, reading, writing
 from cupel_backend.infrastructure.errors import refusal
+from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import JOB_STATES, runs
 from cupel_backend.infrastructure.tables import explanations as explanation_rows
 from cupel_backend.infrastructure.tables import jobs as job_rows
@@ -29,9 +30,6 @@ from cupel_measures.explaining import ABOUT, explain
 from cupel_measures.model import profiles
 from cupel_measures.reading.run_files import unpack
 from cupel_measures.scoring.evaluator import SCORING_VERSION
-
-if TYPE_CHECKING:
-    from cupel_backend.infrastructure.system import System
 
 EXPLAIN = "explain"
 QUEUE = "audit"
@@ -81,7 +79,7 @@ class SubmissionExplanations:
 
 
 def request(
-    system: "System",
+    system: System,
     principal: Principal,
     submission: str,
     *,
@@ -116,7 +114,7 @@ def request(
 
 
 def read_explanations(
-    system: "System",
+    system: System,
     principal: Principal,
     submission: str,
     *,
@@ -146,7 +144,7 @@ def read_explanations(
     )
 
 
-def compute(system: "System", claim: Claim) -> None:
+def compute(system: System, claim: Claim) -> None:
     """Handle a claimed job: compute the parts of its measure's explanation that are not stored yet.
 
     Parts are written and the job is finished in one transaction. Raises `jobs.LeaseLost`.
@@ -224,7 +222,7 @@ def _build_views(
     )
 
 
-def _compute_rows(system: "System", payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _compute_rows(system: System, payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row of the table `explanations` for each part that is not stored yet."""
     submission, text = payload["submission"], payload["measure"]
     with reading(system.engine) as connection:
