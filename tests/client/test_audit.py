@@ -354,7 +354,9 @@ class Probe(Audit):
         rows = tuple((name, value) for name, value in found[0].items())
         columns = (Column("what", "what"), Column("value", "value"))
         return AuditReport(
-            ("It is so.",), dict(rows), (ReportTable("points", "What is seen", columns, rows),)
+            verdict=("It is so.",),
+            numbers=dict(rows),
+            tables=(ReportTable("points", "What is seen", columns, rows),),
         )
 
 

@@ -1,4 +1,4 @@
-"""`cupel audits schedule` and `cupel audits alert`: repeated audits, and bounds on the numbers they report."""
+"""`cupel audits schedule` and `cupel audits alert`: repeated audits, and bounds on reported numbers."""
 
 import click
 

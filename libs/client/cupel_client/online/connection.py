@@ -113,7 +113,7 @@ def exit_code(problem: ServiceError) -> int:
     """Return 1 for an invalid file, 2 for any other invalid request, 3 for a failure of the service."""
     if problem.code in INVALID_FILE_CODES:
         return NEGATIVE
-    is_invalid_request = 400 <= problem.status < 500 and problem.status != 408 and not problem.passing
+    is_invalid_request = 400 <= problem.status < 500 and problem.status != 408 and not problem.is_temporary
     return USAGE if is_invalid_request else SERVICE_FAILED
 
 

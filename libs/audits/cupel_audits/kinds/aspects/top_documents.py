@@ -358,6 +358,12 @@ def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
         return
     highest, best = max(first, key=lambda pair: pair[0])
     lowest, worst = min(first, key=lambda pair: pair[0])
+    if lowest == highest:
+        yield (
+            f"At ranks {best.ranks}, the mean sum of the labels of a document is {lowest:.2f} in the "
+            "best runs of every measure."
+        )
+        return
     yield (
         f"At ranks {best.ranks}, the mean sum of the labels of a document ranges from {lowest:.2f} in the "
         f"best runs of {worst.measure} to {highest:.2f} in those of {best.measure}."

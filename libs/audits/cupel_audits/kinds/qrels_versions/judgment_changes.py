@@ -282,7 +282,7 @@ def _numbers(rows: Sequence[AgreementByAspectRow]) -> dict[str, float | int | No
 
 
 def _sentence(about: SubjectSummary, row: AgreementByAspectRow) -> str:
-    only = f"{row.removed} judgments are in {about.qrels} only, and {row.added} in {about.other} only"
+    only = f"judgments in {about.qrels} only: {row.removed}, in {about.other} only: {row.added}"
     if row.same is None:
         return f"{row.aspect}: no document is judged in both versions; {only}."
     beyond_chance = "" if row.kappa is None else f" (kappa {row.kappa:.2f}, alpha {row.alpha:.2f})"

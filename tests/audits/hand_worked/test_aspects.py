@@ -1,0 +1,141 @@
+"""The whole report of `aspects` on four runs, derived by hand.
+
+Labels for relevance and quality (- is not judged; document u is in no pool):
+
+    topic 1:  a 1 0   b 1 1   c 0 2   d 0 -        topic 2:  e 0 1   f 0 0
+
+P@1 for relevance and for quality, with CAM, their mean, and MM, their harmonic mean:
+
+    run    topic 1: ranking, P@1, CAM, MM    topic 2               means: relevance, quality, CAM, MM
+    r1     b d    1 1    1    1              f e    0 0    0    0    1/2  1/2  1/2  1/2
+    r2     a b    1 0    1/2  0              e u    0 1    1/2  0    1/2  1/2  1/2  0
+    r3     u b    0 0    0    0              e f    0 1    1/2  0    0    1/2  1/4  0
+    r4     d a    0 0    0    0              u e    0 0    0    0    0    0    0    0
+"""
+
+from math import sqrt
+
+from support.data.audit_subjects import audited, lists, subject_of
+from support.data.expected_reports import assert_report
+from support.data.small_collections import qrels_of, scale
+
+QRELS = qrels_of(
+    {
+        scale(1, "relevance"): {"1": {"a": 1, "b": 1, "c": 0, "d": 0}, "2": {"e": 0, "f": 0}},
+        scale(2, "quality"): {"1": {"a": 0, "b": 1, "c": 2}, "2": {"e": 1, "f": 0}},
+    }
+)
+RUNS = lists(
+    {
+        "r1": {"1": ["b", "d"], "2": ["f", "e"]},
+        "r2": {"1": ["a", "b"], "2": ["e", "u"]},
+        "r3": {"1": ["u", "b"], "2": ["e", "f"]},
+        "r4": {"1": ["d", "a"], "2": ["u", "e"]},
+    }
+)
+CAM, MM = "CAM(of=P@1)", "MM(of=P@1)"
+DEEP_CAM, DEEP_MM = "CAM(of=P@2)", "MM(of=P@2)"
+
+# The first document of each ranking of topic 1. By relevance and then quality: b (1 1). By quality: c (0 2).
+# By the sum: b and c have 2, so b. By squares and by the maximum: c. On topic 2 it is always e (0 1).
+FIRST = {"relevance > quality": "b", "quality > relevance": "c", "sum": "b", "squares": "c", "maximum": "c"}
+SCORES: dict[str, dict[str, float]] = {CAM: {"b": 1, "c": 0.5, "e": 0.5}, MM: {"b": 1, "c": 0, "e": 0}}
+
+# Pairs of runs by relevance (1/2 1/2 0 0) and quality (1/2 1/2 1/2 0): 2 agree, 1 is tied in the first only
+# and 2 in the second only. By CAM (1/2 1/2 1/4 0) and MM (1/2 0 0 0): 2 agree, 1 and 3 are tied. On topic 1
+# (1 1/2 0 0 and 1 0 0 0) 3 agree, and 2 are tied in the second only. On topic 2 MM is constant.
+ASPECT_TAU = 2 / sqrt(3 * 4)
+TAU, TOPIC_TAU = 2 / sqrt(3 * 5), 3 / sqrt(5 * 3)
+
+
+def test_report_is_that_derived_by_hand() -> None:
+    # Best runs at cutoff 1. Topic 1: r1 (b) by both. Topic 2: r2 (e) by CAM, before r3 by name; by MM all
+    # have 0, so r1 (f, which has no label above 0). At cutoff 2: r2 (a b) on topic 1, with P@2 of 1 and 1/2;
+    # on topic 2 all are equal, so r1 (f e). Sums of labels at rank 1: a 1, f 0; at rank 2: b 2, e 1.
+    subject = subject_of(QRELS, RUNS, f"{CAM} {MM}", top=2)
+    report = audited("aspects", subject, {"first": 1, "depth": 2, "width": 1})
+    bounds = (
+        "a ranking with a full score was found on 1 of 2 topics. The best ranking found scores below 0.9 on "
+        "1 (on 1 of them an aspect has no good document); the lowest of these bounds is"
+    )
+    assert_report(
+        report,
+        verdict=[
+            f"{CAM}: {bounds} 0.50, on topic 2.",
+            f"{MM}: {bounds} 0.00, on topic 2.",
+            f"The best runs of {MM} have the most zero-aspect documents at the first ranks, 1 of 2 judged "
+            f"documents (50.0%); those of {CAM} have the fewest, 0 of 2 judged documents (0.0%).",
+            "At ranks 1-1, the mean sum of the labels of a document is 0.50 in the best runs of every "
+            "measure.",
+            "P@1: its aggregates disagree on the order of 0 of 6 pairs of runs (0.0%).",
+            "P@1: 2 of 4 runs are on the Pareto front of the aspects; tau is 0.58, between the orders by "
+            "relevance and by quality.",
+        ],
+        numbers={
+            **{f"bound_1({measure})": 0.5 for measure in (CAM, MM)},
+            **{f"bound_below_0.9({measure})": 0.5 for measure in (CAM, MM)},
+            f"zero({CAM})": 0,
+            f"zero({MM})": 50,
+            **{f"quality({measure})@1-1": 0.5 for measure in (DEEP_CAM, DEEP_MM)},
+            **{f"quality({measure})@2-2": 1.5 for measure in (DEEP_CAM, DEEP_MM)},
+            "disagree(P@1)": 0,
+            f"tau({CAM},{MM})": TAU,
+            "front(P@1)": 2,
+            "dominated(P@1)": 0.5,
+            "tau(P@1,relevance,quality)": ASPECT_TAU,
+        },
+        tables={
+            "bounds": (
+                "measure topics full low low_whole least topic",
+                [(CAM, 2, 0.5, 0.5, 0, 0.5, "2"), (MM, 2, 0.5, 0.5, 0, 0, "2")],
+            ),
+            "topic_bounds": (
+                "measure place topic bound strategy lacking",
+                [
+                    (CAM, 1, "2", 0.5, "relevance > quality", 1),
+                    (CAM, 2, "1", 1, "relevance > quality", 0),
+                    (MM, 1, "2", 0, "relevance > quality", 1),
+                    (MM, 2, "1", 1, "relevance > quality", 0),
+                ],
+            ),
+            "strategies": (
+                "measure topic strategy score",
+                [
+                    (measure, topic, strategy, SCORES[measure][first if topic == "1" else "e"])
+                    for measure in (CAM, MM)
+                    for topic in "12"
+                    for strategy, first in FIRST.items()
+                ],
+            ),
+            "zero": ("measure count documents percent", [(CAM, 0, 2, 0), (MM, 1, 2, 50)]),
+            "zero_ranks": (
+                "component kind measure rank count percent",
+                [("P@1", "CAM", CAM, 1, 0, 0), ("P@1", "MM", MM, 1, 1, 50)],
+            ),
+            "quality": (
+                "component kind measure ranks labels documents",
+                [
+                    ("P@2", kind, measure, ranks, labels, 2)
+                    for kind, measure in (("CAM", DEEP_CAM), ("MM", DEEP_MM))
+                    for ranks, labels in (("1-1", 0.5), ("2-2", 1.5))
+                ],
+            ),
+            "disagreement": (
+                "component first second opposite tied share tau topics first_kind second_kind",
+                [
+                    ("P@1", CAM, MM, 0, 4, 0, TAU, TOPIC_TAU, "CAM", "MM"),
+                    ("P@1", MM, CAM, 0, 4, 0, TAU, TOPIC_TAU, "MM", "CAM"),
+                ],
+            ),
+            "trade_off": (
+                "component run on_front dominated_by score_relevance score_quality",
+                [
+                    ("P@1", "r1", True, None, 0.5, 0.5),
+                    ("P@1", "r2", True, None, 0.5, 0.5),
+                    ("P@1", "r3", False, "r1", 0, 0.5),
+                    ("P@1", "r4", False, "r1", 0, 0),
+                ],
+            ),
+            "aspect_tau": ("component first second tau", [("P@1", "relevance", "quality", ASPECT_TAU)]),
+        },
+    )

@@ -1,0 +1,146 @@
+"""The whole report of `desiderata` on CAM of nDCG, with an independent scorer and independent predicates.
+
+The instances are random lists, so the four runs of the collection play no part. CAM is a mean of two nDCG,
+so an error in one aspect costs the same whatever the other aspect is: D4 fails on every instance. nDCG is a
+ratio of gains that orders lists by their labels, so all other checks hold.
+"""
+
+from collections.abc import Callable, Sequence
+from math import log2
+
+import pytest
+
+from cupel_audits.kinds.desiderata.desiderata_checks import CHECKS, Instance, LabelledList
+from support.data.audit_subjects import audited, lists, subject_of
+from support.data.expected_audits import generator_of
+from support.data.expected_reports import assert_report
+from support.data.small_collections import qrels_of, scale
+
+QRELS = qrels_of({scale(9, "relevance"): {"1": {"a": 1}}, scale(9, "quality"): {"1": {"a": 1}}})
+RUNS = lists({f"r{number}": {"1": ["a"]} for number in range(4)})
+INSTANCES, LENGTH = 5, 4
+MEASURE = "CAM(of=nDCG)"
+
+
+def score(ranked: LabelledList) -> float:
+    """Return the weighted mean of nDCG over both aspects, gains being the labels times the factor."""
+
+    def dcg(gains: Sequence[int]) -> float:
+        return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+    values = []
+    for labels, factor in zip(ranked.labels, ranked.factors, strict=True):
+        gains = [factor * label for label in labels]
+        ideal = dcg(sorted(gains, reverse=True))
+        values.append(dcg(gains) / ideal if ideal else 0.0)
+    first, second = ranked.weights or (0.5, 0.5)
+    return first * values[0] + second * values[1]
+
+
+def is_sorted(instance: Instance) -> bool:
+    return all(list(labels) == sorted(labels, reverse=True) for labels in instance[0].labels)
+
+
+HOLDS: dict[str, Callable[[Instance, Sequence[float]], bool]] = {
+    "D1": lambda _, s: s[1] < s[0] - 1e-12,
+    "D2": lambda _, s: s[1] < s[0] - 1e-12,
+    "D3": lambda _, s: s[1] < s[0] - 1e-12,
+    "D4": lambda _, s: s[0] - s[1] > s[2] - s[3] + 1e-12,
+    "D4_literal": lambda _, s: s[0] - s[1] > s[2] - s[3] + 1e-12,
+    "D5": lambda _, s: 0 <= s[0] <= 1 and s[1] <= s[0] + 1e-12,
+    "D6": lambda _, s: s[0] == pytest.approx(s[1], abs=1e-12),
+    "D6_one_scale": lambda _, s: s[0] == pytest.approx(s[1], abs=1e-12),
+    "D7": lambda instance, s: (s[0] > 1 - 1e-12) == is_sorted(instance),
+    "D8": lambda _, s: abs(s[0] - s[1] - s[2] + s[3]) > 1e-12,
+}
+
+
+def draw(name: str) -> list[Instance]:
+    """Draw the instances of a check; the generator depends on its number."""
+    rng = generator_of("desiderata", list(HOLDS).index(name))
+    return [CHECKS[name].draw(rng, LENGTH) for _ in range(INSTANCES)]
+
+
+def test_report_is_that_of_an_independent_scorer() -> None:
+    outcomes, counterexamples = [], []
+    for name, holds in HOLDS.items():
+        instances = draw(name)
+        scores = [[score(ranked) for ranked in instance] for instance in instances]
+        failing = [n for n in range(INSTANCES) if not holds(instances[n], scores[n])]
+        assert len(failing) == (INSTANCES if name.startswith("D4") else 0), name
+        shown = []
+        if failing:
+            shortest = min(failing, key=lambda n: len(instances[n][0].labels[0]))
+            for ranked, value in zip(instances[shortest], scores[shortest], strict=True):
+                first, second = (" ".join(map(str, labels)) for labels in ranked.labels)
+                labels = f"relevance {first}, quality {second}"
+                counterexamples.append((MEASURE, name, ranked.description, labels, value))
+                shown.append(f"{ranked.description}: {labels}: {value:.6f}")
+        share, outcome = 1 - len(failing) / INSTANCES, "fails" if failing else "holds"
+        text = "; ".join(shown) or None
+        outcomes.append(
+            (MEASURE, name, CHECKS[name].statement, outcome, share, len(failing), INSTANCES, text)
+        )
+    subject = subject_of(QRELS, RUNS, MEASURE)
+    report = audited("desiderata", subject, {"instances": INSTANCES, "length": LENGTH})
+    [measure] = {str(row["measure"]) for row in report.table("outcomes").records()}
+    assert measure == "CAM(of=nDCG,aspects=[relevance,quality])"
+    assert_report(
+        report,
+        verdict=[
+            f"{measure} fails D4, D4_literal; no counterexample to D1, D2, D3, D5, D6, D6_one_scale, D7, D8 "
+            "in 5 random instances of each."
+        ],
+        numbers={f"{name}({measure})": int(not name.startswith("D4")) for name in HOLDS},
+        tables={
+            "outcomes": (
+                "measure check says outcome share failing instances counterexample",
+                [(measure, *row[1:]) for row in outcomes],
+            ),
+            "counterexamples": (
+                "measure check what labels score",
+                [(measure, *row[1:]) for row in counterexamples],
+            ),
+        },
+    )
+
+
+def error_of(labels: Sequence[int]) -> tuple[int, int] | None:
+    """Return the rank and the size of the only error in a list of different labels; None if in order."""
+    misplaced = [n for n in range(len(labels) - 1) if labels[n] < labels[n + 1]]
+    if not misplaced:
+        return None
+    [place] = misplaced
+    return place + 1, sum(label > labels[place] for label in labels[place:])
+
+
+@pytest.mark.parametrize("name", ["D1", "D2", "D3", "D4", "D8"])
+def test_instances_have_the_errors_that_the_check_describes(name: str) -> None:
+    rng = generator_of("desiderata", 99)
+    for _ in range(200):
+        instance = CHECKS[name].draw(rng, 6)
+        side = 0 if len(set(instance[0].labels[0])) > 1 and len(set(instance[0].labels[1])) == 1 else 1
+        if name in ("D1", "D2", "D3"):
+            assert all(len(set(ranked.labels[1 - side])) == 1 for ranked in instance)
+            first, second = (error_of(ranked.labels[side]) for ranked in instance)
+            assert second is not None
+            if name == "D1":
+                assert sorted(instance[0].labels[side]) == sorted(instance[1].labels[side])
+                assert second[1] == (first[1] if first else 0) + 1
+                assert first is None or first[0] == second[0]
+            else:
+                assert first is not None
+                assert second[0] == first[0] - (name == "D2")
+                if name == "D2":
+                    assert first[1] == second[1]
+                else:  # a lower label, so more documents should be ranked above it
+                    assert second[1] > first[1]
+                    assert instance[1].labels[side][first[0] - 1] < instance[0].labels[side][first[0] - 1]
+        elif name == "D4":
+            # The first and third lists have no error in one aspect; the other aspect is lifted at one rank.
+            errors = {error_of(ranked.labels[s]) for ranked in instance[1::2] for s in (0, 1)}
+            assert any(errors)
+            assert instance[0].labels != instance[2].labels
+        else:
+            assert [ranked.weights for ranked in instance] == [(0.8, 0.2)] * 2 + [(0.2, 0.8)] * 2
+            assert instance[0].labels == instance[1].labels[::-1]

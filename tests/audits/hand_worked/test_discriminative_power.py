@@ -1,0 +1,117 @@
+"""The whole report of `discriminative_power` on four runs, with an independent bootstrap in exact numbers.
+
+P@4 of runs a to d on five topics, times 4. AP@4 is the same, because relevant documents come first.
+"""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import nct, t
+
+from support.data.audit_subjects import SEED, audited, subject_of
+from support.data.expected_reports import assert_report
+from support.data.small_collections import qrels_of, ranked
+
+COUNTS = {"a": (4, 3, 4, 2, 4), "b": (3, 3, 4, 1, 4), "c": (1, 2, 1, 1, 0), "d": (0, 1, 2, 0, 1)}
+TOPICS = ("1", "2", "3", "4", "5")
+ALPHA, REPLICATES = 0.1, 400
+LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+RELEVANT, OTHER = ("r1", "r2", "r3", "r4"), ("n1", "n2", "n3", "n4")
+QRELS = qrels_of({topic: dict.fromkeys(RELEVANT, 1) | dict.fromkeys(OTHER, 0) for topic in TOPICS})
+RUNS = {
+    run: {
+        topic: ranked(*RELEVANT[:count], *OTHER[: 4 - count])
+        for topic, count in zip(TOPICS, counts, strict=True)
+    }
+    for run, counts in COUNTS.items()
+}
+PAIRS = list(combinations(COUNTS, 2))
+
+
+def draw_samples() -> list[list[int]]:
+    """Blocks of 250 samples of the topics, each block by a generator of the seed and its number."""
+    samples: list[list[int]] = []
+    for block, size in enumerate((250, 150)):
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((SEED, block))))
+        samples += rng.integers(5, size=(size, 5)).tolist()
+    return samples
+
+
+def squared_t(values: list[Fraction]) -> float | Fraction:
+    """t^2 = n mean^2 / variance; without variance infinite, and 0 if the mean is 0."""
+    mean = sum(values) / Fraction(5)
+    variance = sum((value - mean) ** 2 for value in values) / 5
+    return (5 * mean**2 / variance) if variance else float("inf") if mean else Fraction(0)
+
+
+def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
+    """The share of samples of the centred differences whose t is as extreme as the observed one."""
+    z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
+    centred = [value - sum(z) / Fraction(5) for value in z]
+    return sum(squared_t([centred[i] for i in one]) >= squared_t(z) for one in samples) / REPLICATES
+
+
+def detectable_difference() -> float:
+    """The true difference that a two-sided paired t-test finds with power 0.8, by the noncentral t."""
+    scores = np.array(list(COUNTS.values())) / 4
+    variance = np.mean([np.var(x - y, ddof=1) for x, y in combinations(scores, 2)])
+    bound = t.ppf(1 - ALPHA / 2, 4)
+
+    def power(shift: float) -> float:
+        return float(nct.sf(bound, 4, shift) + nct.cdf(-bound, 4, shift))
+
+    return float(np.sqrt(variance / 5) * brentq(lambda shift: power(shift) - 0.8, 0.1, 10, xtol=1e-12))
+
+
+def test_report_is_that_of_an_independent_bootstrap() -> None:
+    samples = draw_samples()
+    levels = {pair: achieved_level(*pair, samples) for pair in PAIRS}
+    difference = {(x, y): abs(sum(COUNTS[x]) - sum(COUNTS[y])) / 20 for x, y in PAIRS}
+    significant = [pair for pair in PAIRS if levels[pair] < ALPHA]
+    # The counts sum to 17, 15, 5 and 4. The runs a and b differ from c and d, but not from each other.
+    assert significant == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
+    assert min(difference[pair] for pair in significant) == 0.5  # b and c: 15 - 5
+    assert difference["a", "b"] == 0.1
+    detectable = detectable_difference()
+    report = audited(
+        "discriminative_power",
+        subject_of(QRELS, RUNS, "P@4 AP@4"),
+        {"alpha": ALPHA, "replicates": REPLICATES},
+    )
+    assert_report(
+        report,
+        verdict=[
+            f"{measure}: 4 of 6 pairs of runs differ significantly at alpha 0.1 (66.67%); the smallest "
+            "significant difference is 0.5, the largest not significant 0.1."
+            for measure in ("P@4", "AP@4")
+        ],
+        numbers={
+            **{f"power({measure})": 400 / 6 for measure in ("P@4", "AP@4")},
+            **{f"smallest({measure})": 0.5 for measure in ("P@4", "AP@4")},
+            "pairs": 6,
+        },
+        tables={
+            "measures": (
+                "measure percent significant pairs smallest greatest detectable",
+                [(measure, 400 / 6, 4, 6, 0.5, 0.1, detectable) for measure in ("P@4", "AP@4")],
+            ),
+            "levels": (
+                "measure alpha percent",
+                [
+                    (measure, level, 100 * sum(asl < level for asl in levels.values()) / 6)
+                    for measure in ("P@4", "AP@4")
+                    for level in LEVELS
+                ],
+            ),
+            "agreement": (
+                "first second both only_first only_second opposite",
+                [("P@4", "AP@4", 4, 0, 0, 0)],
+            ),
+        },
+        warnings=[
+            "AP@4: the paired bootstrap test needs an interval scale, and the measure is neither an interval "
+            "nor an ordinal scale"
+        ],
+    )

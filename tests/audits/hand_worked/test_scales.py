@@ -1,0 +1,100 @@
+"""The whole report of `scales` on four runs, derived in a few lines from the definitions of the tests.
+
+The number of relevant documents among the first 4 of each run (columns), on three topics (rows). P@4 is an
+interval scale. AP@4 is neither interval nor ordinal; relevant documents come first, so it is count / 4 too.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, f, rankdata, studentized_range
+
+from support.data.audit_subjects import audited, subject_of
+from support.data.expected_reports import assert_report
+from support.data.small_collections import qrels_of, ranked
+
+COUNTS = np.array([[4, 3, 1, 0], [3, 3, 0, 1], [4, 2, 1, 1]])
+TOPICS = ("1", "2", "3")
+RELEVANT, OTHER = ("r1", "r2", "r3", "r4"), ("n1", "n2", "n3", "n4")
+QRELS = qrels_of({topic: dict.fromkeys(RELEVANT, 1) | dict.fromkeys(OTHER, 0) for topic in TOPICS})
+RUNS = {
+    run: {
+        topic: ranked(*RELEVANT[:count], *OTHER[: 4 - count])
+        for topic, count in zip(TOPICS, counts.tolist(), strict=True)
+    }
+    for run, counts in zip("abcd", COUNTS.T, strict=True)
+}
+COLUMNS = "measure scale pairs kw kw_percent anova anova_percent ratio both h h_p f f_p exact"
+
+
+def kruskal_wallis(alpha: float) -> tuple[float, float, set[tuple[int, int]]]:
+    """H, its p, and the pairs whose mean ranks differ by more than q sqrt(V / T), corrected for ties."""
+    t, s = COUNTS.shape
+    n = t * s
+    ranks = rankdata(COUNTS).reshape(t, s)
+    ties = sum(k**3 - k for k in np.unique(COUNTS, return_counts=True)[1].tolist())
+    h = (12 / (n * (n + 1)) * t * sum(ranks.mean(axis=0) ** 2) - 3 * (n + 1)) / (1 - ties / (n**3 - n))
+    variance = n * (n + 1) / 12 - ties / (12 * (n - 1))
+    width = studentized_range.ppf(1 - alpha, s, np.inf) * np.sqrt(variance / t)
+    return h, chi2.sf(h, s - 1), pairs_beyond(ranks.mean(axis=0), width)
+
+
+def anova(alpha: float, two_way: bool) -> tuple[float, float, set[tuple[int, int]]]:
+    """F, its p, and the pairs whose means differ by more than q sqrt(MSE / T)."""
+    t, s = COUNTS.shape
+    scores = COUNTS / 4
+    error = scores - scores.mean(axis=0)
+    df = s * (t - 1)
+    if two_way:
+        error = error - scores.mean(axis=1)[:, None] + scores.mean()
+        df = (t - 1) * (s - 1)
+    mse = (error**2).sum() / df
+    statistic = t * ((scores.mean(axis=0) - scores.mean()) ** 2).sum() / (s - 1) / mse
+    width = studentized_range.ppf(1 - alpha, s, df) * np.sqrt(mse / t)
+    return statistic, f.sf(statistic, s - 1, df), pairs_beyond(scores.mean(axis=0), width)
+
+
+def pairs_beyond(means: np.ndarray, width: float) -> set[tuple[int, int]]:
+    return {(i, j) for i, j in combinations(range(4), 2) if abs(means[i] - means[j]) > width}
+
+
+@pytest.mark.parametrize(("design", "alpha"), [("two_way", 0.1), ("one_way", 0.1)])
+def test_report_is_that_derived_from_the_definitions(design: str, alpha: float) -> None:
+    h, h_p, by_rank = kruskal_wallis(alpha)
+    statistic, f_p, by_mean = anova(alpha, design == "two_way")
+    # By hand: the sums of ranks are 32, 25, 10.5 and 10.5, so only a differs from c and d by ranks. The
+    # means are 11/12, 8/12, 2/12 and 2/12: a and b differ from c and d, but not from each other.
+    assert by_rank == {(0, 2), (0, 3)}
+    assert by_mean == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    statistics = (2, 33.33, 4, 66.67, 2.0, 2, h, h_p, statistic, f_p)
+    report = audited("scales", subject_of(QRELS, RUNS, "P@4 AP@4"), {"alpha": alpha, "design": design})
+    assert_report(
+        report,
+        verdict=[
+            "P@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 "
+            "times as many).",
+            "AP@4: of 6 pairs of runs, 2 differ by Kruskal-Wallis (33.33%) and 4 by ANOVA (66.67%, 2.00 "
+            "times as many). The scale of the measure is neither interval nor ordinal: use the result of "
+            "Kruskal-Wallis.",
+            "By Kruskal-Wallis, the same pairs differ under P@4, AP@4.",
+            "By ANOVA, the same pairs differ under P@4, AP@4.",
+        ],
+        numbers={
+            **{f"kw({measure})": 2 for measure in ("P@4", "AP@4")},
+            **{f"kw_percent({measure})": 200 / 6 for measure in ("P@4", "AP@4")},
+            **{f"anova({measure})": 4 for measure in ("P@4", "AP@4")},
+            **{f"anova_percent({measure})": 400 / 6 for measure in ("P@4", "AP@4")},
+            **{f"ratio({measure})": 2 for measure in ("P@4", "AP@4")},
+            "pairs": 6,
+        },
+        tables={
+            "measures": (
+                COLUMNS,
+                [("P@4", "interval", 6, *statistics, True), ("AP@4", "neither", 6, *statistics, True)],
+            )
+        },
+        warnings=[
+            "AP@4: ANOVA needs an interval scale, and the measure is neither an interval nor an ordinal scale"
+        ],
+    )
