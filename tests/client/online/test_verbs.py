@@ -78,7 +78,7 @@ def test_a_service_that_is_away_is_its_own_fault(cupel, monkeypatch: pytest.Monk
     monkeypatch.setattr("random.uniform", lambda low, high: 0.0)  # no waiting between attempts
     done = cupel("track", "list", CUPEL_URL=f"http://127.0.0.1:{port}")
     assert done.exit_code == 3
-    assert f"127.0.0.1:{port} can't be reached" in done.stderr
+    assert f"cannot reach http://127.0.0.1:{port}" in done.stderr
 
 
 def test_a_run_goes_from_a_file_to_the_leaderboard(organiser, judged: str) -> None:

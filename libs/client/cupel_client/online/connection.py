@@ -106,7 +106,7 @@ def refused(problem: ServiceError) -> NoReturn:
 def exit_code(problem: ServiceError) -> int:
     if problem.code in VERDICTS:
         return NEGATIVE
-    ours = 400 <= problem.status < 500 and problem.status != 408 and not problem.passing
+    ours = 400 <= problem.status < 500 and problem.status != 408 and not problem.is_temporary
     return USAGE if ours else SERVICE_FAILED
 
 
