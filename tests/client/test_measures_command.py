@@ -103,7 +103,7 @@ def test_list_is_grouped_by_family_and_can_be_filtered() -> None:
     listed = cupel("measures").stdout
     assert all(family.title in listed for family in families())
     filtered = cupel("measures", "--family", "diversity").stdout
-    assert "StRecall[@k]" in only
+    assert "StRecall[@k]" in filtered
     assert "nDCG[@k]" not in filtered.replace("alpha_nDCG[@k]", "")
     data = json.loads(cupel("measures", "--family", "ideal_rankings", "--format", "json").stdout)
     assert [entry["name"] for entry in data] == ["Compat", "Q"]
