@@ -240,7 +240,7 @@ def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
 @pytest.mark.parametrize("kind", ["incomplete", "pool_depth", "unlabelled_systems"])
 def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one: give two or more" in sentence for sentence in problems(kind, one))
+    assert any("only one is given: give two or more" in sentence for sentence in problems(kind, one))
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP", top=20)
     assert any("no document is judged relevant" in sentence for sentence in problems(kind, nothing))
 

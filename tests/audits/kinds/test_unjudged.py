@@ -139,4 +139,4 @@ def test_report_says_that_no_run_has_documents_for_the_topics() -> None:
 
 def test_a_single_run_is_refused() -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one: give two or more" in sentence for sentence in problems("unjudged", one))
+    assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", one))
