@@ -15,9 +15,9 @@ def main(folder: Path) -> None:
     """Write a random value to each secret file that does not exist."""
     os.umask(0o077)
     folder.mkdir(parents=True, exist_ok=True)
-    # Compose mounts the files with their owner and mode, and the services run as different users. So all users
-    # may read the files, but only their owner may enter the folder. A mount into a container bypasses the
-    # folder's permissions.
+    # Compose mounts the files with their owner and mode, and the services run as different users. So all
+    # users may read the files, but only their owner may enter the folder. A mount into a container bypasses
+    # the permissions of the folder.
     folder.chmod(0o700)
     for name in NAMES:
         if make_secret(folder / name):
