@@ -1,7 +1,8 @@
-"""What every test can ask for."""
+"""Fixtures and settings of all tests."""
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,15 +15,22 @@ from support.service import components
 from support.service.service_sizes import SIZES, Places, SizeName, place
 from support.xdist_lanes import Lanes, lane_of
 
-# No test asserts on time. CI draws the same examples each time: a change is judged by what it changes.
+# No test asserts on time. CI draws the same examples each time, so that only a change can break a test.
 settings.register_profile("cupel", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("cupel")
+
+ALL_EXAMPLES = "CUPEL_TEST_ALL" in os.environ
+"""Whether property tests draw all their examples and sampled tests run with all their parameters."""
+
+SHARE_OF_EXAMPLES = 3
+FEWEST_EXAMPLES = 8
+"""`make test` draws a third of the examples of a property test, but never fewer than these."""
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers of this run find the same servers, whoever starts them."""
+    """Let all processes of this run use the same servers."""
     components.share_servers()
 
 
@@ -31,8 +39,37 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(os.environ["CUPEL_TEST_SERVERS"], ignore_errors=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: lane_of(item.nodeid) is None)
+    if not ALL_EXAMPLES:
+        reduce_examples(items)
+        deselect_unsampled(config, items)
+
+
+def reduce_examples(items: list[pytest.Item]) -> None:
+    """Let property tests draw only a share of their examples."""
+    functions = {id(function): function for item in items if (function := getattr(item, "function", None))}
+    for function in functions.values():
+        chosen: settings | None = getattr(function, "_hypothesis_internal_use_settings", None)
+        if chosen is not None and chosen.max_examples > FEWEST_EXAMPLES:
+            fewer = max(FEWEST_EXAMPLES, chosen.max_examples // SHARE_OF_EXAMPLES)
+            function._hypothesis_internal_use_settings = settings(chosen, max_examples=fewer)
+
+
+def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run only every nth set of parameters of a test that is marked `sampled(every=n)`."""
+    seen: Counter[str] = Counter()
+    deselected = []
+    for item in items:
+        if mark := item.get_closest_marker("sampled"):
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % mark.kwargs["every"]:
+                deselected.append(item)
+            seen[name] += 1
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        left_out = set(map(id, deselected))
+        items[:] = [item for item in items if id(item) not in left_out]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,13 +97,13 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", params=SIZES)
 def size(request: pytest.FixtureRequest) -> SizeName:
-    """Each test that asks for it runs on both sizes of the service."""
+    """The size of the service. Tests with this fixture run on both sizes."""
     name: SizeName = request.param
     return name
 
 
 @pytest.fixture
 def new_place(size: SizeName) -> Iterator[Places]:
-    """Gives settings of new, empty places for systems of the size at hand."""
+    """A function that returns settings of a new, empty place for a system of this size."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(place(size))

@@ -1,4 +1,4 @@
-"""What audits of aspects, of versions and of texts find on real collections, beside what the papers found."""
+"""Tests that audits of real collections reproduce findings of the papers."""
 
 import random
 from collections.abc import Callable
@@ -19,28 +19,32 @@ from support.data.real_runs import Load, clef, touche
 from support.data.small_collections import diverse
 
 
-def real(load: Load, measures: str, *, top: int = 0, other: Qrels | None = None) -> AuditSubject:
+def real_subject(load: Load, measures: str, *, top: int = 0, other: Qrels | None = None) -> AuditSubject:
     qrels = load.collection.qrels
     runs = [(path.name, view_of(read_run(path).ranking, qrels, top=top, other=other)) for path in load.runs]
-    again = None if other is None else NamedQrels("other", other)
-    return assemble_subject(NamedQrels(load.track, qrels), runs, parse_many(measures), top=top, other=again)
+    other_qrels = None if other is None else NamedQrels("other", other)
+    return assemble_subject(
+        NamedQrels(load.track, qrels), runs, parse_many(measures), top=top, other=other_qrels
+    )
 
 
 @pytest.fixture(scope="module", params=["clef-2015", "touche"])
 def two_aspects(request: pytest.FixtureRequest, shared: Path) -> AuditSubject:
-    return real(touche(shared, ()) if request.param == "touche" else clef(shared)[1], "nDCG AP", top=100)
+    return real_subject(
+        touche(shared, ()) if request.param == "touche" else clef(shared)[1], "nDCG AP", top=100
+    )
 
 
-def test_cam_and_mm_are_bounded_below_1_on_most_topics(two_aspects: AuditSubject) -> None:
-    """Maistro et al., 4.2: no ranking has a full score where aspects disagree."""
+def test_cam_and_mm_rarely_reach_1(two_aspects: AuditSubject) -> None:
+    """Maistro et al., CIKM 2021, section 4.2: no ranking scores 1 where aspects disagree."""
     numbers = audited("aspects", two_aspects).numbers
     for measure in ("CAM(of=nDCG)", "MM(of=nDCG)"):
         assert 0 < numbers[f"bound_1({measure})"] < 0.5  # type: ignore[operator]
         assert numbers[f"bound_below_0.9({measure})"] < 0.05  # type: ignore[operator]
 
 
-def test_euclidean_and_manhattan_toma_lead_to_few_documents_worth_nothing(two_aspects: AuditSubject) -> None:
-    """Maistro et al., Table 5: fewest by MANH and EUCL, most by MM and CHEB; Table 4: EUCL-MANH 1 for AP."""
+def test_euclidean_and_manhattan_toma_rank_few_worthless_documents_high(two_aspects: AuditSubject) -> None:
+    """Maistro et al., CIKM 2021, Table 5: MANH and EUCL rank the fewest; Table 4: their tau is 1 for AP."""
     numbers = audited("aspects", two_aspects, {"weighting": "positive"}).numbers
     zero = {name: numbers[f"zero(all {name})"] for name in ("CAM", "MM", "TOMA euclidean", "TOMA manhattan")}
     worse = max(zero["MM"], numbers["zero(all TOMA chebyshev)"])  # type: ignore[type-var]
@@ -49,8 +53,8 @@ def test_euclidean_and_manhattan_toma_lead_to_few_documents_worth_nothing(two_as
     assert numbers[f"tau({pair})"] == 1
 
 
-def test_documents_get_worse_down_the_best_runs(two_aspects: AuditSubject) -> None:
-    """Maistro et al., Table 6: the mean sum of labels falls from bin to bin."""
+def test_quality_falls_with_rank_in_the_best_runs(two_aspects: AuditSubject) -> None:
+    """Maistro et al., CIKM 2021, Table 6: the mean sum of labels falls from bin to bin."""
     numbers = audited("aspects", two_aspects).numbers
     bins = ("1-25", "26-50", "51-75", "76-100")
     for kind in ("CAM", "MM", "TOMA euclidean", "TOMA manhattan", "TOMA chebyshev"):
@@ -58,15 +62,15 @@ def test_documents_get_worse_down_the_best_runs(two_aspects: AuditSubject) -> No
         assert quality == sorted(quality, reverse=True)  # type: ignore[type-var]
 
 
-def test_noisy_judgments_lower_agreement_more_than_they_change_the_order(shared: Path) -> None:
+def test_noise_lowers_agreement_more_than_tau(shared: Path) -> None:
     load = touche(shared, ())
-    qrels, draw = load.collection.qrels, np.random.default_rng(3)
+    qrels, rng = load.collection.qrels, np.random.default_rng(3)
     labels = qrels.labels.copy()
-    guessed = (draw.random(labels.shape) < 0.2) & (labels >= 0)
-    labels[guessed] = draw.integers(0, 3, int(guessed.sum()))
-    labels[(draw.random(labels.shape) < 0.1) & (labels >= 0)] = ABSENT
+    guessed = (rng.random(labels.shape) < 0.2) & (labels >= 0)
+    labels[guessed] = rng.integers(0, 3, int(guessed.sum()))
+    labels[(rng.random(labels.shape) < 0.1) & (labels >= 0)] = ABSENT
     report = audited(
-        "qrels_versions", real(load, "nDCG@10 AP", other=replace(qrels, labels=labels, cache={}))
+        "qrels_versions", real_subject(load, "nDCG@10 AP", other=replace(qrels, labels=labels, cache={}))
     )
     assert 0.8 < report.numbers["same(relevance)"] < 0.9  # type: ignore[operator]
     assert 0.6 < report.numbers["kappa(relevance)"] < 0.85  # type: ignore[operator]
@@ -74,23 +78,25 @@ def test_noisy_judgments_lower_agreement_more_than_they_change_the_order(shared:
     assert report.numbers["opposite(AP)"] == 0
 
 
-def lexical(make: Callable[[Path], Collection], shared: Path) -> AuditSubject:
+def lexical_subject(make: Callable[[Path], Collection], shared: Path) -> AuditSubject:
     collection = make(shared / "data")
     runs = runs_over(collection, random.Random(7))
     return subject_of(diverse(collection.judged), runs, "alpha_nDCG@20", top=20, texts=texts_in(collection))
 
 
-def test_a_few_selected_labels_order_systems_better_than_many_random_ones(shared: Path) -> None:
-    """Hui, section 5.2: selected documents are under 20 per cent of the depth-20 pool, tau above 0.8."""
-    report = audited("label_selection", lexical(cranfield, shared), {"repeats": 1, "batch": 15})
+def test_selected_labels_order_systems_better_than_random_ones(shared: Path) -> None:
+    """Hui, PIKM 2014, section 5.2: under 20 per cent of the pool is selected, tau is above 0.8."""
+    report = audited("label_selection", lexical_subject(cranfield, shared), {"repeats": 1, "batch": 15})
     assert report.numbers["labelled"] < 0.2  # type: ignore[operator]
     assert report.numbers["tau"] > 0.8  # type: ignore[operator]
     assert report.numbers["tau"] > report.numbers["tau_random"] + 0.05  # type: ignore[operator]
 
 
-def test_with_few_judgments_lmd_is_nearer_to_the_full_order_than_alpha_ndcg(shared: Path) -> None:
-    """Hui, section 5: classic measures fall below tau 0.8 at 40 per cent; LMD hardly falls."""
-    numbers = audited("content", lexical(odp, shared), {"repeats": 3, "percents": [100, 20, 5]}).numbers
+def test_lmd_keeps_the_order_with_few_judgments_better_than_alpha_ndcg(shared: Path) -> None:
+    """Hui, PIKM 2014, section 5: classic measures fall below tau 0.8 at 40 per cent; LMD hardly falls."""
+    numbers = audited(
+        "content", lexical_subject(odp, shared), {"repeats": 3, "percents": [100, 20, 5]}
+    ).numbers
     for percent in (20, 5):
         assert numbers[f"tau(LMD)@{percent}"] > numbers[f"tau(alpha_nDCG@20)@{percent}"]  # type: ignore[operator]
     assert numbers["tau(LMD)@100"] - numbers["tau(LMD)@20"] < 0.1  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Intervals over repeats, beside scipy 1.x (`scipy.stats.t`)."""
+"""Tests of intervals over repeats against scipy.stats.t (scipy 1.x)."""
 
 import pytest
 from scipy import stats
@@ -8,14 +8,14 @@ from cupel_audits.analysis.run_orders import spread, two_sided_t
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 10, 29, 30, 999, 1000])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.9999])
-def test_students_distribution_is_scipys(confidence: float, degrees: int) -> None:
+def test_two_sided_t_equals_scipy(confidence: float, degrees: int) -> None:
     expected = stats.t.ppf((1 + confidence) / 2, degrees)
     assert two_sided_t(confidence, degrees) == pytest.approx(expected, rel=1e-11)
 
 
-def test_the_interval_is_scipys() -> None:
+def test_interval_of_mean_equals_scipy() -> None:
     values = [0.8, 0.9, 0.7, 0.85]
-    found = spread([*values, None])
-    low, high = stats.t.interval(0.95, 3, loc=found.mean, scale=stats.sem(values))
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
-    assert found.n == 4
+    result = spread([*values, None])
+    low, high = stats.t.interval(0.95, 3, loc=result.mean, scale=stats.sem(values))
+    assert (result.low, result.high) == pytest.approx((low, high), rel=1e-12)
+    assert result.n == 4

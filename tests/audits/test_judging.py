@@ -1,4 +1,4 @@
-"""One more judgment, at best: as if the qrels had it."""
+"""Tests that the scores after one more judgment equal those under qrels with it."""
 
 from collections.abc import Sequence
 
@@ -21,56 +21,56 @@ from support.data.random_collections import collections, possible, runs
 from support.data.small_collections import Scored, diverse, qrels_of, ranked, ranking_of
 
 
-def judged_too(qrels: Qrels, topic: int, document: bytes) -> Qrels:
-    """The qrels with one more judgment, made by taking them apart and together again."""
+def add_judgment(qrels: Qrels, topic: int, document: bytes) -> Qrels:
+    """Return qrels with one more judgment, rebuilt from dictionaries."""
     names = [aspect.name for aspect in qrels.aspects]
     labels: dict[str, dict[str, dict[str, int]]] = {name: {t: {} for t in qrels.topics} for name in names}
     subtopics: dict[str, dict[str, dict[str, int]]] = {t: {} for t in qrels.topics}
-    for place, one in enumerate(qrels.documents.to_list()):
-        of = qrels.topics[int(qrels.topic_of[place])]
+    for place, name_bytes in enumerate(qrels.documents.to_list()):
+        its_topic = qrels.topics[int(qrels.topic_of[place])]
         for name, label in zip(names, qrels.labels[:, place].tolist(), strict=True):
             if label > -3:
-                labels[name][of][one.decode()] = label
+                labels[name][its_topic][name_bytes.decode()] = label
     given = qrels.subtopics
     assert given is not None
     for place, name, judgment in zip(given.document, given.subtopic, given.judgment, strict=True):
-        of = qrels.topics[int(qrels.topic_of[place])]
-        subtopics[of].setdefault(qrels.documents[int(place)], {})[given.names[name]] = int(judgment)
-    here = qrels.topics[topic]
-    known = {name for by_name in subtopics[here].values() for name in by_name}
+        its_topic = qrels.topics[int(qrels.topic_of[place])]
+        subtopics[its_topic].setdefault(qrels.documents[int(place)], {})[given.names[name]] = int(judgment)
+    topic_name = qrels.topics[topic]
+    known = {name for by_name in subtopics[topic_name].values() for name in by_name}
     best = max([1, *given.judgment.tolist()])
     if known:
-        subtopics[here][document.decode()] = dict.fromkeys(known, best)
+        subtopics[topic_name][document.decode()] = dict.fromkeys(known, best)
     if not qrels.only_by_subtopic:
         for aspect in qrels.aspects:
-            labels[aspect.name][here][document.decode()] = len(aspect.labels) - 1
+            labels[aspect.name][topic_name][document.decode()] = len(aspect.labels) - 1
     return qrels_of({aspect: labels[aspect.name] for aspect in qrels.aspects}, qrels.label_sets, subtopics)
 
 
 def compare(subject: AuditSubject, given: Sequence[Scored], measures: Sequence[Measure]) -> int:
-    """Every unjudged document of every topic by every measure, to the last bit; how many were compared."""
+    """Compare all unjudged documents by all measures, bit by bit; return the number of documents."""
     tops, compared = subject.tops, 0
     assert tops is not None
     known = np.append(subject.judged, False)[tops.pooled]
     for topic in range(len(subject.qrels.topics)):
         documents = np.flatnonzero((tops.topic == topic) & ~known)[::-1]
-        found = if_judged(subject, topic, documents, measures)
+        scores = if_judged(subject, topic, documents, measures)
         for place, document in enumerate(documents.tolist()):
-            qrels = judged_too(subject.qrels, topic, tops.documents.bytes_at(document))
-            for run, one in enumerate(given):
-                joined = join(ranking_of(one), qrels, profile=subject.joined.profile)
+            qrels = add_judgment(subject.qrels, topic, tops.documents.bytes_at(document))
+            for run, scored in enumerate(given):
+                joined = join(ranking_of(scored), qrels, profile=subject.joined.profile)
                 expected = evaluate(qrels, joined, [m for m in measures if not m.declaration.texts])
                 for measure, values in expected.values.items():
-                    of = found[str(measure)]
-                    assert of is not None
-                    assert of[place, run] == values[topic], (measure, document, run)
+                    best = scores[str(measure)]
+                    assert best is not None
+                    assert best[place, run] == values[topic], (measure, document, run)
             compared += 1
     return compared
 
 
 @given(collections(), st.lists(runs(), min_size=1, max_size=2), st.sampled_from(sorted(PROFILES)), st.data())
 @settings(max_examples=8, deadline=None)
-def test_every_measure_is_that_of_qrels_with_one_judgment_more(
+def test_scores_if_judged_equal_rescoring(
     qrels: Qrels, given: list[Scored], profile: str, data: st.DataObject
 ) -> None:
     measures = possible(qrels)
@@ -83,7 +83,7 @@ def test_every_measure_is_that_of_qrels_with_one_judgment_more(
     compare(assemble_subject(NamedQrels("q", qrels), seen, chosen, top=9), given, chosen)
 
 
-def test_documents_of_the_pool_and_others_are_tried_alike() -> None:
+def test_documents_inside_and_outside_the_pool_are_scored() -> None:
     qrels = qrels_of({"1": {"b": 1, "d": 0}, "2": {"a": 2}}, subtopics={"1": {"d": {"x": 1}, "e": {"y": 0}}})
     given = [
         {"1": ranked("a", "b", "c", "d", "e"), "2": ranked("z", "a")},
@@ -94,37 +94,37 @@ def test_documents_of_the_pool_and_others_are_tried_alike() -> None:
     assert compare(subject, given, measures) == 3
 
 
-def test_judgments_by_subtopic_alone() -> None:
+def test_scores_if_judged_with_judgments_by_subtopic_only() -> None:
     qrels = diverse({"1": {"a": {"x": 1}, "b": {"y": 2}, "c": {"x": 0}}})
     given = [{"1": ranked("a", "n", "b")}, {"1": ranked("m", "b", "n")}]
     subject = subject_of(qrels, {"one": given[0], "two": given[1]}, "alpha_nDCG@20", top=5)
     assert compare(subject, given, [parse("alpha_nDCG@20"), parse("ERR_IA@20"), parse("NRBP")]) == 2
 
 
-def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_if_judged_do_not_depend_on_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels = qrels_of({"1": {"b": 1}})
     subject = subject_of(
         qrels, {"one": {"1": ranked(*"abcdef")}, "two": {"1": ranked(*"fedcba")}}, "AP nDCG", top=6
     )
-    documents = np.array([5, 0, 3, 2, 4])  # in any order
-    whole = if_judged(subject, 0, documents, subject.measures)
+    documents = np.array([5, 0, 3, 2, 4])  # deliberately unsorted
+    together = if_judged(subject, 0, documents, subject.measures)
     monkeypatch.setattr(judgment_effects, "AT_ONCE", 1)
     single = if_judged(subject, 0, documents, subject.measures)
-    assert all(np.array_equal(whole[text], single[text]) for text in whole)  # type: ignore[arg-type]
+    assert all(np.array_equal(together[text], single[text]) for text in together)  # type: ignore[arg-type]
 
 
-def test_a_measure_whose_label_set_lacks_the_best_labels_is_not_tried() -> None:
+def test_measure_is_none_if_its_label_set_lacks_the_best_labels() -> None:
     aspects = (Aspect("one", range(2)), Aspect("two", range(2)))
     declared = {"some": LabelSet(("one", "two"), frozenset({(0, 0), (1, 0), (0, 1)}))}
     qrels = qrels_of({aspect: {"1": {"a": 0, "b": 0}} for aspect in aspects}, declared)
     subject = subject_of(qrels, {"one": {"1": ranked("a", "x")}}, "AP", top=2)
     measures = [parse("TOMA(of=nDCG,label_set='some')").bound(aspects), parse("AP").bound(aspects)]
-    found = if_judged(subject, 0, np.array([1]), measures)
-    assert found[str(measures[0])] is None
-    assert found[str(measures[1])] is not None
+    scores = if_judged(subject, 0, np.array([1]), measures)
+    assert scores[str(measures[0])] is None
+    assert scores[str(measures[1])] is not None
 
 
-def test_no_documents_are_no_scores() -> None:
+def test_scores_of_no_documents_are_empty() -> None:
     subject = subject_of(qrels_of({"1": {"a": 1}}), {"one": {"1": ranked("a")}}, "AP", top=2)
-    found = if_judged(subject, 0, np.zeros(0, dtype=np.int64), subject.measures)
-    assert {text: of.shape for text, of in found.items() if of is not None} == {"AP": (0, 1)}
+    scores = if_judged(subject, 0, np.zeros(0, dtype=np.int64), subject.measures)
+    assert {text: values.shape for text, values in scores.items() if values is not None} == {"AP": (0, 1)}

@@ -1,4 +1,4 @@
-"""Scoring under a part of the judgments is scoring under qrels that hold only these, to the last bit."""
+"""Tests that scoring under a sample of the judgments equals scoring under qrels with just these."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,18 +17,18 @@ from support.data.random_collections import TEXTS, collections, possible, runs
 from support.data.small_collections import Scored, content_of, diverse, joined_of, qrels_of, ranked
 
 
-def fresh(qrels: Qrels) -> Qrels:
-    """The same judgments, as if these had never been part of others."""
+def detached(qrels: Qrels) -> Qrels:
+    """Return the same judgments without the link to the complete ones."""
     return replace(qrels, whole=None, cache={})
 
 
-def without(qrels: Qrels) -> Qrels:
-    """The same judgments without the documents that have none of any kind."""
+def without_unjudged(qrels: Qrels) -> Qrels:
+    """Return the same judgments without documents that have no judgment of any kind."""
     known = np.any(qrels.labels > -3, axis=0)
     assert qrels.subtopics is not None
     known[qrels.subtopics.document] = True
     place = np.cumsum(known) - 1
-    ids = [one for one, there in zip(qrels.documents.to_list(), known, strict=True) if there]
+    ids = [name for name, is_known in zip(qrels.documents.to_list(), known, strict=True) if is_known]
     count = np.bincount(qrels.topic_of[known], minlength=len(qrels.topics))
     subtopics = replace(qrels.subtopics, document=place[qrels.subtopics.document].astype(np.int32))
     return replace(
@@ -43,14 +43,14 @@ def without(qrels: Qrels) -> Qrels:
 
 
 def bits(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[Measure, bytes]:
-    return {measure: of.tobytes() for measure, of in evaluator.evaluate(measures).values.items()}
+    return {measure: values.tobytes() for measure, values in evaluator.evaluate(measures).values.items()}
 
 
-def stacked(qrels: Qrels, of: Sequence[Scored], profile: str) -> tuple[Joined, Content]:
+def stacked(qrels: Qrels, given: Sequence[Scored], profile: str) -> tuple[Joined, Content]:
     chosen = PROFILES[profile]
     return (
-        Joined.stack([joined_of(run, qrels, profile=chosen) for run in of]),
-        Content.stack([content_of(run, qrels, TEXTS, profile=chosen) for run in of]),
+        Joined.stack([joined_of(run, qrels, profile=chosen) for run in given]),
+        Content.stack([content_of(run, qrels, TEXTS, profile=chosen) for run in given]),
     )
 
 
@@ -63,9 +63,9 @@ def stacked(qrels: Qrels, of: Sequence[Scored], profile: str) -> tuple[Joined, C
     st.sampled_from(sorted(PROFILES)),
 )
 @settings(max_examples=20, deadline=None)
-def test_every_measure_is_that_of_judgments_made_anew(
+def test_restricted_evaluator_equals_rescoring(
     qrels: Qrels,
-    of: list[Scored],
+    given: list[Scored],
     chosen: list[bool],
     first: str | None,
     second: str | None,
@@ -74,64 +74,66 @@ def test_every_measure_is_that_of_judgments_made_anew(
     documents = len(qrels.documents)
     once = np.resize(np.array(chosen[:24]), documents)
     twice = np.resize(np.array(chosen[24:]), documents)
-    joined, content = stacked(qrels, of, profile)
-    whole = Evaluator(qrels, joined, content=content)
-    whole.evaluate(possible(qrels)[::3])  # what is remembered of the whole must not matter
-    kept = whole.keeping(once, first)
-    _compare(kept, joined, content, of, profile)
-    _compare(kept.keeping(twice, second), joined, content, of, profile)
+    joined, content = stacked(qrels, given, profile)
+    evaluator = Evaluator(qrels, joined, content=content)
+    evaluator.evaluate(possible(qrels)[::3])  # fill the cache, which must not matter
+    kept = evaluator.keeping(once, first)
+    _compare(kept, joined, content, given, profile)
+    _compare(kept.keeping(twice, second), joined, content, given, profile)
 
 
-def _compare(kept: Evaluator, joined: Joined, content: Content, of: Sequence[Scored], profile: str) -> None:
-    anew = fresh(kept.qrels)
-    if anew.only_by_subtopic:
-        return  # judgments that were never of an aspect have no measures of one: see below
-    measures = possible(anew)
-    found = bits(kept, measures)
-    assert found == bits(Evaluator(anew, joined, content=content), measures)
-    smaller = without(kept.qrels)
-    again, texts = stacked(smaller, of, profile)
-    assert found == bits(Evaluator(smaller, again, content=texts), measures)
+def _compare(
+    kept: Evaluator, joined: Joined, content: Content, given: Sequence[Scored], profile: str
+) -> None:
+    rebuilt = detached(kept.qrels)
+    if rebuilt.only_by_subtopic:
+        return  # qrels without judgments by aspect have no measures of aspects; see the test below
+    measures = possible(rebuilt)
+    scores = bits(kept, measures)
+    assert scores == bits(Evaluator(rebuilt, joined, content=content), measures)
+    smaller = without_unjudged(kept.qrels)
+    joined, content = stacked(smaller, given, profile)
+    assert scores == bits(Evaluator(smaller, joined, content=content), measures)
 
 
-def test_two_masks_are_the_same_as_both_at_once() -> None:
+def test_two_restrictions_equal_their_intersection() -> None:
     qrels = qrels_of({"1": {"a": 1, "b": 2, "c": 0}, "2": {"a": 1}})
     joined = joined_of({"1": ranked("b", "a", "c"), "2": ranked("a")}, qrels)
     measures = [parse("AP"), parse("nDCG"), parse("Bpref")]
-    one: Mask = np.array([True, False, True, True])
-    two: Mask = np.array([True, True, False, True])
-    whole = Evaluator(qrels, joined)
-    nested = whole.keeping(one).keeping(two).evaluate(measures).values
-    both = whole.keeping(one & two).evaluate(measures).values
+    first: Mask = np.array([True, False, True, True])
+    second: Mask = np.array([True, True, False, True])
+    evaluator = Evaluator(qrels, joined)
+    nested = evaluator.keeping(first).keeping(second).evaluate(measures).values
+    both = evaluator.keeping(first & second).evaluate(measures).values
     assert {m: v.tolist() for m, v in nested.items()} == {m: v.tolist() for m, v in both.items()}
 
 
-def test_a_part_without_labels_of_aspects_still_has_these_measures() -> None:
-    """Where only judgments by subtopic are left, a measure of an aspect is 0: they were made for it too."""
+def test_sample_without_labels_of_an_aspect_scores_0() -> None:
+    """If only judgments by subtopic are left, measures of an aspect are 0, not undefined."""
     qrels = qrels_of({"1": {"a": 1}}, subtopics={"1": {"b": {"x": 1}}})
     joined = joined_of({"1": ranked("a", "b")}, qrels)
     kept = Evaluator(qrels, joined).keeping(np.array([False, True]))
     measures = [parse("AP"), parse("alpha_nDCG@20")]
-    assert [of.tolist() for of in kept.evaluate(measures).values.values()] == [
+    assert [values.tolist() for values in kept.evaluate(measures).values.values()] == [
         [0.0],
         [pytest.approx(0.63093)],
     ]
 
 
-def test_a_collection_judged_by_subtopic_only_stays_one() -> None:
+def test_sample_keeps_the_flag_only_by_subtopic() -> None:
     qrels = diverse({"1": {"a": {"x": 1}, "b": {"x": 1}}})
     assert qrels.keeping(np.array([True, False])).only_by_subtopic
 
 
-def test_a_long_row_of_nested_samples_is_each_of_them() -> None:
-    chance = np.random.default_rng(4)
+def test_nested_samples_equal_separate_samples() -> None:
+    rng = np.random.default_rng(4)
     names = [f"d{number:02}" for number in range(30)]
-    qrels = qrels_of({f"{t}": {name: int(chance.integers(3)) for name in names} for t in range(3)})
-    run = {f"{t}": {name: float(chance.random()) for name in names} for t in range(3)}
-    place = chance.permutation(len(qrels.documents))
+    qrels = qrels_of({f"{t}": {name: int(rng.integers(3)) for name in names} for t in range(3)})
+    run = {f"{t}": {name: float(rng.random()) for name in names} for t in range(3)}
+    place = rng.permutation(len(qrels.documents))
     samples = [place < size for size in range(84, 0, -7)]
     measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5")]
-    whole = Evaluator(qrels, joined_of(run, qrels))
-    for kept, evaluator in zip(samples, whole.nested_samples(samples), strict=True):
-        anew = Evaluator(fresh(qrels.keeping(kept)), joined_of(run, qrels))
-        assert bits(evaluator, measures) == bits(anew, measures)
+    evaluator = Evaluator(qrels, joined_of(run, qrels))
+    for kept, nested in zip(samples, evaluator.nested_samples(samples), strict=True):
+        rebuilt = Evaluator(detached(qrels.keeping(kept)), joined_of(run, qrels))
+        assert bits(nested, measures) == bits(rebuilt, measures)

@@ -22,7 +22,7 @@ from cupel_audits.report import AuditReport, Column, ReportTable
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import cli
-from cupel_client.offline.audit_work import Shelf
+from cupel_client.offline.audit_work import SavedParts
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.grammar.parameters import OneFlag, Whole, Word
 from cupel_measures.reading.qrels_files import read_qrels
@@ -184,10 +184,10 @@ class TestOutput:
 
     def test_a_folder_of_another_request_is_refused(self) -> None:
         assert cupel(*DOWNSAMPLING, "--out", "out").exit_code == 0
-        assert "out holds another audit (with other seed)" in wrong(
+        assert "out holds another audit, which differs in seed" in wrong(
             *DOWNSAMPLING, "--seed", "9", "--out", "out"
         )
-        assert "(with other parameters)" in wrong(*DOWNSAMPLING, "--nested", "--out", "out")
+        assert "which differs in parameters" in wrong(*DOWNSAMPLING, "--nested", "--out", "out")
         begun = Path("cat-a.txt").read_text()
         Path("cat-a.txt").write_text(begun.replace("d1 ", "e1 "))
         assert "(with other runs)" in wrong(*DOWNSAMPLING, "--out", "out")
@@ -196,8 +196,8 @@ class TestOutput:
         assert "done already" not in restarted.stderr
 
     def test_other_folders_and_files_are_left_alone(self) -> None:
-        assert "is no folder of an audit" in wrong(*DOWNSAMPLING, "--out", ".")
-        assert "is no folder of an audit" in wrong(*DOWNSAMPLING, "--restart", "--out", "qrels.txt")
+        assert "is not the folder of an audit" in wrong(*DOWNSAMPLING, "--out", ".")
+        assert "is not the folder of an audit" in wrong(*DOWNSAMPLING, "--restart", "--out", "qrels.txt")
 
     def test_done_parts_are_not_done_again_and_damaged_ones_are(self) -> None:
         cupel(*DOWNSAMPLING, "--out", "out")
@@ -206,7 +206,7 @@ class TestOutput:
         made = [path.stat().st_mtime_ns for path in kept]
         kept[1].write_text(kept[1].read_text()[:9])
         again = cupel(*DOWNSAMPLING, "--out", "out")
-        assert f"{len(kept) - 1} of {len(kept)} parts are done already" in again.stderr
+        assert f"{len(kept) - 1} of {len(kept)} parts are already done" in again.stderr
         assert json.loads(Path("out/report.json").read_text())["digest"] == told["digest"]
         times = [path.stat().st_mtime_ns for path in kept]
         assert [times[place] == made[place] for place in range(len(kept))] == [
@@ -217,13 +217,13 @@ class TestOutput:
     def test_a_kept_file_that_holds_something_else_is_as_good_as_none(self, damage: str) -> None:
         cupel(*DOWNSAMPLING, "--out", "out")
         Path("out/parts/000000.json").write_text(damage)
-        assert "3 of 4 parts are done already" in cupel(*DOWNSAMPLING, "--out", "out").stderr
+        assert "3 of 4 parts are already done" in cupel(*DOWNSAMPLING, "--out", "out").stderr
         Path("out/parts/request.json").write_text(damage)
         assert "holds another audit" in wrong(*DOWNSAMPLING, "--out", "out")
 
 
 NONSENSE = [
-    (("downsampling", "qrels.txt"), "there is no run to audit"),
+    (("downsampling", "qrels.txt"), "no run to audit"),
     (("downsampling", "qrels.txt", RUNS[0]), "there is only one: give two or more"),
     (("downsampling", "none.txt", *RUNS), "no document is judged relevant"),
     ((*DOWNSAMPLING[:-4], "--ratios", "50,0"), "ratios: expected falling percentages above 0"),
@@ -239,12 +239,12 @@ NONSENSE = [
         ("downsampling", "c.yaml", *RUNS, "--team-pattern", "(z)"),
         "finds no team in ant-a.txt, ant-b.txt, bee-a",
     ),
-    ((*DOWNSAMPLING, "--team-pattern", "("), "is no regular expression"),
+    ((*DOWNSAMPLING, "--team-pattern", "("), "is not a valid regular expression"),
     ((*DOWNSAMPLING, "--team-pattern", "ant"), "has no group"),
-    ((*DOWNSAMPLING, "--teams", "qrels.txt"), "qrels.txt:1: expected two columns, run and team, found 4"),
-    ((*DOWNSAMPLING, "--teams", "bad.txt", "--team-pattern", "(a)"), "give one of them"),
+    ((*DOWNSAMPLING, "--teams", "qrels.txt"), "qrels.txt:1: expected two columns, run and team, got 4"),
+    ((*DOWNSAMPLING, "--teams", "bad.txt", "--team-pattern", "(a)"), "give either --teams or --team-pattern"),
     (("downsamplin", "qrels.txt"), "did you mean downsampling?"),
-    (("--format", "csv", *DOWNSAMPLING), "--format stands after the kind"),
+    (("--format", "csv", *DOWNSAMPLING), "give --format after the kind"),
 ]
 
 
@@ -274,7 +274,7 @@ class TestNonsense:
         assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
         left = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
         assert (left.exit_code, left.stdout) == (1, "")
-        assert "nothing is audited: the audit compares runs, but there is only one" in left.stderr
+        assert "no audit: the audit compares runs, but there is only one" in left.stderr
 
 
 class TestTeams:
@@ -298,9 +298,9 @@ class TestTeams:
     def test_a_file_that_lacks_runs_or_says_two_things_of_one(self) -> None:
         Path("teams.txt").write_text("ant-a.txt x\nant-b x\n")
         told = wrong(*DOWNSAMPLING, "--teams", "teams.txt")
-        assert "teams.txt gives no team to ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in told
+        assert "teams.txt has no team for ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in told
         Path("teams.txt").write_text("ant-a.txt x\nant-a.txt y\n")
-        assert "teams.txt:2: ant-a.txt has another team already" in wrong(
+        assert "teams.txt:2: ant-a.txt already has another team" in wrong(
             *DOWNSAMPLING, "--teams", "teams.txt"
         )
         Path("teams.txt").write_bytes(b"\xff\xfe\x00")
@@ -308,15 +308,15 @@ class TestTeams:
 
 
 def test_two_commands_may_keep_the_same_part_at_once(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    saved = SavedParts(tmp_path)
     with ProcessPoolExecutor(2) as pool:
-        list(pool.map(_keep, [shelf, shelf]))
-    assert shelf.trials() == {0: "x" * 9}
+        list(pool.map(_keep, [saved, saved]))
+    assert saved.trials() == {0: "x" * 9}
 
 
-def _keep(shelf: Shelf) -> None:
+def _keep(saved: SavedParts) -> None:
     for _ in range(1000):
-        shelf.put(range(1), f'{{"0": "{"x" * 9}"}}')
+        saved.save(range(1), f'{{"0": "{"x" * 9}"}}')
 
 
 # --------------------------------------------------------------------------------------- other kinds
@@ -354,7 +354,9 @@ class Probe(Audit):
         rows = tuple((name, value) for name, value in found[0].items())
         columns = (Column("what", "what"), Column("value", "value"))
         return AuditReport(
-            ("It is so.",), dict(rows), (ReportTable("points", "What is seen", columns, rows),)
+            verdict=("It is so.",),
+            numbers=dict(rows),
+            tables=(ReportTable("points", "What is seen", columns, rows),),
         )
 
 
@@ -485,8 +487,8 @@ def test_any_number_of_processes_and_any_interruption_give_the_same(environment:
         assert not (out / "report.json").exists()
         digest, said = finished(environment, *arguments)
         assert digest == expected
-        assert "of 8 parts are done already" in said
-    assert "interrupted: the same command goes on from what SIGINT-2 keeps" in told["SIGINT-2"]
+        assert "of 8 parts are already done" in said
+    assert "interrupted: the same command resumes from SIGINT-2" in told["SIGINT-2"]
     assert "Traceback" not in "".join(told.values())
 
 
@@ -499,5 +501,5 @@ def test_a_killed_worker_is_told_and_its_parts_are_done_by_the_next_command(
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
         _, said = process.communicate(timeout=seconds(60))
     assert process.returncode == 3
-    assert "not finished, as a process was killed (short of memory?): the same command goes on" in said
+    assert "not finished, because a process was killed (out of memory?): the same command resumes" in said
     assert finished(environment, *arguments)[0] == finished(environment, *LONG, "--out", "calm")[0]

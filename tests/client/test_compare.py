@@ -393,9 +393,9 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (["qrels.txt"], "a comparison needs two runs or more"),
-            (["qrels.txt", "base.txt"], "a comparison needs two runs or more"),
-            (["--aspect", "relevance=qrels.txt", "base.txt"], "a comparison needs two runs or more"),
+            (["qrels.txt"], "a comparison needs at least two runs"),
+            (["qrels.txt", "base.txt"], "a comparison needs at least two runs"),
+            (["--aspect", "relevance=qrels.txt", "base.txt"], "a comparison needs at least two runs"),
             (["qrels.txt", "base.txt", "base.txt"], "given twice"),
             (["qrels.txt", "base.txt", "best.txt", "-m", "nDGC"], "did you mean nDCG?"),
             (["qrels.txt", "base.txt", "best.txt", "--test", "z"], "randomisation"),
@@ -425,14 +425,14 @@ class TestUsage:
     def test_without_baseline_or_second_run_nothing_is_compared(self) -> None:
         lost = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR")
         assert (lost.exit_code, lost.stdout) == (1, "")
-        assert "nothing is compared: bad.txt, the baseline, was not scored" in lost.stderr
+        assert "no comparison: the baseline bad.txt was not scored" in lost.stderr
         assert "bad.txt:1" in lost.stderr
         every = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR", "--all-pairs")
         assert every.exit_code == 1
         assert "best.txt" in every.stdout
         alone = cupel("qrels.txt", "base.txt", "bad.txt", "-m", "RR")
         assert (alone.exit_code, alone.stdout) == (1, "")
-        assert "nothing is compared: fewer than two runs were scored" in alone.stderr
+        assert "no comparison: fewer than two runs were scored" in alone.stderr
 
     def test_control_characters_and_markup_of_names_are_shown_as_they_are(self, folder: Path) -> None:
         (folder / "[red]\x1b[31m.txt").write_text((folder / "best.txt").read_text())

@@ -191,7 +191,7 @@ def test_a_run_of_other_topics_is_refused_with_a_hint(folder: Path) -> None:
         result = cupel("qrels.txt", "other.txt", "--format", form)
         assert result.exit_code == 1
         assert "run-topics-none" in result.stderr
-        assert "prefix: 'q'" in result.stderr
+        assert "prefix: only ids of the run have 'q'" in result.stderr
 
 
 @pytest.mark.usefixtures("folder")
@@ -421,7 +421,7 @@ def test_a_run_that_cannot_be_read_is_refused_and_the_others_are_scored(folder: 
     result = cupel("qrels.txt", "dir", "good.txt", "-m", "AP", "--format", "jsonl")
     assert list(values(result)) == [("good.txt", "AP", "all")]
     assert result.exit_code == 1
-    assert "dir: error file-unreadable: it can't be read: Is a directory" in result.stderr
+    assert "dir: error file-unreadable: cannot be read: Is a directory" in result.stderr
 
 
 def test_qrels_that_cannot_be_read_are_refused(folder: Path) -> None:
@@ -501,7 +501,7 @@ def test_findings_are_shortened_and_say_what_would_be_right(folder: Path) -> Non
 
 @pytest.mark.usefixtures("folder")
 def test_swapped_qrels_and_run_are_told() -> None:
-    assert "QRELS and RUN look swapped" in cupel("good.txt", "qrels.txt").stderr
+    assert "QRELS and RUN seem to be swapped" in cupel("good.txt", "qrels.txt").stderr
     assert "swapped" not in cupel("bad.txt", "good.txt").stderr
 
 

@@ -103,7 +103,7 @@ def test_a_profile_that_changes_something_says_what(folder: Path) -> None:
 def test_formats_of_one_value_a_line_have_no_place_for_explanations(form: str) -> None:
     result = cupel("qrels.txt", "tied.txt", "--explain", "ties", "--format", form)
     assert result.exit_code == 2
-    assert f"--explain goes with --format table or json, not with {form}" in result.output
+    assert f"--explain requires --format table or json, not {form}" in result.output
 
 
 @pytest.mark.usefixtures("folder")

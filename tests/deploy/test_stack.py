@@ -74,7 +74,7 @@ def test_the_demonstration_runs_on_it_and_all_scores_are_equal_to_the_last_bit(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds(180)
     )
     assert shown.returncode == 0, shown.stderr
-    assert "60 of 60 scores are equal to the last bit" in shown.stdout
+    assert "60 of 60 scores are bit-identical" in shown.stdout
 
 
 @pytest.mark.parametrize("service", ["gateway", "worker-score", "scheduler"])

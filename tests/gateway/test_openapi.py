@@ -1,14 +1,15 @@
-"""The description of the API, and the routes that say how the service is."""
+"""The OpenAPI description, and the routes about the service itself."""
 
 import json
 import logging
 
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 from openapi_spec_validator.validation import OpenAPIV31SpecValidator
 
 from cupel_contract.error_codes import ERROR_CODES
-from cupel_gateway.request_middleware import OneLine
+from cupel_gateway.request_middleware import JsonLines
 
 UNUSED_OVER_HTTP = {
     "path-unknown",  # of no operation: the address is unknown
@@ -28,24 +29,22 @@ def operations(service) -> list[tuple[str, str, dict]]:
     ]
 
 
-def test_the_description_is_valid_openapi_3_1(service) -> None:
+def test_description_is_valid_openapi_3_1(service) -> None:
     assert service.openapi["openapi"].startswith("3.1")
     validate(service.openapi, cls=OpenAPIV31SpecValidator)
 
 
-def test_operations_have_names_of_their_own_a_summary_and_a_tag(service) -> None:
+def test_operations_have_unique_ids_descriptions_and_tags(service) -> None:
     names = [operation["operationId"] for _, _, operation in operations(service)]
     assert len(set(names)) == len(names)
     assert all(operation["description"] and operation["tags"] for _, _, operation in operations(service))
 
 
-def test_every_listed_problem_has_an_example_that_fits_its_schema(service) -> None:
-    from jsonschema import Draft202012Validator
-
+def test_every_problem_has_a_valid_example(service) -> None:
     schemas = service.openapi["components"]["schemas"]
     root = {"$ref": "#/components/schemas/ProblemDocument", "components": {"schemas": schemas}}
     validator = Draft202012Validator(root)
-    listed = 0
+    examples = 0
     for _, _, operation in operations(service):
         for status, response in operation["responses"].items():
             if int(status) < 400:
@@ -53,11 +52,55 @@ def test_every_listed_problem_has_an_example_that_fits_its_schema(service) -> No
             for code, example in response["content"]["application/problem+json"]["examples"].items():
                 validator.validate(example["value"])
                 assert (example["value"]["status"], example["value"]["code"]) == (int(status), code)
-                listed += 1
-    assert listed > 100
+                examples += 1
+    assert examples > 100
 
 
-def test_every_code_of_the_service_is_listed_for_some_operation(service) -> None:
+def test_every_successful_response_has_a_valid_example(service) -> None:
+    schemas = service.openapi["components"]["schemas"]
+    for path, method, operation in operations(service):
+        for status, response in operation["responses"].items():
+            if not status.startswith("2") or status == "204":
+                continue
+            assert response["content"], (path, method, status)
+            for content in response["content"].values():
+                root = content.get("schema", {}) | {"components": {"schemas": schemas}}
+                Draft202012Validator(root).validate(content["example"])
+
+
+def test_every_json_request_body_has_a_valid_example(service) -> None:
+    schemas = service.openapi["components"]["schemas"]
+    bodies = [operation.get("requestBody", {}) for _, _, operation in operations(service)]
+    contents = [
+        body["content"]["application/json"]
+        for body in bodies
+        if "application/json" in body.get("content", {})
+    ]
+    assert len(contents) >= 8
+    for content in contents:
+        root = content["schema"] | {"components": {"schemas": schemas}}
+        Draft202012Validator(root).validate(content["example"])
+
+
+def test_description_enumerates_states_scopes_kinds_and_profiles(service) -> None:
+    schemas = service.openapi["components"]["schemas"]
+    assert "waiting" in schemas["SubmissionState"]["enum"]
+    assert schemas["TokenScope"]["enum"] == ["participant", "organiser", "admin"]
+    assert schemas["TokenCreate"]["properties"]["scope"]["enum"] == ["participant", "organiser", "admin"]
+    for schema in ("TrackResource", "TrackCreate", "ScoreResource", "LeaderboardResource"):
+        assert "trec_eval-9" in schemas[schema]["properties"]["profile"]["enum"]
+    for schema in ("AuditRequest", "AuditResource", "AlertCreate"):
+        assert "downsampling" in schemas[schema]["properties"]["kind"]["enum"]
+    parameters = {
+        (operation["operationId"], parameter["name"]): parameter["schema"]
+        for _, _, operation in operations(service)
+        for parameter in operation.get("parameters", ())
+    }
+    assert parameters["list_jobs", "state"]["anyOf"][0]["enum"] == ["queued", "running", "done", "dead"]
+    assert "downsampling" in parameters["list_audits", "kind"]["anyOf"][0]["enum"]
+
+
+def test_every_error_code_is_listed_for_some_operation(service) -> None:
     listed = {
         code
         for _, _, operation in operations(service)
@@ -68,7 +111,7 @@ def test_every_code_of_the_service_is_listed_for_some_operation(service) -> None
     assert ERROR_CODES.keys() - listed <= UNUSED_OVER_HTTP
 
 
-def test_every_operation_but_the_public_ones_wants_a_token(service) -> None:
+def test_only_public_operations_need_no_token(service) -> None:
     open_ones = {one["operationId"] for _, _, one in operations(service) if "security" not in one}
     assert open_ones == {
         "show_service", "list_errors", "list_measures", "read_measure", "healthz", "readyz", "metrics",
@@ -76,14 +119,14 @@ def test_every_operation_but_the_public_ones_wants_a_token(service) -> None:
     }  # fmt: skip
 
 
-def test_only_answers_that_can_come_are_listed(service) -> None:
+def test_operations_list_only_statuses_that_can_occur(service) -> None:
     for path, method, one in operations(service):
         assert ("401" in one["responses"]) == ("security" in one), (path, method)
         assert ("413" in one["responses"]) == ("requestBody" in one), (path, method)
         assert ("408" in one["responses"]) == ("requestBody" in one), (path, method)
 
 
-def test_headers_that_are_sent_are_listed(service, track: str) -> None:
+def test_response_headers_are_listed(service, track: str) -> None:
     made = service.submitted(track)["id"]
     answers = {
         ("get", "/v1/tracks/{track}"): service.ask("organiser", "GET", f"/v1/tracks/{track}"),
@@ -139,23 +182,23 @@ def test_measures_are_listed_and_explained(service) -> None:
 
 
 @pytest.mark.parametrize("text", ["nDGC@10", "P", "AP(", "x" * 5000, "%00", "%F0%9F%A7%AA"])
-def test_a_text_that_is_no_measure_is_explained(service, text: str) -> None:
+def test_invalid_measure_text_is_refused(service, text: str) -> None:
     answer = service.http.get(f"/v1/measures/{text}")
     assert answer.status_code == 422
     assert answer.json()["code"] in {"measure-invalid", "request-invalid"}
 
 
-def test_the_service_tells_its_limits_before_anything_is_sent(service) -> None:
+def test_service_reports_its_limits_and_profiles(service) -> None:
     told = service.get("stranger", "/v1")
     assert told["limits"]["upload_bytes"] == service.system.settings.upload_megabytes << 20
     assert "trec_eval-9" in told["profiles"]
 
 
-def test_a_log_line_is_one_line_of_json_that_says_who_asked_for_what(service, caplog) -> None:
+def test_log_line_is_json_with_route_status_and_team(service, caplog) -> None:
     with caplog.at_level(logging.INFO, logger="cupel.gateway"):
         answer = service.ask("participant", "GET", "/v1/tracks/none\u2028here")
         service.get("participant", "/v1/me")  # by then the first is in the log
-    line = OneLine().format(
+    line = JsonLines().format(
         next(
             one for one in caplog.records if getattr(one, "request_id", "") == answer.headers["x-request-id"]
         )

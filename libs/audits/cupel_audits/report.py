@@ -20,7 +20,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from hashlib import sha256
 from operator import attrgetter
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
@@ -151,7 +151,7 @@ def _cells(value: Any) -> tuple[Cell, ...]:
     return (value,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plot:
     """A picture of a table, described by the names of its columns; use a named constructor to build one.
 
@@ -197,7 +197,8 @@ class Plot:
     ) -> "Plot":
         """Draw y over x, a line for each value of `series`, with a band from `low` to `high`."""
         return cls(
-            name, title, caption, "curve", schema.name, x, y, series=series, low=low, high=high,
+            name=name, title=title, caption=caption, form="curve", table=schema.name, x=x, y=y,
+            series=series, low=low, high=high,
             x_order=x_order, domain=domain, reference=reference, facet=facet,
         ).checked(schema)  # fmt: skip
 
@@ -218,7 +219,8 @@ class Plot:
     ) -> "Plot":
         """Colour a cell for each x and y by `value`."""
         return cls(
-            name, title, caption, "heatmap", schema.name, x, y, value=value, x_order=x_order, domain=domain,
+            name=name, title=title, caption=caption, form="heatmap", table=schema.name, x=x, y=y,
+            value=value, x_order=x_order, domain=domain,
             facet=facet,
         ).checked(schema)  # fmt: skip
 
@@ -238,7 +240,8 @@ class Plot:
     ) -> "Plot":
         """Draw the rank y of each value of `series` at the stages x, connected from stage to stage."""
         return cls(
-            name, title, caption, "changes", schema.name, x, y, series=series, x_order=x_order, facet=facet
+            name=name, title=title, caption=caption, form="changes", table=schema.name, x=x, y=y,
+            series=series, x_order=x_order, facet=facet
         ).checked(schema)  # fmt: skip
 
     @classmethod
@@ -261,7 +264,8 @@ class Plot:
     ) -> "Plot":
         """Draw a bar of height y for each x, coloured by `series`, with an interval from `low` to `high`."""
         return cls(
-            name, title, caption, "bars", schema.name, x, y, series=series, low=low, high=high,
+            name=name, title=title, caption=caption, form="bars", table=schema.name, x=x, y=y,
+            series=series, low=low, high=high,
             x_order=x_order, domain=domain, reference=reference, facet=facet,
         ).checked(schema)  # fmt: skip
 
@@ -283,7 +287,8 @@ class Plot:
     ) -> "Plot":
         """Draw a point at x and y for each row, coloured by `series` and named by `label`."""
         return cls(
-            name, title, caption, "points", schema.name, x, y, series=series, label=label, domain=domain,
+            name=name, title=title, caption=caption, form="points", table=schema.name, x=x, y=y,
+            series=series, label=label, domain=domain,
             reference=reference, facet=facet,
         ).checked(schema)  # fmt: skip
 
@@ -305,7 +310,7 @@ class Plot:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditReport:
     """The findings of an audit.
 
@@ -321,7 +326,7 @@ class AuditReport:
     plots: tuple[Plot, ...] = ()
     reading: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     def table(self, name: str) -> ReportTable:
         """Return the table of this name; raise KeyError if there is none."""

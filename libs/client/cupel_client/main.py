@@ -1,4 +1,4 @@
-"""The `cupel` command: its verbs, each imported only when it is used."""
+"""The `cupel` command: a group of verbs, each imported on first use."""
 
 import contextlib
 import difflib
@@ -11,57 +11,68 @@ from typing import NoReturn
 import click
 
 from cupel_client import __version__
-from cupel_client.output import give_up, prepare
+from cupel_client.output import discard_output, prepare
 
 VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("cupel_client.offline.evaluate_command:evaluate", "Score runs against qrels."),
     "validate": (
         "cupel_client.offline.validate_command:validate",
-        "Say everything that is wrong with files.",
+        "Report all errors of runs, qrels and collection files.",
     ),
     "compare": (
         "cupel_client.offline.compare_command:compare",
-        "Tell which runs differ, and what that is worth.",
+        "Compare runs: differences, intervals and significance tests.",
     ),
     "audit": (
         "cupel_client.offline.audit_command:audit",
-        "Tell how far a collection and its board can be trusted.",
+        "Audit how reliable a collection and its ranking of runs are.",
     ),
-    "measures": ("cupel_client.offline.measures_command:measures", "List the measures, or explain one."),
+    "measures": (
+        "cupel_client.offline.measures_command:measures",
+        "List all measures, or show the reference page of one.",
+    ),
     "simulate": (
         "cupel_client.offline.simulate_command:simulate",
-        "Show what measures make of simulated runs.",
+        "Score simulated runs with measures of understandability.",
     ),
-    "login": ("cupel_client.online.login_command:login", "Keep a token for a service."),
-    "track": ("cupel_client.online.track_commands:track", "Make, list, show and change tracks."),
-    "qrels": ("cupel_client.online.qrels_commands:qrels", "Upload judgments, publish them, see what moved."),
-    "submit": ("cupel_client.online.submission_commands:submit", "Hand in runs."),
-    "watch": ("cupel_client.online.submission_commands:watch", "Follow what is being scored."),
-    "runs": ("cupel_client.online.submission_commands:list_runs", "List what was handed in."),
+    "login": ("cupel_client.online.login_command:login", "Store a token for a service."),
+    "track": ("cupel_client.online.track_commands:track", "Create, list, show and change tracks."),
+    "qrels": (
+        "cupel_client.online.qrels_commands:qrels",
+        "Upload, publish and compare versions of the judgments.",
+    ),
+    "submit": ("cupel_client.online.submission_commands:submit", "Submit runs to a track."),
+    "watch": ("cupel_client.online.submission_commands:watch", "Watch submissions until they are scored."),
+    "runs": ("cupel_client.online.submission_commands:list_runs", "List the submissions of a track."),
     "scores": ("cupel_client.online.board_commands:scores", "Print the scores of a submission."),
-    "explain": ("cupel_client.online.explain_command:explain", "Tell what scores don't tell by themselves."),
+    "explain": (
+        "cupel_client.online.explain_command:explain",
+        "Explain scores: ties, unjudged documents, scale, aspects.",
+    ),
     "audits": (
         "cupel_client.online.audits_commands:audits",
-        "Have a track audited, watch it, read what came out.",
+        "Request, watch and read audits of a track.",
     ),
     "leaderboard": ("cupel_client.online.board_commands:leaderboard", "Print the leaderboard of a track."),
 }
-"""Verb -> where its command is, and one line for `cupel --help`. Other packages contribute verbs through the
-entry-point group `cupel.verbs`."""
+"""Location of the command and line for `cupel --help`, by verb.
+
+Other packages add verbs through the entry-point group `cupel.verbs`.
+"""
 
 CONTRIBUTED = {
-    "serve": "Run the whole service on this machine.",
+    "serve": "Run the service on this machine.",
     "example": "Copy the example collection to a folder.",
-    "admin": "Look after a service from its own machine.",
+    "admin": "Administer a service from its own machine.",
 }
-"""One line each for verbs that our own packages contribute, so that `cupel --help` need not import them."""
+"""Lines for `cupel --help` of verbs from other Cupel packages, which are not imported for it."""
 
 NEGATIVE, USAGE, SERVICE_FAILED, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes besides 0: the verdict is negative, the command is wrong, the service failed, Ctrl-C."""
+"""Exit codes besides 0: negative verdict, wrong usage, failure of the service, Ctrl-C."""
 
 
 class Verbs(click.Group):
-    """A group that knows its commands by name and imports the one that is asked for."""
+    """A group that imports a command on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*VERBS, *sorted(set(_contributed()) - set(VERBS))]
@@ -71,8 +82,8 @@ class Verbs(click.Group):
         if cmd_name in VERBS:
             module, _, name = VERBS[cmd_name][0].partition(":")
             command = getattr(import_module(module), name)
-        elif (found := _contributed().get(cmd_name)) is not None:
-            command = found.load()
+        elif (entry := _contributed().get(cmd_name)) is not None:
+            command = entry.load()
         return command
 
     def resolve_command(
@@ -81,12 +92,12 @@ class Verbs(click.Group):
         names = self.list_commands(ctx)
         if args and args[0] not in names and not args[0].startswith("-"):
             close = difflib.get_close_matches(args[0], names, 1)
-            hint = f" Did you mean {close[0]}?" if close else f" There are {', '.join(names)}."
-            ctx.fail(f"there is no verb {args[0]!r}.{hint}")
+            hint = f" Did you mean {close[0]}?" if close else f" Use one of {', '.join(names)}."
+            ctx.fail(f"unknown verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """One line per verb; those of the table above are not imported for it."""
+        """Write one line per verb, without importing the verbs."""
         with formatter.section("Verbs"):
             formatter.write_dl([(name, self._short_help(ctx, name)) for name in self.list_commands(ctx)])
 
@@ -106,19 +117,19 @@ def _contributed() -> dict[str, EntryPoint]:
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="cupel")
 def cli() -> None:
-    """Evaluate ranked retrieval: score runs against qrels, by relevance and by any other judged aspect.
+    """Evaluate ranked retrieval: score runs against qrels, by relevance and any other judged aspect.
 
     \b
     Example:
       cupel evaluate qrels.txt run-a.txt run-b.txt.gz -m "nDCG@10 AP"
 
-    Exit codes: 0 fine; 1 the verdict is negative (a file is refused, say); 2 wrong usage; 3 the service
-    failed.
+    Exit codes: 0 success; 1 negative verdict, such as a refused file; 2 wrong usage; 3 failure of the
+    service.
     """
 
 
-def _end_at_once() -> NoReturn:
-    """End as Ctrl-C asks, without waiting for threads that wait for processes that were killed."""
+def _exit_at_once() -> NoReturn:
+    """Exit after Ctrl-C without joining threads, because they may wait for killed processes."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -126,7 +137,7 @@ def _end_at_once() -> NoReturn:
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """Run the console script."""
     try:
         prepare()
         code = cli.main(prog_name="cupel", standalone_mode=False)
@@ -135,12 +146,12 @@ def main() -> NoReturn:
         problem.show()
         code = problem.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _end_at_once()
+        _exit_at_once()
     except BrokenPipeError:
-        give_up()
-        code = NEGATIVE  # as click ends where a reader went away (`cupel ... | head`)
+        discard_output()
+        code = NEGATIVE  # as click exits when the reader of a pipe has gone (`cupel ... | head`)
     except OSError as problem:
-        give_up()
+        discard_output()
         click.echo(f"cupel: {problem.strerror or problem}: {problem.filename or ''}".rstrip(": "), err=True)
         code = USAGE
     sys.exit(code if isinstance(code, int) else 0)

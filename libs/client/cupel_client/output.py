@@ -1,4 +1,4 @@
-"""What the command prints: tables for people, and json, jsonl and csv for programs."""
+"""Output of the command: tables for people; json, jsonl and csv for programs."""
 
 import csv
 import io
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "jsonl", "csv")
 WIDTH_IN_FILES = 160
-"""Columns of a table that is written to a file or a pipe."""
+"""Width, in columns, of tables in files and pipes."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def format_option(*more: str) -> Callable[[_Command], _Command]:
-    """The option --format, with FORMATS and `more`."""
+    """Return the option --format, with FORMATS and `more`."""
     return click.option(
         "--format",
         "form",
         type=click.Choice((*FORMATS, *more)),
         default="table",
         show_default=True,
-        help="How to print the result.",
+        help="Output format.",
     )
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """A rich console that neither wraps at 80 columns in a file nor guesses at markup and numbers."""
-    from rich.console import Console  # late: programs' formats do without it
+    """Return a rich console that does not wrap files at 80 columns and highlights nothing."""
+    from rich.console import Console  # imported late, because formats for programs do not need it
 
     file = sys.stderr if stderr else sys.stdout
     width = None if file.isatty() else WIDTH_IN_FILES
@@ -42,52 +42,52 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def prepare() -> None:
-    """Make printing never fail for a character: what the encoding lacks is written as an escape."""
+    """Make printing robust: write characters that the encoding lacks as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if sys.stdout is None:  # closed by who called: there is nobody to print for
+    if sys.stdout is None:  # the caller closed it
         raise click.ClickException("standard output is closed")
 
 
 def printable(text: str) -> str:
-    """`text` of a file or a service as people may see it: what could control their terminal as escapes."""
+    """Return text of a file or service with control characters as escapes, safe for a terminal."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 LARGE = 1e11
-"""From here on four decimals are more digits than a float is sure of."""
+"""From here on, a float does not determine four decimals."""
 
 
 def decimal(value: float, sign: str = "") -> str:
-    """A value for people, with four decimals; a huge one by its exponent, with no digit that is not known.
+    """Return a value with four decimals, or with an exponent if it is huge.
 
     sign: "+" for a difference.
     """
     return f"{value:{sign}.4f}" if abs(value) < LARGE else f"{value:{sign}.14e}"
 
 
-def give_up() -> None:
-    """Print nothing more: what is still to be written goes nowhere, and so can't fail at the end."""
+def discard_output() -> None:
+    """Redirect standard output to nowhere, so that flushing at exit cannot fail."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_json(value: Any) -> None:
-    """One indented JSON value."""
+    """Write one indented JSON value."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]]) -> None:
-    """One JSON object a line; numbers have every digit."""
+    """Write one JSON object per line, with numbers in full precision."""
     for row in rows:
         click.echo(json.dumps(row, ensure_ascii=False))
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """A header and a line per row; numbers have every digit, lists and mappings are JSON."""
+    """Write a header and a line per row; numbers in full precision, lists and mappings as JSON."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:

@@ -1,3 +1,3 @@
-"""The HTTP door of a Cupel service: read the input, one call into the backend, shape the answer."""
+"""The HTTP gateway of a Cupel service: validate the request, call the backend, build the response."""
 
 __version__ = "0.1.0"

@@ -11,16 +11,16 @@ import uvicorn
 from cupel_backend.infrastructure.settings import WrongSetting, read_settings
 from cupel_backend.infrastructure.system import open_system
 from cupel_gateway.app import create_app
-from cupel_gateway.request_middleware import OneLine
+from cupel_gateway.request_middleware import JsonLines
 
-GRACE_SECONDS = 25  # for uploads under way, within the 30 s that most supervisors allow
+GRACE_SECONDS = 25  # time to finish uploads; most supervisors allow 30 s
 
 
 def main() -> None:
-    """Serve until told to stop; requests under way are finished first."""
+    """Serve until SIGTERM or SIGINT, then finish the current requests."""
     options = _options()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine())
+    handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
         app = create_app(open_system(read_settings()))
@@ -31,22 +31,24 @@ def main() -> None:
         host=options.host,
         port=options.port,
         log_config=None,
-        access_log=False,  # the application writes its own line per request
+        access_log=False,  # the middleware writes one line per request
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = uvicorn.Server(config)
-    app.state.stopping = lambda: server.should_exit  # so that event streams end
+    app.state.stopping = lambda: server.should_exit  # ends the event streams
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)  # uvicorn raises it anew in the end: that is no failure
+        signal.signal(number, lambda *_: None)  # uvicorn raises the signal again after a clean stop
     server.run(None if options.fd is None else [socket.socket(fileno=options.fd)])
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m cupel_gateway", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--fd", type=int, help="a listening socket that the parent process hands down")
+    parser.add_argument("--host", default="127.0.0.1", help="Address to listen on (default: 127.0.0.1).")
+    parser.add_argument("--port", type=int, default=8000, help="Port to listen on (default: 8000).")
+    parser.add_argument(
+        "--fd", type=int, help="File descriptor of a listening socket that the parent process passes on."
+    )
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The application: routes, problems and watching, put together over one System."""
+"""The FastAPI application: routes, exception handlers and middleware over one System."""
 
 import asyncio
 import logging
@@ -12,8 +12,8 @@ from fastapi.routing import APIRoute
 from cupel_backend import scheduler_steps
 from cupel_backend.infrastructure.system import System
 from cupel_gateway import problem_responses
-from cupel_gateway.openapi_description import described
-from cupel_gateway.request_middleware import Watched
+from cupel_gateway.openapi_description import openapi_description
+from cupel_gateway.request_middleware import RequestMiddleware
 from cupel_gateway.routes import (
     alert_routes,
     audit_routes,
@@ -32,17 +32,19 @@ log = logging.getLogger("cupel.gateway")
 
 CHECKS_AT_ONCE = 64
 HEARTBEAT_SECONDS = 15.0
-TIDY_SECONDS = 3600.0
+CLEAN_UP_SECONDS = 3600.0
 
 TITLE = "Cupel"
-ABOUT = "Evaluation of ranked retrieval as a service: tracks, qrels, runs, scores, leaderboards, audits."
+DESCRIPTION = (
+    "Evaluation of ranked retrieval as a service: tracks, judgments, runs, scores, leaderboards and audits."
+)
 
 
 def create_app(system: System) -> FastAPI:
-    """The service over `system`, which is closed when the application stops."""
+    """Create the application over `system`, which is closed when the application stops."""
     app = FastAPI(
         title=TITLE,
-        description=ABOUT,
+        description=DESCRIPTION,
         version="1",
         docs_url=None,
         redoc_url=None,
@@ -52,7 +54,7 @@ def create_app(system: System) -> FastAPI:
     app.state.system = system
     app.state.stopping = lambda: False
     app.state.heartbeat_seconds = HEARTBEAT_SECONDS
-    nouns = (
+    resources = (
         token_routes,
         track_routes,
         qrels_routes,
@@ -61,46 +63,46 @@ def create_app(system: System) -> FastAPI:
         run_routes,
         job_routes,
     )
-    of_audits = (
+    audits = (
         audit_routes.public,
-        audit_routes.of_track,
+        audit_routes.track_router,
         audit_routes.router,
         schedule_routes.router,
         alert_routes.router,
     )
     for router in (
         service_routes.public,
-        *(noun.router for noun in nouns),
-        *of_audits,
+        *(module.router for module in resources),
+        *audits,
         service_routes.health,
     ):
         app.include_router(router)
     problem_responses.install(app)
-    app.add_middleware(Watched, system=system)
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.add_middleware(RequestMiddleware, system=system)
+    app.openapi = lambda: openapi_description(app)  # type: ignore[method-assign]
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    # Uploads wait for a checking process in threads of their own: reading goes on meanwhile.
+    # Uploads wait for a checking process in separate threads, so that other requests are not blocked.
     app.state.checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
-    tidying = asyncio.create_task(_tidy(app.state.system))
+    cleanup = asyncio.create_task(_clean_up(app.state.system))
     yield
-    tidying.cancel()
+    cleanup.cancel()
     app.state.system.close()
 
 
-async def _tidy(system: System) -> None:
-    """Tidy up now and then: a gateway that was killed in the midst of uploads left them here."""
+async def _clean_up(system: System) -> None:
+    """Remove stale uploads regularly: a gateway that was killed during uploads leaves files behind."""
     while True:
         try:
             await anyio.to_thread.run_sync(scheduler_steps.remove_stale_uploads, system)
         except Exception:
-            log.exception("tidying failed")
-        await anyio.sleep(TIDY_SECONDS)
+            log.exception("cleanup failed")
+        await anyio.sleep(CLEAN_UP_SECONDS)
 
 
 def _operation_id(route: APIRoute) -> str:
-    """The name of the function: stable, and unique over all routes."""
+    """Return the name of the function, which is stable and unique over all routes."""
     return route.name

@@ -1,4 +1,4 @@
-"""What a request brings: the service, the caller, and the parameters that many routes share."""
+"""Dependencies of the routes: the service, the caller, and parameters that many routes share."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -18,7 +18,7 @@ from cupel_contract.resource_base import LARGEST_INTEGER
 T = TypeVar("T")
 
 bearer = HTTPBearer(
-    auto_error=False, scheme_name="token", description="`cupel_...`, as `POST /v1/tokens` gives it"
+    auto_error=False, scheme_name="token", description="a token (`cupel_...`) from `POST /v1/tokens`"
 )
 
 
@@ -40,39 +40,44 @@ def _caller(
 
 Caller = Annotated[Principal, Depends(_caller)]
 
-Text = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
-Number = Annotated[int, Path(ge=1, le=LARGEST_INTEGER)]
+PathText = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+VersionNumber = Annotated[int, Path(ge=1, le=LARGEST_INTEGER)]
 MeasureText = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])]
 Measures = Annotated[list[str], Query(max_length=MAX_MEASURES, examples=[["nDCG@10", "AP"]])]
 QrelsNumber = Annotated[
-    int | None, Query(ge=1, le=LARGEST_INTEGER, description="default: the current version")
+    int | None,
+    Query(ge=1, le=LARGEST_INTEGER, description="number of a qrels version; default: the current one"),
 ]
-Key = Annotated[
+IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="the same key with the same content returns the earlier answer and changes nothing; "
-        f"1 to {MAX_LENGTH} printable characters",
+        description="a repeated request with the same key and content returns the first response and "
+        f"changes nothing; 1 to {MAX_LENGTH} printable characters",
     ),
 ]
-IfNoneMatch = Annotated[str | None, Header(max_length=2000)]
+IfNoneMatch = Annotated[
+    str | None, Header(max_length=2000, description="ETags of states that the caller has")
+]
 
 
 class ListQuery:
-    """Which part of a list is asked for."""
+    """The page of a list that a request asks for."""
 
     def __init__(
         self,
-        limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE)] = 50,
-        cursor: Annotated[str | None, Query(pattern=r"^[\x21-\x7e]{1,200}$")] = None,
+        limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="items of a page")] = 50,
+        cursor: Annotated[
+            str | None, Query(pattern=r"^[\x21-\x7e]{1,200}$", description="from the previous page's `next`")
+        ] = None,
     ) -> None:
         self.limit = limit
         self.cursor = cursor
 
 
-Asked = Annotated[ListQuery, Depends()]
+Window = Annotated[ListQuery, Depends()]
 
 
 async def in_thread(call: Callable[[], T], limiter: anyio.CapacityLimiter | None = None) -> T:
-    """Run a call into the backend, which is all sync, off the event loop."""
+    """Run a blocking call into the backend in a worker thread."""
     return await anyio.to_thread.run_sync(call, limiter=limiter)

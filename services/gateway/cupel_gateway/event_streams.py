@@ -1,4 +1,4 @@
-"""Server-sent events: the state of one thing, again whenever it changes, until it is final."""
+"""Server-sent events: the state of a resource whenever it changes, until the state is final."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -15,62 +15,65 @@ from cupel_gateway.dependencies import in_thread
 from cupel_gateway.problem_responses import status_of
 from cupel_gateway.responses import digest
 
-FIRST_LOOK_SECONDS = 0.1  # most submissions are scored at once, and a long wait need not cost many looks
-LONGEST_LOOK_SECONDS = 1.0
-# A client reconnects by itself and goes on where it was; a token that was revoked meanwhile is noticed then.
-LONGEST_SECONDS = 600.0
+# Polling starts fast because most submissions are scored at once, and slows down for long waits.
+FIRST_POLL_SECONDS = 0.1
+MAX_POLL_SECONDS = 1.0
+# Clients reconnect by themselves. The service then checks their tokens again.
+MAX_STREAM_SECONDS = 600.0
 RETRY_MILLISECONDS = 1000
 
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "events `change`, the last one `end`, with the whole state as data",
+        "description": "an event `change` for every new state, then `end` for the final state; "
+        "the data of an event is the whole resource",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
-    204: {"description": "Last-Event-ID was the end: there is nothing more to come"},
+    204: {"description": "the caller has already seen the final state (`Last-Event-ID`)"},
 }
-"""What `responses=` of a route says about its stream."""
+"""Description of an event stream, for `responses=` of a route."""
 
 S = TypeVar("S", bound=BaseModel)
 
 
-async def events(request: Request, look: Callable[[], S], final: Callable[[S], bool]) -> Response:
-    """Answer with a stream of `look()`: one event `change` per new state, the last one called `end`.
+async def event_stream(request: Request, read: Callable[[], S], is_final: Callable[[S], bool]) -> Response:
+    """Stream the states that `read` returns: an event `change` for each new state, then `end`.
 
-    An event's id is the digest of its data. A client that comes back with Last-Event-ID is sent
-    nothing that it has; one that has seen the end gets 204, which tells it to stay away. Problems of
-    the first look are ordinary answers; later ones are an event `problem`.
+    The id of an event is the digest of its data. A client that reconnects with Last-Event-ID gets only
+    newer states, or status 204 if it has seen the final state; 204 stops clients from reconnecting.
+    A problem of the first read is an ordinary response; a later one is an event `problem`.
     """
-    first = await in_thread(look)
+    first = await in_thread(read)
     seen = request.headers.get("last-event-id", "")
-    if final(first) and seen == digest(first):
+    if is_final(first) and seen == digest(first):
         return Response(status_code=204)
-    stream = _stream(request, first, look, final, seen)
+    stream = _states(request, first, read, is_final, seen)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
-async def _stream(
-    request: Request, state: S, look: Callable[[], S], final: Callable[[S], bool], seen: str
+async def _states(
+    request: Request, state: S, read: Callable[[], S], is_final: Callable[[S], bool], seen: str
 ) -> AsyncIterator[str]:
-    began = spoke = monotonic()
-    pause = FIRST_LOOK_SECONDS
+    started = last_sent = monotonic()
+    pause = FIRST_POLL_SECONDS
     yield f"retry: {RETRY_MILLISECONDS}\n\n"
     while True:
         if (current := digest(state)) != seen:
-            yield _event("end" if final(state) else "change", state.model_dump_json(), current)
-            seen, spoke, pause = current, monotonic(), FIRST_LOOK_SECONDS
-        if final(state) or monotonic() - began > LONGEST_SECONDS or request.app.state.stopping():
+            yield _event("end" if is_final(state) else "change", state.model_dump_json(), current)
+            seen, last_sent, pause = current, monotonic(), FIRST_POLL_SECONDS
+        is_over = monotonic() - started > MAX_STREAM_SECONDS or request.app.state.stopping()
+        if is_final(state) or is_over:
             return
-        if monotonic() - spoke > request.app.state.heartbeat_seconds:
-            yield ": still here\n\n"
-            spoke = monotonic()
+        if monotonic() - last_sent > request.app.state.heartbeat_seconds:
+            yield ": heartbeat\n\n"
+            last_sent = monotonic()
         await anyio.sleep(pause)
-        pause = min(1.3 * pause, LONGEST_LOOK_SECONDS)
+        pause = min(1.3 * pause, MAX_POLL_SECONDS)
         try:
-            state = await in_thread(look)
+            state = await in_thread(read)
         except Problem as problem:
-            said = {"code": problem.code, "detail": problem.detail, "status": status_of(problem)}
-            yield _event("problem", json.dumps(said))
+            data = {"code": problem.code, "detail": problem.detail, "status": status_of(problem)}
+            yield _event("problem", json.dumps(data))
             return
 
 

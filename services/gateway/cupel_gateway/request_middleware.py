@@ -1,4 +1,4 @@
-"""Around every request: an id, limits on its body, its count and duration, one line in the log."""
+"""Middleware: request ids, limits on request bodies, metrics, and one log line per request."""
 
 import asyncio
 import json
@@ -23,18 +23,19 @@ from cupel_gateway.problem_responses import (
 
 log = logging.getLogger("cupel.gateway")
 
-SENSIBLE_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 SMALL = 1 << 20
 IDLE_SECONDS = 30.0
 RESTART_SECONDS = 5.0
-STREAMS = ("/events", "/file")  # too long to be made for nobody
-CLIENT_GONE = 499  # nginx's number for a client that left before the answer
+STREAMS = ("/events", "/file")  # HEAD does not compute these long responses
+CLIENT_GONE = 499  # nginx's status for a client that disconnected before the response
 
 
 class Body:
-    """The body of one request as it arrives: refused past `limit` bytes, or when nothing comes for a while.
+    """The body of a request as it arrives.
 
-    Routes that take files raise `limit` before they read; all others take 1 MB.
+    It is refused when it exceeds `limit` bytes, or when nothing arrives for `idle_seconds`. Routes that
+    accept files raise the limit, which is 1 MB otherwise, before they read the body.
     """
 
     def __init__(self, receive: Receive, idle_seconds: float) -> None:
@@ -46,12 +47,12 @@ class Body:
 
     async def receive(self) -> Message:
         if self._complete:
-            return await self._receive()  # only a disconnect can still come, and may take its time
+            return await self._receive()  # only a disconnect can follow, at any later time
         message = await self._next()
         self._size += len(message.get("body", b""))
         self._complete = not message.get("more_body", False)
         if self._size > self.limit:
-            raise Interrupted(BODY_TOO_LARGE(f"this address takes at most {self.limit:,} bytes"))
+            raise Interrupted(BODY_TOO_LARGE(f"this address accepts at most {self.limit:,} bytes"))
         return message
 
     async def _next(self) -> Message:
@@ -59,12 +60,12 @@ class Body:
             async with asyncio.timeout(self._idle_seconds):
                 return await self._receive()
         except TimeoutError:
-            late = f"nothing arrived for {self._idle_seconds:g} seconds, after {self._size:,} bytes"
-            raise Interrupted(BODY_SLOW(late)) from None
+            detail = f"nothing arrived for {self._idle_seconds:g} seconds, after {self._size:,} bytes"
+            raise Interrupted(BODY_SLOW(detail)) from None
 
 
-class Watched:
-    """The outermost layer of the application."""
+class RequestMiddleware:
+    """The outermost layer of the application: it measures and logs every request."""
 
     def __init__(self, app: ASGIApp, system: System, idle_seconds: float = IDLE_SECONDS) -> None:
         self.app = app
@@ -76,19 +77,19 @@ class Watched:
             await self.app(scope, receive, send)
             return
         if scope["method"] == "HEAD" and not scope["path"].endswith(STREAMS):
-            scope = {**scope, "method": "GET"}  # the server leaves the body out
+            scope = {**scope, "method": "GET"}  # the server omits the body
         started = perf_counter()
         request = Request(scope)
         scope["cupel.request_id"] = _id_for(request)
         scope["cupel.body"] = body = Body(receive, self.idle_seconds)
-        status, failure = await self._answered(request, body.receive, send)
-        self._note(request, status, perf_counter() - started, failure)
+        status, failure = await self._respond(request, body.receive, send)
+        self._record(request, status, perf_counter() - started, failure)
 
-    async def _answered(self, request: Request, receive: Receive, send: Send) -> tuple[int, str | None]:
-        """Run the application; the status it answered with, and what went wrong inside, if anything did."""
+    async def _respond(self, request: Request, receive: Receive, send: Send) -> tuple[int, str | None]:
+        """Run the application; return the status of its response, and the name of its failure, if any."""
         status = 0
 
-        async def noted(message: Message) -> None:
+        async def send_noting_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -96,26 +97,26 @@ class Watched:
             await send(message)
 
         try:
-            await self.app(request.scope, receive, noted)
+            await self.app(request.scope, receive, send_noting_status)
         except ClientDisconnect:
             return CLIENT_GONE, None
-        except asyncio.CancelledError:  # the service stops, and this took longer than it waits
+        except asyncio.CancelledError:  # the service is stopping, and this request took too long
             if not status:
-                about = NOT_READY("the service is stopping", retry_after=RESTART_SECONDS)
-                await problem_response(request, about)(request.scope, receive, noted)
+                refused = NOT_READY("the service is stopping", retry_after=RESTART_SECONDS)
+                await problem_response(request, refused)(request.scope, receive, send_noting_status)
             return status, "cancelled"
         except Exception as problem:
             log.exception("request failed", extra={"request_id": request.scope["cupel.request_id"]})
             if not status:
-                about = INTERNAL_ERROR("an unexpected error, which has been logged under this request_id")
-                await problem_response(request, about)(request.scope, receive, noted)
+                failed = INTERNAL_ERROR("unexpected error; the log has it under this request_id")
+                await problem_response(request, failed)(request.scope, receive, send_noting_status)
             return status, type(problem).__name__
         return status or CLIENT_GONE, None
 
-    def _note(self, request: Request, status: int, seconds: float, failure: str | None) -> None:
+    def _record(self, request: Request, status: int, seconds: float, failure: str | None) -> None:
         template = getattr(request.scope.get("route"), "path", "(none)")
         self.system.metrics.count_request(
-            method=_known(request.method), route=template, status=status, seconds=seconds
+            method=_method_label(request.method), route=template, status=status, seconds=seconds
         )
         principal = request.scope.get("cupel.principal")
         fields: dict[str, Any] = {
@@ -134,9 +135,9 @@ class Watched:
 
 
 def _id_for(request: Request) -> str:
-    """The caller's own X-Request-Id where it is harmless to log, else a new one."""
+    """Return the caller's X-Request-Id if it is safe to log, else a new id."""
     offered = request.headers.get("x-request-id", "")
-    return offered if SENSIBLE_ID.fullmatch(offered) else uuid4().hex
+    return offered if SAFE_ID.fullmatch(offered) else uuid4().hex
 
 
 def _common_headers(request: Request) -> list[tuple[bytes, bytes]]:
@@ -146,17 +147,17 @@ def _common_headers(request: Request) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _known(method: str) -> str:
-    """The method as a label of a metric: invented ones must not make new series."""
+def _method_label(method: str) -> str:
+    """Return the method as a metric label: unknown methods must not create new time series."""
     return method if method in {"GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"} else "other"
 
 
-STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
-"""What every log record has; the rest was given to say more."""
+STANDARD_FIELDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
+"""Attributes of every log record. All others were passed as `extra`."""
 
 
-class OneLine(logging.Formatter):
-    """A log record as one line of JSON; a traceback is one string in it."""
+class JsonLines(logging.Formatter):
+    """Format each log record as one line of JSON, with the traceback as one string."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
 
@@ -166,7 +167,7 @@ class OneLine(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
-            **{name: value for name, value in vars(record).items() if name not in STANDARD},
+            **{name: value for name, value in vars(record).items() if name not in STANDARD_FIELDS},
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

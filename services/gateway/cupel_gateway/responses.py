@@ -1,4 +1,4 @@
-"""How answers are shaped: pages with the way to the next one, strong ETags."""
+"""Responses with strong ETags, and pages of lists with links to the next page."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def next_address(request: Request, cursor: str | None) -> str | None:
-    """This list's address with `cursor` in place: relative, so that it holds behind any proxy."""
+    """Return the address of the next page, relative to the host so that it works behind any proxy."""
     if cursor is None:
         return None
     others = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
@@ -24,53 +24,53 @@ def next_address(request: Request, cursor: str | None) -> str | None:
 
 
 def paged(
-    request: Request, response: Response, page: ListPage[T], shape: Callable[[T], V]
+    request: Request, response: Response, page: ListPage[T], build: Callable[[T], V]
 ) -> ResourceList[V]:
-    """A page of a list, each item shaped, with the way to the next page."""
-    following = next_address(request, page.next)
-    if following is not None:
-        response.headers["Link"] = f'<{following}>; rel="next"'  # RFC 8288
-    return ResourceList(items=tuple(shape(item) for item in page.items), next=following)
+    """Make a page of resources, with the address of the next page in the body and in the Link header."""
+    next_page = next_address(request, page.next)
+    if next_page is not None:
+        response.headers["Link"] = f'<{next_page}>; rel="next"'  # RFC 8288
+    return ResourceList(items=tuple(build(item) for item in page.items), next=next_page)
 
 
 def matches(header: str | None, etag: str) -> bool:
-    """Whether an If-None-Match header names `etag` (given without quotes), by weak comparison (RFC 9110)."""
-    named = [one.strip().removeprefix("W/").strip('"') for one in (header or "").split(",")]
+    """Return whether an If-None-Match header names `etag` (without quotes), by weak comparison (RFC 9110)."""
+    named = [tag.strip().removeprefix("W/").strip('"') for tag in (header or "").split(",")]
     return etag in named or "*" in named
 
 
-def demanded(header: str | None) -> frozenset[str] | None:
-    """The ETags that an If-Match header allows, without quotes; None where any will do.
+def etags_of(header: str | None) -> frozenset[str] | None:
+    """Return the ETags that an If-Match header allows, without quotes, or None if it allows any.
 
-    The comparison is strong (RFC 9110): a weak tag keeps its `W/`, and so is equal to none of ours.
+    The comparison is strong (RFC 9110): a weak tag keeps its `W/`, so it equals no ETag of the service.
     """
-    named = {one.strip() for one in (header or "*").split(",")}
-    return None if "*" in named else frozenset(one.removeprefix('"').removesuffix('"') for one in named)
+    named = {tag.strip() for tag in (header or "*").split(",")}
+    return None if "*" in named else frozenset(tag.removeprefix('"').removesuffix('"') for tag in named)
 
 
 def tagged(
-    body: BaseModel, wanted: str | None, *, etag: str | None = None, following: str | None = None
+    body: BaseModel, if_none_match: str | None, *, etag: str | None = None, next_page: str | None = None
 ) -> Response:
-    """`body` under its strong ETag (default: its digest), or 304 where the caller has it already."""
+    """Respond with `body` and its strong ETag (default: its digest), or with 304 if the caller has it."""
     etag = etag or digest(body)
-    if matches(wanted, etag):
+    if matches(if_none_match, etag):
         return unchanged(etag)
     headers = _tags(etag)
-    if following is not None:
-        headers["Link"] = f'<{following}>; rel="next"'
+    if next_page is not None:
+        headers["Link"] = f'<{next_page}>; rel="next"'
     return Response(body.model_dump_json(), headers=headers, media_type="application/json")
 
 
-def tagged_text(text: str, kind: str, wanted: str | None, **headers: str) -> Response:
-    """`text` of a media type under its strong ETag, or 304 where the caller has it already."""
+def tagged_text(text: str, media_type: str, if_none_match: str | None, **headers: str) -> Response:
+    """Respond with `text` and its strong ETag, or with 304 if the caller has it."""
     etag = sha256(text.encode()).hexdigest()[:24]
-    if matches(wanted, etag):
+    if matches(if_none_match, etag):
         return unchanged(etag)
-    return Response(text, headers=_tags(etag) | headers, media_type=kind)
+    return Response(text, headers=_tags(etag) | headers, media_type=media_type)
 
 
 def unchanged(etag: str) -> Response:
-    """304: the caller has the state called `etag`."""
+    """Respond with 304: the caller already has the state `etag`."""
     return Response(status_code=304, headers=_tags(etag))
 
 
@@ -79,5 +79,5 @@ def _tags(etag: str) -> dict[str, str]:
 
 
 def digest(body: BaseModel) -> str:
-    """A short name of the state that `body` shows: equal for equal states only."""
+    """Return the digest of a resource: the first 24 hexadecimal digits of the SHA-256 of its JSON."""
     return sha256(body.model_dump_json().encode()).hexdigest()[:24]

@@ -1,6 +1,6 @@
 """The reports of `leave_one_run_out` and `leave_one_team_out` on four runs, derived by hand.
 
-Relevant: 1a, 1c, 2e, 2f, 2h. Judged, not relevant: 1b, 2g. Unjudged: 1x, 2y.
+Relevant: 1a, 1c, 2e, 2f, 2h. Judged, not relevant: 1b, 1x, 2g. Unjudged: 2y.
 P@2: one (1/2 + 1/2)/2 = 0.5, two (1 + 1)/2 = 1, three (1/2 + 0)/2 = 0.25, four 0.
 """
 
@@ -10,7 +10,7 @@ from support.data.audit_subjects import audited, lists, subject_of
 from support.data.expected_audits import assert_numbers, assert_table
 from support.data.small_collections import qrels_of
 
-QRELS = qrels_of({"1": {"1a": 1, "1b": 0, "1c": 1}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}})
+QRELS = qrels_of({"1": {"1a": 1, "1b": 0, "1c": 1, "1x": 0}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}})
 RUNS = lists(
     {
         "one": {"1": ["1a", "1b"], "2": ["2e", "2y"]},
@@ -30,7 +30,7 @@ SUMMARY = "measure tau least places worst run change greatest"
 
 
 def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
-    """Only one has 2e within depth 2, only two has 1c, 2f and 2h; three and four have no judged one alone."""
+    """Only one has 2e within depth 2, only two has 1c, 2f and 2h; only four has 1x, three has none alone."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
     points = [
         ("P@2", "one", "one", 0.5, 0.25, -0.25, 2, 2, 0),
@@ -49,7 +49,7 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
             ("one", "P@2", TAU_ONE, 1),
             ("two", "P@2", TAU_TWO, 3),
             ("three", "P@2", 1, 0),
-            ("four", "P@2", 1, 0),
+            ("four", "P@2", 1, 1),
         ],
     )
     assert_table(
@@ -58,7 +58,7 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
         "left depth judged relevant",
         [("one", 1, 1, 1), ("one", 2, 1, 1), ("two", 1, 1, 1), ("two", 2, 3, 3), ("three", 1, 1, 0),
          ("three", 2, 0, 0),
-         ("four", 1, 0, 0), ("four", 2, 0, 0)],
+         ("four", 1, 1, 0), ("four", 2, 1, 0)],
     )  # fmt: skip
     assert_table(
         report,
@@ -66,7 +66,7 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
         "run depth before after",
         [("one", 1, 0, 0.5), ("one", 2, 0.25, 0.5), ("two", 1, 0, 0.5), ("two", 2, 0, 0.75),
          ("three", 1, 0, 0),
-         ("three", 2, 0.25, 0.25), ("four", 1, 0.5, 0.5), ("four", 2, 0.25, 0.25)],
+         ("three", 2, 0.25, 0.25), ("four", 1, 0, 0.5), ("four", 2, 0, 0.25)],
     )  # fmt: skip
     assert_table(
         report,
@@ -82,20 +82,20 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
         {
             "pool_depth": 2, "tau(P@2)": tau, "least_tau(P@2)": TAU_TWO, "rank_loss(P@2)": 0.25,
             "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75,
-            "unique@1": 3 / 4,
+            "unique@1": 4 / 4,
             "unique_relevant@1": 2 / 4, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
-            "unique@2": 4 / 4, "unique_relevant@2": 4 / 4, "unjudged_outside@2": 1.75 / 4,
+            "unique@2": 5 / 4, "unique_relevant@2": 4 / 4, "unjudged_outside@2": 1.75 / 4,
             "worst(unjudged_outside@2)": 0.75,
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 4 removes a median of 0.5 judgments and at most 3; it "
-        "removes none for 2 of 4.",
+        "Pool depth 2 (as given). Leaving out one of 4 removes a median of 1 judgments and at most 3; it "
+        "removes none for 1 of 4.",
         "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on average "
         "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.865 "
         "on average and at least 0.548.",
         "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
-        "(one); with the run in the pool it is 12.5% on average.",
+        "(one); with the run in the pool it is 0.0% on average.",
     )
     assert report.undefined == report.warnings == ()
 
@@ -117,13 +117,13 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
     assert_table(report, "points", POINTS, points)
     assert_table(report, "summary", SUMMARY, [("P@2", tau, TAU_TWO, 0.0, 1, "two", -0.25, 0.75)])
     assert_table(
-        report, "taus", "left measure tau lost", [("X", "P@2", TAU_ONE, 1), ("Y", "P@2", TAU_TWO, 3)]
+        report, "taus", "left measure tau lost", [("X", "P@2", TAU_ONE, 1), ("Y", "P@2", TAU_TWO, 4)]
     )
     assert_table(
         report,
         "contributions",
         "left depth judged relevant",
-        [("X", 1, 2, 1), ("X", 2, 1, 1), ("Y", 1, 1, 1), ("Y", 2, 3, 3)],
+        [("X", 1, 2, 1), ("X", 2, 1, 1), ("Y", 1, 2, 1), ("Y", 2, 4, 3)],
     )
     assert_table(
         report,
@@ -131,7 +131,7 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
         "run depth before after",
         [("one", 1, 0, 0.5), ("three", 1, 0, 0), ("one", 2, 0.25, 0.5), ("three", 2, 0.25, 0.25),
          ("two", 1, 0, 0.5),
-         ("four", 1, 0.5, 0.5), ("two", 2, 0, 0.75), ("four", 2, 0.25, 0.25)],
+         ("four", 1, 0, 0.5), ("two", 2, 0, 0.75), ("four", 2, 0, 0.25)],
     )  # fmt: skip
     assert_table(
         report,
@@ -147,20 +147,20 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
         {
             "pool_depth": 2, "tau(P@2)": tau, "least_tau(P@2)": TAU_TWO, "rank_loss(P@2)": 0,
             "worst_rank_loss(P@2)": 1, "score_loss(P@2)": 0.25, "worst_score_loss(P@2)": 0.75,
-            "unique@1": 3 / 2,
+            "unique@1": 4 / 2,
             "unique_relevant@1": 2 / 2, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
-            "unique@2": 4 / 2, "unique_relevant@2": 4 / 2, "unjudged_outside@2": 1.75 / 4,
+            "unique@2": 5 / 2, "unique_relevant@2": 4 / 2, "unjudged_outside@2": 1.75 / 4,
             "worst(unjudged_outside@2)": 0.75,
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 2 removes a median of 2 judgments and at most 3; it "
+        "Pool depth 2 (as given). Leaving out one of 2 removes a median of 2.5 judgments and at most 4; it "
         "removes none for 0 of 2.",
         "P@2: unfair to runs from outside the pool. A run that is left out loses 0.00 of 4 ranks on average "
         "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.730 "
         "on average and at least 0.548.",
         "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
-        "(one); with the run in the pool it is 12.5% on average.",
+        "(one); with the run in the pool it is 0.0% on average.",
     )
     assert report.undefined == report.warnings == ()
 

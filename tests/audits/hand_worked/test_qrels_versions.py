@@ -2,7 +2,7 @@
 
 Labels of the two versions, by topic and document (- is not judged):
 
-    topic    1: a b c d    2: e f g    3: h i    4 (in the first version only): j
+    topic    1: a b c d    2: e f g    3: h i    0 (in the first version only): j
     first       1 0 0 -       1 0 0       1 0    1
     second      1 1 - 1       0 1 0       1 0
 
@@ -24,7 +24,7 @@ from support.data.audit_subjects import SEED, audited, lists, subject_of
 from support.data.expected_reports import assert_report
 from support.data.small_collections import qrels_of, scale
 
-FIRST = {"1": {"a": 1, "b": 0, "c": 0}, "2": {"e": 1, "f": 0, "g": 0}, "3": {"h": 1, "i": 0}, "4": {"j": 1}}
+FIRST = {"1": {"a": 1, "b": 0, "c": 0}, "2": {"e": 1, "f": 0, "g": 0}, "3": {"h": 1, "i": 0}, "0": {"j": 1}}
 SECOND = {"1": {"a": 1, "b": 1, "d": 1}, "2": {"e": 0, "f": 1, "g": 0}, "3": {"h": 1, "i": 0}}
 RUNS = lists(
     {

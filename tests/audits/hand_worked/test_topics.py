@@ -117,7 +117,7 @@ def topic_row(topic: str) -> tuple[Any, ...]:
 def test_report_is_that_of_independent_draws() -> None:
     counts, taus = count_swaps()
     rates = swap_rows(counts)
-    # Of the bins with both sizes, 0.2 and more has an extrapolated rate of 0.2 (5/6)^4 < 0.1; 0.1 has 3/13.
+    # Of the bins with both sizes, 0.2 and more has an extrapolated rate of 0.2 (5/6)^4 < 0.12; 0.1 has 3/13.
     assert [(row[1], round(row[6], 6)) for row in rates if row[2] == 5] == [(0.1, 0.230769), (0.2, 0.096451)]
     differences = [[(row[i] - row[j]) / 10 for row in TENTHS.values()] for i, j in PAIRS]
     deviation = sqrt(mean(variance(one) for one in differences))
@@ -127,12 +127,12 @@ def test_report_is_that_of_independent_draws() -> None:
     # topic 3, a and b would be tied (13 13 7 3), so topic 4 is next (18 15 10 5). Then 3 and 5 both give 1.
     chosen = [("P@10", "chosen", n, topic, 1, None, None) for n, topic in enumerate("12435", 1)]
     subject = subject_of(QRELS, RUNS, "P@10")
-    report = audited("topics", subject, {"draws": DRAWS, "subset": 5, "error": 0.1})
+    report = audited("topics", subject, {"draws": DRAWS, "subset": 5, "error": 0.12})
     assert_report(
         report,
         verdict=[
             "P@10: with 5 topics, a difference of means of 0.2 or more is reversed on another sample of "
-            "topics at a swap rate of at most 10% (extrapolated).",
+            "topics at a swap rate of at most 12% (extrapolated).",
             "P@10: 1 selected topic orders the runs as all 5 do (tau of 0.9 or more).",
             "P@10: up to 2 random topics have a mean tau below 0.9 with all topics.",
             f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power "

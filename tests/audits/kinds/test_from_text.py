@@ -1,4 +1,4 @@
-"""Audits as command lines write them: texts for parameters."""
+"""Tests of audit parameters from the command line."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from cupel_audits import AuditError, parse_audit, read_audit
 
-READ = [
+VALID = [
     ("ratios", "90,50,10", [90, 50, 10]),
     ("ratios", "[90,50]", [90, 50]),
     ("ratios", "90", [90]),
@@ -18,7 +18,7 @@ READ = [
     ("aspect", "0.5", "0.5"),
     ("aspect", "None", None),
 ]
-REFUSED = [
+INVALID = [
     ("ratios", "0", "got 0"),
     ("ratios", "10,90", "got [10,90]"),
     ("ratios", "100/3", "got '100/3'"),
@@ -33,22 +33,22 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "value"), READ)
-def test_a_text_is_what_json_would_say(name: str, text: str, value: Any) -> None:
+@pytest.mark.parametrize(("name", "text", "value"), VALID)
+def test_parsed_text_equals_json_value(name: str, text: str, value: Any) -> None:
     assert parse_audit("downsampling", {name: text}) == read_audit("downsampling", {name: value})
 
 
-@pytest.mark.parametrize(("name", "text", "sentence"), REFUSED)
-def test_what_is_wrong_is_told(name: str, text: str, sentence: str) -> None:
+@pytest.mark.parametrize(("name", "text", "sentence"), INVALID)
+def test_invalid_text_is_reported(name: str, text: str, sentence: str) -> None:
     with pytest.raises(AuditError) as problem:
         parse_audit("downsampling", {name: text})
     assert sentence in str(problem.value)
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     with pytest.raises(AuditError) as problem:
         parse_audit("downsampling", {"ratios": "0", "repeats": "0", "colour": "red"})
-    assert [one.partition(" ")[0] for one in problem.value.sentences] == [
+    assert [sentence.partition(" ")[0] for sentence in problem.value.sentences] == [
         "ratios:",
         "repeats:",
         "downsampling",

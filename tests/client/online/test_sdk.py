@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from cupel_client.api.client import Client, ServiceError, Unreachable
+from support.patience import seconds
 
 ASPECTS = {"relevance": {"labels": [0, 1, 2]}}
 JUDGMENTS = "".join(f"t{t} 0 d{d} {d % 3}\n" for t in range(3) for d in range(9)).encode()
@@ -115,11 +116,25 @@ def test_the_same_key_hands_in_once(alice: Client, track: str) -> None:
     assert first.id == again.id
 
 
-def test_a_change_in_between_is_refused(house: Client, track: str) -> None:
+def test_client_refuses_an_unknown_field_of_a_change(house: Client, track: str) -> None:
     assert house.change_track(track, title="new").title == "new"
     with pytest.raises(ServiceError) as refused:
         house.change_track(track, colour="red")
-    assert refused.value.code == "request-invalid"
+    assert (refused.value.status, refused.value.code) == (422, "request-invalid")
+    assert [error.field for error in refused.value.errors] == ["body.colour"]
+
+
+def test_resources_have_the_fields_and_states_of_the_service(house: Client, alice: Client) -> None:
+    name = next(names)
+    house.create_track(name, title="x", aspects=ASPECTS, measures=["AP"])
+    submission = alice.submit(name, run_of(9))
+    assert (submission.state, submission.state.name) == ("waiting", "WAITING")
+    assert submission.profile_effects.keys() == {"single_precision", "rank_column"}
+    alert = house.add_alert(name, "downsampling", "tau(AP)@50", below=0.9)
+    assert alert.team == "house"
+    assert {code.code for code in house.error_codes()} >= {"track-unknown", "run-columns"}
+    assert house.service().name == "cupel"
+    assert "nDCG" in {measure.name for measure in house.measures()}
 
 
 def test_tokens_are_made_and_ended(server, house: Client) -> None:
@@ -249,7 +264,7 @@ def test_counts_of_several_gateways_are_added_up(server, alice: Client) -> None:
     import httpx
 
     def counted() -> float:
-        text = httpx.get(f"{server.url}/metrics").text
+        text = httpx.get(f"{server.url}/metrics", timeout=seconds(60)).text
         line = 'cupel_requests_total{method="GET",route="/v1/me",status="200"} '
         return sum(float(one.removeprefix(line)) for one in text.splitlines() if one.startswith(line))
 

@@ -43,11 +43,11 @@ AT_WORK = "SELECT id FROM jobs WHERE kind = 'evaluate' AND lease_until IS NOT NU
 @contextmanager
 def impatient(longest: float = 1.0) -> Iterator[None]:
     """Within it, clients wait for this long at most, whatever the service asks for."""
-    before, transport.LONGEST_PAUSE = transport.LONGEST_PAUSE, longest
+    before, transport.MAX_PAUSE_SECONDS = transport.MAX_PAUSE_SECONDS, longest
     try:
         yield
     finally:
-        transport.LONGEST_PAUSE = before
+        transport.MAX_PAUSE_SECONDS = before
 
 
 class Traffic:

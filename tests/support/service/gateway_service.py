@@ -19,7 +19,7 @@ from cupel_backend.infrastructure.system import System
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.scores.board_analyses import ANALYSE
 from cupel_gateway.app import create_app
-from cupel_gateway.request_middleware import Watched
+from cupel_gateway.request_middleware import RequestMiddleware
 from support.backend_cast import end
 from support.patience import seconds
 from support.service.shared_checkers import open_lasting
@@ -175,7 +175,7 @@ def serving(system: System, *, grace: int = 5, **watching: float) -> Iterator[tu
     """Serve `system` from a thread; gives the application and its URL."""
     app = create_app(system)
     for middleware in app.user_middleware:
-        if middleware.cls is Watched:
+        if middleware.cls is RequestMiddleware:
             middleware.kwargs.update(watching)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=grace))
     app.state.stopping = lambda: server.should_exit

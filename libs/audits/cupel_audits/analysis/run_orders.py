@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 
-from cupel_audits.report import Column, Heading
+from cupel_audits.report import Heading
 from cupel_measures.comparing.correlation import tau_ap, tau_b
 from cupel_measures.model import Floats
 
@@ -67,21 +67,6 @@ class Spread:
     least: Annotated[float | None, Heading("least", "over the repeats")] = None
     greatest: Annotated[float | None, Heading("greatest", "over the repeats")] = None
     n: Annotated[int, Heading("repeats", "in which it is defined")]
-
-    @property
-    def cells(self) -> tuple[float | int | None, ...]:
-        """The values under the columns SPREAD."""
-        return self.mean, self.low, self.high, self.least, self.greatest, self.n
-
-
-SPREAD = (
-    Column("mean", "tau", "mean over the repeats where it is defined"),
-    Column("low", "from", "95 per cent interval of the mean: mean -+ t(0.975; n - 1) s / sqrt(n)"),
-    Column("high", "to", "95 per cent interval of the mean"),
-    Column("least", "least", "over the repeats"),
-    Column("greatest", "greatest", "over the repeats"),
-    Column("n", "repeats", "in which it is defined"),
-)
 
 
 def spread(values: Sequence[float | None], *, confidence: float = 0.95) -> Spread:

@@ -13,8 +13,6 @@ from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, Spread,
 from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 
-MEASURE = Column("measure", "measure")
-
 
 class SampleStep(TypedDict):
     """The result of one step of a repeat; JSON holds it.

@@ -34,7 +34,7 @@ KEPT = sample_curves.Axis(
 READING = (
     "Judgments are removed at random, as if fewer documents had been judged. A shallower pool lacks "
     "judgments systematically; use `pool_depth` for its effect.",
-    "All judgments together are taken as the truth, but they are a sample themselves. So tau tells how "
+    "All judgments together are taken as the truth, but they are a sample themselves. So tau shows how "
     "stable the order is, not how correct it is.",
 )
 Repeats = Annotated[int, whole_number()]

@@ -1,4 +1,4 @@
-"""The client's calls about audits."""
+"""Calls of the client that concern audits, schedules and alerts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,11 +22,11 @@ from cupel_contract.audit_rule_resources import (
 
 
 class AuditCalls(Transport):
-    """Audits of tracks."""
+    """The part of the client that concerns audits."""
 
     def audit_kinds(self) -> list[AuditKindResource]:
-        """Every kind of audit, with its parameters."""
-        return [parse(AuditKindResource, one) for one in self._json("GET", "/v1/audits/kinds")["items"]]
+        """Return every audit kind with its parameters."""
+        return [parse(AuditKindResource, item) for item in self._json("GET", "/v1/audits/kinds")["items"]]
 
     def request_audit(
         self,
@@ -41,7 +41,7 @@ class AuditCalls(Transport):
         other: int | None = None,
         part_trials: int | None = None,
     ) -> AuditDetailResource:
-        """Have a track audited: `watch_audit` tells of its progress. Defaults are the service's."""
+        """Request an audit of a track; `watch_audit` follows it. The service sets the defaults."""
         values: dict[str, Any] = {"kind": kind, "parameters": dict(parameters or {})}
         values |= {"measures": list(measures), "submissions": list(submissions)}
         values |= {"seed": seed, "qrels": qrels, "other": other, "part_trials": part_trials}
@@ -49,39 +49,42 @@ class AuditCalls(Transport):
         return parse(AuditDetailResource, self._json("POST", f"{_track(track)}/audits", json=sent))
 
     def audit(self, id: str) -> AuditDetailResource:
+        """Return an audit."""
         return parse(AuditDetailResource, self._json("GET", _audit(id)))
 
     def audits(self, track: str, *, kind: str | None = None) -> Iterator[AuditResource]:
-        """The track's audits, newest first, maybe of one kind only."""
+        """Iterate over the audits of a track, newest first, optionally of one kind."""
         return self._all(AuditResource, f"{_track(track)}/audits", kind=kind)
 
     def audit_history(self, track: str, kind: str, number: str) -> AuditHistoryResource:
-        """A number of the reports of one kind, over time and qrels versions."""
-        asked = {"kind": kind, "number": number}
-        return parse(AuditHistoryResource, self._json("GET", f"{_track(track)}/audits/history", params=asked))
+        """Return a number in the reports of one kind, over time and qrels versions."""
+        params = {"kind": kind, "number": number}
+        return parse(
+            AuditHistoryResource, self._json("GET", f"{_track(track)}/audits/history", params=params)
+        )
 
     def audit_report(self, id: str) -> AuditReportResource:
         """Return the report on the trials that are done; it is partial while others are running."""
         return parse(AuditReportResource, self._json("GET", f"{_audit(id)}/report"))
 
     def audit_table(self, id: str, table: str = "points") -> str:
-        """A table of the report as CSV; `points` is the first one."""
+        """Return a table of the report as CSV; `points` is the first table."""
         return self._send("GET", f"{_audit(id)}/report.csv", params={"table": table}).text
 
     def audit_page(self, id: str) -> str:
-        """The report as an HTML page."""
+        """Return the report as an HTML page."""
         return self._send("GET", f"{_audit(id)}/report.html").text
 
     def cancel_audit(self, id: str) -> AuditDetailResource:
-        """Stop an audit; what is done stays."""
+        """Cancel an audit; finished trials are kept."""
         return parse(AuditDetailResource, self._json("POST", f"{_audit(id)}/cancel", repeatable=True))
 
     def rerun_audit_part(self, id: str, number: int) -> AuditDetailResource:
-        """Try a part again that was given up; 0 is the gathering of what is audited."""
+        """Queue a failed part again; part 0 gathers the runs and judgments."""
         return parse(AuditDetailResource, self._json("POST", f"{_audit(id)}/parts/{number}/rerun"))
 
     def watch_audit(self, id: str) -> Iterator[AuditResource]:
-        """Every state of an audit until it is done, failed or cancelled."""
+        """Iterate over the states of an audit until it is done, failed or cancelled."""
         return self.watch(AuditResource, f"{_audit(id)}/events")
 
     # Schedules and alerts
@@ -96,8 +99,12 @@ class AuditCalls(Transport):
         runs: int | None = None,
         **request: Any,
     ) -> ScheduleResource:
-        """Have a track audited by a cron expression in a time zone (default: UTC), with so many new runs, or
-        else with every new qrels version; request: as for `request_audit`."""
+        """Add a schedule that repeats an audit.
+
+        cron: a cron expression in the time zone `zone` (default: UTC). runs: repeat after this many new
+        runs. With neither, the audit is repeated for every new qrels version. request: as for
+        `request_audit`.
+        """
         given = {name: value for name, value in request.items() if value not in (None, (), {})}
         values = {"request": {"kind": kind, **given}, "cron": cron, "zone": zone, "runs": runs}
         return parse(
@@ -106,33 +113,33 @@ class AuditCalls(Transport):
         )
 
     def schedules(self, track: str) -> Iterator[ScheduleResource]:
-        """The track's schedules, newest first."""
+        """Iterate over the schedules of a track, newest first."""
         return self._all(ScheduleResource, f"{_track(track)}/schedules")
 
     def pause_schedule(self, id: str, *, paused: bool = True) -> ScheduleResource:
-        """Pause a schedule, or let it go on."""
+        """Pause a schedule, or resume it."""
         sent = body(ScheduleChange, {"paused": paused})
         return parse(ScheduleResource, self._json("PATCH", f"/v1/schedules/{part(id)}", json=sent))
 
     def remove_schedule(self, id: str) -> None:
-        """End a schedule."""
+        """Remove a schedule."""
         self._send("DELETE", f"/v1/schedules/{part(id)}")
 
     def add_alert(
         self, track: str, kind: str, number: str, *, below: float | None = None, above: float | None = None
     ) -> AlertResource:
-        """Be alerted when a number of a kind's report is below or above a bound."""
+        """Add an alert that is raised when a number of a report is below or above a bound."""
         values = {"kind": kind, "number": number, "below": below, "above": above}
         return parse(
             AlertResource, self._json("POST", f"{_track(track)}/alerts", json=body(AlertCreate, values))
         )
 
     def alerts(self, track: str) -> Iterator[AlertResource]:
-        """The track's alerts, newest first, as the newest audits were judged by them."""
+        """Iterate over the alerts of a track, newest first, with their values in the newest audits."""
         return self._all(AlertResource, f"{_track(track)}/alerts")
 
     def remove_alert(self, id: str) -> None:
-        """End an alert."""
+        """Remove an alert."""
         self._send("DELETE", f"/v1/alerts/{part(id)}")
 
 

@@ -1,4 +1,4 @@
-"""A client of the Cupel service: typed, patient with networks, safe to repeat.
+"""A Python client of the Cupel service, with typed resources and safe retries.
 
 with Client("https://cupel.example.org", token="cupel_...") as cupel:
     submission = cupel.submit("health-2026", Path("bm25.run.gz"))
@@ -17,7 +17,7 @@ from cupel_client.api.transport import ServiceError as ServiceError
 from cupel_client.api.transport import Unreachable as Unreachable
 from cupel_client.api.transport import body as request_body
 from cupel_client.api.transport import parse, part
-from cupel_client.api.uploads import no_progress, streamed
+from cupel_client.api.uploads import file_body, no_progress
 from cupel_contract.leaderboard_resources import LeaderboardResource
 from cupel_contract.measure_resources import MeasureResource
 from cupel_contract.problem_resources import ErrorCodeResource
@@ -34,14 +34,14 @@ from cupel_contract.submission_resources import JobResource, RunResource, Submis
 from cupel_contract.token_resources import IssuedTokenResource, TokenCreate, TokenResource
 from cupel_contract.track_resources import TrackChange, TrackCreate, TrackResource
 
-CHECKING_SECONDS = 300.0  # the answer to an upload holds the verdict on the whole file
+CHECKING_SECONDS = 300.0  # the service checks the whole file before it responds to an upload
 
 
 class Client(AuditCalls):
-    """A service at `url`, asked with `token`.
+    """A client of the service at `url` that sends `token`.
 
-    A request that may safely be repeated is sent up to `attempts` times where the network fails or
-    the service is busy. All methods raise ServiceError.
+    Requests that are safe to repeat are sent up to `attempts` times if the network fails or the service
+    is busy. All methods raise ServiceError.
     """
 
     # The service
@@ -51,7 +51,7 @@ class Client(AuditCalls):
         return parse(ServiceResource, self._json("GET", "/v1"))
 
     def me(self) -> CallerResource:
-        """The team and scope that the token stands for."""
+        """Return the team and scope of the token."""
         return parse(CallerResource, self._json("GET", "/v1/me"))
 
     def measures(self) -> list[MeasureResource]:
@@ -67,35 +67,39 @@ class Client(AuditCalls):
     def issue_token(
         self, team: str, scope: str, *, label: str = "", expires_at: str | None = None
     ) -> IssuedTokenResource:
-        """Make a token; its text is in the answer's `token`, this once."""
+        """Issue a token. Only this response has its secret, as `token`."""
         values = {"team": team, "scope": scope, "label": label, "expires_at": expires_at}
         body = request_body(TokenCreate, values)
         return parse(IssuedTokenResource, self._json("POST", "/v1/tokens", json=body))
 
     def tokens(self) -> Iterator[TokenResource]:
-        """The team's tokens; all of them to an admin."""
+        """Iterate over the tokens of the team, newest first; an admin sees all tokens."""
         return self._all(TokenResource, "/v1/tokens")
 
     def revoke_token(self, prefix: str) -> None:
-        """End a token for good."""
+        """Revoke a token permanently."""
         self._send("DELETE", f"/v1/tokens/{part(prefix)}")
 
     # Tracks
 
     def create_track(self, name: str, **description: Any) -> TrackResource:
-        """Make a track; description: title, aspects, measures, and label_sets, profile, depth if wanted."""
+        """Create a track.
+
+        description: title, aspects and measures; optionally label_sets, profile and depth.
+        """
         body = request_body(TrackCreate, {"name": name, **description})
         return parse(TrackResource, self._json("POST", "/v1/tracks", json=body))
 
     def track(self, name: str) -> TrackResource:
+        """Return a track."""
         return parse(TrackResource, self._json("GET", f"/v1/tracks/{part(name)}"))
 
     def tracks(self) -> Iterator[TrackResource]:
-        """All tracks, newest first."""
+        """Iterate over all tracks, newest first."""
         return self._all(TrackResource, "/v1/tracks")
 
     def change_track(self, name: str, **changes: Any) -> TrackResource:
-        """Change title, measures or closed; refused if somebody changes the track at the same moment."""
+        """Change title, measures or closed; refused if the track is changed concurrently."""
         path = f"/v1/tracks/{part(name)}"
         body = request_body(TrackChange, changes)
         etag = self._send("GET", path).headers["ETag"]
@@ -104,26 +108,30 @@ class Client(AuditCalls):
     # Qrels
 
     def upload_qrels(self, track: str, collection: bytes, files: Mapping[str, bytes]) -> QrelsResource:
-        """Upload judgments as a draft; collection: a collection file that names `files`."""
+        """Upload judgments as a draft version.
+
+        collection: the bytes of a collection file. files: the files that it names, by name.
+        """
         parts = [("collection", ("collection", collection)), *(("files", item) for item in files.items())]
         path = f"/v1/tracks/{part(track)}/qrels"
         return parse(QrelsResource, self._json("POST", path, files=parts, timeout=CHECKING_SECONDS))
 
     def publish_qrels(self, track: str, number: int) -> QrelsResource:
-        """Start publishing a version; `watch_qrels` tells when it is current."""
+        """Start to publish a version; `watch_qrels` ends when it is current."""
         return parse(QrelsResource, self._json("POST", f"{_qrels(track, number)}/publish", repeatable=True))
 
     def qrels_version(self, track: str, number: int) -> QrelsResource:
+        """Return a qrels version."""
         return parse(QrelsResource, self._json("GET", _qrels(track, number)))
 
     def qrels_versions(self, track: str) -> Iterator[QrelsResource]:
-        """The track's versions, newest first."""
+        """Iterate over the qrels versions of a track, newest first."""
         return self._all(QrelsResource, f"/v1/tracks/{part(track)}/qrels")
 
     def qrels_diff(self, track: str, number: int, *, base: int, measure: str) -> QrelsDiffResource:
-        """What moved from version `base` to version `number`."""
-        asked = {"from": base, "measure": measure}
-        return parse(QrelsDiffResource, self._json("GET", f"{_qrels(track, number)}/diff", params=asked))
+        """Compare version `number` with version `base` by a measure."""
+        params = {"from": base, "measure": measure}
+        return parse(QrelsDiffResource, self._json("GET", f"{_qrels(track, number)}/diff", params=params))
 
     # Submissions and runs
 
@@ -136,36 +144,41 @@ class Client(AuditCalls):
         key: str | None = None,
         progress: Callable[[int], None] = no_progress,
     ) -> SubmissionResource:
-        """Hand in a run file, plain or compressed; a large plain one is compressed on the way.
+        """Submit a run file, plain or compressed. Large plain files are compressed while they are sent.
 
-        name: default, the file's. key: an Idempotency-Key (default: a new one, so that repeating
-        after a network failure can't hand in twice). progress: told the bytes read, as they go.
+        name: default, the name of the file. key: an Idempotency-Key; by default a new one, so that a
+        repeated request after a network failure does not submit twice. progress: called with the number
+        of bytes of each block that was read.
         """
-        body = streamed(run, progress)
-        asked = {"name": name if name is not None else body.name}
+        body = file_body(run, progress)
+        params = {"name": name if name is not None else body.name}
         headers = {"Idempotency-Key": key or uuid4().hex, "Content-Type": "application/octet-stream"}
         path = f"/v1/tracks/{part(track)}/submissions"
-        answer = self._json("POST", path, params=asked, headers=headers, body=body, timeout=CHECKING_SECONDS)
-        return parse(SubmissionResource, answer)
+        reply = self._json(
+            "POST", path, params=params, headers=headers, content=body, timeout=CHECKING_SECONDS
+        )
+        return parse(SubmissionResource, reply)
 
     def submission(self, id: str) -> SubmissionResource:
+        """Return a submission."""
         return parse(SubmissionResource, self._json("GET", f"/v1/submissions/{part(id)}"))
 
     def submissions(self, track: str) -> Iterator[SubmissionResource]:
-        """One's own submissions to the track, newest first; all of them to its organisers."""
+        """Iterate over the team's submissions to a track, newest first; organisers see all."""
         return self._all(SubmissionResource, f"/v1/tracks/{part(track)}/submissions")
 
     def withdraw(self, id: str) -> SubmissionResource:
-        """Take a submission off the boards."""
+        """Withdraw a submission from the leaderboards."""
         return parse(SubmissionResource, self._json("DELETE", f"/v1/submissions/{part(id)}"))
 
     def run(self, id: str) -> RunResource:
+        """Return a run."""
         return parse(RunResource, self._json("GET", f"/v1/runs/{part(id)}"))
 
     def download(self, run: str, to: BinaryIO) -> None:
-        """Write a run's file, as it was sent, to `to`."""
-        with self._streaming(f"/v1/runs/{part(run)}/file") as answer:
-            for block in answer.iter_bytes():
+        """Write the file of a run to `to`, exactly as it was sent."""
+        with self._streaming(f"/v1/runs/{part(run)}/file") as response:
+            for block in response.iter_bytes():
                 to.write(block)
 
     # Scores
@@ -173,17 +186,17 @@ class Client(AuditCalls):
     def scores(
         self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
     ) -> list[ScoreResource]:
-        """Scores by `measures` (default: the plan) under a qrels version (default: the current one)."""
-        asked = {"measure": list(measures), "qrels": qrels}
-        answer = self._json("GET", f"/v1/submissions/{part(submission)}/scores", params=asked)
-        return [parse(ScoreResource, one) for one in answer["scores"]]
+        """Return scores by `measures` (default: the plan) under a qrels version (default: current)."""
+        params = {"measure": list(measures), "qrels": qrels}
+        reply = self._json("GET", f"/v1/submissions/{part(submission)}/scores", params=params)
+        return [parse(ScoreResource, item) for item in reply["scores"]]
 
     def topic_scores(self, submission: str, measure: str, *, qrels: int | None = None) -> TopicScoresResource:
-        """The value of `measure` on every topic."""
-        asked = {"measure": measure, "qrels": qrels}
+        """Return the value of `measure` on every topic."""
+        params = {"measure": measure, "qrels": qrels}
         return parse(
             TopicScoresResource,
-            self._json("GET", f"/v1/submissions/{part(submission)}/scores/topics", params=asked),
+            self._json("GET", f"/v1/submissions/{part(submission)}/scores/topics", params=params),
         )
 
     def explain(
@@ -194,9 +207,10 @@ class Client(AuditCalls):
         about: Sequence[str] = (),
         qrels: int | None = None,
     ) -> PendingExplanations:
-        """Have scores by `measures` (default: the plan) explained, by jobs: `watch_job` tells of each.
+        """Request explanations of scores by `measures` (default: the plan); `watch_job` follows each job.
 
-        about: some of ties, judgments, scale, parts, profiles (default: all). Asking again changes nothing.
+        about: some of ties, judgments, scale, parts, profiles (default: all). Repeating the request
+        changes nothing.
         """
         values = {"measures": list(measures), "about": list(about), "qrels": qrels}
         body = request_body(ExplanationCreate, values)
@@ -206,49 +220,58 @@ class Client(AuditCalls):
     def explanations(
         self, submission: str, *, measures: Sequence[str] = (), qrels: int | None = None
     ) -> ExplanationList:
-        """What is there for `measures` (default: whatever is) under a version (default: the current one)."""
-        asked = {"measure": list(measures), "qrels": qrels}
-        answer = self._json("GET", f"/v1/submissions/{part(submission)}/explanations", params=asked)
-        return parse(ExplanationList, answer)
+        """Return the explanations by `measures` that are computed (default: all of them).
+
+        qrels: number of a qrels version (default: the current one).
+        """
+        params = {"measure": list(measures), "qrels": qrels}
+        reply = self._json("GET", f"/v1/submissions/{part(submission)}/explanations", params=params)
+        return parse(ExplanationList, reply)
 
     def leaderboard(
         self, track: str, *, measure: str | None = None, qrels: int | None = None
     ) -> LeaderboardResource:
-        """The whole board: measure default, the plan's first; qrels default, the current version."""
-        asked = {"measure": measure, "qrels": qrels, "limit": 500}
-        pages = [self._json("GET", f"/v1/tracks/{part(track)}/leaderboard", params=asked)]
-        while following := pages[-1]["next"]:
-            pages.append(self._json("GET", following))
+        """Return the whole leaderboard, from all its pages.
+
+        measure: default, the first of the plan. qrels: default, the current version.
+        """
+        params = {"measure": measure, "qrels": qrels, "limit": 500}
+        pages = [self._json("GET", f"/v1/tracks/{part(track)}/leaderboard", params=params)]
+        while next_page := pages[-1]["next"]:
+            pages.append(self._json("GET", next_page))
         if len({(page.get("analysis") or {}).get("computed_at") for page in pages}) > 1:
-            return self.leaderboard(track, measure=measure, qrels=qrels)  # the analysis came in between
+            return self.leaderboard(
+                track, measure=measure, qrels=qrels
+            )  # the analysis was stored between two pages
         rows = [row for page in pages for row in page["rows"]]
         return parse(LeaderboardResource, pages[0] | {"rows": rows, "next": None})
 
     # Jobs
 
     def job(self, id: str) -> JobResource:
+        """Return a job."""
         return parse(JobResource, self._json("GET", f"/v1/jobs/{part(id)}"))
 
     def jobs(self, *, state: str | None = None) -> Iterator[JobResource]:
-        """Jobs of one's own tracks (all to an admin), maybe only those in one state."""
+        """Iterate over the jobs of the team's tracks, optionally in one state; an admin sees all jobs."""
         return self._all(JobResource, "/v1/jobs", state=state)
 
     def revive_job(self, id: str) -> JobResource:
-        """Give a dead job another go."""
+        """Queue a dead job again."""
         return parse(JobResource, self._json("POST", f"/v1/jobs/{part(id)}/revive"))
 
     # Watching
 
     def watch_submission(self, id: str) -> Iterator[SubmissionResource]:
-        """Every state of a submission until nothing is left to score, the last one included."""
+        """Iterate over the states of a submission until its scoring has ended, including the last one."""
         return self.watch(SubmissionResource, f"/v1/submissions/{part(id)}/events")
 
     def watch_qrels(self, track: str, number: int) -> Iterator[QrelsResource]:
-        """Every state of a version until it is current or superseded."""
+        """Iterate over the states of a qrels version until it is current or superseded."""
         return self.watch(QrelsResource, f"{_qrels(track, number)}/events")
 
     def watch_job(self, id: str) -> Iterator[JobResource]:
-        """Every state of a job until it is done or dead."""
+        """Iterate over the states of a job until it is done or dead."""
         return self.watch(JobResource, f"/v1/jobs/{part(id)}/events")
 
 

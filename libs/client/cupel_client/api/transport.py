@@ -1,4 +1,4 @@
-"""Asking a service: requests that are repeated where that is safe, refusals, event streams, lists."""
+"""HTTP transport of the client: retries, errors, event streams and pages of lists."""
 
 import json
 import random
@@ -12,18 +12,21 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from cupel_client import __version__
-from cupel_client.api.uploads import Body
+from cupel_client.api.uploads import FileBody
 from cupel_contract.problem_resources import ErrorItem
 
 T = TypeVar("T", bound=BaseModel)
 
-PASSING = (429, 503)
-LONGEST_PAUSE = 60.0
-QUIET_SECONDS = 45.0  # an event stream says something every 15 s
+TEMPORARY_STATUSES = (429, 503)
+MAX_PAUSE_SECONDS = 60.0
+MAX_SILENCE_SECONDS = 45.0  # event streams send a heartbeat every 15 s
 
 
 class ServiceError(Exception):
-    """The service refused or failed. `code` is stable (GET /v1/errors explains all); `errors` say where."""
+    """A refused or failed request.
+
+    `code` is stable; GET /v1/errors explains every code. `errors` name the places of the errors.
+    """
 
     def __init__(self, status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.status = status
@@ -37,26 +40,26 @@ class ServiceError(Exception):
         super().__init__(f"{self.detail} ({self.code})")
 
     @property
-    def passing(self) -> bool:
-        """Whether the same request may succeed a little later."""
-        return self.status in PASSING or (self.status == 409 and self.retry_after is not None)
+    def is_temporary(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status in TEMPORARY_STATUSES or (self.status == 409 and self.retry_after is not None)
 
 
 class Unreachable(ServiceError):
-    """No answer came, however often we asked; `status` is 0."""
+    """The service did not respond to any attempt; `status` is 0."""
 
     def __init__(self, url: str, reason: Exception) -> None:
-        detail = f"{url} can't be reached: {reason or type(reason).__name__}"
+        detail = f"cannot reach {url}: {reason or type(reason).__name__}"
         super().__init__(
             0, {"code": "unreachable", "detail": detail, "remedy": "check the address and the network"}
         )
 
 
 class Transport:
-    """A service at `url`, asked with `token`.
+    """HTTP connections to the service at `url`.
 
-    A request that may safely be repeated is sent up to `attempts` times where the network fails or
-    the service is busy. All methods raise ServiceError.
+    token: sent with every request. timeout: seconds. attempts: how often a request that is safe to repeat
+    is sent if the network fails or the service is busy. All methods raise ServiceError.
     """
 
     def __init__(
@@ -80,39 +83,39 @@ class Transport:
         self._http.close()
 
     def watch(self, kind: type[T], path: str) -> Iterator[T]:
-        """Every state that the event stream at `path` tells, to its end; goes on where a connection broke."""
+        """Iterate over the states of an event stream to its end; reconnect after a lost connection."""
         last: str | None = None
         failures = 0
         while True:
             try:
-                for name, identity, data in self._told(path, last):
+                for name, identity, data in self._stream_events(path, last):
                     failures, last = 0, identity or last
                     if name == "gone":
                         return
                     yield parse(kind, data)
                     if name == "end":
                         return
-                time.sleep(_pause(0, None))  # the service ends long streams; we go on where it stopped
+                time.sleep(_pause(0, None))  # the service ends long streams; continue after the last event
             except (httpx.TransportError, ServiceError) as reason:
                 failures += 1
-                if isinstance(reason, ServiceError) and not reason.passing:
+                if isinstance(reason, ServiceError) and not reason.is_temporary:
                     raise
                 if failures >= self._attempts:
                     raise _final(self.url, reason) from reason
                 time.sleep(_pause(failures, None))
 
-    def _told(self, path: str, last: str | None) -> Iterator[tuple[str, str | None, Any]]:
-        """(name, id, data) of each event of one connection; `gone` where there is nothing after `last`."""
-        with self._streaming(path, headers={"Last-Event-ID": last} if last else {}) as answer:
-            if answer.status_code == 204:
+    def _stream_events(self, path: str, last: str | None) -> Iterator[tuple[str, str | None, Any]]:
+        """Yield name, id and data of each event of one connection; `gone` if no event follows `last`."""
+        with self._streaming(path, headers={"Last-Event-ID": last} if last else {}) as response:
+            if response.status_code == 204:
                 yield "gone", None, None
-            for name, identity, data in _events(answer.iter_lines()):
+            for name, identity, data in _events(response.iter_lines()):
                 if name == "problem":
                     raise ServiceError(data.get("status", 500), data)
                 yield name, identity, data
 
     def _all(self, kind: type[T], path: str, /, **params: Any) -> Iterator[T]:
-        """Every item of a list, page after page."""
+        """Iterate over the items of a list, page by page."""
         page = self._json("GET", path, params=params)
         while True:
             for item in page["items"]:
@@ -131,20 +134,24 @@ class Transport:
         *,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        body: Body | None = None,
+        content: FileBody | None = None,
         repeatable: bool | None = None,
         **options: Any,
     ) -> httpx.Response:
-        """Send until answered; raises ServiceError for any answer but a good one."""
+        """Send a request, repeatedly if it is safe; raises ServiceError unless it succeeds."""
         headers = dict(headers or {})
         if repeatable is None:
             repeatable = method != "POST" or "Idempotency-Key" in headers
-        given = {name: value for name, value in (params or {}).items() if value is not None} or None
+        query = {name: value for name, value in (params or {}).items() if value is not None} or None
         for attempt in range(1, self._attempts + 1):
-            content = body.blocks() if body else None
             try:
-                answer = self._http.request(
-                    method, path, params=given, headers=headers, content=content, **options
+                response = self._http.request(
+                    method,
+                    path,
+                    params=query,
+                    headers=headers,
+                    content=content.blocks() if content else None,
+                    **options,
                 )
             except httpx.TransportError as reason:
                 unsent = isinstance(reason, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
@@ -152,22 +159,22 @@ class Transport:
                     raise Unreachable(self.url, reason) from reason
                 time.sleep(_pause(attempt, None))
                 continue
-            if answer.is_success:
-                return answer
-            refusal = _refusal(answer)
-            if attempt == self._attempts or not refusal.passing:
+            if response.is_success:
+                return response
+            refusal = _service_error(response)
+            if attempt == self._attempts or not refusal.is_temporary:
                 raise refusal
             time.sleep(_pause(attempt, refusal.retry_after))
         raise AssertionError("attempts are at least 1")
 
     @contextmanager
     def _streaming(self, path: str, *, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
-        timeout = httpx.Timeout(self._http.timeout.connect, read=QUIET_SECONDS)
-        with self._http.stream("GET", path, headers=dict(headers or {}), timeout=timeout) as answer:
-            if not answer.is_success:
-                answer.read()
-                raise _refusal(answer)
-            yield answer
+        timeout = httpx.Timeout(self._http.timeout.connect, read=MAX_SILENCE_SECONDS)
+        with self._http.stream("GET", path, headers=dict(headers or {}), timeout=timeout) as response:
+            if not response.is_success:
+                response.read()
+                raise _service_error(response)
+            yield response
 
 
 def parse(resource: type[T], value: Any) -> T:
@@ -201,7 +208,7 @@ def _field_item(error: Any) -> dict[str, Any]:
 
 
 def part(text: str) -> str:
-    """`text` as one part of a path."""
+    """Quote `text` as one segment of a path."""
     return quote(text, safe="")
 
 
@@ -209,24 +216,27 @@ def _final(url: str, reason: Exception) -> ServiceError:
     return reason if isinstance(reason, ServiceError) else Unreachable(url, reason)
 
 
-def _refusal(answer: httpx.Response) -> ServiceError:
-    after = answer.headers.get("Retry-After", "")
+def _service_error(response: httpx.Response) -> ServiceError:
+    after = response.headers.get("Retry-After", "")
     try:
-        problem = answer.json()
+        problem = response.json()
     except ValueError:
         problem = {}
     if not isinstance(problem, dict):
         problem = {}
-    return ServiceError(answer.status_code, problem, float(after) if after.isdigit() else None)
+    return ServiceError(response.status_code, problem, float(after) if after.isdigit() else None)
 
 
-def _pause(attempt: int, asked: float | None) -> float:
-    """Seconds to wait: what the service asked for, else longer each time, and not in step with others."""
-    return min(asked if asked is not None else 0.2 * 2**attempt * random.uniform(0.5, 1.0), LONGEST_PAUSE)
+def _pause(attempt: int, retry_after: float | None) -> float:
+    """Return seconds to wait: the Retry-After of the service, else an exponential backoff with jitter."""
+    return min(
+        retry_after if retry_after is not None else 0.2 * 2**attempt * random.uniform(0.5, 1.0),
+        MAX_PAUSE_SECONDS,
+    )
 
 
 def _events(lines: Iterator[str]) -> Iterator[tuple[str, str | None, Any]]:
-    """(name, id, data) of each server-sent event."""
+    """Yield name, id and data of each server-sent event."""
     fields: dict[str, str] = {}
     for line in lines:
         if not line:

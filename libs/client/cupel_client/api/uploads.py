@@ -1,4 +1,4 @@
-"""Files on their way to the service: streamed, large plain ones compressed as they go."""
+"""Streams of files to upload; large plain files are compressed."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -10,24 +10,24 @@ import zstandard
 
 from cupel_measures.reading.compression import compression_of
 
-LARGE = 1 << 16  # smaller files are sent as they are
+LARGE = 1 << 16  # smaller files are not compressed
 BLOCK = 1 << 18
 
 
 def no_progress(count: int) -> None:
-    """Nobody wants to know how many bytes were read."""
+    """Ignore the number of bytes that were read."""
 
 
 @dataclass(frozen=True)
-class Body:
-    """A file to send, as often as it takes: `blocks()` starts anew each time, with the same bytes."""
+class FileBody:
+    """A file to send. Each call of `blocks()` starts again and yields the same bytes."""
 
     name: str
     open: Callable[[], BinaryIO]
     progress: Callable[[int], None]
 
     def blocks(self) -> Iterator[bytes]:
-        """The bytes to send; compressed with zstd where the file is large and plain."""
+        """Yield the bytes to send, compressed with zstd if the file is large and plain."""
         with self.open() as file:
             first = file.read(BLOCK)
             plain = len(first) > LARGE and compression_of(first) is None
@@ -47,9 +47,9 @@ class Body:
         yield compressor.flush()
 
 
-def streamed(source: Path | bytes | BinaryIO, progress: Callable[[int], None]) -> Body:
-    """`source` as a body. A stream is read whole: it could not be sent a second time otherwise."""
+def file_body(source: Path | bytes | BinaryIO, progress: Callable[[int], None]) -> FileBody:
+    """Make the body of an upload. A stream is read into memory, so that it can be sent again."""
     if isinstance(source, Path):
-        return Body(source.name, lambda: source.open("rb"), progress)
+        return FileBody(source.name, lambda: source.open("rb"), progress)
     content = source if isinstance(source, bytes) else source.read()
-    return Body("", lambda: io.BytesIO(content), progress)
+    return FileBody("", lambda: io.BytesIO(content), progress)

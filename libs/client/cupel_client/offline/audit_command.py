@@ -1,4 +1,4 @@
-"""`cupel audit`: how far a collection and its board can be trusted."""
+"""`cupel audit`: audits of how reliable a collection and its ranking of runs are."""
 
 import contextlib
 import time
@@ -15,8 +15,22 @@ from cupel_audits.execution import Result, result
 from cupel_audits.subject import AuditSubject
 from cupel_audits.subject_files import NamedQrels, RunView, assemble_subject
 from cupel_client.main import SERVICE_FAILED
-from cupel_client.offline.audit_work import Looked, Worker, look_at, request_of, shelf_for, work_all
-from cupel_client.offline.evaluate_command import job_for, leave, read, read_texts, scoring_options, tell
+from cupel_client.offline.audit_work import (
+    AuditedRun,
+    Worker,
+    open_saved_parts,
+    read_runs,
+    request_of,
+    work_all,
+)
+from cupel_client.offline.evaluate_command import (
+    exit_with_verdict,
+    print_findings,
+    read_judgments,
+    read_texts,
+    scoring_options,
+    scoring_task,
+)
 from cupel_client.offline.input_files import InputFile
 from cupel_client.offline.presentation import audit_reference as pages
 from cupel_client.offline.presentation.audit_output import PRINTERS, provenance, write_files
@@ -31,7 +45,7 @@ from cupel_measures.reading.collection_files import Collection, is_collection
 
 
 class Kinds(click.Group):
-    """A group whose commands are the declared kinds."""
+    """A group whose commands are the declared kinds of audits."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*KINDS]
@@ -43,8 +57,8 @@ class Kinds(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in KINDS and not args[0].startswith("-"):
-            hint = nearest(args[0], [*KINDS]) or f"; there are {', '.join(KINDS)}"
-            ctx.fail(f"there is no audit {printable(args[0])!r}{hint}")
+            hint = nearest(args[0], [*KINDS]) or f"; use one of {', '.join(KINDS)}"
+            ctx.fail(f"unknown audit {printable(args[0])!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -56,11 +70,10 @@ class Kinds(click.Group):
 @format_option("markdown")
 @click.pass_context
 def audit(ctx: click.Context, form: str) -> None:
-    """Tell how far a collection and its board can be trusted.
+    """Audit how reliable a collection and its ranking of runs are.
 
-    Each KIND asks a question of its own; `cupel audit KIND --help` tells how it is answered. Without KIND,
-    all of them are listed. An audit with --out keeps what it has done: after Ctrl-C the same command goes
-    on from there.
+    Each KIND answers one question; `cupel audit KIND --help` describes the method. Without KIND, list all
+    kinds. With --out, an audit saves its progress: after Ctrl-C, the same command resumes it.
 
     \b
     Examples:
@@ -70,7 +83,7 @@ def audit(ctx: click.Context, form: str) -> None:
     """
     if ctx.invoked_subcommand is not None:
         if ctx.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT:
-            raise click.UsageError("--format stands after the kind")
+            raise click.UsageError("give --format after the kind")
     elif form == "markdown":
         click.echo(pages.document(), nl=False)
     elif form == "table":
@@ -99,17 +112,17 @@ def _print_kinds() -> None:
     for kind in KINDS.values():
         table.add_row(Text(kind.name), Text(kind.answers))
     console().print(table)
-    click.echo("`cupel audit KIND --help` tells of one.")
+    click.echo("`cupel audit KIND --help` describes a kind.")
 
 
 # ------------------------------------------------------------------------------------------ commands
 
 
-@dataclass(frozen=True)
-class How:
-    """What a command line says of an audit beside its kind, and what it is of.
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """Options of an audit command other than its kind and its input.
 
-    given: its parameters, as texts.
+    given: parameters of the kind, as texts.
     """
 
     given: Mapping[str, str]
@@ -121,59 +134,63 @@ class How:
 
 
 def command_of(kind: type[Audit]) -> click.Command:
-    """The command that does audits of this kind."""
+    """Return the command for audits of this kind."""
 
     def perform(seed: int, jobs: int | None, out: Path | None, restart: bool, form: str, **more: Any) -> None:
         given = {name: more.pop(SETTING + name) for name in SETTINGS[kind.name]}
         given = {name: text for name, text in given.items() if text is not None}
-        _perform(kind, How(given, seed, jobs, out, restart, form), **more)
+        _perform(
+            kind, AuditOptions(given=given, seed=seed, jobs=jobs, out=out, restart=restart, form=form), **more
+        )
 
     command = click.command(kind.name, help=_help(kind), short_help=kind.answers)(_options(perform))
-    taken = {written for one in command.params for written in one.opts}
+    taken = {option for parameter in command.params for option in parameter.opts}
     command.params[:0] = [_option(kind, name, taken) for name in SETTINGS[kind.name]]
     return command
 
 
 SETTING = "setting_"
-"""What the names of a kind's own parameters begin with, where others may be called the same."""
+"""Prefix of the parameters of a kind, because other options may have the same names."""
 
 
 def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
-    """The option of a kind's parameter; it begins with `audit-` where every audit has one so named."""
-    one, written = SETTINGS[kind.name][name], pages.option(name)
+    """Return the option of a parameter; it starts with `audit-` if all audits have an option of its name."""
+    setting, written = SETTINGS[kind.name][name], pages.option(name)
     if written in taken:
         written = pages.option(f"audit_{name}")
-    about = pages.help_text(one)
-    if not isinstance(one.parameter.kind, Flag):
+    about = pages.help_text(setting)
+    if not isinstance(setting.parameter.kind, Flag):
         return click.Option([SETTING + name, written], metavar=name.upper(), help=about)
-    if one.parameter.default:
+    if setting.parameter.default:
         written = f"--no-{written[2:]}"
-    return click.Option([SETTING + name, written], flag_value=str(not one.parameter.default), help=about)
+    return click.Option([SETTING + name, written], flag_value=str(not setting.parameter.default), help=about)
 
 
 def _options(command: Any) -> Any:
     for option in reversed(
         [
             scoring_options,
+            click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed."),
             click.option(
-                "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is drawn."
+                "--teams", type=InputFile(), help="File with the team of each run: two columns, run and team."
             ),
-            click.option("--teams", type=InputFile(), help="Whose runs they are: two columns, run and team."),
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Whose runs they are: the first group of this, found in a run's name, is its team.",
+                help="Regular expression whose first group, found in the name of a run, is its team.",
             ),
             click.option(
-                "--other", type=InputFile(), help="QRELS to compare with, for audits of two versions."
+                "--other", type=InputFile(), help="Second QRELS, for audits that compare two versions."
             ),
             click.option(
                 "--out",
                 type=click.Path(path_type=Path),
                 metavar="DIR",
-                help="A folder for the report, and for what is done already.",
+                help="Folder for the report and for saved progress.",
             ),
-            click.option("--restart", is_flag=True, help="Do away with what --out holds, and begin anew."),
+            click.option(
+                "--restart", is_flag=True, help="Delete the saved progress in --out and start again."
+            ),
             format_option(),
         ]
     ):
@@ -182,23 +199,23 @@ def _options(command: Any) -> Any:
 
 
 def _help(kind: type[Audit]) -> str:
-    marked = [one if not one.startswith("    ") else f"\b\n{one}" for one in pages.paragraphs(kind)]
+    paragraphs = [text if not text.startswith("    ") else f"\b\n{text}" for text in pages.paragraphs(kind)]
     rules = (
-        "QRELS, RUN and how they are scored are as for `cupel evaluate`. The same seed gives the same "
-        "result, whatever the number of processes."
+        "QRELS, RUN and the scoring options are those of `cupel evaluate`. The same seed gives the same "
+        "result with any number of processes."
     )
     shown = f"\b\nExample:\n  {pages.example(kind)}"
-    return "\n\n".join([kind.answers, *marked, f"Source: {kind.source}.", rules, shown])
+    return "\n\n".join([kind.answers, *paragraphs, f"Source: {kind.source}.", rules, shown])
 
 
 # -------------------------------------------------------------------------------------------- audits
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What a command line asks for, as read: an audit, and what it is of.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AuditInput:
+    """Input of an audit as read: the audit, its qrels and its runs.
 
-    other: judgments to compare with. teams: of each run by its name, where they are known.
+    other: second version of the qrels. teams: team by name of the run, if known.
     """
 
     audit: Audit
@@ -212,7 +229,7 @@ class Asked:
 
 def _perform(
     kind: type[Audit],
-    how: How,
+    how: AuditOptions,
     *,
     files: tuple[Path, ...],
     texts: tuple[str, ...],
@@ -223,32 +240,40 @@ def _perform(
     team_pattern: str | None,
     other: Path | None,
 ) -> None:
-    """Do the audit that the command line asks for, and show what came out."""
+    """Perform the audit of the command line and print its result."""
     begin = time.perf_counter()
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if not runs:
-        raise click.UsageError("there is no run to audit: QRELS comes first, then the runs")
-    with _sentences():
+        raise click.UsageError("no run to audit: give QRELS first, then the runs")
+    with _usage_errors():
         audit = parse_audit(kind.name, how.given)
     names = names_of(runs)
-    of_teams = teams_of(names, teams, team_pattern)
-    collection = read(qrels, aspects, runs, profile)
-    job = job_for(collection, " ".join(texts), depth)
+    teams_by_run = teams_of(names, teams, team_pattern)
+    collection = read_judgments(qrels, aspects, runs, profile)
+    job = scoring_task(collection, " ".join(texts), depth)
     if audit.needs_texts and collection.texts is not None:
         job = replace(job, texts=job.texts or read_texts(collection))
-    called = qrels.name if qrels else ", ".join(path.name for _, path in aspects)
+    qrels_name = qrels.name if qrels else ", ".join(path.name for _, path in aspects)
     second = None if other is None else _second(other, collection)
-    asked = Asked(audit, collection, job, NamedQrels(called, job.qrels), second, names, of_teams)
-    report = _looked(asked, runs, how.jobs)
-    tell(report)
+    given = AuditInput(
+        audit=audit,
+        collection=collection,
+        job=job,
+        qrels=NamedQrels(qrels_name, job.qrels),
+        other=second,
+        names=names,
+        teams=teams_by_run,
+    )
+    report = _read_runs(given, runs, how.jobs)
+    print_findings(report)
     if report.scored:
-        _audit(asked, report, how, begin)
-    leave(report, names)
+        _run_audit(given, report, how, begin)
+    exit_with_verdict(report, names)
 
 
 @contextlib.contextmanager
-def _sentences() -> Iterator[None]:
-    """End the command with all reasons why there can't be such an audit."""
+def _usage_errors() -> Iterator[None]:
+    """Turn all reasons why an audit is impossible into a usage error."""
     try:
         yield
     except AuditError as problem:
@@ -258,74 +283,75 @@ def _sentences() -> Iterator[None]:
 
 
 def _second(path: Path, collection: Collection) -> NamedQrels:
-    """The judgments to compare with; a plain file judges the first aspect."""
+    """Read the second version of the judgments; a plain file judges the first aspect."""
     if is_collection(path):
-        return NamedQrels(path.name, read(path, ()).qrels)
-    return NamedQrels(path.name, read(None, [(collection.aspects[0].name, path)]).qrels)
+        return NamedQrels(path.name, read_judgments(path, ()).qrels)
+    return NamedQrels(path.name, read_judgments(None, [(collection.aspects[0].name, path)]).qrels)
 
 
-def _looked(asked: Asked, runs: Sequence[Path], jobs: int | None) -> EvaluationReport:
-    """The runs as the audit needs them, and those that are refused."""
-    looked = look_at(runs, asked.job, asked.audit, asked.other.qrels if asked.other else None, jobs)
-    found = {name: one for name, one in zip(asked.names, looked, strict=True) if one is not None}
-    return EvaluationReport(asked.collection, asked.job, found, per_topic=False)
+def _read_runs(given: AuditInput, runs: Sequence[Path], jobs: int | None) -> EvaluationReport:
+    """Read the runs in the form that the audit needs."""
+    results = read_runs(runs, given.job, given.audit, given.other.qrels if given.other else None, jobs)
+    by_name = {name: run for name, run in zip(given.names, results, strict=True) if run is not None}
+    return EvaluationReport(given.collection, given.job, by_name, per_topic=False)
 
 
-def _audit(asked: Asked, report: EvaluationReport, how: How, begin: float) -> None:
-    seen = {name: one.seen for name, one in report.scored.items() if isinstance(one, Looked) and one.seen}
+def _run_audit(given: AuditInput, report: EvaluationReport, how: AuditOptions, begin: float) -> None:
+    views = {
+        name: run.view for name, run in report.scored.items() if isinstance(run, AuditedRun) and run.view
+    }
     try:
-        with _sentences():
-            subject = _subject(asked, seen)
-            check_audit(asked.audit, subject)
+        with _usage_errors():
+            subject = _subject(given, views)
+            check_audit(given.audit, subject)
     except click.UsageError as problem:
         if not report.refused:
             raise
-        click.echo(f"nothing is audited: {problem.format_message()}", err=True)
+        click.echo(f"no audit: {problem.format_message()}", err=True)
         return
-    request = request_of(asked.audit, subject, how.seed, seen)
-    shelf = shelf_for(how.out, request, restart=how.restart) if how.out else None
-    found = _worked(Worker(asked.audit, subject, how.seed, shelf), how)
-    trials = asked.audit.trials(subject)
-    _show(
-        result(asked.audit, subject.about, how.seed, trials, found), how, request, time.perf_counter() - begin
+    request = request_of(given.audit, subject, how.seed, views)
+    saved = open_saved_parts(how.out, request, restart=how.restart) if how.out else None
+    results = _run_trials(Worker(given.audit, subject, how.seed, saved), how)
+    trials = given.audit.trials(subject)
+    _print_result(
+        result(given.audit, subject.about, how.seed, trials, results),
+        how,
+        request,
+        time.perf_counter() - begin,
     )
 
 
-def _subject(asked: Asked, seen: Mapping[str, RunView]) -> AuditSubject:
+def _subject(given: AuditInput, views: Mapping[str, RunView]) -> AuditSubject:
     return assemble_subject(
-        asked.qrels,
-        [*seen.items()],
-        asked.job.parsed,
-        teams=None if asked.teams is None else [asked.teams[name] for name in seen],
-        depth=asked.job.depth,
-        top=asked.audit.ranking_depth(),
-        other=asked.other,
+        given.qrels,
+        [*views.items()],
+        given.job.parsed,
+        teams=None if given.teams is None else [given.teams[name] for name in views],
+        depth=given.job.depth,
+        top=given.audit.ranking_depth(),
+        other=given.other,
     )
 
 
-def _worked(worker: Worker, how: How) -> Mapping[int, Any]:
-    """What all trials found; ends the command where it is interrupted, or where processes were killed."""
-    resume = (
-        f"the same command goes on from what {how.out} keeps"
-        if how.out
-        else "--out DIR would keep what is done"
-    )
+def _run_trials(worker: Worker, how: AuditOptions) -> Mapping[int, Any]:
+    """Return the results of all trials. Print how to resume if the audit is interrupted."""
+    resume = f"the same command resumes from {how.out}" if how.out else "use --out DIR to save progress"
     try:
-        found = work_all(worker, how.jobs)
+        results = work_all(worker, how.jobs)
     except KeyboardInterrupt:
         click.echo(f"\ninterrupted: {resume}", err=True)
         raise
-    if len(found) < worker.audit.trials(worker.subject):
-        click.echo(f"not finished, as a process was killed (short of memory?): {resume}", err=True)
+    if len(results) < worker.audit.trials(worker.subject):
+        click.echo(f"not finished, because a process was killed (out of memory?): {resume}", err=True)
         raise click.exceptions.Exit(SERVICE_FAILED)
-    return found
+    return results
 
 
-def _show(found: Result, how: How, request: Mapping[str, Any], seconds: float) -> None:
-    """Print the result, and write its files where there is a folder for them."""
-    assert found.report is not None  # all trials are done
-    data = {**found.as_data(), "provenance": provenance(seconds, request)}
-    PRINTERS[how.form](data, found.report)
+def _print_result(finished: Result, how: AuditOptions, request: Mapping[str, Any], seconds: float) -> None:
+    """Print the result, and write its files if there is a folder."""
+    assert finished.report is not None  # all trials are finished
+    data = {**finished.as_data(), "provenance": provenance(seconds, request)}
+    PRINTERS[how.form](data, finished.report)
     if how.out is not None:
-        names = write_files(how.out, data, found.report)
+        names = write_files(how.out, data, finished.report)
         click.echo(f"{how.out}: {', '.join(names)}", err=how.form != "table")

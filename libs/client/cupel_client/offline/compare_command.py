@@ -1,4 +1,4 @@
-"""`cupel compare`: which runs differ, by how much, and what that is worth."""
+"""`cupel compare`: differences between runs, with intervals and significance tests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from cupel_client.offline.evaluate_command import end, job_for, read, scoring_options
+from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
 from cupel_client.offline.parallel import each
 from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
 from cupel_client.offline.presentation.comparison_tables import print_tables
@@ -31,24 +31,28 @@ USUAL = Choices()
 
 @click.command()
 @scoring_options
-@click.option("--all-pairs", is_flag=True, help="Compare every two runs, not each with the first.")
-@click.option("--test", type=click.Choice([*TESTS]), default=USUAL.test, show_default=True, help="The test.")
+@click.option(
+    "--all-pairs", is_flag=True, help="Compare all pairs of runs instead of each run with the first."
+)
+@click.option(
+    "--test", type=click.Choice([*TESTS]), default=USUAL.test, show_default=True, help="Significance test."
+)
 @click.option(
     "--correction",
     type=click.Choice([*CORRECTIONS, NO_CORRECTION]),
     default=USUAL.correction,
     show_default=True,
-    help="How p is corrected, over all pairs and measures.",
+    help="Correction of p-values over all pairs and measures.",
 )
+@click.option("--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Significance level.")
 @click.option(
-    "--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Largest p that is significant."
+    "--confidence",
+    type=SURE,
+    default=USUAL.confidence,
+    show_default=True,
+    help="Confidence level of the intervals.",
 )
-@click.option(
-    "--confidence", type=SURE, default=USUAL.confidence, show_default=True, help="That of intervals."
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Of all that is drawn."
-)
+@click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @format_option("latex")
 def compare(
     files: tuple[Path, ...],
@@ -60,14 +64,14 @@ def compare(
     form: str,
     **chosen: str | float | bool,
 ) -> None:
-    """Tell which runs differ.
+    """Compare runs.
 
-    QRELS and RUN are as for `cupel evaluate`. The first run is the baseline: each other one is compared
-    with it, or every two with --all-pairs. Told are means and differences with their intervals, a test
-    with p corrected over all pairs and measures, the topics on which runs differ most, differences by
-    aspect, unjudged documents, and from three runs on groups that randomised Tukey
-    HSD does not tell apart.
-    The same seed gives the same report. A run that can't be read is left out, and the exit code is 1.
+    QRELS and RUN are those of `cupel evaluate`. The first run is the baseline, with which each other run is
+    compared; --all-pairs compares all pairs. The report has means and differences with confidence intervals,
+    a significance test with p-values corrected over all pairs and measures, the topics with the largest
+    differences, differences by aspect, and the share of unjudged documents. For three or more runs, it also
+    has groups of runs that are not significantly different (randomised Tukey HSD). The same seed gives the
+    same report. An invalid run is skipped, and the exit code is 1.
 
     \b
     Examples:
@@ -78,12 +82,11 @@ def compare(
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if len(runs) < 2:
         raise click.UsageError(
-            "a comparison needs two runs or more: QRELS comes first, then the run that the others are "
-            "compared with, then the others"
+            "a comparison needs at least two runs: give QRELS first, then the baseline, then the other runs"
         )
     names = names_of(runs)
-    collection = read(qrels, aspects, runs, profile)
-    job = job_for(collection, " ".join(texts), depth)
+    collection = read_judgments(qrels, aspects, runs, profile)
+    job = scoring_task(collection, " ".join(texts), depth)
     asked = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, asked))
     scored = each(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
@@ -94,21 +97,21 @@ def compare(
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
             _compared(report, wide, asked, choices)
         )
-    end(report, names)
+    finish(report, names)
 
 
 def _needed(job: ScoringTask, asked: Sequence[ComparedMeasure]) -> tuple[str, ...]:
-    """The measures of the job, and all that are told beside them."""
-    return tuple(dict.fromkeys([*job.measures, *(text for one in asked for text in one.required)]))
+    """Return the measures of the job and those reported with them."""
+    return tuple(dict.fromkeys([*job.measures, *(text for request in asked for text in request.required)]))
 
 
 def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
-    """Whether enough runs were scored; says what is missing, where it isn't."""
+    """Return whether enough runs were scored, and print what is missing if not."""
     if baseline not in report.scored and not choices.all_pairs:
-        click.echo(f"nothing is compared: {printable(baseline)}, the baseline, was not scored", err=True)
+        click.echo(f"no comparison: the baseline {printable(baseline)} was not scored", err=True)
         return False
     if len(report.scored) < 2:
-        click.echo("nothing is compared: fewer than two runs were scored", err=True)
+        click.echo("no comparison: fewer than two runs were scored", err=True)
         return False
     return True
 

@@ -40,17 +40,17 @@ class AspectFile(click.ParamType[tuple[str, Path]]):
     ) -> tuple[str, Path]:
         name, separator, file = value.partition("=")
         if not separator or not name or not file:
-            self.fail(f"expected NAME=FILE, as in relevance=qrels.txt, got {value!r}", param, ctx)
+            self.fail(f"expected NAME=FILE, such as relevance=qrels.txt, got {value!r}", param, ctx)
         return name, InputFile().convert(file, param, ctx)
 
 
-TOLD = "\b\nWhat --explain tells of each value, in a table or as json:\n" + "\n".join(
+EXPLANATIONS = "\b\nParts of --explain, in a table or as json:\n" + "\n".join(
     f"  {name:<10} {sentence}" for name, sentence in ABOUT.items()
 )
 
 
 def scoring_options(command: _Command) -> _Command:
-    """QRELS RUN..., and how they are scored: measures, aspects, profile, depth, processes."""
+    """Add QRELS RUN... and the scoring options: measures, profile, aspects, depth, processes."""
     for option in reversed(
         [
             click.argument("files", nargs=-1, required=True, metavar="QRELS RUN...", type=InputFile()),
@@ -60,23 +60,29 @@ def scoring_options(command: _Command) -> _Command:
                 "texts",
                 multiple=True,
                 metavar="MEASURES",
-                help="Measures, between blanks.",
+                help="Measures, separated by spaces.",
             ),
-            click.option("--profile", type=click.Choice(list(PROFILES)), help="Rules of order and reading."),
+            click.option(
+                "--profile",
+                type=click.Choice(list(PROFILES)),
+                help="Tie-breaking and parsing conventions (default: that of the collection, else cupel).",
+            ),
             click.option(
                 "--aspect",
                 "aspects",
                 multiple=True,
                 type=AspectFile(),
-                help="A plain qrels file of an aspect.",
+                help="Plain qrels file of an aspect; may be given several times.",
             ),
             click.option(
                 "--depth",
                 type=click.IntRange(1, DEEPEST),
-                help="Cut rankings at this many documents first.",
+                help="Truncate rankings to this many documents before scoring.",
             ),
             click.option(
-                "--jobs", type=click.IntRange(1), help="Processes to use (default: as many as are worth it)."
+                "--jobs",
+                type=click.IntRange(1),
+                help="Number of processes (default: chosen by the amount of work).",
             ),
         ]
     ):
@@ -84,15 +90,15 @@ def scoring_options(command: _Command) -> _Command:
     return command
 
 
-@click.command(epilog=TOLD)
+@click.command(epilog=EXPLANATIONS)
 @scoring_options
-@click.option("--per-topic", is_flag=True, help="Print every topic's value too.")
+@click.option("--per-topic", is_flag=True, help="Also print the values of each topic.")
 @click.option(
     "--explain",
     "parts",
     multiple=True,
     type=click.Choice([*ABOUT, "all"]),
-    help="Tell more of each value, as listed below; may be given several times.",
+    help="Explain scores, as listed below; may be given several times.",
 )
 @format_option("trec_eval")
 def evaluate(
@@ -108,11 +114,10 @@ def evaluate(
 ) -> None:
     """Score runs against qrels.
 
-    QRELS is a qrels file or a collection file; with --aspect it is left out, and all files are runs.
-    Without -m the measures are those of the collection, or some usual ones. Topics that a run lacks
-    count with the value of an empty ranking. A run that can't be read is refused with everything that
-    is wrong with it; the others are scored, and the exit code is 1. `cupel validate` tells what else is
-    worth knowing about a run.
+    QRELS is a qrels file or a collection file. With --aspect, omit QRELS: all files are runs. Without -m, the
+    measures are those of the collection, or a default set. A topic that is missing from a run scores as an
+    empty ranking. An invalid run is refused with all its errors; the other runs are scored, and the exit code
+    is 1. `cupel validate` reports all findings about a run.
 
     \b
     Examples:
@@ -123,12 +128,12 @@ def evaluate(
     """
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if not runs:
-        raise click.UsageError("there is no run to score: QRELS comes first, then the runs")
+        raise click.UsageError("no run to score: give QRELS first, then the runs")
     if parts and form not in EXPLAINING:
-        raise click.UsageError(f"--explain goes with --format {' or '.join(EXPLAINING)}, not with {form}")
+        raise click.UsageError(f"--explain requires --format {' or '.join(EXPLAINING)}, not {form}")
     names = names_of(runs)
-    collection = read(qrels, aspects, runs, profile)
-    job = job_for(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
+    collection = read_judgments(qrels, aspects, runs, profile)
+    job = scoring_task(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
@@ -136,35 +141,36 @@ def evaluate(
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
     report = EvaluationReport(collection, job, found, per_topic, official)
     PRINTERS[form](report)
-    end(report, names)
+    finish(report, names)
 
 
-def end(report: EvaluationReport, names: Sequence[str]) -> None:
-    """Say what was refused, lost, and is worth knowing; end the command with its exit code."""
-    tell(report)
-    leave(report, names)
+def finish(report: EvaluationReport, names: Sequence[str]) -> None:
+    """Print refused runs, lost runs and warnings, and exit with the exit code of the command."""
+    print_findings(report)
+    exit_with_verdict(report, names)
 
 
-def leave(report: EvaluationReport, names: Sequence[str]) -> None:
-    """Say which runs were lost; end the command with its exit code."""
+def exit_with_verdict(report: EvaluationReport, names: Sequence[str]) -> None:
+    """Print lost runs, and exit with the exit code of the command unless it is 0."""
     if lost := [name for name in names if name not in report.runs]:
         click.echo(
-            f"not scored, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
+            f"not scored, because a process was killed (out of memory?): {printable(', '.join(lost))}",
+            err=True,
         )
         raise click.exceptions.Exit(SERVICE_FAILED)
     if report.refused:
         raise click.exceptions.Exit(NEGATIVE)
 
 
-def read(
+def read_judgments(
     qrels: Path | None,
     aspects: Sequence[tuple[str, Path]],
     runs: Sequence[Path] = (),
     profile: str | None = None,
 ) -> Collection:
-    """The collection that the command line names, with a profile; ends the command where it can't be had."""
+    """Read the collection of the command line. Print errors and exit if it is invalid."""
     if len(dict(aspects)) < len(aspects):
-        raise click.UsageError("--aspect gives two files for one aspect: name them in a collection file")
+        raise click.UsageError("--aspect names two files for one aspect; use a collection file")
     try:
         collection = collection_for(qrels, dict(aspects))
         return collection if profile is None else replace(collection, profile=PROFILES[profile])
@@ -172,32 +178,34 @@ def read(
         findings = refused.findings
     except OSError as problem:
         findings = unreadable(problem, qrels or Path())
-    _say(findings, str(qrels or ""))
+    _print_lines(findings, str(qrels or ""))
     if qrels is not None and len(first_row(qrels)) == 6 and any(map(looks_like_qrels, runs)):
-        click.echo("QRELS and RUN look swapped: the qrels come first, then the runs.", err=True)
+        click.echo("QRELS and RUN seem to be swapped: give the qrels first, then the runs.", err=True)
     raise click.exceptions.Exit(NEGATIVE)
 
 
-def _say(findings: Findings, file: str) -> None:
+def _print_lines(findings: Findings, file: str) -> None:
     for line in finding_lines.told(findings, file=file, at_most=finding_lines.LISTED):
         click.echo(line, err=True)
 
 
-def job_for(collection: Collection, words: str, depth: int | None, *, story: bool = False) -> ScoringTask:
-    """The job for the measures in `words`, or else for those of the plan, or else for some usual ones."""
+def scoring_task(
+    collection: Collection, words: str, depth: int | None, *, story: bool = False
+) -> ScoringTask:
+    """Return the task for the measures in `words`, else those of the plan, else a default set."""
     try:
-        wanted = parse_many(words.strip() or " ".join(collection.measures) or _usual(collection))
-        check(collection.qrels, wanted, texts=collection.texts is not None)
+        parsed = parse_many(words.strip() or " ".join(collection.measures) or _default_measures(collection))
+        check(collection.qrels, parsed, texts=collection.texts is not None)
     except MeasureError as problem:
         raise click.UsageError(str(problem)) from None
-    texts = read_texts(collection) if any(measure.declaration.texts for measure in wanted) else None
+    texts = read_texts(collection) if any(measure.declaration.texts for measure in parsed) else None
     return ScoringTask(
-        collection.qrels, tuple(map(str, wanted)), collection.profile.name, depth, story, texts
+        collection.qrels, tuple(map(str, parsed)), collection.profile.name, depth, story, texts
     )
 
 
 def read_texts(collection: Collection) -> Texts:
-    """The texts that the collection names; ends the command where they can't be had."""
+    """Read the document texts of the collection. Print errors and exit if they are invalid."""
     assert collection.texts is not None
     try:
         texts = collection.texts.read()
@@ -208,25 +216,25 @@ def read_texts(collection: Collection) -> Texts:
     else:
         collection.findings.extend(check_texts(texts, collection.qrels))
         return texts
-    _say(findings, collection.texts.name)
+    _print_lines(findings, collection.texts.name)
     raise click.exceptions.Exit(NEGATIVE)
 
 
-def _usual(collection: Collection) -> str:
-    """Measures for who names none."""
+def _default_measures(collection: Collection) -> str:
+    """Return the default measures of a collection."""
     others = [aspect.name for aspect in collection.aspects[1:]]
     if not others:
         return "nDCG@10 AP P@10 RR Judged@10"
-    each = " ".join(f"nDCG(aspect={name!r})@10" for name in others)
-    return f"nDCG@10 {each} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
+    by_aspect = " ".join(f"nDCG(aspect={name!r})@10" for name in others)
+    return f"nDCG@10 {by_aspect} CAM(of=nDCG@10) TOMA(of=nDCG@10)"
 
 
-def tell(report: EvaluationReport) -> None:
-    """Say on standard error what was refused and why, and in short what is worth knowing."""
-    for name, one in report.refused.items():
-        _say(one.findings, str(one.path))
-        click.echo(f"{printable(name)} is refused, and not scored.", err=True)
-    for line in finding_lines.summary({name: one.findings for name, one in report.scored.items()}):
+def print_findings(report: EvaluationReport) -> None:
+    """Print refusals with their reasons, and a summary of warnings, to standard error."""
+    for name, run in report.refused.items():
+        _print_lines(run.findings, str(run.path))
+        click.echo(f"{printable(name)} is refused and not scored.", err=True)
+    for line in finding_lines.summary({name: run.findings for name, run in report.scored.items()}):
         click.echo(line, err=True)
     for line in finding_lines.lines_of(report.collection.findings, file="", at_most=3):
         click.echo(finding_lines.coloured(line), err=True)

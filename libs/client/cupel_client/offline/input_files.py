@@ -1,4 +1,4 @@
-"""Files that a command line names: pipes among them, and some that can't be read."""
+"""Input files of the command line, including pipes and unreadable files."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from cupel_measures.reading.compression import Limits, open_plain, reopenable
 UNREADABLE = declare(
     "file-unreadable",
     "error",
-    "a file can't be read",
-    "name a file, not a folder, that you may read",
+    "the file cannot be read",
+    "name a file that you may read, not a folder",
 )
 HEAD = 1 << 16
-"""Bytes in which the first row of a file is looked for."""
+"""Number of bytes in which the first row of a file is searched."""
 
 
 class InputFile(click.Path):
-    """A path; of what can be read only once (a pipe, as of `<(zcat run.gz)`), that of a copy."""
+    """Path of an input file; a pipe, such as `<(zcat run.gz)`, is copied to a temporary file."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, readable=False, path_type=Path)
@@ -40,27 +40,27 @@ class InputFile(click.Path):
             with path.open("rb") as stream:
                 copy.write_bytes(reopenable(stream, Limits()))  # type: ignore[arg-type]  # of a stream: bytes
         except OSError as problem:
-            self.fail(f"{value!r} can't be read: {problem.strerror}", param, ctx)
+            self.fail(f"cannot read {value!r}: {problem.strerror}", param, ctx)
         return copy
 
 
 def unreadable(problem: OSError, path: Path) -> Findings:
-    """The finding that `path` could not be read, as `problem` says."""
+    """Return the finding that `path` could not be read."""
     findings = Findings()
     file = Path(problem.filename).name if isinstance(problem.filename, str) else path.name
-    findings.add(Finding(UNREADABLE, f"it can't be read: {problem.strerror or problem}", file))
+    findings.add(Finding(UNREADABLE, f"cannot be read: {problem.strerror or problem}", file))
     return findings
 
 
 def looks_like_qrels(path: Path) -> bool:
-    """Whether the first row has the four columns of qrels, or five that end in labels of two aspects."""
+    """Return whether the first row has four columns, or five that end in two integer labels."""
     row = first_row(path)
     labels = all(re.fullmatch(rb"[+-]?\d+", word) for word in row[3:])
     return len(row) == 4 or (len(row) == 5 and labels and row[1].upper() != b"Q0")
 
 
 def first_row(path: Path) -> list[bytes]:
-    """The words of the first line that is neither blank nor a comment; none where there is no such line."""
+    """Return the words of the first line that is neither blank nor a comment, or an empty list."""
     try:
         with open_plain(path) as stream:
             begin = stream.read(HEAD)

@@ -1,4 +1,4 @@
-"""`cupel measures`: list the measures, or explain one."""
+"""`cupel measures`: list of all measures, and the reference page of one."""
 
 import math
 import textwrap
@@ -31,7 +31,7 @@ COLUMNS = (
     "summary",
 )
 WIDEST = 100
-"""Columns of a page, on a terminal that has more."""
+"""Greatest width of a page on a terminal, in columns."""
 
 
 @click.command()
@@ -47,13 +47,13 @@ WIDEST = 100
     "folder",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
-    help="Write the worked example of NAME into a new folder, to be tried.",
+    help="Write the worked example of NAME to a new folder, ready to score.",
 )
 @format_option("markdown")
 def measures(name: str | None, of_family: str | None, folder: Path | None, form: str) -> None:
-    """List the measures, or explain one.
+    """List all measures, or show the reference page of one.
 
-    NAME is a measure, an alias, or a whole text with parameters.
+    NAME is the name of a measure, an alias, or a text with parameters.
 
     \b
     Examples:
@@ -66,15 +66,15 @@ def measures(name: str | None, of_family: str | None, folder: Path | None, form:
     if folder is not None:
         _write_example(name, folder)
     elif name is None:
-        _list([one for one in families() if of_family in (None, one.name)], form)
+        _list([family for family in families() if of_family in (None, family.name)], form)
     elif of_family is not None:
-        raise click.UsageError("--family is for the list of measures, without NAME")
+        raise click.UsageError("--family applies to the list of measures; omit NAME")
     else:
         _explain(ReferencePage(_declaration(name)), name, form)
 
 
 def _declaration(text: str) -> Declaration:
-    """The measure that a name or a whole text is about."""
+    """Return the declaration of the measure of a name or text."""
     if text in NAMES:
         return NAMES[text][0]
     try:
@@ -83,25 +83,25 @@ def _declaration(text: str) -> Declaration:
         raise click.UsageError(str(problem)) from None
 
 
-def _list(found: Sequence[MeasureFamily], form: str) -> None:
+def _list(listed: Sequence[MeasureFamily], form: str) -> None:
     if form == "markdown":
-        click.echo(measure_reference.document(found), nl=False)
+        click.echo(measure_reference.document(listed), nl=False)
     elif form == "table":
-        _print_list(found)
+        _print_list(listed)
     else:
-        data = [_data(page, family) for family in found for page in family.pages]
-        data.sort(key=lambda one: one["name"].lower())
+        data = [_data(page, family) for family in listed for page in family.pages]
+        data.sort(key=lambda row: row["name"].lower())
         _write(data, form)
 
 
-def _explain(page: ReferencePage, asked: str, form: str) -> None:
+def _explain(page: ReferencePage, text: str, form: str) -> None:
     family = family_of(page.declaration)
     if form == "json":
-        write_json({**_data(page, family), **_told(page)})
+        write_json({**_data(page, family), **_page_data(page)})
     elif form == "markdown":
         click.echo(measure_reference.page(page), nl=False)
     elif form == "table":
-        _print_page(page, family, asked)
+        _print_page(page, family, text)
     else:
         _write([_data(page, family)], form)
 
@@ -121,7 +121,7 @@ def _data(page: ReferencePage, family: MeasureFamily) -> dict[str, Any]:
         "name": declaration.name,
         "family": family.name,
         "aliases": list(declaration.aliases),
-        "parameters": [_parameter(one) for one in declaration.parameters.values()],
+        "parameters": [_parameter(parameter) for parameter in declaration.parameters.values()],
         "at": declaration.at,
         "bounds": [None if math.isinf(bound) else bound for bound in declaration.bounds],
         "aggregate": declaration.aggregate,
@@ -134,24 +134,24 @@ def _data(page: ReferencePage, family: MeasureFamily) -> dict[str, Any]:
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
-    needed = parameter.default is REQUIRED
-    default = None if needed or parameter.default is None else str(parameter.default)
+    required = parameter.default is REQUIRED
+    default = None if required or parameter.default is None else str(parameter.default)
     return {
         "name": parameter.name,
         "expects": parameter.kind.expects,
-        "needed": needed,
+        "needed": required,
         "default": default,
     }
 
 
-def _told(page: ReferencePage) -> dict[str, Any]:
-    """What the page of one measure says beside `_data`."""
+def _page_data(page: ReferencePage) -> dict[str, Any]:
+    """Return the data of the reference page that `_data` lacks."""
     return {
         "documentation": page.declaration.documentation,
         "formulas": page.formulas,
         "scale_rule": page.scale,
         "caveats": page.caveats,
-        "examples": [_example(one) for one in page.examples],
+        "examples": [_example(example) for example in page.examples],
     }
 
 
@@ -160,8 +160,8 @@ def _example(example: Example) -> dict[str, Any]:
         {
             "documents": run.text,
             "values": [
-                {"measure": one.measure, "value": float(one.printed), "derivation": one.derivation}
-                for one in run.values
+                {"measure": value.measure, "value": float(value.printed), "derivation": value.derivation}
+                for value in run.values
             ],
         }
         for run in example.runs
@@ -169,28 +169,28 @@ def _example(example: Example) -> dict[str, Any]:
     return {"judgments": "; ".join(example.judgments), "runs": runs}
 
 
-def _print_list(found: Iterable[MeasureFamily]) -> None:
-    """By family, a line per measure: how it is written, its other names, what it is."""
+def _print_list(listed: Iterable[MeasureFamily]) -> None:
+    """Print a line per measure, grouped by family: its text, its other names, its summary."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("measure", "also called", "what it is"):
+    for heading in ("measure", "also called", "summary"):
         table.add_column(heading, overflow="fold")
-    for family in found:
+    for family in listed:
         table.add_row(Text(family.name, style="bold"), "", Text(family.title, style="bold"))
         for page in family.pages:
             table.add_row(*map(Text, (page.written, ", ".join(page.aliases), page.declaration.summary)))
         table.add_section()
     console().print(table)
     click.echo(
-        '`cupel measures NAME` explains one. Parameters stand in brackets: "AP(rel=2,aspect=quality)@100".'
+        '`cupel measures NAME` shows one. Write parameters in parentheses: "AP(rel=2,aspect=quality)@100".'
     )
 
 
-def _print_page(page: ReferencePage, family: MeasureFamily, asked: str) -> None:
-    """A measure's documentation, an example, its parameters, and what its values mean."""
+def _print_page(page: ReferencePage, family: MeasureFamily, text: str) -> None:
+    """Print the documentation of a measure, its examples, parameters and properties."""
     click.echo(click.style(page.written, bold=True) + "\n")
     width = min(WIDEST, console().width)
     for paragraph in page.paragraphs:
@@ -207,13 +207,13 @@ def _print_page(page: ReferencePage, family: MeasureFamily, asked: str) -> None:
         for line in example.lines():
             click.echo(_filled(line, width, "  ", " " * 8))
         click.echo()
-    facts = [("canonical text", str(parse(asked)))] if asked not in NAMES else []
+    facts = [("canonical text", str(parse(text)))] if text not in NAMES else []
     _print_table("Parameters", page.parameters, width)
-    _print_table("What is known of it", [*facts, *page.facts], width)
+    _print_table("Properties", [*facts, *page.facts], width)
 
 
 def _wrapped(paragraph: str, width: int) -> str:
-    if paragraph.startswith(INDENT):  # formulas stay as they are
+    if paragraph.startswith(INDENT):  # formulas are not wrapped
         return paragraph
     return _filled(" ".join(paragraph.split()), width)
 
@@ -230,7 +230,7 @@ def _filled(text: str, width: int, first: str = "", further: str = "") -> str:
 
 
 def _print_table(heading: str, rows: Sequence[tuple[str, str]], width: int) -> None:
-    """Names and texts in two columns."""
+    """Print names and texts in two columns."""
     click.echo(click.style(heading, bold=True) + "\n")
     left = 4 + max((len(name) for name, _ in rows), default=0)
     for name, text in rows:
@@ -240,15 +240,15 @@ def _print_table(heading: str, rows: Sequence[tuple[str, str]], width: int) -> N
 
 
 def _write_example(name: str | None, folder: Path) -> None:
-    """Write the first worked example of a measure, and say how to score it."""
+    """Write the first worked example of a measure, and print the commands that score it."""
     if name is None:
-        raise click.UsageError("--example needs the NAME of a measure")
+        raise click.UsageError("--example requires the NAME of a measure")
     example = ReferencePage(_declaration(name)).examples[0]
     try:
         folder.mkdir(parents=True)
         qrels, runs = example.write(folder)
     except OSError as problem:
-        raise click.UsageError(f"{folder} can't be written: {problem.strerror}") from None
+        raise click.UsageError(f"cannot write {folder}: {problem.strerror}") from None
     for path, run in zip(runs, example.runs, strict=True):
         texts = " ".join(value.measure for value in run.values)
         click.echo(f'cupel evaluate {qrels} {path} -m "{texts}"')

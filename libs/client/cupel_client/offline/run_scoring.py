@@ -1,4 +1,4 @@
-"""Scoring a run: it is read, joined with the qrels, and measured."""
+"""Scoring of one run: read it, join it with the qrels, compute the measures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,16 +20,18 @@ from cupel_measures.reading.text_files import join_texts
 from cupel_measures.scoring.evaluator import aggregate, evaluate, exact_means
 
 DEEPEST = 2**31 - 1
-"""The largest depth of a cut: ranks are int32."""
+"""Greatest depth of a cut, because ranks are int32."""
 UNJUDGED = parse("Unjudged@10")
 
 
 @dataclass(frozen=True)
 class ScoringTask:
-    """What to score runs with. With `story`, a run's tag, digest and warnings are wanted too, which takes
-    longer. exact: the first so many measures are wanted exactly, too, where they can be. explain: what is to
-    be told of each value (explaining.ABOUT). measures are texts, and profile a name: the job may be sent to
-    other processes. texts: of the documents, where a measure needs them."""
+    """Specification of how to score runs; it can be sent to other processes.
+
+    measures: canonical texts. profile: its name. story: whether to return tag, digest and all findings too,
+    which takes longer. texts: document texts, if a measure needs them. exact: number of leading measures
+    whose exact means are returned too. explain: parts to explain (explaining.ABOUT).
+    """
 
     qrels: Qrels
     measures: tuple[str, ...]
@@ -45,7 +47,7 @@ class ScoringTask:
         return tuple(map(parse, self.measures))
 
     def joined(self, ranking: Ranking) -> tuple[Joined, Content | None]:
-        """A ranking seen through the qrels, and through the texts where there are any."""
+        """Join a ranking with the qrels, and with the texts if there are any."""
         rules: Any = {"profile": profiles.find(self.profile), "depth": self.depth}
         content = None if self.texts is None else join_texts(ranking, self.qrels, self.texts, **rules)
         return join(ranking, self.qrels, **rules), content
@@ -53,11 +55,10 @@ class ScoringTask:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A run that was scored, or refused: then `values` is None and `findings` says why.
+    """A scored or refused run; for a refused one, `values` is None and `findings` has the reasons.
 
-    values: float64[T] per measure of the job; means: what each is over all topics; exact: what that is
-    rounded from, by the text of the measure, where it was wanted and is kept. missing: topics of the qrels
-    that the run lacks.
+    values: float64[T] per measure of the job. means: mean over all topics by measure. exact: exact means by
+    measure text, if requested and available. missing: number of topics of the qrels that the run lacks.
     """
 
     path: Path
@@ -68,11 +69,13 @@ class Scored:
     tag: str | None = None
     digest: str | None = None
     unjudged: float | None = None
-    """Share of the first 10 ranks without a judgment for the first aspect, over all topics; None where
-    judgments are by subtopic only."""
+    """Share of the first 10 ranks without a judgment for the first aspect, over all topics.
+
+    None if all judgments are by subtopic.
+    """
     exact: Mapping[str, Fraction] = field(default_factory=dict)
     explanations: tuple[Mapping[str, Any], ...] = ()
-    """Per measure of the job what was to be told, as plain values; empty where nothing was."""
+    """Explanations per measure of the job, as plain values; empty if none were requested."""
 
 
 def score(path: Path, job: ScoringTask) -> Scored:
@@ -100,11 +103,11 @@ def score(path: Path, job: ScoringTask) -> Scored:
     exact = {str(measure): value for measure, value in rational.items()}
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
-        return Scored(path, strangers(joined, path), values, means, missing, exact=exact)
+        return Scored(path, unknown_topics(joined, path), values, means, missing, exact=exact)
     unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined)
-    told = _explained(run, job) if job.explain else ()
+    explanations = _explained(run, job) if job.explain else ()
     story = run.tag, digest(run.ranking), unjudged
-    return Scored(path, run.findings, values, means, missing, *story, exact, told)
+    return Scored(path, run.findings, values, means, missing, *story, exact, explanations)
 
 
 def _unjudged(qrels: Qrels, joined: Joined) -> float:
@@ -112,7 +115,7 @@ def _unjudged(qrels: Qrels, joined: Joined) -> float:
 
 
 def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
-    found = explain(
+    explanations = explain(
         job.qrels,
         run.ranking,
         job.parsed,
@@ -120,13 +123,13 @@ def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:
         depth=job.depth,
         about=job.explain,
     )
-    return tuple(found[measure].as_data() for measure in job.parsed)
+    return tuple(explanations[measure].as_data() for measure in job.parsed)
 
 
-def strangers(joined: Joined, path: Path) -> Findings:
-    """The one thing that reading fast tells beside the rows: topics that the qrels don't have."""
+def unknown_topics(joined: Joined, path: Path) -> Findings:
+    """Return the finding about topics that the qrels lack; the fast reader reports nothing else."""
     findings = Findings()
     if joined.strangers:
-        message = f"{joined.strangers} topics of the run are not among the qrels': they are ignored"
+        message = f"the qrels lack {joined.strangers} topics of the run; they are ignored"
         findings.add(Finding(EXTRA, message, path.name), joined.strangers)
     return findings

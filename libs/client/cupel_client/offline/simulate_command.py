@@ -1,4 +1,4 @@
-"""`cupel simulate`: what measures of understandability make of runs made by chance."""
+"""`cupel simulate`: measures of understandability on simulated runs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ DEFAULTS = SimulationSettings()
     multiple=True,
     default=DEFAULTS.topicality,
     show_default=True,
-    help="Chance that a document is relevant; repeat it for several.",
+    help="Probability that a document is relevant; may be given several times.",
 )
 @click.option(
     "--mu",
@@ -29,36 +29,44 @@ DEFAULTS = SimulationSettings()
     multiple=True,
     default=DEFAULTS.mu,
     show_default=True,
-    help="Mean of the labels of understandability, from 0 (very easy) to 100; repeat it for several.",
+    help="Mean label of understandability, from 0 (very easy) to 100; may be given several times.",
 )
 @click.option(
     "--sigma",
     default=DEFAULTS.sigma,
     show_default=True,
-    help="Standard deviation of the labels, which the paper calls their variance.",
+    help="Standard deviation of the labels (the paper calls it variance).",
 )
-@click.option("--runs", default=DEFAULTS.runs, show_default=True, help="Runs for each chance and mean.")
-@click.option("--depth", default=DEFAULTS.depth, show_default=True, help="Documents of a run.")
-@click.option("--rho", default=DEFAULTS.rho, show_default=True, help="Persistence of the reader.")
-@click.option("--threshold", default=DEFAULTS.threshold, show_default=True, help="Hardest label understood.")
-@click.option("--strict", is_flag=True, help="Labels at the threshold are not understood.")
+@click.option(
+    "--runs",
+    default=DEFAULTS.runs,
+    show_default=True,
+    help="Number of runs per combination of topicality and mu.",
+)
+@click.option("--depth", default=DEFAULTS.depth, show_default=True, help="Number of documents per run.")
+@click.option("--rho", default=DEFAULTS.rho, show_default=True, help="Persistence of the user model.")
+@click.option(
+    "--threshold",
+    default=DEFAULTS.threshold,
+    show_default=True,
+    help="Highest label that counts as understandable.",
+)
+@click.option("--strict", is_flag=True, help="Count labels at the threshold as not understandable.")
 @click.option(
     "--forcing",
     type=click.Choice(get_args(Forcing)),
     default=DEFAULTS.forcing,
     show_default=True,
-    help="How labels outside 0 to 100 are brought in.",
+    help="Treatment of labels outside 0 to 100.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same runs."
-)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @format_option()
 def simulate(form: str, seed: int, **given: Any) -> None:
-    """Show what RBP, uRBP, RBP_u and H make of simulated runs.
+    """Score simulated runs by RBP, uRBP, RBP_u and H.
 
-    In each run every document is relevant by one chance and understandable by another, as in section 4 of
-    Palotti, Zuccon and Hanbury, CIKM 2018. Printed are mean and standard deviation over the runs, and the
-    mean that is expected where it has a closed form.
+    Relevance and understandability of each document are drawn independently, as in section 4 of Palotti,
+    Zuccon and Hanbury, CIKM 2018. The table shows mean and standard deviation over the runs, and the expected
+    mean if it has a closed form.
 
     \b
     Examples:
@@ -87,8 +95,8 @@ def _print(cells: Sequence[Cell]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in COLUMNS:
         table.add_column(heading, justify="left" if heading == "measure" else "right")
-    for one in cells:
-        expected = "" if one.expected is None else f"{one.expected:.4f}"
-        numbers = (f"{one.mean:.4f}", f"{one.deviation:.4f}", expected)
-        table.add_row(f"{one.topicality:g}", f"{one.mu:g}", one.measure, *numbers)
+    for cell in cells:
+        expected = "" if cell.expected is None else f"{cell.expected:.4f}"
+        numbers = (f"{cell.mean:.4f}", f"{cell.deviation:.4f}", expected)
+        table.add_row(f"{cell.topicality:g}", f"{cell.mu:g}", cell.measure, *numbers)
     console().print(table)

@@ -1,4 +1,4 @@
-"""`cupel validate`: say everything that is wrong with files, and what is worth knowing about them."""
+"""`cupel validate`: all errors and warnings of runs, qrels and collection files."""
 
 import contextlib
 from collections import Counter
@@ -28,7 +28,7 @@ COLUMNS = ("file", "kind", "verdict", "severity", "code", "line", "column", "top
 
 @dataclass(frozen=True)
 class Checked:
-    """A file, what it was read as, what was found, and facts about it where it could be read."""
+    """A checked file: its kind, its findings, and facts about it if it is valid."""
 
     path: Path
     kind: Kind
@@ -56,21 +56,24 @@ class Checked:
     "-q",
     "--qrels",
     type=InputFile(),
-    help="Qrels or collection file whose topics the runs should have; all FILES are runs then.",
+    help="Qrels or collection file with the topics of the runs; all FILES are then runs.",
 )
-@click.option("--depth", type=click.IntRange(1, DEEPEST), help="Depth at which the track cuts rankings.")
+@click.option("--depth", type=click.IntRange(1, DEEPEST), help="Depth at which the track truncates rankings.")
 @click.option(
-    "--all", "everything", is_flag=True, help=f"List more than {finding_lines.LISTED} findings of a kind."
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"List all findings instead of {finding_lines.LISTED} of each kind.",
 )
 @format_option()
 def validate(
     files: tuple[Path, ...], qrels: Path | None, depth: int | None, everything: bool, form: str
 ) -> None:
-    """Say everything that is wrong with runs, qrels or collection files, and what is worth knowing.
+    """Report all errors and warnings of runs, qrels and collection files.
 
-    A file is a collection by its ending (.yaml, .yml, .json), qrels if its first line has four columns
-    (or five that end in labels), else a run. Runs are checked beside the topics of the qrels, if any are
-    given. The exit code is 1 if a file is refused.
+    A file with the suffix .yaml, .yml or .json is a collection. A file whose first line has four columns, or
+    five that end in labels, is qrels. Any other file is a run. If there are qrels, the topics of the runs are
+    compared with them. The exit code is 1 if a file is refused.
 
     \b
     Examples:
@@ -80,21 +83,22 @@ def validate(
     """
     runs = [path for path in files if _kind(path, qrels is not None) == "run"]
     others = [path for path in files if path not in runs]
-    judged, beside = _judgments(others if qrels is None else [qrels, *others])
-    results = each(partial(check_run, qrels=beside, depth=depth), runs, doing="checking")
-    checked = [*judged, *(one for one in results if one is not None)]
+    judgments, reference = _check_judgments(others if qrels is None else [qrels, *others])
+    results = each(partial(check_run, qrels=reference, depth=depth), runs, doing="checking")
+    checked = [*judgments, *(result for result in results if result is not None)]
     _PRINTERS[form](checked, everything)
-    if lost := [str(path) for path, one in zip(runs, results, strict=True) if one is None]:
+    if lost := [str(path) for path, result in zip(runs, results, strict=True) if result is None]:
         click.echo(
-            f"not checked, as a process was killed (short of memory?): {printable(', '.join(lost))}", err=True
+            f"not checked, because a process was killed (out of memory?): {printable(', '.join(lost))}",
+            err=True,
         )
         raise click.exceptions.Exit(SERVICE_FAILED)
-    if any(one.findings.refused for one in checked):
+    if any(result.findings.refused for result in checked):
         raise click.exceptions.Exit(NEGATIVE)
 
 
 def _kind(path: Path, only_runs: bool) -> Kind:
-    with contextlib.suppress(OSError):  # is told when it is read
+    with contextlib.suppress(OSError):  # reported when the file is read
         if is_collection(path):
             return "collection"
     if only_runs:
@@ -102,10 +106,10 @@ def _kind(path: Path, only_runs: bool) -> Kind:
     return "qrels" if looks_like_qrels(path) else "run"
 
 
-def _judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
-    """Check qrels and collection files; the first that can be read is what runs are checked beside."""
+def _check_judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
+    """Check qrels and collection files. Return the first valid qrels too, for the check of runs."""
     checked: list[Checked] = []
-    beside: Qrels | None = None
+    reference: Qrels | None = None
     for path in paths:
         kind: Kind = "qrels"
         try:
@@ -117,8 +121,8 @@ def _judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None]:
             checked.append(Checked(path, kind, unreadable(problem, path)))
         else:
             checked.append(Checked(path, kind, collection.findings, _facts(collection)))
-            beside = beside or collection.qrels
-    return checked, beside
+            reference = reference or collection.qrels
+    return checked, reference
 
 
 def _facts(collection: Collection) -> dict[str, Any]:
@@ -133,7 +137,7 @@ def _facts(collection: Collection) -> dict[str, Any]:
 
 
 def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
-    """Check a run, beside `qrels` where there are any."""
+    """Check a run, and compare its topics with `qrels` if there are any."""
     try:
         run = read_run(path, depth=depth)
     except Refused as refused:
@@ -157,63 +161,63 @@ def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
 
 
 def _print_table(checked: Sequence[Checked], everything: bool) -> None:
-    for one in checked:
-        _print_file(one, None if everything else finding_lines.LISTED)
-    verdict = Counter(one.verdict for one in checked)
-    warned = sum(bool(one.findings.warnings) and not one.findings.refused for one in checked)
+    for result in checked:
+        _print_file(result, None if everything else finding_lines.LISTED)
+    verdict = Counter(result.verdict for result in checked)
+    warned = sum(bool(result.findings.warnings) and not result.findings.refused for result in checked)
     parts = [f"{verdict['accepted']} accepted" + (f" ({warned} with warnings)" if warned else "")]
     parts += [f"{verdict['refused']} refused"] if verdict["refused"] else []
     click.echo(f"{len(checked)} file{'s' * (len(checked) != 1)}: {', '.join(parts)}")
 
 
-def _print_file(one: Checked, at_most: int | None) -> None:
-    colour = "red" if one.findings.refused else "green"
-    name = click.style(printable(str(one.path)), bold=True)
-    click.echo(f"{name}: {one.kind}, {click.style(one.verdict, fg=colour)}")
-    for line in _told(one):
+def _print_file(result: Checked, at_most: int | None) -> None:
+    colour = "red" if result.findings.refused else "green"
+    name = click.style(printable(str(result.path)), bold=True)
+    click.echo(f"{name}: {result.kind}, {click.style(result.verdict, fg=colour)}")
+    for line in _fact_lines(result):
         click.echo(f"  {printable(line)}")
-    for line in finding_lines.told(one.findings, file=one.path.name, at_most=at_most):
+    for line in finding_lines.told(result.findings, file=result.path.name, at_most=at_most):
         click.echo(f"  {line}")
     click.echo()
 
 
-def _told(one: Checked) -> Iterator[str]:
-    """Facts in words."""
-    if not one.facts:
+def _fact_lines(result: Checked) -> Iterator[str]:
+    """Yield the facts as sentences."""
+    if not result.facts:
         return
-    topics, documents = one.facts["topics"], one.facts["documents"]
-    tag = f", tag {one.facts['tag']}" if one.kind == "run" else ""
-    yield f"{topics:,} topics, {documents:,} documents{tag}, digest {one.facts['digest'][:12]}"
-    for name, scale in one.facts.get("aspects", {}).items():
+    topics, documents = result.facts["topics"], result.facts["documents"]
+    tag = f", tag {result.facts['tag']}" if result.kind == "run" else ""
+    yield f"{topics:,} topics, {documents:,} documents{tag}, digest {result.facts['digest'][:12]}"
+    for name, scale in result.facts.get("aspects", {}).items():
         yield f"{name}: {scale}"
-    effects = one.facts.get("profile_effects", {})
-    for key, said in (
+    effects = result.facts.get("profile_effects", {})
+    for key, difference in (
         ("single_precision", "differ in single precision (profile trec_eval-9)"),
         ("rank_column", "would differ by the rank column, which every profile ignores"),
     ):
         if ids := effects.get(key):
             some = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
-            yield f"rankings of {len(ids)} topic{'s' * (len(ids) != 1)} {said}: {some}"
+            yield f"rankings of {len(ids)} topic{'s' * (len(ids) != 1)} {difference}: {some}"
 
 
 def _print_json(checked: Sequence[Checked], everything: bool) -> None:
-    write_json([one.data() for one in checked])
+    write_json([result.data() for result in checked])
 
 
 def _print_jsonl(checked: Sequence[Checked], everything: bool) -> None:
-    write_jsonl(one.data() for one in checked)
+    write_jsonl(result.data() for result in checked)
 
 
 def _print_csv(checked: Sequence[Checked], everything: bool) -> None:
-    write_csv(COLUMNS, (row for one in checked for row in _rows(one)))
+    write_csv(COLUMNS, (row for result in checked for row in _rows(result)))
 
 
-def _rows(one: Checked) -> Iterator[dict[str, Any]]:
-    """A row per finding; one without any, for a file without any."""
-    same = {"file": str(one.path), "kind": one.kind, "verdict": one.verdict}
-    for finding in one.findings:
+def _rows(result: Checked) -> Iterator[dict[str, Any]]:
+    """Yield a row per finding, or one row for a file without findings."""
+    same = {"file": str(result.path), "kind": result.kind, "verdict": result.verdict}
+    for finding in result.findings:
         yield finding_lines.as_data(finding) | same
-    if not one.findings.listed:
+    if not result.findings.listed:
         yield same
 
 

@@ -23,7 +23,7 @@ UNDEFINED = "a score is undefined"
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation of n systems, from -1 to 1 (overlap: from 0 to 1); None with the reason in `undefined`."""
+    """A correlation of n systems from -1 to 1 (overlap: 0 to 1); `undefined` says why it is None."""
 
     value: float | None
     n: int

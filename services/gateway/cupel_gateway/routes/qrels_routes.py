@@ -1,4 +1,4 @@
-"""Qrels versions of a track: upload, publish, watch, compare."""
+"""Routes of the qrels versions of a track."""
 
 from functools import partial
 from typing import Annotated
@@ -9,25 +9,26 @@ from starlette.datastructures import FormData, UploadFile
 from cupel_backend import qrels_versions
 from cupel_contract.qrels_resources import QrelsDiffResource, QrelsResource
 from cupel_contract.resource_base import LARGEST_INTEGER, ResourceList
+from cupel_contract.states import FINAL_QRELS_STATES
 from cupel_gateway import resource_builders
 from cupel_gateway.dependencies import (
-    Asked,
     Caller,
     IfNoneMatch,
-    Number,
+    PathText,
     Sys,
-    Text,
+    VersionNumber,
+    Window,
     in_thread,
 )
-from cupel_gateway.event_streams import EVENTS, events
+from cupel_gateway.event_streams import EVENTS, event_stream
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import FORM_INVALID, STORED, TYPE_UNSUPPORTED, refuses
 from cupel_gateway.responses import paged, tagged
 
 router = APIRouter(prefix="/v1/tracks/{track}/qrels", tags=["qrels"])
 
-LARGEST_MEGABYTES = 128  # judgments are held in memory; the largest public collections have 20
-MOST_FILES = 100  # the collection among them
+MAX_MEGABYTES = 128  # judgments are held in memory; the largest public collections have about 20 MB
+MAX_FILES = 100  # including the collection file
 
 FORM = {
     "requestBody": {
@@ -40,13 +41,13 @@ FORM = {
                     "properties": {
                         "collection": {
                             "type": "string",
-                            "description": "a collection file (YAML or JSON): `qrels:`, maybe `topics:`",
+                            "description": "collection file (YAML or JSON): `qrels:`, optionally `topics:`",
                         },
                         "files": {
                             "type": "array",
                             "items": {"type": "string", "contentMediaType": "application/octet-stream"},
-                            "description": "the files it names, each under the same file name; "
-                            f"at most {MOST_FILES} files, the collection among them",
+                            "description": "the files that the collection names, with the same names; "
+                            f"at most {MAX_FILES} files, including the collection",
                         },
                     },
                 }
@@ -76,18 +77,18 @@ FORM = {
     | {201: sends("Location")},
 )
 async def upload_qrels(
-    request: Request, response: Response, track: Text, system: Sys, caller: Caller
+    request: Request, response: Response, track: PathText, system: Sys, caller: Caller
 ) -> Response:
-    """Check judgments and keep them as the track's next version, a draft. Needs its organiser."""
+    """Upload judgments as the next qrels version of a track, a draft. Requires its organiser."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise TYPE_UNSUPPORTED(
-            "send multipart/form-data: a part `collection`, and a part `files` for each file"
+            "send multipart/form-data with a part `collection` and a part `files` for each file"
         )
     await in_thread(
         partial(qrels_versions.require_organiser, system, caller, track)
     )  # before the body is read
-    request.scope["cupel.body"].limit = min(system.settings.upload_megabytes, LARGEST_MEGABYTES) << 20
-    form = request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=1 << 20)
+    request.scope["cupel.body"].limit = min(system.settings.upload_megabytes, MAX_MEGABYTES) << 20
+    form = request.form(max_files=MAX_FILES, max_fields=MAX_FILES, max_part_size=1 << 20)
     async with form as parts:
         collection, files = await _read(parts)
     call = partial(qrels_versions.upload, system, caller, track, collection=collection, files=files)
@@ -98,7 +99,7 @@ async def upload_qrels(
 
 
 async def _read(parts: FormData) -> tuple[bytes, dict[str, bytes]]:
-    """The collection, and the files by their names."""
+    """Return the collection file, and the other files by their names."""
     collection = await _content(parts.get("collection"), "collection")
     files: dict[str, bytes] = {}
     for part in parts.getlist("files"):
@@ -117,18 +118,18 @@ async def _content(part: UploadFile | str | None, name: str) -> bytes:
 
 @router.get("", responses=refuses("track-unknown", "cursor-unknown"))
 def list_qrels(
-    request: Request, response: Response, track: Text, system: Sys, caller: Caller, window: Asked
+    request: Request, response: Response, track: PathText, system: Sys, caller: Caller, window: Window
 ) -> ResourceList[QrelsResource]:
-    """The track's versions, newest first; drafts are shown to its organisers only."""
+    """List the qrels versions of a track, newest first. Only its organisers see drafts."""
     page = qrels_versions.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
     return paged(request, response, page, resource_builders.qrels_version)
 
 
 @router.get("/{number}", response_model=QrelsResource, responses=refuses("track-unknown", "qrels-unknown"))
 def show_qrels(
-    track: Text, number: Number, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
+    track: PathText, number: VersionNumber, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """A version: what it holds, its state, and how far its publishing has come."""
+    """Return a qrels version: its counts, its state, and the progress of its publishing."""
     return tagged(
         resource_builders.qrels_version(qrels_versions.get(system, caller, track, number)), if_none_match
     )
@@ -143,22 +144,29 @@ def show_qrels(
     | {202: sends("Location")},
 )
 def publish_qrels(
-    track: Text, number: Number, response: Response, system: Sys, caller: Caller
+    track: PathText, number: VersionNumber, response: Response, system: Sys, caller: Caller
 ) -> QrelsResource:
-    """Rescore every submission under this version, then switch the board. Repeating it changes nothing."""
+    """Publish a qrels version: rescore every submission, then switch the leaderboard.
+
+    Repeating the request changes nothing.
+    """
     version = qrels_versions.publish(system, caller, track, number)
     response.headers["Location"] = f"/v1/tracks/{track}/qrels/{number}"
     return resource_builders.qrels_version(version)
 
 
-@router.get("/{number}/events", responses=refuses("track-unknown", "qrels-unknown") | EVENTS)
-async def watch_qrels(request: Request, track: Text, number: Number, system: Sys, caller: Caller) -> Response:
-    """Progress of publishing as server-sent events, until the version is current or superseded."""
+@router.get(
+    "/{number}/events", response_class=Response, responses=refuses("track-unknown", "qrels-unknown") | EVENTS
+)
+async def watch_qrels(
+    request: Request, track: PathText, number: VersionNumber, system: Sys, caller: Caller
+) -> Response:
+    """Stream the states of a qrels version as server-sent events until it is current or superseded."""
 
-    def look() -> QrelsResource:
+    def read() -> QrelsResource:
         return resource_builders.qrels_version(qrels_versions.get(system, caller, track, number))
 
-    return await events(request, look, lambda version: version.state in {"current", "superseded"})
+    return await event_stream(request, read, lambda version: version.state in FINAL_QRELS_STATES)
 
 
 @router.get(
@@ -167,14 +175,16 @@ async def watch_qrels(request: Request, track: Text, number: Number, system: Sys
     responses=refuses("track-unknown", "qrels-not-published", "measure-invalid"),
 )
 def compare_qrels(
-    track: Text,
-    number: Number,
+    track: PathText,
+    number: VersionNumber,
     system: Sys,
     caller: Caller,
-    base: Annotated[int, Query(alias="from", ge=1, le=LARGEST_INTEGER, description="the earlier version")],
+    base: Annotated[
+        int, Query(alias="from", ge=1, le=LARGEST_INTEGER, description="number of the earlier version")
+    ],
     measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """What moved between two versions by a measure: old and new score and rank of each submission."""
+    """Compare two qrels versions by a measure: old and new score and rank of each submission."""
     diff = qrels_versions.diff(system, caller, track, number, base=base, measure=measure)
     return tagged(QrelsDiffResource.model_validate(diff), if_none_match)

@@ -1,4 +1,4 @@
-"""Runs: what was handed in, and the file as it was sent."""
+"""Routes of runs and of their files."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 
 from cupel_backend import submitted_runs
 from cupel_contract.submission_resources import RunResource
-from cupel_gateway.dependencies import Caller, IfNoneMatch, Sys, Text
+from cupel_gateway.dependencies import Caller, IfNoneMatch, PathText, Sys
 from cupel_gateway.problem_responses import refuses
 from cupel_gateway.responses import matches, tagged
 
@@ -18,8 +18,8 @@ BLOCK = 1 << 18
 
 
 @router.get("/{run}", response_model=RunResource, responses=refuses("run-unknown"))
-def show_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """A run: its tag, digests and counts."""
+def show_run(run: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
+    """Return a run: its tag, digests and counts."""
     return tagged(RunResource.model_validate(submitted_runs.get(system, caller, run)), if_none_match)
 
 
@@ -27,10 +27,10 @@ def show_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch 
     "/{run}/file",
     response_class=StreamingResponse,
     responses=refuses("run-unknown", "content-missing", "storage-failed")
-    | {200: {"description": "the bytes as they were sent", "content": {"application/octet-stream": {}}}},
+    | {200: {"description": "the file as it was sent", "content": {"application/octet-stream": {}}}},
 )
-def download_run(run: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """The file as it was sent, compressed if it was."""
+def download_run(run: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
+    """Download the file of a run exactly as it was sent, compressed or not."""
     view = submitted_runs.get(system, caller, run)
     headers = {"ETag": f'"{view.raw_digest}"', "Cache-Control": "private, max-age=31536000, immutable"}
     if matches(if_none_match, view.raw_digest):

@@ -1,4 +1,4 @@
-"""Scores of a submission, and what explains them."""
+"""Routes of the scores of a submission and their explanations."""
 
 from typing import Annotated
 
@@ -18,9 +18,9 @@ from cupel_gateway.dependencies import (
     Caller,
     IfNoneMatch,
     Measures,
+    PathText,
     QrelsNumber,
     Sys,
-    Text,
 )
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import JSON_BODY, refuses
@@ -35,16 +35,16 @@ router = APIRouter(prefix="/v1/submissions/{submission}", tags=["scores"])
     responses=refuses("submission-unknown", "submission-forbidden", "qrels-not-published", "measure-invalid"),
 )
 def show_scores(
-    submission: Text,
+    submission: PathText,
     system: Sys,
     caller: Caller,
     measure: Measures = [],  # noqa: B006 (FastAPI copies it)
     qrels: QrelsNumber = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Scores over all topics by each `measure` (default: the track's plan) under a qrels version."""
-    found = evaluations.read_scores(system, caller, submission, measures=measure, qrels=qrels)
-    scores = [ScoreResource.model_validate(one) for one in found]
+    """Return the scores over all topics by each `measure` (default: the track's plan)."""
+    views = evaluations.read_scores(system, caller, submission, measures=measure, qrels=qrels)
+    scores = tuple(ScoreResource.model_validate(view) for view in views)
     return tagged(SubmissionScores(submission=submission, scores=scores), if_none_match)
 
 
@@ -60,16 +60,16 @@ def show_scores(
     ),
 )
 def show_topic_scores(
-    submission: Text,
+    submission: PathText,
     system: Sys,
     caller: Caller,
     measure: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00-\x1f]+$", examples=["nDCG@10"])],
     qrels: QrelsNumber = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The value of `measure` on every topic of the qrels version."""
-    found = evaluations.read_topic_scores(system, caller, submission, measure=measure, qrels=qrels)
-    return tagged(resource_builders.topic_scores(submission, found), if_none_match)
+    """Return the value of `measure` on every topic of the qrels version."""
+    view = evaluations.read_topic_scores(system, caller, submission, measure=measure, qrels=qrels)
+    return tagged(resource_builders.topic_scores(submission, view), if_none_match)
 
 
 @router.post(
@@ -87,13 +87,13 @@ def show_topic_scores(
     | {202: sends("Location")},
 )
 def explain_scores(
-    submission: Text, wanted: ExplanationCreate, response: Response, system: Sys, caller: Caller
+    submission: PathText, body: ExplanationCreate, response: Response, system: Sys, caller: Caller
 ) -> PendingExplanations:
-    """Have scores explained: by jobs, whose results are kept. Asking again changes nothing."""
-    requested = score_explanations.request(system, caller, submission, **wanted.model_dump())
-    body = resource_builders.pending_explanations(requested)
-    response.headers["Location"] = body.links["explanations"]
-    return body
+    """Request explanations of scores. Jobs compute them once; repeating the request changes nothing."""
+    view = score_explanations.request(system, caller, submission, **body.model_dump())
+    pending = resource_builders.pending_explanations(view)
+    response.headers["Location"] = pending.links["explanations"]
+    return pending
 
 
 @router.get(
@@ -102,13 +102,13 @@ def explain_scores(
     responses=refuses("submission-unknown", "submission-forbidden", "qrels-not-published", "measure-invalid"),
 )
 def show_explanations(
-    submission: Text,
+    submission: PathText,
     system: Sys,
     caller: Caller,
     measure: Measures = [],  # noqa: B006 (FastAPI copies it)
     qrels: QrelsNumber = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """What has been computed for each `measure` (default: all) under a qrels version."""
-    found = score_explanations.read_explanations(system, caller, submission, measures=measure, qrels=qrels)
-    return tagged(ExplanationList.model_validate(found), if_none_match)
+    """Return the explanations that are computed for each `measure` (default: all)."""
+    view = score_explanations.read_explanations(system, caller, submission, measures=measure, qrels=qrels)
+    return tagged(ExplanationList.model_validate(view), if_none_match)

@@ -1,4 +1,4 @@
-"""What the service is, what it measures, what its codes mean, and whether it is well."""
+"""Routes of the service: version, error codes, measures, health and metrics."""
 
 from operator import attrgetter
 
@@ -28,7 +28,7 @@ health = APIRouter(tags=["health"])
 
 @public.get("", responses=refuses())
 def show_service(system: Sys) -> ServiceResource:
-    """Version, profiles, limits, and where things are. Needs no token."""
+    """Return version, profiles, limits and links of the service. Requires no token."""
     settings = system.settings
     return ServiceResource(
         version=__version__,
@@ -50,13 +50,13 @@ def show_service(system: Sys) -> ServiceResource:
 
 @public.get("/me", responses=refuses())
 def show_caller(caller: Caller) -> CallerResource:
-    """The team and scope that the token stands for."""
+    """Return the team and scope of the token."""
     return CallerResource.model_validate(caller)
 
 
 @public.get("/errors", response_model=ResourceList[ErrorCodeResource], responses=refuses())
 def list_errors(if_none_match: IfNoneMatch = None) -> Response:
-    """Every code of problems and findings: what it means, what would be right. Needs no token."""
+    """List every error code with its meaning and remedy. Requires no token."""
     problems = [
         resource_builders.problem_code(declared, HTTP_STATUS[declared.kind])
         for declared in ERROR_CODES.values()
@@ -68,14 +68,14 @@ def list_errors(if_none_match: IfNoneMatch = None) -> Response:
 
 @public.get("/measures", response_model=ResourceList[MeasureResource], responses=refuses())
 def list_measures(if_none_match: IfNoneMatch = None) -> Response:
-    """Every declared measure with its parameters. Needs no token."""
+    """List every measure with its parameters. Requires no token."""
     items = [resource_builders.measure(declared) for _, declared in sorted(DECLARATIONS.items())]
     return tagged(ResourceList[MeasureResource](items=items), if_none_match)
 
 
 @public.get("/measures/{text:path}", responses=refuses("measure-invalid"))
 def read_measure(text: str) -> ParsedMeasureResource:
-    """A measure's text as understood here: its canonical form and documentation. Needs no token."""
+    """Parse the text of a measure; return its canonical form and documentation. Requires no token."""
     try:
         return resource_builders.parsed_measure(parser.parse(text))
     except MeasureError as problem:
@@ -84,18 +84,18 @@ def read_measure(text: str) -> ParsedMeasureResource:
 
 @health.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Whether this process answers: waits for no thread and no database."""
+    """Check that the process responds. Does not wait for a thread or the database."""
     return "ok\n"
 
 
 @health.get("/readyz", response_class=PlainTextResponse, responses=refuses())
 def readyz(system: Sys) -> str:
-    """Whether the database and the blobs can be used."""
+    """Check that the database and the object store are usable."""
     system.ready()
     return "ready\n"
 
 
 @health.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def metrics(system: Sys) -> Response:
-    """Prometheus metrics of all processes that share the data folder."""
+    """Return Prometheus metrics of all processes that share the data folder."""
     return Response(system.metrics.exposition(system), media_type=system.metrics.content_type)

@@ -1,4 +1,4 @@
-"""Submissions: hand in a run, follow it, read its scores."""
+"""Routes of submissions."""
 
 from functools import partial
 from typing import Annotated
@@ -8,17 +8,18 @@ from fastapi import APIRouter, Query, Request, Response
 from cupel_backend import submissions
 from cupel_backend.submissions import Upload
 from cupel_contract.resource_base import ResourceList
+from cupel_contract.states import FINAL_JOB_STATES
 from cupel_contract.submission_resources import SubmissionResource
 from cupel_gateway import resource_builders
-from cupel_gateway.dependencies import Asked, Caller, IfNoneMatch, Key, Sys, Text, in_thread
-from cupel_gateway.event_streams import EVENTS, events
+from cupel_gateway.dependencies import Caller, IdempotencyKey, IfNoneMatch, PathText, Sys, Window, in_thread
+from cupel_gateway.event_streams import EVENTS, event_stream
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import TYPE_UNSUPPORTED, refuses
 from cupel_gateway.responses import paged, tagged
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
-BLOCK = 1 << 18  # bytes gathered before they are written: a thread's turn costs more than a small write
+BLOCK = 1 << 18  # bytes to buffer before a write, because switching threads costs more than a small write
 NOT_A_RUN = ("multipart/", "application/json")
 
 RAW = {
@@ -54,15 +55,15 @@ RAW = {
 )
 async def submit_run(
     request: Request,
-    track: Text,
+    track: PathText,
     system: Sys,
     caller: Caller,
     name: Annotated[
-        str, Query(max_length=1000, description="the file's name, for people", examples=["bm25.gz"])
+        str, Query(max_length=1000, description="name of the file, shown to people", examples=["bm25.gz"])
     ] = "",
-    key: Key = None,
+    key: IdempotencyKey = None,
 ) -> Response:
-    """Hand in a run. The answer holds the verdict on the file; scoring follows, see `links.events`."""
+    """Submit a run. The response has the warnings about the file; `links.events` follows the scoring."""
     if request.headers.get("content-type", "").lower().startswith(NOT_A_RUN):
         raise TYPE_UNSUPPORTED("send the file itself as the body, for example `curl --data-binary @run.gz`")
     length = int(request.headers["content-length"]) if "content-length" in request.headers else None
@@ -79,23 +80,27 @@ async def submit_run(
     )
 
 
+def _is_scored(submission: SubmissionResource) -> bool:
+    return all(job.state in FINAL_JOB_STATES for job in submission.jobs)
+
+
 async def _receive(request: Request, upload: Upload, *, limit: int) -> None:
-    """Write the body to the upload as it comes. `limit` is a second fence: the upload has its own."""
+    """Write the body to the upload as it arrives. The upload has an exact limit of its own."""
     request.scope["cupel.body"].limit = limit
-    gathered = bytearray()
+    buffer = bytearray()
     async for chunk in request.stream():
-        gathered += chunk
-        if len(gathered) >= BLOCK:
-            await in_thread(partial(upload.write, bytes(gathered)))
-            gathered.clear()
-    await in_thread(partial(upload.write, bytes(gathered)))
+        buffer += chunk
+        if len(buffer) >= BLOCK:
+            await in_thread(partial(upload.write, bytes(buffer)))
+            buffer.clear()
+    await in_thread(partial(upload.write, bytes(buffer)))
 
 
 @router.get("/tracks/{track}/submissions", responses=refuses("track-unknown", "cursor-unknown"))
 def list_submissions(
-    request: Request, response: Response, track: Text, system: Sys, caller: Caller, window: Asked
+    request: Request, response: Response, track: PathText, system: Sys, caller: Caller, window: Window
 ) -> ResourceList[SubmissionResource]:
-    """The team's submissions, newest first; organisers of the track see all."""
+    """List the submissions of the caller's team, newest first. Organisers of the track see all."""
     page = submissions.list_(system, caller, track, limit=window.limit, cursor=window.cursor)
     return paged(request, response, page, resource_builders.submission)
 
@@ -106,26 +111,27 @@ def list_submissions(
     responses=refuses("submission-unknown", "submission-forbidden"),
 )
 def show_submission(
-    submission: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
+    submission: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """A submission: its run, what was found in the file, its jobs."""
+    """Return a submission: its run, the warnings about its file, and its jobs."""
     return tagged(resource_builders.submission(submissions.get(system, caller, submission)), if_none_match)
 
 
 @router.delete("/submissions/{submission}", responses=refuses("submission-unknown", "submission-forbidden"))
-def withdraw_submission(submission: Text, system: Sys, caller: Caller) -> SubmissionResource:
-    """Take a submission off the boards. It is kept, as withdrawn."""
+def withdraw_submission(submission: PathText, system: Sys, caller: Caller) -> SubmissionResource:
+    """Withdraw a submission from the leaderboards. The submission itself is kept."""
     return resource_builders.submission(submissions.withdraw(system, caller, submission))
 
 
 @router.get(
     "/submissions/{submission}/events",
+    response_class=Response,
     responses=refuses("submission-unknown", "submission-forbidden") | EVENTS,
 )
-async def watch_submission(request: Request, submission: Text, system: Sys, caller: Caller) -> Response:
-    """The submission as server-sent events, until nothing is left to score."""
+async def watch_submission(request: Request, submission: PathText, system: Sys, caller: Caller) -> Response:
+    """Stream the states of a submission as server-sent events until its scoring has ended."""
 
-    def look() -> SubmissionResource:
+    def read() -> SubmissionResource:
         return resource_builders.submission(submissions.get(system, caller, submission))
 
-    return await events(request, look, lambda view: all(job.state in {"done", "dead"} for job in view.jobs))
+    return await event_stream(request, read, _is_scored)

@@ -1,4 +1,4 @@
-"""Tracks: shared tasks with aspects and a plan of measures."""
+"""Routes of tracks and their leaderboards."""
 
 from typing import Annotated, Any
 
@@ -12,17 +12,17 @@ from cupel_contract.resource_base import ResourceList
 from cupel_contract.track_resources import TrackChange, TrackCreate, TrackResource
 from cupel_gateway import resource_builders
 from cupel_gateway.dependencies import (
-    Asked,
     Caller,
     IfNoneMatch,
     MeasureText,
+    PathText,
     QrelsNumber,
     Sys,
-    Text,
+    Window,
 )
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import JSON_BODY, STORED, refuses
-from cupel_gateway.responses import demanded, next_address, paged, tagged, unchanged
+from cupel_gateway.responses import etags_of, next_address, paged, tagged, unchanged
 
 router = APIRouter(prefix="/v1/tracks", tags=["tracks"])
 
@@ -43,9 +43,9 @@ Texts = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length
     )
     | {201: sends("Location", "ETag")},
 )
-def create_track(wanted: TrackCreate, response: Response, system: Sys, caller: Caller) -> TrackResource:
-    """Make a track, owned by the caller's team. Needs the scope organiser."""
-    track = tracks.create(system, caller, **wanted.model_dump())
+def create_track(body: TrackCreate, response: Response, system: Sys, caller: Caller) -> TrackResource:
+    """Create a track, owned by the caller's team. Requires the scope organiser."""
+    track = tracks.create(system, caller, **body.model_dump())
     response.headers["Location"] = f"/v1/tracks/{track.name}"
     response.headers["ETag"] = f'"{track.etag}"'
     return TrackResource.model_validate(track)
@@ -53,16 +53,16 @@ def create_track(wanted: TrackCreate, response: Response, system: Sys, caller: C
 
 @router.get("", responses=refuses("cursor-unknown"))
 def list_tracks(
-    request: Request, response: Response, system: Sys, caller: Caller, window: Asked
+    request: Request, response: Response, system: Sys, caller: Caller, window: Window
 ) -> ResourceList[TrackResource]:
-    """All tracks, newest first."""
+    """List all tracks, newest first."""
     page = tracks.list_(system, caller, limit=window.limit, cursor=window.cursor)
     return paged(request, response, page, TrackResource.model_validate)
 
 
 @router.get("/{track}", response_model=TrackResource, responses=refuses("track-unknown"))
-def show_track(track: Text, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """A track. Its ETag is what a change may name in If-Match."""
+def show_track(track: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None) -> Response:
+    """Return a track. A change may name its ETag in If-Match."""
     view = tracks.get(system, caller, track)
     return tagged(TrackResource.model_validate(view), if_none_match, etag=view.etag)
 
@@ -81,18 +81,18 @@ def show_track(track: Text, system: Sys, caller: Caller, if_none_match: IfNoneMa
     | {200: sends("ETag")},
 )
 def change_track(
-    track: Text,
+    track: PathText,
     change: TrackChange,
     response: Response,
     system: Sys,
     caller: Caller,
     if_match: Annotated[
-        str | None, Header(max_length=2000, description="the ETag that the change is based on, or several")
+        str | None, Header(max_length=2000, description="ETags of the track that the change is based on")
     ] = None,
 ) -> TrackResource:
-    """Change title, plan of measures, or whether it is closed."""
+    """Change the title, the plan of measures, or whether the track is closed."""
     changes: dict[str, Any] = change.model_dump(exclude_unset=True)
-    view = tracks.change(system, caller, track, changes=changes, expected=demanded(if_match))
+    view = tracks.change(system, caller, track, changes=changes, expected=etags_of(if_match))
     response.headers["ETag"] = f'"{view.etag}"'
     return TrackResource.model_validate(view)
 
@@ -105,15 +105,15 @@ def change_track(
 )
 def show_leaderboard(
     request: Request,
-    track: Text,
+    track: PathText,
     system: Sys,
     caller: Caller,
-    window: Asked,
+    window: Window,
     measure: MeasureText = None,
     qrels: QrelsNumber = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Submissions by a measure (default: the first of the plan) under a qrels version."""
+    """Return the leaderboard by a measure (default: the first of the plan) under a qrels version."""
     known = (if_none_match or "").strip('"')
     board = leaderboards.read_board(
         system,
@@ -127,7 +127,7 @@ def show_leaderboard(
     )
     if board is None:
         return unchanged(known)
-    following = next_address(request, board.next)
+    next_page = next_address(request, board.next)
     return tagged(
-        resource_builders.leaderboard(board, following), if_none_match, etag=board.etag, following=following
+        resource_builders.leaderboard(board, next_page), if_none_match, etag=board.etag, next_page=next_page
     )

@@ -134,7 +134,7 @@ def _rounded_scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[
 
 def report(about: SubjectSummary, result: OrdersResult) -> AuditReport:
     """Return the report on disagreement between aggregates and on trade-offs between aspects."""
-    missing = AuditReport((), {}, (), undefined=tuple(result["missing"]))
+    missing = AuditReport(verdict=(), numbers={}, tables=(), undefined=tuple(result["missing"]))
     return merged([_report_disagreement(about, result), _report_trade_off(about, result), missing])
 
 

@@ -12,6 +12,7 @@ from cupel_measures.comparing.comparison import (
     AspectDifferences,
     Difference,
     MeasureComparison,
+    TopicDifference,
 )
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import EXACT, FLIPS, REPLICATES, Interval
@@ -142,7 +143,7 @@ def _print_swings(one: ComparisonResult, of_measure: MeasureComparison) -> None:
         (
             "largest differences" if place == 0 else "",
             [
-                f"{pair.largest_differences[place].topic} {_signed(pair.largest_differences[place].difference)}"
+                _topic_difference(pair.largest_differences[place])
                 if place < len(pair.largest_differences)
                 else ""
                 for pair in of_measure.differences
@@ -151,6 +152,10 @@ def _print_swings(one: ComparisonResult, of_measure: MeasureComparison) -> None:
         for place in range(most)
     ]
     show_blocks(names, keys, columns)
+
+
+def _topic_difference(on_topic: TopicDifference) -> str:
+    return f"{on_topic.topic} {_signed(on_topic.difference)}"
 
 
 def _print_aspects(one: ComparisonResult, whole: str, parts: Sequence[AspectDifferences]) -> None:

@@ -203,6 +203,7 @@ class TestGreatestLosses:
     def test_two_aspects(self, n: int, weights: tuple[float, float]) -> None:
         self.check(n, weights, error_vectors(n))
 
+    @pytest.mark.sampled(every=3)
     @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1)])
     @pytest.mark.parametrize("n", [6, 7, 8])
     def test_two_aspects_of_longer_lists(self, n: int, weights: tuple[float, float]) -> None:

@@ -4,7 +4,7 @@ import csv
 import gzip
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,7 @@ def _reference(shared: Path, version: str) -> dict[tuple[str, str, str], list[Ro
     return found
 
 
+@cache
 def _run_file(folder: Path, name: str) -> Path:
     """The run of this name, below teams' folders too (`Team/output/run1.txt` or `Team_run1.txt`)."""
     for path in folder.rglob("*.gz"):
