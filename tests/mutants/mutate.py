@@ -1,0 +1,249 @@
+"""Mutation testing: change the code in one place at a time and count the changes that no test notices.
+
+    make mutants M="corrections --limit 20"
+
+Each mutant is tested in a copy of the repository by the test files that belong to its module. The command
+fails when fewer than 90% of the mutants are killed, apart from those that equivalent.toml lists as
+equivalent, with a reason.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TESTS_OF = {
+    "libs/measures/cupel_measures/comparing/correlation.py": (
+        "tests/measures/comparing/test_correlation.py",
+    ),
+    "libs/measures/cupel_measures/comparing/corrections.py": ("tests/measures/comparing/test_multiple.py",),
+    "libs/measures/cupel_measures/comparing/all_pairs.py": ("tests/measures/comparing/test_multiple.py",),
+    "libs/measures/cupel_measures/comparing/topic_set_sizes.py": (
+        "tests/measures/comparing/test_sizes_and_agreement.py",
+    ),
+    "libs/measures/cupel_measures/comparing/agreement.py": (
+        "tests/measures/comparing/test_sizes_and_agreement.py",
+    ),
+    "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swaps.py",),
+    "libs/measures/cupel_measures/comparing/*.py": ("tests/measures/comparing",),
+    "libs/audits/cupel_audits/kinds/*.py": ("tests/audits/kinds", "tests/audits/test_every_kind.py"),
+    "libs/audits/cupel_audits/*.py": ("tests/audits",),
+    "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
+    "libs/backend/cupel_backend/job_*.py": (
+        "tests/backend/test_jobs.py",
+        "tests/backend/test_job_execution.py",
+        "tests/backend/test_concurrency.py",
+    ),
+}
+"""Patterns of modules and the tests that belong to them; the first pattern that fits a module counts."""
+
+REQUIRED_SHARE = 0.9
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of the expression at one place of a module."""
+
+    module: str
+    line: int
+    before: str
+    after: str
+    source: str
+    """The text of the whole module after the change."""
+
+    @property
+    def key(self) -> str:
+        """The mutant without its line, which changes too often to be listed."""
+        return f"{self.module}: {self.before} -> {self.after}"
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.before} -> {self.after}"
+
+
+def mutations(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield other expressions for an expression."""
+    match node:
+        case ast.Compare(ops=[operator]) if type(operator) in COMPARISONS:
+            yield ast.Compare(node.left, [COMPARISONS[type(operator)]()], node.comparators)
+        case ast.BinOp(op=operator) if type(operator) in OPERATORS and not is_type(node):
+            yield ast.BinOp(node.left, OPERATORS[type(operator)](), node.right)
+        case ast.BoolOp(op=ast.And()):
+            yield ast.BoolOp(ast.Or(), node.values)
+        case ast.BoolOp(op=ast.Or()):
+            yield ast.BoolOp(ast.And(), node.values)
+        case ast.UnaryOp(op=ast.Not()):
+            yield node.operand
+        case ast.IfExp():
+            yield ast.IfExp(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield ast.Constant(value + 1)
+        case ast.Constant(value=float(value)):
+            yield ast.Constant(value * 1.5 + 0.5)
+
+
+def is_type(node: ast.BinOp) -> bool:
+    return isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+
+
+def mutants_of(module: str) -> list[Mutant]:
+    """Return all mutants of the functions of a module, in the order of its lines."""
+    source = (ROOT / module).read_text()
+    found = []
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    bodies = [statement for function in functions for statement in function.body]
+    nodes = {id(node): node for statement in bodies for node in ast.walk(statement)}
+    for node in nodes.values():
+        for other in mutations(node):
+            assert isinstance(node, ast.expr)
+            before = ast.get_source_segment(source, node) or ""
+            after = f"({ast.unparse(ast.fix_missing_locations(other))})"
+            one_line = " ".join(before.split())
+            found.append(Mutant(module, node.lineno, one_line, after[1:-1], replaced(source, node, after)))
+    return sorted(found, key=lambda mutant: (mutant.line, mutant.before, mutant.after))
+
+
+def replaced(source: str, node: ast.expr, text: str) -> str:
+    """Return the source with another text in the place of a node. Columns count bytes of UTF-8."""
+    lines = source.encode().splitlines(keepends=True)
+    begin = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
+    end = sum(map(len, lines[: (node.end_lineno or node.lineno) - 1])) + (node.end_col_offset or 0)
+    data = source.encode()
+    return (data[:begin] + text.encode() + data[end:]).decode()
+
+
+def tests_of(module: str) -> tuple[str, ...]:
+    return next(tests for pattern, tests in TESTS_OF.items() if fnmatch(module, pattern))
+
+
+def modules(words: list[str]) -> list[str]:
+    """Return the modules that have tests here and whose path contains one of the words."""
+    paths = (str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("libs/**/*.py")))
+    known = [path for path in paths if any(fnmatch(path, pattern) for pattern in TESTS_OF)]
+    return [path for path in known if not words or any(word in path for word in words)]
+
+
+class Copy:
+    """A copy of the repository in which modules are changed and tested."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        skipped = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
+        for name in ("libs", "services", "tests"):
+            shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+
+    def passes(self, tests: tuple[str, ...], limit: float | None = None) -> bool:
+        """Return whether the tests pass within `limit` seconds."""
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-k",
+            "not production",
+        ]
+        shared = os.environ.get("CUPEL_SHARED", str(ROOT.parent / "shared"))
+        environment = {**os.environ, "CI": "1", "CUPEL_SHARED": shared, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            done = subprocess.run(
+                [*command, *tests], cwd=self.folder, env=environment, capture_output=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    def survives(self, mutant: Mutant, limit: float) -> bool:
+        path = self.folder / mutant.module
+        original = path.read_text()
+        path.write_text(mutant.source)
+        try:
+            return self.passes(tests_of(mutant.module), limit)
+        finally:
+            path.write_text(original)
+
+
+def run(chosen: list[Mutant], equivalent: dict[str, str]) -> int:
+    """Test the mutants, print each that survives, and return the exit code."""
+    killed, survived = 0, 0
+    with tempfile.TemporaryDirectory(prefix="cupel-mutants-") as folder:
+        copy = Copy(Path(folder))
+        limits: dict[tuple[str, ...], float] = {}
+        for mutant in chosen:
+            tests = tests_of(mutant.module)
+            if tests not in limits:
+                begin = time.monotonic()
+                assert copy.passes(tests), f"{tests} fail without any change"
+                limits[tests] = 30 + 5 * (time.monotonic() - begin)
+            if mutant.key in equivalent:
+                print(f"equivalent  {mutant}: {equivalent[mutant.key]}", flush=True)
+            elif copy.survives(mutant, limits[tests]):
+                survived += 1
+                print(f"survived    {mutant}", flush=True)
+            else:
+                killed += 1
+                print(f"killed      {mutant}", flush=True)
+    share = killed / max(killed + survived, 1)
+    print(f"{killed} killed, {survived} survived: {share:.0%}, of which {REQUIRED_SHARE:.0%} are required")
+    return 0 if share >= REQUIRED_SHARE else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Test mutants of the code.")
+    parser.add_argument("words", nargs="*", help="parts of the paths of modules (default: all modules)")
+    parser.add_argument("--limit", type=int, default=10, help="mutants per module (default: 10; 0: all)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the sample (default: 0)")
+    arguments = parser.parse_args()
+    listed = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text())
+    equivalent = {entry["mutant"]: entry["reason"] for entry in listed.get("equivalent", [])}
+    chosen = []
+    for module in modules(arguments.words):
+        mutants = mutants_of(module)
+        size = min(arguments.limit or len(mutants), len(mutants))
+        sample = random.Random(f"{arguments.seed}/{module}").sample(range(len(mutants)), size)
+        chosen += [mutants[index] for index in sorted(sample)]
+    if not chosen:
+        print("no module has a path with these words", file=sys.stderr)
+        return 2
+    return run(chosen, equivalent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
