@@ -222,7 +222,7 @@ def without_wording(view: Any, parent: str = "", name: str = "") -> Any:
 
 
 def assert_same_but_for_wording(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
-    """Fail unless `now` has everything that `then` has: every field and value, and a sentence for a sentence."""
+    """Fail unless `now` has every field and value of `then`, and a sentence for each sentence."""
     assert now.keys() == then.keys()
     for name, view in then.items():
         assert without_wording(kept(view, now[name])) == without_wording(view), name
