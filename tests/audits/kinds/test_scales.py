@@ -108,8 +108,8 @@ def test_verdict_names_measures_with_the_same_pairs() -> None:
         "AP@30": "neither",
     }
     assert report.warnings == (
-        "RBP(p=0.2)@30: ANOVA needs an interval scale, and the measure is an ordinal scale",
-        "AP@30: ANOVA needs an interval scale, and the measure is neither an interval nor an ordinal scale",
+        "RBP(p=0.2)@30: ANOVA needs an interval scale, but the measure has an ordinal scale",
+        "AP@30: ANOVA needs an interval scale, but the measure has neither an interval nor an ordinal scale",
     )
 
 
@@ -146,5 +146,5 @@ def test_equal_runs_do_not_differ_and_have_no_ratio() -> None:
 def test_one_run_or_one_topic_is_refused() -> None:
     qrels, runs = board(topics=1)
     [one_run, one_topic] = problems("scales", subject_of(qrels, {"a": runs["run0"]}, "AP"))
-    assert "there is only one" in one_run
+    assert "only one is given" in one_run
     assert "only one topic" in one_topic
