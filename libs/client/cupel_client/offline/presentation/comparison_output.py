@@ -11,7 +11,7 @@ from cupel_client import __version__
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
-from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, OfMeasure
+from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, MeasureComparison
 from cupel_measures.comparing.comparison import ComparisonReport as Compared
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import Interval
@@ -57,13 +57,13 @@ class ComparisonResult:
     def warnings(self) -> Iterator[str]:
         """Yield notes on the interpretation of the numbers."""
         yield from self.found.warnings
-        of_measures = [(item.asked.measure, item.warnings) for item in self.found.measures]
+        of_measures = [(item.measure.text, item.warnings) for item in self.found.measures]
         for warning in dict.fromkeys(text for _, warnings in of_measures for text in warnings):
             yield f"{', '.join(name for name, warnings in of_measures if warning in warnings)}: {warning}"
         yield from self._uneven()
 
     def _uneven(self) -> Iterator[str]:
-        uneven = self.found.uneven
+        uneven = self.found.unjudged_gaps
         for pair in uneven[:SHORT]:
             shares = self.found.unjudged[pair.unjudged]
             more, less = sorted((pair.first, pair.second), key=lambda place: -shares[place])
@@ -99,7 +99,7 @@ def print_json(result: ComparisonResult) -> None:
             "alpha": choices.alpha,
             "confidence": choices.confidence,
             "seed": choices.seed,
-            "measures": [_measure_data(result, of_measure) for of_measure in found.measures],
+            "measures": [_measure_data(result, comparison) for comparison in found.measures],
             "by_aspect": list(_aspect_rows(result)),
             "unjudged": {
                 text: dict(zip(found.systems, shares, strict=True)) for text, shares in found.unjudged.items()
@@ -123,31 +123,33 @@ def print_json(result: ComparisonResult) -> None:
     )
 
 
-def _measure_data(result: ComparisonResult, of_measure: OfMeasure) -> dict[str, Any]:
-    asked = of_measure.asked
-    groups = of_measure.groups or [None] * len(result.found.systems)
+def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, Any]:
+    compared = comparison.measure
+    groups = comparison.groups or [None] * len(result.found.systems)
     return {
-        "measure": asked.measure,
-        "scale": asked.scale,
-        "unjudged": asked.unjudged,
-        "detectable": of_measure.detectable,
+        "measure": compared.text,
+        "scale": compared.scale,
+        "unjudged": compared.unjudged,
+        "detectable": comparison.detectable,
         "means": [
             {
                 "run": name,
-                **_interval_data("mean", _as_scored(of_measure, place)),
+                **_interval_data("mean", _as_scored(comparison, place)),
                 "groups": None if group is None else list(map(letters, group)),
             }
             for place, (name, group) in enumerate(zip(result.found.systems, groups, strict=True))
         ],
-        "groups_undefined": of_measure.ungrouped,
+        "groups_undefined": comparison.groups_undefined,
         "differences": [
             {
-                **_difference_data(result, of_measure, pair),
-                "swings": [{"topic": item.topic, "difference": item.difference} for item in pair.swings],
+                **_difference_data(result, comparison, pair),
+                "swings": [
+                    {"topic": item.topic, "difference": item.difference} for item in pair.largest_differences
+                ],
             }
-            for pair in of_measure.differences
+            for pair in comparison.differences
         ],
-        "warnings": list(of_measure.warnings),
+        "warnings": list(comparison.warnings),
     }
 
 
@@ -160,24 +162,26 @@ def _interval_data(name: str, interval: Interval) -> dict[str, Any]:
     }
 
 
-def _as_scored(of_measure: OfMeasure, system: int) -> Interval:
+def _as_scored(comparison: MeasureComparison, system: int) -> Interval:
     """Return the mean in the unit of the measure: the geometric mean if logarithms are compared."""
-    mean = of_measure.means[system]
-    if not of_measure.asked.logarithms:
+    mean = comparison.means[system]
+    if not comparison.measure.uses_logarithms:
         return mean
     value, low, high = (None if x is None else math.exp(x) for x in (mean.value, mean.low, mean.high))
     return Interval(value, low, high, mean.undefined)
 
 
-def _difference_data(result: ComparisonResult, of_measure: OfMeasure, pair: Difference) -> dict[str, Any]:
+def _difference_data(
+    result: ComparisonResult, comparison: MeasureComparison, pair: Difference
+) -> dict[str, Any]:
     first, second = result.pair(pair.first, pair.second)
     higher, same, lower = pair.topics or (None, None, None)
     effect_low, effect_high = pair.effect.interval or (None, None)
     return {
         "run": second,
         "baseline": first,
-        "run_mean": _as_scored(of_measure, pair.second).value,
-        "baseline_mean": _as_scored(of_measure, pair.first).value,
+        "run_mean": _as_scored(comparison, pair.second).value,
+        "baseline_mean": _as_scored(comparison, pair.first).value,
         **_interval_data("difference", pair.difference),
         "statistic": pair.test.statistic,
         "p": pair.test.p,
@@ -199,8 +203,8 @@ def _aspect_rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
         for pair, difference in zip(result.found.pairs, part.differences, strict=True):
             first, second = result.pair(*pair)
             yield {
-                "measure": part.under.measure,
-                "aspect": part.under.aspect,
+                "measure": part.variant.measure,
+                "aspect": part.variant.aspect,
                 "run": second,
                 "baseline": first,
                 **_interval_data("difference", difference),
@@ -209,10 +213,10 @@ def _aspect_rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
 
 def _rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
     """Yield a row per measure and pair, then a row per aspect and pair, which has no test."""
-    for of_measure in result.found.measures:
-        for pair in of_measure.differences:
-            data = _difference_data(result, of_measure, pair)
-            yield {"measure": of_measure.asked.measure, "aspect": None, **data}
+    for comparison in result.found.measures:
+        for pair in comparison.differences:
+            data = _difference_data(result, comparison, pair)
+            yield {"measure": comparison.measure.text, "aspect": None, **data}
     yield from _aspect_rows(result)
 
 

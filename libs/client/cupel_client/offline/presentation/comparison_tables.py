@@ -7,7 +7,12 @@ import click
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
 from cupel_client.output import printable
-from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, OfMeasure, UnderAspect
+from cupel_measures.comparing.comparison import (
+    NO_CORRECTION,
+    AspectDifferences,
+    Difference,
+    MeasureComparison,
+)
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import EXACT, FLIPS, REPLICATES, Interval
 
@@ -16,13 +21,13 @@ UNDEFINED = "undefined"
 
 def print_tables(result: ComparisonResult) -> None:
     """Print the tables of each measure, differences by aspect, agreement of measures, method and notes."""
-    for of_measure in result.found.measures:
-        _print_means(result, of_measure)
-        _print_differences(result, of_measure)
-        _print_swings(result, of_measure)
+    for comparison in result.found.measures:
+        _print_means(result, comparison)
+        _print_differences(result, comparison)
+        _print_largest_differences(result, comparison)
         click.echo()
-    for title in dict.fromkeys(part.under.whole for part in result.found.aspects):
-        parts = [part for part in result.found.aspects if part.under.whole == title]
+    for title in dict.fromkeys(part.variant.base for part in result.found.aspects):
+        parts = [part for part in result.found.aspects if part.variant.base == title]
         _print_aspects(result, title, parts)
         click.echo()
     _print_orders(result)
@@ -30,40 +35,40 @@ def print_tables(result: ComparisonResult) -> None:
         click.echo(printable(line))
 
 
-def _print_means(result: ComparisonResult, of_measure: OfMeasure) -> None:
+def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> None:
     """Print means and groups of the runs, best first."""
-    found, unjudged = result.found, of_measure.asked.unjudged
-    means = [interval.value for interval in of_measure.means]
+    found, unjudged = result.found, comparison.measure.unjudged
+    means = [interval.value for interval in comparison.means]
     order = sorted(range(len(means)), key=lambda place: (-(means[place] or 0.0), found.systems[place]))
     columns: list[Column] = [
         ("mean", [_format_number(means[place]) for place in order]),
-        (result.confidence, [_format_interval(of_measure.means[place]) for place in order]),
+        (result.confidence, [_format_interval(comparison.means[place]) for place in order]),
     ]
-    if of_measure.groups:
-        columns.append(("groups", [_format_letters(of_measure.groups[place]) for place in order]))
+    if comparison.groups:
+        columns.append(("groups", [_format_letters(comparison.groups[place]) for place in order]))
     if unjudged is not None:
         shares = found.unjudged[unjudged]
         columns.append((unjudged, [percent(shares[place]) for place in order]))
     keys = [[found.systems[place]] for place in order]
-    caption = "\n".join(_mean_notes(result, of_measure))
-    show_blocks(["run"], keys, columns, title=of_measure.asked.measure, caption=caption or None)
+    caption = "\n".join(_mean_notes(result, comparison))
+    show_blocks(["run"], keys, columns, title=comparison.measure.text, caption=caption or None)
 
 
-def _mean_notes(result: ComparisonResult, of_measure: OfMeasure) -> Iterator[str]:
-    if of_measure.groups:
+def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
+    if comparison.groups:
         alpha = result.found.choices.alpha
         yield f"Runs that share a letter are not significantly different (randomised Tukey HSD, {alpha:g})."
-    if of_measure.ungrouped is not None:
-        yield f"groups are undefined: {of_measure.ungrouped}"
+    if comparison.groups_undefined is not None:
+        yield f"groups are undefined: {comparison.groups_undefined}"
     yield from _reasons(
         "the interval of the mean is",
-        [(name, mean.undefined) for name, mean in zip(result.found.systems, of_measure.means, strict=True)],
+        [(name, mean.undefined) for name, mean in zip(result.found.systems, comparison.means, strict=True)],
     )
 
 
-def _print_differences(result: ComparisonResult, of_measure: OfMeasure) -> None:
+def _print_differences(result: ComparisonResult, comparison: MeasureComparison) -> None:
     names, keys = _keys(result)
-    differences = of_measure.differences
+    differences = comparison.differences
     columns: list[Column] = [
         ("difference", [_format_signed(pair.difference.value) for pair in differences]),
         (result.confidence, [_format_interval(pair.difference, "+") for pair in differences]),
@@ -76,10 +81,10 @@ def _print_differences(result: ComparisonResult, of_measure: OfMeasure) -> None:
         ("higher/same/lower", [_format_counts(pair) for pair in differences]),
         ("verdict", [_format_verdict(pair) for pair in differences]),
     ]
-    if of_measure.detectable is not None and not all(pair.significant for pair in differences):
-        least = _format_number(of_measure.detectable)
+    if comparison.detectable is not None and not all(pair.significant for pair in differences):
+        least = _format_number(comparison.detectable)
         columns.append(("detectable", ["" if pair.significant else least for pair in differences]))
-    show_blocks(names, keys, columns, caption="\n".join(_difference_notes(result, of_measure)))
+    show_blocks(names, keys, columns, caption="\n".join(_difference_notes(result, comparison)))
 
 
 def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
@@ -90,26 +95,26 @@ def _keys(result: ComparisonResult) -> tuple[list[str], list[list[str]]]:
     return ["run", "vs."], [[second, first] for first, second in pairs]
 
 
-def _difference_notes(result: ComparisonResult, of_measure: OfMeasure) -> Iterator[str]:
+def _difference_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
     found, alpha = result.found, result.found.choices.alpha
-    significant = sum(pair.significant for pair in of_measure.differences)
+    significant = sum(pair.significant for pair in comparison.differences)
     at = f"significant at {alpha:g}{result.correction()}"
-    if len(of_measure.differences) == 1:
-        if of_measure.differences[0].test.p is not None:
+    if len(comparison.differences) == 1:
+        if comparison.differences[0].test.p is not None:
             yield f"The difference is {'' if significant else 'not '}{at}."
     else:
-        yield f"{significant} of {len(of_measure.differences)} differences are {at}."
-    if of_measure.detectable is not None and significant < len(of_measure.differences):
+        yield f"{significant} of {len(comparison.differences)} differences are {at}."
+    if comparison.detectable is not None and significant < len(comparison.differences):
         yield (
             f"With {_counted(len(found.topics), 'topic')}, a paired t-test at {alpha:g} (a single test) "
-            f"detects a true difference of {_format_number(of_measure.detectable)} with power 0.8, and "
+            f"detects a true difference of {_format_number(comparison.detectable)} with power 0.8, and "
             "smaller ones less often."
         )
-    names = [_pair_name(result, pair) for pair in of_measure.differences]
+    names = [_pair_name(result, pair) for pair in comparison.differences]
     for subject, reasons in (
-        ("the interval of the difference is", [pair.difference.undefined for pair in of_measure.differences]),
-        ("p is", [pair.test.undefined for pair in of_measure.differences]),
-        ("the effect size is", [pair.effect.undefined for pair in of_measure.differences]),
+        ("the interval of the difference is", [pair.difference.undefined for pair in comparison.differences]),
+        ("p is", [pair.test.undefined for pair in comparison.differences]),
+        ("the effect size is", [pair.effect.undefined for pair in comparison.differences]),
     ):
         yield from _reasons(subject, list(zip(names, reasons, strict=True)))
 
@@ -128,32 +133,32 @@ def _reasons(subject: str, cases: Sequence[tuple[str, str | None]]) -> Iterator[
         yield f"{subject} {UNDEFINED}{listed}: {reason}"
 
 
-def _print_swings(result: ComparisonResult, of_measure: OfMeasure) -> None:
+def _print_largest_differences(result: ComparisonResult, comparison: MeasureComparison) -> None:
     """Print the topics with the largest differences of each pair."""
-    n_swings = max((len(pair.swings) for pair in of_measure.differences), default=0)
-    if not n_swings:
+    n_columns = max((len(pair.largest_differences) for pair in comparison.differences), default=0)
+    if not n_columns:
         return
     names, keys = _keys(result)
     columns = [
         (
             "largest differences" if place == 0 else "",
             [
-                f"{pair.swings[place].topic} {_format_signed(pair.swings[place].difference)}"
-                if place < len(pair.swings)
+                f"{pair.largest_differences[place].topic} {_format_signed(pair.largest_differences[place].difference)}"
+                if place < len(pair.largest_differences)
                 else ""
-                for pair in of_measure.differences
+                for pair in comparison.differences
             ],
         )
-        for place in range(n_swings)
+        for place in range(n_columns)
     ]
     show_blocks(names, keys, columns)
 
 
-def _print_aspects(result: ComparisonResult, title: str, parts: Sequence[UnderAspect]) -> None:
+def _print_aspects(result: ComparisonResult, title: str, parts: Sequence[AspectDifferences]) -> None:
     names, keys = _keys(result)
     columns = [
         (
-            part.under.aspect,
+            part.variant.aspect,
             [f"{_format_signed(item.value)} {_format_interval(item, '+')}" for item in part.differences],
         )
         for part in parts

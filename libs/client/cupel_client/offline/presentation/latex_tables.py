@@ -11,7 +11,7 @@ from cupel_client.offline.presentation.comparison_output import (
     print_warnings,
 )
 from cupel_client.output import printable
-from cupel_measures.comparing.comparison import OfMeasure
+from cupel_measures.comparing.comparison import MeasureComparison
 from cupel_measures.comparing.corrections import letters
 
 SPECIAL = {
@@ -45,7 +45,7 @@ def _lines(result: ComparisonResult) -> Iterator[str]:
     yield rf"\caption{{{_caption(result)}}}"
     yield rf"\begin{{tabular}}{{l{'r' * len(found.measures)}}}"
     yield r"\toprule"
-    yield _row("run", *(escaped(item.asked.measure) for item in found.measures))
+    yield _row("run", *(escaped(item.measure.text) for item in found.measures))
     yield r"\midrule"
     for place, name in enumerate(found.systems):
         label = f"({letters(place)}) " if found.choices.all_pairs else ""
@@ -59,11 +59,11 @@ def _row(*cells: str) -> str:
     return f"{' & '.join(cells)} \\\\"
 
 
-def _cell(result: ComparisonResult, of_measure: OfMeasure, place: int) -> str:
-    mean = of_measure.means[place].value
+def _cell(result: ComparisonResult, comparison: MeasureComparison, place: int) -> str:
+    mean = comparison.means[place].value
     if mean is None:
         return "undefined"
-    marks = _marks(result, of_measure, place)
+    marks = _marks(result, comparison, place)
     return f"${_plain(mean)}{f'^{{{marks}}}' if marks else ''}$"
 
 
@@ -74,9 +74,9 @@ def _plain(value: float) -> str:
     return rf"{{{mantissa} \cdot 10^{{{int(exponent)}}}}}"  # braces, because marks may follow
 
 
-def _marks(result: ComparisonResult, of_measure: OfMeasure, place: int) -> str:
+def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) -> str:
     """Return + or - for a difference from the baseline; with all pairs, the letters of lower runs."""
-    pairs = [pair for pair in of_measure.differences if pair.significant]
+    pairs = [pair for pair in comparison.differences if pair.significant]
     if not result.found.choices.all_pairs:
         return "".join(
             "+" if (pair.test.estimate or 0.0) > 0 else "-" for pair in pairs if pair.second == place
@@ -95,7 +95,9 @@ def _caption(result: ComparisonResult) -> str:
     if choices.all_pairs:
         marks = "A letter marks a mean that is significantly higher than that of the run with this letter"
     corrected = result.correction() if choices.correction in CORRECTED else ""
-    logarithms = [escaped(item.asked.measure) for item in result.found.measures if item.asked.logarithms]
+    logarithms = [
+        escaped(item.measure.text) for item in result.found.measures if item.measure.uses_logarithms
+    ]
     note = f" (for {' and '.join(logarithms)}, of logarithms)" if logarithms else ""
     return (
         f"Means over {topics} topic{'s' * (topics != 1)}{note}. {marks} "
