@@ -124,12 +124,12 @@ def print_json(result: ComparisonResult) -> None:
 
 
 def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, Any]:
-    compared = comparison.measure
+    measure = comparison.measure
     groups = comparison.groups or [None] * len(result.found.systems)
     return {
-        "measure": compared.text,
-        "scale": compared.scale,
-        "unjudged": compared.unjudged,
+        "measure": measure.text,
+        "scale": measure.scale,
+        "unjudged": measure.unjudged,
         "detectable": comparison.detectable,
         "means": [
             {

@@ -12,6 +12,7 @@ from cupel_measures.comparing.comparison import (
     AspectDifferences,
     Difference,
     MeasureComparison,
+    TopicDifference,
 )
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import EXACT, FLIPS, REPLICATES, Interval
@@ -142,16 +143,16 @@ def _print_largest_differences(result: ComparisonResult, comparison: MeasureComp
     columns = [
         (
             "largest differences" if place == 0 else "",
-            [
-                f"{pair.largest_differences[place].topic} {_format_signed(pair.largest_differences[place].difference)}"
-                if place < len(pair.largest_differences)
-                else ""
-                for pair in comparison.differences
-            ],
+            [_format_topic(pair.largest_differences[place : place + 1]) for pair in comparison.differences],
         )
         for place in range(n_columns)
     ]
     show_blocks(names, keys, columns)
+
+
+def _format_topic(differences: Sequence[TopicDifference]) -> str:
+    """Return a topic and its difference, or "" for an empty sequence."""
+    return "".join(f"{item.topic} {_format_signed(item.difference)}" for item in differences)
 
 
 def _print_aspects(result: ComparisonResult, title: str, parts: Sequence[AspectDifferences]) -> None:
