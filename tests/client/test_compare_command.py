@@ -213,10 +213,10 @@ class TestFormats:
         for part in (
             "significant at 0.05 after Holm's correction over 4 tests.",
             "not significant",
-            "12 topics show a true difference of ",
+            "With 12 topics, a paired t-test at 0.05 (a single test) detects a true difference of ",
             "exact: all 4,096 assignments of signs",
-            "4 tests (2 pairs by 2 measures)",
-            "Randomised Tukey HSD over all runs (at 0.05) tells none apart that share a group.",
+            "4 tests (2 pairs, 2 measures)",
+            "Runs that share a letter are not significantly different (randomised Tukey HSD, 0.05).",
             "note: RR: a mean needs an interval scale",
         ):
             assert part in told, part

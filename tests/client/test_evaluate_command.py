@@ -105,9 +105,9 @@ def test_runs_are_ranked_by_exact_values(folder: Path) -> None:
     assert [rank for rank, _ in ranks("RBTO@100")] == ["1", "2", "3", "4"]
     run("deep.txt", ("1", ["a", *(f"u{number}" for number in range(3000))]))
     stderr = cupel("two.txt", "far.txt", "deep.txt", "-m", "RBP(p=0.123)", "--format", "table").stderr
-    assert "RBP(p=0.123): exact values would be too long here, so runs are compared by floats." in stderr
+    assert "exact values would be too long, so runs are compared by floating-point values." in stderr
     stdout = cupel("two.txt", "far.txt", "-m", "RBTO@100 AP", "--explain", "ties").stdout
-    assert stdout.count("told by floats, of some 15 digits: exact values may differ further down") == 1
+    assert stdout.count("computed in floating point (about 15 digits)") == 1
     report = json.loads(cupel("two.txt", "far.txt", "-m", "nDCG P@10 RBTO@100", "--format", "json").stdout)
     # The labels are binary digits: 2^99 for a and 2^(100 - 82) for b, averaged over two topics.
     assert report["runs"][0]["exact"] == {"P@10": "1/20", "RBTO@100": str((2**99 + 2**18) // 2)}
@@ -308,7 +308,7 @@ def test_values_above_the_greedy_ideal_are_noted(folder: Path) -> None:
         "qrels: [{file: qrels.txt, aspect: relevance}, {file: subtopics.txt, layout: subtopics}]\n"
     )
     above = cupel("c.yaml", "better.txt", "-m", "alpha_nDCG@2 AP").stderr
-    assert "alpha_nDCG@2: 1 value above 1, as the greedy ideal is not always the best; cap=True" in above
+    assert "alpha_nDCG@2: 1 value above 1, because the greedy ideal is not always optimal; cap=True" in above
     assert "above 1" not in cupel("c.yaml", "better.txt", "-m", "alpha_nDCG(cap=True)@2 NRBP").stderr
 
 

@@ -185,7 +185,7 @@ def read_judgments(
 
 
 def _print_lines(findings: Findings, file: str) -> None:
-    for line in finding_lines.told(findings, file=file, at_most=finding_lines.LISTED):
+    for line in finding_lines.coloured_lines_of(findings, file=file, at_most=finding_lines.LISTED):
         click.echo(line, err=True)
 
 

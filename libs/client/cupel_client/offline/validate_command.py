@@ -176,7 +176,7 @@ def _print_file(result: Checked, at_most: int | None) -> None:
     click.echo(f"{name}: {result.kind}, {click.style(result.verdict, fg=colour)}")
     for line in _fact_lines(result):
         click.echo(f"  {printable(line)}")
-    for line in finding_lines.told(result.findings, file=result.path.name, at_most=at_most):
+    for line in finding_lines.coloured_lines_of(result.findings, file=result.path.name, at_most=at_most):
         click.echo(f"  {line}")
     click.echo()
 

@@ -1,18 +1,14 @@
-"""Tables that stay readable: columns that don't fit side by side go below, under the same keys."""
+"""Tables split into blocks of columns that fit the width of the terminal; each block repeats the keys."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cupel_client.output import console, printable
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 BETWEEN = 3
-"""Blanks between two columns."""
+"""Spaces between two columns."""
 
 Column = tuple[str, Sequence[str]]
-"""A heading, which may have several lines, and a cell per row."""
+"""A heading, possibly of several lines, and one cell per row."""
 
 
 def show_blocks(
@@ -24,9 +20,9 @@ def show_blocks(
     caption: str | None = None,
     last_apart: bool = False,
 ) -> None:
-    """Print rows with their keys at the left and numbers at the right, in as many blocks as the width asks.
+    """Print rows with left-aligned keys and right-aligned columns, in as many blocks as needed.
 
-    last_apart: a line stands above the last row, which sums the others up.
+    last_apart: whether to draw a line above the last row, which summarises the others.
     """
     keys = [list(map(printable, key)) for key in keys]
     columns = [(_lines(heading), list(map(printable, cells))) for heading, cells in columns]
@@ -35,7 +31,7 @@ def show_blocks(
     if title is not None:
         screen.print(_lines(title), style="bold", soft_wrap=True)
     for block in _blocks(columns, width):
-        screen.print(_table(key_names, keys, block, last_apart))
+        _print_block(key_names, keys, block, last_apart)
     if caption is not None:
         screen.print(_lines(caption), style="dim", soft_wrap=True)
 
@@ -51,7 +47,7 @@ def _width(heading: str, cells: Sequence[str]) -> int:
 
 
 def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """Columns in their order, as many in each block as fit, at least one."""
+    """Split the columns into blocks that fit the width, with at least one column each."""
     blocks: list[list[Column]] = [[]]
     left = width
     for column in columns:
@@ -64,9 +60,10 @@ def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
     return blocks
 
 
-def _table(
+def _print_block(
     key_names: Sequence[str], keys: Sequence[Sequence[str]], columns: Sequence[Column], last_apart: bool
-) -> "Table":
+) -> None:
+    # Import rich late: the formats for programs do not need it, and its import is slow.
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -80,4 +77,4 @@ def _table(
         apart = last_apart and index == len(keys) - 2
         cells = [Text(cell) for cell in (*key, *(cells[index] for _, cells in columns))]
         table.add_row(*cells, end_section=apart)
-    return table
+    console().print(table)

@@ -1,4 +1,4 @@
-"""The result of `cupel compare`, and what it is as json, jsonl and csv."""
+"""Result of a comparison of runs, and its JSON, JSON Lines and CSV output."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 SHORT = 3
-"""So many of a kind are named, then how many more there are."""
+"""Number of cases that a sentence names; further cases are only counted."""
 CORRECTED = {"holm": "Holm's correction", "benjamini-hochberg": "Benjamini and Hochberg's correction"}
 TITLES = {
     "randomisation": "randomisation test",
@@ -31,21 +31,22 @@ TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class ComparisonResult:
-    """What was scored, and the comparison of it."""
+    """The scored runs and their comparison."""
 
     scored: EvaluationReport
     found: Compared
 
     @property
     def confidence(self) -> str:
+        """Return the heading of the intervals, such as "95% interval"."""
         return f"{100 * self.found.choices.confidence:g}% interval"
 
     def pair(self, first: int, second: int) -> tuple[str, str]:
-        """The names of two runs."""
+        """Return the names of two runs."""
         return self.found.systems[first], self.found.systems[second]
 
     def correction(self) -> str:
-        """How p was corrected, as the end of a sentence; empty where there was nothing to correct."""
+        """Return how p-values were corrected, as the end of a sentence; empty for a single test."""
         tests, choice = self.found.tests, self.found.choices.correction
         if tests == 1:
             return ""
@@ -54,33 +55,35 @@ class ComparisonResult:
         return f" after {CORRECTED[choice]} over {tests} tests"
 
     def warnings(self) -> Iterator[str]:
-        """What a reader of the numbers should know."""
+        """Yield notes on the interpretation of the numbers."""
         yield from self.found.warnings
-        of_measures = [(one.measure.text, one.warnings) for one in self.found.measures]
+        of_measures = [(item.measure.text, item.warnings) for item in self.found.measures]
         for warning in dict.fromkeys(text for _, warnings in of_measures for text in warnings):
             yield f"{', '.join(name for name, warnings in of_measures if warning in warnings)}: {warning}"
         yield from self._uneven()
 
     def _uneven(self) -> Iterator[str]:
         uneven = self.found.unjudged_gaps
-        for one in uneven[:SHORT]:
-            shares = self.found.unjudged[one.unjudged]
-            more, less = sorted((one.first, one.second), key=lambda place: -shares[place])
+        for pair in uneven[:SHORT]:
+            shares = self.found.unjudged[pair.unjudged]
+            more, less = sorted((pair.first, pair.second), key=lambda place: -shares[place])
             yield (
-                f"{one.unjudged} is {percent(shares[more])} for {self.found.systems[more]} and "
-                f"{percent(shares[less])} for {self.found.systems[less]}: they are not judged alike, and "
-                "the first may score lower for that alone"
+                f"{pair.unjudged} is {percent(shares[more])} for {self.found.systems[more]} and "
+                f"{percent(shares[less])} for {self.found.systems[less]}; the first may score lower only "
+                "because more of its documents are unjudged"
             )
         if len(uneven) > SHORT:
-            yield f"{len(uneven) - SHORT} more pairs of runs are not judged alike"
+            yield f"{len(uneven) - SHORT} more pairs of runs have uneven shares of unjudged documents"
 
 
 def percent(share: float) -> str:
+    """Return a share between 0 and 1 as a percentage."""
     return f"{100 * share:.1f}%"
 
 
-def print_json(one: ComparisonResult) -> None:
-    found, choices, job = one.found, one.found.choices, one.scored.job
+def print_json(result: ComparisonResult) -> None:
+    """Print the whole comparison as one JSON object."""
+    found, choices, job = result.found, result.found.choices, result.scored.job
     write_json(
         {
             "cupel": __version__,
@@ -96,57 +99,57 @@ def print_json(one: ComparisonResult) -> None:
             "alpha": choices.alpha,
             "confidence": choices.confidence,
             "seed": choices.seed,
-            "measures": [_measure_data(one, of_measure) for of_measure in found.measures],
-            "by_aspect": list(_aspect_rows(one)),
+            "measures": [_measure_data(result, comparison) for comparison in found.measures],
+            "by_aspect": list(_aspect_rows(result)),
             "unjudged": {
                 text: dict(zip(found.systems, shares, strict=True)) for text, shares in found.unjudged.items()
             },
             "orders": [
                 {
-                    "measures": [it.first, it.second],
-                    "tau_b": it.overall.value,
-                    "tau_b_by_topic": it.by_topic.value,
-                    "undefined_topics": it.by_topic.undefined_topics,
-                    "undefined": it.overall.undefined,
+                    "measures": [order.first, order.second],
+                    "tau_b": order.overall.value,
+                    "tau_b_by_topic": order.by_topic.value,
+                    "undefined_topics": order.by_topic.undefined_topics,
+                    "undefined": order.overall.undefined,
                 }
-                for it in found.orders
+                for order in found.orders
             ],
-            "warnings": list(one.warnings()),
+            "warnings": list(result.warnings()),
             "refused": [
                 {"run": name, "errors": [finding_lines.as_data(error) for error in refused.findings.errors]}
-                for name, refused in one.scored.refused.items()
+                for name, refused in result.scored.refused.items()
             ],
         }
     )
 
 
-def _measure_data(one: ComparisonResult, of_measure: MeasureComparison) -> dict[str, Any]:
-    measure = of_measure.measure
-    groups = of_measure.groups or [None] * len(one.found.systems)
+def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> dict[str, Any]:
+    measure = comparison.measure
+    groups = comparison.groups or [None] * len(result.found.systems)
     return {
         "measure": measure.text,
         "scale": measure.scale,
         "unjudged": measure.unjudged,
-        "detectable": of_measure.detectable,
+        "detectable": comparison.detectable,
         "means": [
             {
                 "run": name,
-                **_interval_data("mean", _as_scored(of_measure, place)),
+                **_interval_data("mean", _as_scored(comparison, place)),
                 "groups": None if group is None else list(map(letters, group)),
             }
-            for place, (name, group) in enumerate(zip(one.found.systems, groups, strict=True))
+            for place, (name, group) in enumerate(zip(result.found.systems, groups, strict=True))
         ],
-        "groups_undefined": of_measure.groups_undefined,
+        "groups_undefined": comparison.groups_undefined,
         "differences": [
             {
-                **_difference_data(one, of_measure, pair),
+                **_difference_data(result, comparison, pair),
                 "swings": [
-                    {"topic": it.topic, "difference": it.difference} for it in pair.largest_differences
+                    {"topic": item.topic, "difference": item.difference} for item in pair.largest_differences
                 ],
             }
-            for pair in of_measure.differences
+            for pair in comparison.differences
         ],
-        "warnings": list(of_measure.warnings),
+        "warnings": list(comparison.warnings),
     }
 
 
@@ -159,26 +162,26 @@ def _interval_data(name: str, interval: Interval) -> dict[str, Any]:
     }
 
 
-def _as_scored(of_measure: MeasureComparison, system: int) -> Interval:
-    """The mean in the measure's own unit: the geometric one where those of logarithms are compared."""
-    mean = of_measure.means[system]
-    if not of_measure.measure.uses_logarithms:
+def _as_scored(comparison: MeasureComparison, system: int) -> Interval:
+    """Return the mean in the unit of the measure: the geometric mean if logarithms are compared."""
+    mean = comparison.means[system]
+    if not comparison.measure.uses_logarithms:
         return mean
-    value, low, high = (None if one is None else math.exp(one) for one in (mean.value, mean.low, mean.high))
+    value, low, high = (None if x is None else math.exp(x) for x in (mean.value, mean.low, mean.high))
     return Interval(value, low, high, mean.undefined)
 
 
 def _difference_data(
-    one: ComparisonResult, of_measure: MeasureComparison, pair: Difference
+    result: ComparisonResult, comparison: MeasureComparison, pair: Difference
 ) -> dict[str, Any]:
-    first, second = one.pair(pair.first, pair.second)
+    first, second = result.pair(pair.first, pair.second)
     higher, same, lower = pair.topics or (None, None, None)
     effect_low, effect_high = pair.effect.interval or (None, None)
     return {
         "run": second,
         "baseline": first,
-        "run_mean": _as_scored(of_measure, pair.second).value,
-        "baseline_mean": _as_scored(of_measure, pair.first).value,
+        "run_mean": _as_scored(comparison, pair.second).value,
+        "baseline_mean": _as_scored(comparison, pair.first).value,
         **_interval_data("difference", pair.difference),
         "statistic": pair.test.statistic,
         "p": pair.test.p,
@@ -195,10 +198,10 @@ def _difference_data(
     }
 
 
-def _aspect_rows(one: ComparisonResult) -> Iterator[dict[str, Any]]:
-    for part in one.found.aspects:
-        for pair, difference in zip(one.found.pairs, part.differences, strict=True):
-            first, second = one.pair(*pair)
+def _aspect_rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
+    for part in result.found.aspects:
+        for pair, difference in zip(result.found.pairs, part.differences, strict=True):
+            first, second = result.pair(*pair)
             yield {
                 "measure": part.variant.measure,
                 "aspect": part.variant.aspect,
@@ -208,29 +211,31 @@ def _aspect_rows(one: ComparisonResult) -> Iterator[dict[str, Any]]:
             }
 
 
-def _rows(one: ComparisonResult) -> Iterator[dict[str, Any]]:
-    """The long form: a row per measure and pair; then, with an aspect and without a test, per aspect."""
-    for of_measure in one.found.measures:
-        for pair in of_measure.differences:
-            data = _difference_data(one, of_measure, pair)
-            yield {"measure": of_measure.measure.text, "aspect": None, **data}
-    yield from _aspect_rows(one)
+def _rows(result: ComparisonResult) -> Iterator[dict[str, Any]]:
+    """Yield a row per measure and pair, then a row per aspect and pair, which has no test."""
+    for comparison in result.found.measures:
+        for pair in comparison.differences:
+            data = _difference_data(result, comparison, pair)
+            yield {"measure": comparison.measure.text, "aspect": None, **data}
+    yield from _aspect_rows(result)
 
 
-def print_jsonl(one: ComparisonResult) -> None:
-    write_jsonl(_rows(one))
-    tell(one)
+def print_jsonl(result: ComparisonResult) -> None:
+    """Print the rows as JSON Lines."""
+    write_jsonl(_rows(result))
+    print_warnings(result)
 
 
-def print_csv(one: ComparisonResult) -> None:
-    rows = list(_rows(one))
+def print_csv(result: ComparisonResult) -> None:
+    """Print the rows as CSV."""
+    rows = list(_rows(result))
     write_csv(list(rows[0]), rows)
-    tell(one)
+    print_warnings(result)
 
 
-def tell(one: ComparisonResult) -> None:
-    """Warnings on standard error, where the format has no place for them."""
-    for warning in one.warnings():
+def print_warnings(result: ComparisonResult) -> None:
+    """Print the warnings on standard error, for formats that have no place for them."""
+    for warning in result.warnings():
         click.echo(printable(warning), err=True)
 
 

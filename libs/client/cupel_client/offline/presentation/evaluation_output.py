@@ -1,4 +1,4 @@
-"""The result of `cupel evaluate` in every format."""
+"""Output of scores in every format."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,13 +13,13 @@ from cupel_measures.catalogue.parser import Measure
 from cupel_measures.grammar.trec_names import trec_name
 
 ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
-"""Measures that trec_eval prints for all topics only."""
+"""Measures that trec_eval prints only for all topics."""
 
 
 def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
-    """The long form: a row per run, measure and topic, the value over all topics last."""
-    for name, one in report.scored.items():
-        for measure, values, mean in zip(report.measures, one.values or (), one.means, strict=True):
+    """Yield a row per run, measure and topic; the aggregate over all topics is the last row of a measure."""
+    for name, run in report.scored.items():
+        for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True):
             if report.per_topic:
                 for topic, value in zip(report.topics, values.tolist(), strict=True):
                     yield {"run": name, "measure": str(measure), "topic": topic, "value": value}
@@ -35,23 +35,23 @@ def _print_csv(report: EvaluationReport) -> None:
 
 
 def _print_trec_eval(report: EvaluationReport) -> None:
-    """`%-22s\t%s\t%6.4f` a line, as trec_eval -q: topics, then all; counts as integers."""
+    """Print lines of `%-22s\t%s\t%6.4f` like trec_eval -q: topics, then all; counts as integers."""
     named = [(measure, trec_name(str(measure))) for measure in report.measures]
-    for one in report.scored.values():
-        rows = list(zip(named, one.values or (), one.means, strict=True))
+    for run in report.scored.values():
+        rows = list(zip(named, run.values or (), run.means, strict=True))
         if report.per_topic:
             for index, topic in enumerate(report.topics):
                 for (measure, name), values, _ in rows:
                     if measure.declaration.name not in ONLY_OVER_ALL:
                         click.echo(_trec_line(measure, name, topic, float(values[index])))
         if len(report.scored) > 1 or report.official:
-            click.echo(f"{'runid':<22}\t{ALL}\t{_first_word(one.tag)}")
+            click.echo(f"{'runid':<22}\t{ALL}\t{_first_word(run.tag)}")
         for (measure, name), _, mean in rows:
             click.echo(_trec_line(measure, name, ALL, mean))
 
 
 def _first_word(tag: str | None) -> str:
-    """Of the tag: trec_eval ends it at a blank."""
+    """Return the tag up to the first space, where trec_eval ends it."""
     return next(iter((tag or "").split()), "")
 
 
@@ -69,4 +69,4 @@ PRINTERS: dict[str, Callable[[EvaluationReport], None]] = {
 }
 
 EXPLAINING = ("table", "json")
-"""Formats that have a place for explanations."""
+"""Formats that can contain explanations."""

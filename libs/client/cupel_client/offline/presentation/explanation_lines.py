@@ -1,4 +1,4 @@
-"""What is told of a value, as lines for people; it comes as plain values (`Explanation.as_data`)."""
+"""Explanations of scores as lines of text; the input is the plain values of `Explanation.as_data`."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -11,98 +11,100 @@ from cupel_client.output import decimal, printable
 from cupel_measures.catalogue.parser import Measure, parse
 from cupel_measures.scoring.evaluator import has_exact_values
 
-Told = Mapping[str, Any]
+Data = Mapping[str, Any]
 
 LISTED = 10
-"""Topics that are named, of those that change."""
-NOTHING = {"parts": "it combines no scores or labels"}
-"""What is said where there is nothing to tell."""
-TUPLES = 4
-"""Label tuples of a class that are shown."""
+"""Number of changed topics that are named."""
+MISSING_PARTS = {"parts": "the measure does not combine aspects"}
+"""Lines for parts that a measure does not have."""
+LISTED_TUPLES = 4
+"""Number of label tuples of a class that are shown."""
 
 
-def show_explanations(run: str, measure: str, told: Told) -> None:
-    """Print what is told of one measure's value on a run."""
+def show_explanations(run: str, measure: str, explanation: Data) -> None:
+    """Print the explanation of the score of a run by one measure. explanation: data by part, or None."""
     click.echo(click.style(printable(f"{run}  {measure}"), bold=True))
-    for name, data in told.items():
-        lines = (
-            [NOTHING.get(name, "not told of a measure that reads texts")]
-            if data is None
-            else _LINES[name](data)
-        )
-        for place, line in enumerate(lines):
-            click.echo(f"  {'' if place else name:<10} {printable(line)}".rstrip())
+    for name, data in explanation.items():
+        for index, line in enumerate(_part_lines(name, data)):
+            click.echo(f"  {'' if index else name:<10} {printable(line)}".rstrip())
         if name == "parts" and data is not None and data["combination"] == "classes":
             _show_classes(data)
-    if told.keys() & {"ties", "judgments", "profiles"} and _finer_than_floats(parse(measure)):
-        click.echo("  told by floats, of some 15 digits: exact values may differ further down")
+    if explanation.keys() & {"ties", "judgments", "profiles"} and _may_differ_exactly(parse(measure)):
+        click.echo("  computed in floating point (about 15 digits); exact values may differ in later digits")
     click.echo()
 
 
-def _finer_than_floats(measure: Measure) -> bool:
-    """Whether exact values may differ where floats are equal: they are huge, or weigh ranks by powers."""
+def _part_lines(name: str, data: Any) -> Iterator[str]:
+    if data is None:
+        yield MISSING_PARTS.get(name, "not available for a measure that reads texts")
+    else:
+        yield from _LINES[name](data)
+
+
+def _may_differ_exactly(measure: Measure) -> bool:
+    """Return whether exact values may differ although floats are equal: huge values or powers of p."""
     declared = measure.declaration
     return has_exact_values(measure) and ("p" in declared.parameters or math.isinf(declared.bounds[1]))
 
 
-def _ties(data: Told) -> Iterator[str]:
+def _ties(data: Data) -> Iterator[str]:
     if not data["topics"] and data["range_by"] == "exact":
         yield "no topic's value depends on the order of documents with equal scores"
         return
-    how = {
+    method = {
         "exact": "",
-        "bounds": " at the outside",
-        "sampled": f" in {data['shuffles'] or 0:,} shuffles of each topic",
+        "bounds": " (bounds)",
+        "sampled": f" (in {data['shuffles'] or 0:,} shuffles of each topic)",
     }
-    extremes = f"{decimal(data['least'])} to {decimal(data['greatest'])}{how[data['range_by']]}"
+    extremes = f"{decimal(data['least'])} to {decimal(data['greatest'])}{method[data['range_by']]}"
     yield f"{extremes}, by the order of equal scores in {_topics(data['topics'])}"
     error = f", standard error {data['standard_error']:.1g}" if data["standard_error"] is not None else ""
     yield f"{decimal(data['expected'])} expected ({data['expected_by']}{error})"
 
 
-def _judgments(data: Told) -> Iterator[str]:
+def _judgments(data: Data) -> Iterator[str]:
     where = "of all documents" if data["cutoff"] is None else f"of the first {data['cutoff']} documents"
     shares = ", ".join(f"{share:.1%} ({name})" for name, share in data["unjudged"].items())
     yield f"{shares} {where} unjudged"
     if data["as_highest"] is None:
-        yield f"they can't all have the highest label: {data['refused']}"
+        yield f"not computed with the highest label for unjudged documents: {data['refused']}"
         return
     as_lowest, as_highest = decimal(data["as_lowest"]), decimal(data["as_highest"])
-    yield f"{as_lowest} as it stands, {as_highest} if they had the highest label"
+    yield f"{as_lowest} with the present judgments, {as_highest} if unjudged documents had the highest label"
     if data["least"] is not None:
-        yield f"{decimal(data['least'])} to {decimal(data['greatest'])} whatever they are"
+        yield f"{decimal(data['least'])} to {decimal(data['greatest'])} for any labels of unjudged documents"
 
 
-def _scale(data: Told) -> Iterator[str]:
+def _scale(data: Data) -> Iterator[str]:
     kind = {"neither": "neither interval nor ordinal"}.get(data["type"], data["type"])
     yield f"{kind}; allows {', '.join(data['operations'])}"
     if data["warning"] is not None:
         yield data["warning"]
 
 
-def _parts(data: Told) -> Iterator[str]:
+def _parts(data: Data) -> Iterator[str]:
     if data["combination"] == "classes":
         yield f"documents by class of {', '.join(data['aspects'])}, best first:"
-    else:
-        for one in data["aspects"]:
-            share = (
-                f"brings {decimal(one['contribution'])}"
-                if data["combination"] == "mean"
-                else f"{one['limits']:.0%} of what limits it"
-            )
-            value = f"{one['measure']} {decimal(one['value'])}"
-            yield f"{one['aspect']}: {value}, weight {one['weight']:.4g}, {share}"
+        return
+    for aspect in data["aspects"]:
+        share = (
+            f"contributes {decimal(aspect['contribution'])}"
+            if data["combination"] == "mean"
+            else f"{aspect['limits']:.0%} of the limit"
+        )
+        value = f"{aspect['measure']} {decimal(aspect['value'])}"
+        yield f"{aspect['aspect']}: {value}, weight {aspect['weight']:.4g}, {share}"
 
 
-def _profiles(data: Told) -> Iterator[str]:
-    for one in data["others"]:
-        if not one["changed"]:
-            yield f"{one['profile']}: the same"
+def _profiles(data: Data) -> Iterator[str]:
+    for other in data["others"]:
+        if not other["changed"]:
+            yield f"{other['profile']}: no change"
             continue
-        named = ", ".join(list(one["topics"])[:LISTED]) + (", ..." if one["changed"] > LISTED else "")
-        rules = f" by {' and '.join(one['because'])}" if one["because"] else ""
-        change = f"{decimal(one['value'])} ({decimal(one['difference'], '+')})"
-        yield f"{one['profile']}: {change}, {_topics(one['changed'])}{rules}: {named}"
+        names = ", ".join(list(other["topics"])[:LISTED]) + (", ..." if other["changed"] > LISTED else "")
+        rules = f" by {' and '.join(other['because'])}" if other["because"] else ""
+        change = f"{decimal(other['value'])} ({decimal(other['difference'], '+')})"
+        yield f"{other['profile']}: {change}, {_topics(other['changed'])}{rules}: {names}"
 
 
 def _topics(number: int) -> str:
@@ -118,9 +120,9 @@ _LINES: Mapping[str, Callable[[Any], Iterator[str]]] = {
 }
 
 
-def _show_classes(data: Told) -> None:
-    """A row per class that has documents, and one for unjudged ones: how many stand in each band of ranks."""
-    rows = [[*_class_of(one), *one["documents"]] for one in data["classes"] if any(one["documents"])]
+def _show_classes(data: Data) -> None:
+    """Print the number of documents in each band of ranks, for each class and for unjudged documents."""
+    rows = [[*_class_cells(item), *item["documents"]] for item in data["classes"] if any(item["documents"])]
     rows.append(["unjudged", "", "", *data["unjudged"]["documents"]])
     keys = [row[:1] for row in rows]
     headings = ["distance", "weight", *(f"{first}-{last}" for first, last in data["ranks"])]
@@ -128,7 +130,8 @@ def _show_classes(data: Told) -> None:
     show_blocks(["labels"], keys, columns)
 
 
-def _class_of(one: Told) -> tuple[str, str, str]:
-    labels = [",".join(map(str, labels)) for labels in one["labels"]]
-    more = " ..." if len(labels) > TUPLES else ""
-    return "  ".join(labels[:TUPLES]) + more, f"{one['distance']:.4g}", str(one["weight"])
+def _class_cells(data: Data) -> tuple[str, str, str]:
+    """Return the labels, the distance and the weight of a class."""
+    tuples = [",".join(map(str, labels)) for labels in data["labels"]]
+    more = " ..." if len(tuples) > LISTED_TUPLES else ""
+    return "  ".join(tuples[:LISTED_TUPLES]) + more, f"{data['distance']:.4g}", str(data["weight"])

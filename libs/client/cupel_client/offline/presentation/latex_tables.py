@@ -1,10 +1,15 @@
-"""The result of `cupel compare` as a LaTeX table (booktabs)."""
+"""LaTeX table of a comparison of runs (package booktabs)."""
 
 from collections.abc import Iterator
 
 import click
 
-from cupel_client.offline.presentation.comparison_output import CORRECTED, TITLES, ComparisonResult, tell
+from cupel_client.offline.presentation.comparison_output import (
+    CORRECTED,
+    TITLES,
+    ComparisonResult,
+    print_warnings,
+)
 from cupel_client.output import printable
 from cupel_measures.comparing.comparison import MeasureComparison
 from cupel_measures.comparing.corrections import letters
@@ -20,31 +25,31 @@ SPECIAL = {
     "|": r"\textbar{}",
     "[": "{[}",
     "*": "{*}",
-    **{one: f"\\{one}" for one in "&%$#_"},
+    **{character: f"\\{character}" for character in "&%$#_"},
 }
-"""What LaTeX reads as commands ([ and * after the end of a row), or prints as something else."""
+"""Characters that LaTeX reads as commands ([ and * only after the end of a row) or prints differently."""
 
 
-def print_latex(one: ComparisonResult) -> None:
-    """A row per run, a column per measure; marks say which means differ significantly."""
-    for line in _lines(one):
+def print_latex(result: ComparisonResult) -> None:
+    """Print a row per run and a column per measure; marks show significant differences."""
+    for line in _lines(result):
         click.echo(line)
-    tell(one)
+    print_warnings(result)
 
 
-def _lines(one: ComparisonResult) -> Iterator[str]:
-    found = one.found
-    yield "% needs \\usepackage{booktabs} and, for other letters than ASCII, \\usepackage[T1]{fontenc}"
+def _lines(result: ComparisonResult) -> Iterator[str]:
+    found = result.found
+    yield "% Requires \\usepackage{booktabs} and, for letters other than ASCII, \\usepackage[T1]{fontenc}."
     yield r"\begin{table}"
     yield r"\centering"
-    yield rf"\caption{{{_caption(one)}}}"
+    yield rf"\caption{{{_caption(result)}}}"
     yield rf"\begin{{tabular}}{{l{'r' * len(found.measures)}}}"
     yield r"\toprule"
-    yield _row("run", *(escaped(it.measure.text) for it in found.measures))
+    yield _row("run", *(escaped(item.measure.text) for item in found.measures))
     yield r"\midrule"
     for place, name in enumerate(found.systems):
         label = f"({letters(place)}) " if found.choices.all_pairs else ""
-        yield _row(label + escaped(name), *(_cell(one, it, place) for it in found.measures))
+        yield _row(label + escaped(name), *(_cell(result, item, place) for item in found.measures))
     yield r"\bottomrule"
     yield r"\end{tabular}"
     yield r"\end{table}"
@@ -54,11 +59,11 @@ def _row(*cells: str) -> str:
     return f"{' & '.join(cells)} \\\\"
 
 
-def _cell(one: ComparisonResult, of_measure: MeasureComparison, place: int) -> str:
-    mean = of_measure.means[place].value
+def _cell(result: ComparisonResult, comparison: MeasureComparison, place: int) -> str:
+    mean = comparison.means[place].value
     if mean is None:
         return "undefined"
-    marks = _marks(one, of_measure, place)
+    marks = _marks(result, comparison, place)
     return f"${_plain(mean)}{f'^{{{marks}}}' if marks else ''}$"
 
 
@@ -66,38 +71,40 @@ def _plain(value: float) -> str:
     if abs(value) < 10_000:
         return f"{value:.4f}"
     mantissa, _, exponent = f"{value:.4e}".partition("e")
-    return rf"{{{mantissa} \cdot 10^{{{int(exponent)}}}}}"  # in braces: marks may follow
+    return rf"{{{mantissa} \cdot 10^{{{int(exponent)}}}}}"  # braces, because marks may follow
 
 
-def _marks(one: ComparisonResult, of_measure: MeasureComparison, place: int) -> str:
-    """+ or - against the baseline; with all pairs the letters of the runs that score lower."""
-    pairs = [pair for pair in of_measure.differences if pair.significant]
-    if not one.found.choices.all_pairs:
+def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) -> str:
+    """Return + or - for a difference from the baseline; with all pairs, the letters of lower runs."""
+    pairs = [pair for pair in comparison.differences if pair.significant]
+    if not result.found.choices.all_pairs:
         return "".join(
             "+" if (pair.test.estimate or 0.0) > 0 else "-" for pair in pairs if pair.second == place
         )
-    beaten = [
+    lower = [
         pair.first if pair.second == place else pair.second
         for pair in pairs
         if place == (pair.second if (pair.test.estimate or 0.0) > 0 else pair.first)
     ]
-    return ",".join(rf"\mathrm{{{letters(other)}}}" for other in sorted(beaten))
+    return ",".join(rf"\mathrm{{{letters(other)}}}" for other in sorted(lower))
 
 
-def _caption(one: ComparisonResult) -> str:
-    choices, topics = one.found.choices, len(one.found.topics)
-    meant = f"differ significantly from {escaped(one.found.systems[0])}, above ($+$) or below ($-$) it"
+def _caption(result: ComparisonResult) -> str:
+    choices, topics = result.found.choices, len(result.found.topics)
+    marks = f"$+$ and $-$: significantly higher or lower than {escaped(result.found.systems[0])}"
     if choices.all_pairs:
-        meant = "are significantly above the runs whose letters they bear"
-    corrected = one.correction() if choices.correction in CORRECTED else ""
-    logarithms = [escaped(it.measure.text) for it in one.found.measures if it.measure.uses_logarithms]
-    of_logarithms = f" (of {' and '.join(logarithms)}: of logarithms)" if logarithms else ""
+        marks = "A letter marks a mean that is significantly higher than that of the run with this letter"
+    corrected = result.correction() if choices.correction in CORRECTED else ""
+    logarithms = [
+        escaped(item.measure.text) for item in result.found.measures if item.measure.uses_logarithms
+    ]
+    note = f" (for {' and '.join(logarithms)}, of logarithms)" if logarithms else ""
     return (
-        f"Means over {topics} topic{'s' * (topics != 1)}{of_logarithms}. Marked ones {meant} "
+        f"Means over {topics} topic{'s' * (topics != 1)}{note}. {marks} "
         f"({TITLES[choices.test]}, $p \\leq {choices.alpha:g}${corrected})."
     )
 
 
 def escaped(text: str) -> str:
-    """`text` as LaTeX prints it, wherever it stands."""
-    return "".join(SPECIAL.get(one, one) for one in printable(text)).replace("--", "-{}-")
+    """Return `text` with escapes for LaTeX, correct at any position."""
+    return "".join(SPECIAL.get(character, character) for character in printable(text)).replace("--", "-{}-")

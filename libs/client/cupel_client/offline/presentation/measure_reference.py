@@ -1,4 +1,4 @@
-"""The reference pages of measures as Markdown: one of them, or all in a document with an index."""
+"""Reference pages of the measures as Markdown: a single page, or a document with an index."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -15,7 +15,7 @@ measure that combines aspects takes such a measure in `of`, with the cutoff insi
 
 The following rules hold for every measure, unless its own page says otherwise:
 """
-"""The beginning of the document."""
+"""Introduction of the document."""
 
 READING = """Many measures have these parameters. `@k` is the cutoff: only the first k documents count. `rel`
 is the smallest label that counts as relevant. `aspect` is the aspect whose labels count. `judged_only=True`
@@ -31,7 +31,7 @@ selects another reading. [READINGS.md](READINGS.md) lists all readings.
 
 
 def document(families: Sequence[MeasureFamily]) -> str:
-    """All families: rules, an index, then every page."""
+    """Return the document of all families: conventions, index, pages."""
     parts = [HEAD, "\n".join(f"- {rule}" for rule in RULES) + "\n", READING]
     parts += [_index(family) for family in families]
     parts += [_family(family) for family in families]
@@ -40,8 +40,8 @@ def document(families: Sequence[MeasureFamily]) -> str:
 
 def _index(family: MeasureFamily) -> str:
     rows = [
-        (f"[`{one.written}`](#{one.declaration.name.lower()})", one.declaration.summary)
-        for one in family.pages
+        (f"[`{item.written}`](#{item.declaration.name.lower()})", item.declaration.summary)
+        for item in family.pages
     ]
     return f"**{family.title}**\n\n{table(('measure', 'what it is'), rows)}"
 
@@ -51,18 +51,19 @@ def _family(family: MeasureFamily) -> str:
     return f"## {family.title}\n\n{introduction}" + "\n".join(map(page, family.pages))
 
 
-def page(one: ReferencePage) -> str:
-    """One measure: documentation, example, parameters, and what its declaration says."""
-    parts = [f"### {one.declaration.name}", f"`{one.written}`", *one.paragraphs]
-    parts += [f"> **Caveat:** {caveat}" for caveat in one.caveats]
-    parts += ["\n".join(INDENT + line for line in example.lines()) for example in one.examples]
-    parameters = [(f"`{name}`", text) for name, text in one.parameters]
+def page(reference: ReferencePage) -> str:
+    """Return the page of a measure: documentation, caveats, examples, parameters and facts."""
+    parts = [f"### {reference.declaration.name}", f"`{reference.written}`", *reference.paragraphs]
+    parts += [f"> **Caveat:** {caveat}" for caveat in reference.caveats]
+    parts += ["\n".join(INDENT + line for line in example.lines()) for example in reference.examples]
+    parameters = [(f"`{name}`", text) for name, text in reference.parameters]
     parts += [table(("parameter", "what it takes"), parameters).rstrip()] if parameters else []
-    parts += [table(("", ""), one.facts).rstrip()]
+    parts += [table(("", ""), reference.facts).rstrip()]
     return "\n\n".join(parts) + "\n"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
     return "".join(f"{line}\n" for line in _lines(headings, rows))
 
 
