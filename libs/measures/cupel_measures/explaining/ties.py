@@ -1,10 +1,11 @@
 """The dependence of a score on the order of documents with equal scores.
 
-Topics are independent, so the least, expected and greatest values are computed topic by topic. Moving a
-better document up never lowers a value (a law of the registry). If the keys of tied documents agree on their
-order, the extremes are therefore the orders by decreasing and increasing keys. For other topics all orders are
-tried if there are few. If there are many, the mean of the extremes of its parts bounds a mean of scores by aspect,
-and random orders give an estimate for other measures. The results say which method was used.
+Topics are independent, so the least, expected and greatest values are computed topic by topic.
+
+Moving a better document up never lowers a value (a law of the registry). If the keys of tied documents agree
+on their order, the extremes are therefore the orders by decreasing and increasing keys. For other topics all
+orders are tried if there are few. If there are many, the mean of the extremes of its parts bounds a mean of
+scores by aspect, and random orders give an estimate for other measures. The results say which method was used.
 """
 
 import math
