@@ -5,7 +5,7 @@ Topics are independent, so the least, expected and greatest values are computed 
 Moving a better document up never lowers a value (a law of the registry). If the keys of tied documents agree
 on their order, the extremes are therefore the orders by decreasing and increasing keys. For other topics all
 orders are tried if there are few. If there are many, the mean of the extremes of its parts bounds a mean of
-scores by aspect, and random orders give an estimate for other measures. The results say which method was used.
+scores by aspect, and random orders give an estimate for other measures. Results name the method.
 """
 
 import math
