@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from cupel_measures.simulation import NAMES, SimulatedScore, SimulationSettings, expectations, simulate
+from cupel_measures.simulation import NAMES, Cell, SimulationSettings, expectations, simulate
 
 UNDERSTOOD = {50.0: 0.401294, 40.0: 0.5, 30.0: 0.598706}
 PRINTED_RBP = {0.3: 0.26, 0.4: 0.36, 0.5: 0.44, 0.6: 0.54, 0.7: 0.63}
@@ -17,7 +17,7 @@ PRINTED_H = {  # Palotti et al., CIKM 2018, Table 1, at mu = 50, 40, 30
 }
 
 
-def means(cells: list[SimulatedScore]) -> dict[tuple[float, float, str], float]:
+def means(cells: list[Cell]) -> dict[tuple[float, float, str], float]:
     return {(one.topicality, one.mu, one.measure): one.mean for one in cells}
 
 
@@ -94,12 +94,12 @@ def test_expectations_hold_for_every_option(settings: SimulationSettings) -> Non
     [
         ({"topicality": (1.5,)}, "topicality: expected probabilities from 0 to 1"),
         ({"topicality": ()}, "topicality"),
-        ({"mu": (math.nan,)}, "mu: expected mean labels from 0 to 100"),
+        ({"mu": (math.nan,)}, "mu: expected means from 0 to 100"),
         ({"sigma": 0.0}, "sigma: expected a number above 0"),
         ({"rho": 1.0}, "rho: expected a number between 0 and 1"),
         ({"threshold": math.nan}, "threshold: expected a label"),
-        ({"runs": 0}, "runs, depth: expected at least 1"),
-        ({"runs": 10**9}, "up to 10,000,000 documents"),
+        ({"runs": 0}, "runs, depth: expected numbers from 1"),
+        ({"runs": 10**9}, "at most 10,000,000 documents"),
     ],
 )
 def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from cupel_client.output import console, format_option, write_csv, write_json, write_jsonl
-from cupel_measures.simulation import Forcing, SimulatedScore, SimulationSettings
+from cupel_measures.simulation import Cell, Forcing, SimulationSettings
 from cupel_measures.simulation import simulate as simulated
 
 COLUMNS = ("topicality", "mu", "measure", "mean", "deviation", "expected")
@@ -88,7 +88,7 @@ def simulate(form: str, seed: int, **given: Any) -> None:
         _print(cells)
 
 
-def _print(cells: Sequence[SimulatedScore]) -> None:
+def _print(cells: Sequence[Cell]) -> None:
     from rich import box
     from rich.table import Table
 
