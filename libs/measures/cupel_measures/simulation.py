@@ -23,7 +23,7 @@ NAMES = ("RBP", "uRBP", "RBP_u", "H")
 EASIEST, HARDEST = 0.0, 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SimulationSettings:
     """Parameters of the simulation: each pair of a topicality and a mean label is a kind of system.
 

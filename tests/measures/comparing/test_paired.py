@@ -107,7 +107,7 @@ class TestAgainstScipy:
 
 
 class TestBootstrap:
-    def test_spec_3_8_exact_resamples(self) -> None:
+    def test_asl_is_near_the_share_of_all_resamples(self) -> None:
         """All 5^5 resamples, enumerated here, give the printed values; 10,000 draws come close."""
         pairs = {(0, 1): 0.0096, (0, 2): 0.0064, (1, 2): 0.8304}
         scores = np.array([X, Y, C]).T

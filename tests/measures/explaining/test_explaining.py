@@ -1,4 +1,4 @@
-"""What explanations say, on small cases worked by hand; test_explaining_laws.py has every measure."""
+"""Tests of explanations on small cases worked by hand; test_explaining_laws.py covers every measure."""
 
 import json
 import math
@@ -26,7 +26,7 @@ def told(text: str, run: Scored, qrels: Qrels, about: str, **options: Any) -> di
 
 
 class TestTies:
-    """Spec 12, tie sensitivity."""
+    """Values over all orders of tied documents."""
 
     def test_one_relevant_document_among_three_tied_ones(self) -> None:
         """b is relevant and stands at rank 2, 3 or 4, alike: AP 1/2, 1/3 or 1/4; as it stands it is last."""
@@ -69,7 +69,7 @@ class TestTies:
             assert (data["least"], data["greatest"], data["value"]) == (0, 1 / 2, 0)
             assert data["expected"] == pytest.approx(1 / 6)
 
-    def test_ties_below_the_cutoff_are_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ties_below_the_cutoff_do_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """b and c are better than each other in different ways, but stand at ranks 2 to 4."""
         monkeypatch.setattr(tie_orders, "SHUFFLES", 2)
         qrels = diverse({"1": {"a": {"s": 1}, "b": {"s": 1}, "c": {"t": 1}}})
@@ -122,7 +122,7 @@ RUN = {"1": ranked("x", "a", "b", "y"), "2": ranked("a", "w")}
 
 
 class TestJudgments:
-    """Spec 12, judgment bounds."""
+    """The effect of unjudged documents."""
 
     def test_unjudged_documents_down_to_the_cutoff_get_the_highest_label(self) -> None:
         """x and w become relevant; y, at rank 4, does not."""
@@ -188,7 +188,7 @@ class TestJudgments:
 
 
 class TestScale:
-    """Spec 4.2."""
+    """Scale types and their operations."""
 
     def test_type_operations_and_warning(self) -> None:
         run, qrels = {"1": ranked("a")}, qrels_of({"1": {"a": 1}})
@@ -213,15 +213,15 @@ TABLE3 = qrels_of(
     {RELEVANCE: {"1": {"d1": 1, "d2": 3, "d3": 3}}, CORRECTNESS: {"1": {"d1": 2, "d2": 1, "d3": 0}}},
     {"possible": POSSIBLE},
 )
-"""The worked example of spec 3.6."""
+"""A worked example with the labels of Maistro et al., CIKM 2021, Table 3."""
 
 
 FOUND = {"1": ranked("d1", "d2", "d3")}
 
 
 class TestParts:
-    def test_a_mean_is_the_sum_of_what_its_aspects_bring(self) -> None:
-        """Spec 3.6: s_rel 0.814567, s_cor 1.0; weights (0.7, 0.3) give 0.870197."""
+    def test_a_mean_is_the_sum_of_its_contributions(self) -> None:
+        """Scores by hand: s_rel 0.814567, s_cor 1.0; weights (0.7, 0.3) give 0.870197."""
         data = told("CAM(of=nDCG,weights={relevance:0.7,correctness:0.3})", FOUND, TABLE3, "parts")
         assert data["combination"] == "mean"
         rel, cor = data["aspects"]
@@ -233,8 +233,8 @@ class TestParts:
         assert (cor["weight"], cor["contribution"]) == (0.3, pytest.approx(0.3))
         assert rel["contribution"] + cor["contribution"] == pytest.approx(0.870197, abs=1e-6)
 
-    def test_what_limits_a_harmonic_mean(self) -> None:
-        """Spec 3.6, d1 d3 with AP: s 0.25 and 1, so 1/s are 4 and 1."""
+    def test_limits_of_a_harmonic_mean_by_aspect(self) -> None:
+        """By hand, d1 d3 with AP: s 0.25 and 1, so 1/s are 4 and 1."""
         run = {"1": ranked("d1", "d3")}
         for text in ("MM(of=AP)", "H(of=AP)", "WHAM(of=AP)"):
             data = told(text, run, TABLE3, "parts")
@@ -250,7 +250,7 @@ class TestParts:
             assert [one["limits"] for one in data["aspects"]] == limits
 
     def test_each_class_of_toma_has_its_labels_weight_distance_and_documents(self) -> None:
-        """Spec 3.6: 10 Euclidean classes; step1 weights of d1, d2, d3 are 5, 7, 3."""
+        """By hand: 10 Euclidean classes; step1 weights of d1, d2, d3 are 5, 7, 3."""
         run = {"1": ranked("d1", "x", "y", "z", "w", "d2", "d3")}
         data = told("TOMA(of=nDCG@6,label_set=possible)", run, TABLE3, "parts")
         assert data["ranks"] == [[1, 5], [6, 6]]
@@ -268,7 +268,7 @@ class TestParts:
         assert data["unjudged"] == {"documents": [4, 0], "by_topic": [[4, 0]]}
 
     def test_equally_distant_labels_are_one_class(self) -> None:
-        """Spec 3.6: 5 Chebyshev classes."""
+        """By hand: 5 Chebyshev classes."""
         data = told("TOMA(of=AP,distance=chebyshev,label_set=possible)", FOUND, TABLE3, "parts")
         assert [one["distance"] for one in data["classes"]] == [0, 1, 1.5, 2, 3]
         assert sorted(map(tuple, data["classes"][2]["labels"])) == [("fr", "pc"), ("hr", "pc")]
@@ -298,7 +298,7 @@ class TestProfiles:
         assert [one["profile"] for one in judged] == ["cupel", "trec_eval-10"]
         assert [one["because"] for one in judged] == [["negatives_judged"], []]
 
-    def test_interpolation_is_one_of_them(self) -> None:
+    def test_interpolation_rule_is_named(self) -> None:
         """R = 3, level 0.4 is 1.2 documents: 1 by rounding, int(1.2 + 0.9) = 2 as trec_eval 9 has it."""
         run, qrels = {"1": ranked("a", "x", "b")}, qrels_of({"1": dict.fromkeys("abc", 1)})
         nine, ten = told("IPrec@0.4", run, qrels, "profiles")["others"]
@@ -311,7 +311,7 @@ class TestProfiles:
     [{}, {"1": {}}, {"9": ranked("a")}, {"1": {"x": 0.0}}, {t: dict.fromkeys("abxyz", 0.0) for t in "129"}],
     ids=["nothing", "an empty topic", "another topic", "one stranger", "all tied"],
 )
-def test_nonsense_is_explained_as_well(run: Scored) -> None:
+def test_degenerate_runs_are_explained(run: Scored) -> None:
     """A run without documents, of one, all tied; topics without judgments of an aspect, or without any."""
     qrels = qrels_of(
         {scale(2): {"1": {"a": 1}, "2": {"a": 0}}, scale(1, "quality"): {"1": {"b": 1}}},
@@ -336,9 +336,11 @@ def test_collections_without_topics_or_documents_are_explained() -> None:
             assert found.as_data()["ties"]["topics"] == 0
 
 
-def test_only_what_is_asked_for_is_told_and_nothing_else_can_be() -> None:
+def test_only_requested_parts_are_explained() -> None:
     qrels, ranking = qrels_of({"1": {"a": 1}}), ranking_of({"1": ranked("a")})
     found: Explanation = explain(qrels, ranking, [parse("AP")], about=["scale", "ties"])[parse("AP")]
     assert list(found.as_data()) == ["ties", "scale"]
-    with pytest.raises(ValueError, match="nothing is told about 'tie'; it may be ties, judgments, scale"):
+    with pytest.raises(
+        ValueError, match="unknown part 'tie' of an explanation; choose from ties, judgments, scale"
+    ):
         explain(qrels, ranking, [parse("AP")], about=["tie"])

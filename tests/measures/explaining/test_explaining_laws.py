@@ -1,4 +1,4 @@
-"""What explanations say of ties and judgments holds for every declared measure, against trying everything."""
+"""Tests of explained ties and judgments of every measure against enumeration."""
 
 import random
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ tied_runs = st.dictionaries(documents, st.sampled_from([1.0, 1.0, 1.0, 2.0, 3.0]
 
 
 class TestExplanations:
-    """What `explain` says of ties and judgments holds for every measure, against trying everything."""
+    """Ties and judgments of every measure agree with enumeration."""
 
     @pytest.mark.parametrize("tried", [2, 1000])
     @given(qrels=collections(), scores=tied_runs, depth=st.sampled_from([None, None, 2, 4]))
@@ -52,7 +52,7 @@ class TestExplanations:
             ranking = ranking_of({"1": scores})
             told = explain(qrels, ranking, measures, depth=depth, about=["ties"])
         for measure in measures:
-            ties, of_first = told[measure].told["ties"], values[measure][:: len(TOPICS)]
+            ties, of_first = told[measure].parts["ties"], values[measure][:: len(TOPICS)]
             low, expected, high = (
                 getattr(ties, name).by_topic[0] for name in ("least", "expected", "greatest")
             )
@@ -77,7 +77,7 @@ class TestExplanations:
         draw=st.randoms(),
     )
     @settings(max_examples=40, deadline=None)
-    def test_bounds_hold_whatever_the_unjudged_documents_are(
+    def test_bounds_hold_for_all_labels_of_unjudged_documents(
         self, judged: tuple[dict[str, int], dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
         """Every document of the run without a label gets any, or none; only those down to the cutoff do."""
@@ -86,17 +86,17 @@ class TestExplanations:
         measures = [one for one in ALL if not one.declaration.subtopics and "observed" not in one.text]
         measures = [one for one in measures if not one.declaration.texts]
         told = explain(qrels, ranking_of(run), measures, about=["judgments"])
-        bounded = [one for one in measures if told[one].told["judgments"].least is not None]
+        bounded = [one for one in measures if told[one].parts["judgments"].least is not None]
         names = {one.declaration.name for one in bounded}
         assert names >= {"P", "RR", "RBP", "gRBP", "DCG", "ERR", "Success", "gP", "RBTO"}
-        for cutoff in {told[one].told["judgments"].cutoff for one in bounded}:
-            of_cutoff = [one for one in bounded if told[one].told["judgments"].cutoff == cutoff]
+        for cutoff in {told[one].parts["judgments"].cutoff for one in bounded}:
+            of_cutoff = [one for one in bounded if told[one].parts["judgments"].cutoff == cutoff]
             for _ in range(6):
                 labelled = {a: _completed(a, of, order[:cutoff], draw) for a, of in known.items()}
                 possible = qrels_of(labelled)
                 found = evaluate(possible, joined_of(run, possible), of_cutoff).values
                 for measure in of_cutoff:
-                    part = told[measure].told["judgments"]
+                    part = told[measure].parts["judgments"]
                     low, high = part.least.by_topic[0], part.greatest.by_topic[0]
                     assert low - 1e-12 <= found[measure][0] <= high + 1e-12, measure
 

@@ -6,38 +6,17 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.model import Exact, Qrels
+from cupel_measures.comparing.all_pairs import anova, kruskal_wallis
+from cupel_measures.comparing.correlation import levels
+from cupel_measures.model import Exact, Floats, Qrels
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run
 from cupel_measures.scoring.evaluator import ExactScores, exact_values
-from support.data.significance import Verdict, dense, kruskal_wallis, two_way_anova
-
-EXAMPLE = [[30, 35, 60], [10, 20, 45], [55, 50, 80], [20, 30, 30], [40, 45, 75], [5, 25, 40]]
-"""Scores times 100, one row per topic."""
-SCORES = [[Fraction(value, 100) for value in row] for row in EXAMPLE]
-
-
-class TestSignificanceExample:
-    """Significance tests on a worked example."""
-
-    def test_kruskal_wallis(self) -> None:
-        found = kruskal_wallis(SCORES)
-        assert (found.statistic, found.p, found.half_width) == pytest.approx(
-            (5.513514, 0.063497, 7.197631), abs=1e-4
-        )
-        assert found.differing == frozenset()
-        assert kruskal_wallis([[1, 1], [1, 1]]) == Verdict(0.0, 1.0, 0.0, frozenset())
-
-    def test_two_way_anova(self) -> None:
-        found = two_way_anova(SCORES)
-        assert (found.statistic, found.p, found.half_width) == pytest.approx(
-            (26.005587, 0.000109, 0.111602), abs=1e-4
-        )
-        assert found.differing == {(0, 2), (1, 2)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +81,12 @@ def binary(shared: Path, request: pytest.FixtureRequest) -> Runs:
 
 def taus(one: Sequence[Sequence[Exact]], two: Sequence[Sequence[Exact]]) -> set[float]:
     """tau-b per topic where it is defined, to 12 decimals; scipy sees exact orders as small integers."""
-    found = [stats.kendalltau(dense(a), dense(b)).statistic for a, b in zip(one, two, strict=True)]
+    found = [stats.kendalltau(levels(a), levels(b)).statistic for a, b in zip(one, two, strict=True)]
     return {round(float(tau), 12) for tau in found if tau == tau}  # not a number where one is constant
 
 
 def overall(runs: Runs, one: str, two: str) -> float:
-    return round(float(stats.kendalltau(dense(runs.means(one)), dense(runs.means(two))).statistic), 12)
+    return round(float(stats.kendalltau(levels(runs.means(one)), levels(runs.means(two))).statistic), 12)
 
 
 def degrees(runs: Runs) -> int:
@@ -154,25 +133,42 @@ class TestSignificanceIdentities:
     """Ferrante, Ferro and Losiouk 2019, Tables 3 and 4: the same pairs of systems differ."""
 
     def test_precision_and_the_set_based_order_find_the_same_pairs(self, binary: Runs) -> None:
-        self.same(binary, "P@250", "SBTO@250")
+        assert_same_pairs(binary, "P@250", "SBTO@250")
 
     def test_rbp_of_a_half_and_the_rank_based_order_find_the_same_pairs(self, binary: Runs) -> None:
-        self.same(binary, "RBP(p=1/2)@250", "RBTO@250")
+        assert_same_pairs(binary, "RBP(p=1/2)@250", "RBTO@250")
 
     def test_rbp_of_the_scale_and_the_rank_based_order_find_the_same_pairs(self, runs: Runs) -> None:
-        self.same(runs, f"gRBP(p=1/{degrees(runs)})@250", "RBTO@250")
+        assert_same_pairs(runs, f"gRBP(p=1/{degrees(runs)})@250", "RBTO@250")
 
     def test_grbp_with_low_p_finds_the_same_pairs_by_ranks(self, runs: Runs) -> None:
-        assert kruskal_wallis(runs.matrix("gRBP(p=0.2)@250")) == kruskal_wallis(runs.matrix("RBTO@250"))
+        assert rank_test(runs, "gRBP(p=0.2)@250") == rank_test(runs, "RBTO@250")
 
     def test_rbp_with_low_p_finds_the_same_pairs_by_ranks(self, binary: Runs) -> None:
-        assert kruskal_wallis(binary.matrix("RBP(p=0.2)@250")) == kruskal_wallis(binary.matrix("RBTO@250"))
+        assert rank_test(binary, "RBP(p=0.2)@250") == rank_test(binary, "RBTO@250")
 
     def test_other_measures_find_other_pairs(self, runs: Runs) -> None:
-        assert kruskal_wallis(runs.matrix("gRBP(p=0.8)@250")) != kruskal_wallis(runs.matrix("RBTO@250"))
+        assert rank_test(runs, "gRBP(p=0.8)@250") != rank_test(runs, "RBTO@250")
 
-    def same(self, runs: Runs, one: str, two: str) -> None:
-        assert kruskal_wallis(runs.matrix(one)) == kruskal_wallis(runs.matrix(two))
-        first, second = two_way_anova(runs.matrix(one)), two_way_anova(runs.matrix(two))
-        assert first.differing == second.differing
-        assert (first.statistic, first.p) == (second.statistic, second.p)
+
+def rank_test(runs: Runs, text: str) -> tuple[object, ...]:
+    """Return the statistic, p, width and verdicts of Kruskal-Wallis on the exact order of the scores."""
+    scores = runs.matrix(text)
+    order = levels([value for row in scores for value in row]).reshape(len(scores), -1)
+    result = kruskal_wallis(order.astype(np.float64))
+    return result.statistic, result.p, result.width, result.differs.tolist()
+
+
+def assert_same_pairs(runs: Runs, first: str, second: str) -> None:
+    """Compare the results of Kruskal-Wallis exactly, and those of the two-way ANOVA up to rounding."""
+    assert rank_test(runs, first) == rank_test(runs, second)
+    x, y = anova(scaled_matrix(runs, first)), anova(scaled_matrix(runs, second))
+    assert x.differs.tolist() == y.differs.tolist()
+    assert (x.statistic, x.p) == pytest.approx((y.statistic, y.p), rel=1e-9)
+
+
+def scaled_matrix(runs: Runs, text: str) -> Floats:
+    """Return the exact scores divided by their maximum, because some are too large for floats."""
+    scores = [[Fraction(value) for value in row] for row in runs.matrix(text)]
+    largest = max(map(max, scores))
+    return np.array([[float(value / largest) for value in row] for row in scores])

@@ -1,7 +1,7 @@
-"""What a score does not tell by itself: ties, unjudged documents, scale, parts, profiles (spec 12 and 4.2).
+"""Explanations of scores: ties, unjudged documents, scale type, aspects, and other profiles.
 
-Everything is said of one run under one set of qrels, measure by measure, and each part costs nothing
-unless it is asked for.
+An explanation covers one run under one set of qrels, measure by measure. Only the requested parts are
+computed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,43 +21,43 @@ class Part(Protocol):
     """One part of an explanation."""
 
     def as_data(self) -> dict[str, Any]:
-        """Plain values that JSON can hold; lists by topic are in the order of the qrels' topics."""
+        """Return values that JSON can hold; lists by topic are in the order of the qrels' topics."""
 
 
 ABOUT: Mapping[str, str] = {
-    "ties": "the least, the expected and the greatest value over all orders of documents with equal scores",
-    "judgments": "the share of unjudged documents, and the value if they all had the highest label",
-    "scale": "the type of scale, what may be done with its values, and whether the aggregate asks for more",
-    "parts": "what each aspect, or each class of labels, brings to a measure that combines aspects",
-    "profiles": "what each other profile would change",
+    "ties": "the least, expected and greatest value over all orders of documents with equal scores",
+    "judgments": "the share of unjudged documents, and the value if all of them had the highest label",
+    "scale": "the scale type, the operations it allows, and a warning if the aggregate is not one of them",
+    "parts": "the contribution of each aspect or label class to a measure that combines aspects",
+    "profiles": "the changes under each other profile",
 }
-"""The parts of an explanation, in a sentence each."""
+"""The parts of an explanation, with a description of each."""
 
-_MADE_BY: Mapping[str, Callable[[ExplainedRun, Sequence[Measure]], Sequence[Part | None]]] = {
-    "ties": ties.of_measures,
-    "judgments": judgment_bounds.of_measures,
-    "scale": scale_notes.of_measures,
-    "parts": components.of_measures,
-    "profiles": profile_changes.of_measures,
+_EXPLAINERS: Mapping[str, Callable[[ExplainedRun, Sequence[Measure]], Sequence[Part | None]]] = {
+    "ties": ties.explain_ties,
+    "judgments": judgment_bounds.explain_judgments,
+    "scale": scale_notes.explain_scales,
+    "parts": components.explain_components,
+    "profiles": profile_changes.explain_profiles,
 }
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is told about a measure's value on a run: the parts that were asked for, by their names in ABOUT.
+    """The explanation of a measure's value on a run: the requested parts, by their names in ABOUT.
 
-    A part is None where there is nothing to tell: the parts of a measure that does not combine aspects, and
-    of one that reads texts all but its scale.
+    A part is None if it does not apply: `parts` to a measure that does not combine aspects, and all parts
+    except `scale` to a measure that reads texts.
     """
 
-    told: Mapping[str, Part | None]
+    parts: Mapping[str, Part | None]
 
     def as_data(self) -> dict[str, Any]:
-        """Every part as plain values that JSON can hold, None (null) where there is nothing to tell.
+        """Return every part as values that JSON can hold; None (null) if the part does not apply.
 
-        Lists under `by_topic` have an entry per topic of the qrels, in their order.
+        Lists under `by_topic` have one entry per topic of the qrels, in their order.
         """
-        return {name: None if part is None else part.as_data() for name, part in self.told.items()}
+        return {name: None if part is None else part.as_data() for name, part in self.parts.items()}
 
 
 def explain(
@@ -70,24 +70,27 @@ def explain(
     about: Sequence[str] = tuple(ABOUT),
     seed: int = 0,
 ) -> dict[Measure, Explanation]:
-    """Explain the values of `measures` on the run `ranking`, which must have every document of it.
+    """Explain the values of measures on a run. `ranking` must contain all its documents.
 
-    profile, depth: those of the score that is explained; rankings are cut at `depth` once they are
-    ordered, and another order of ties may bring other documents above the cut. about: the wanted parts,
-    names in ABOUT. seed: of the shuffles, where a value over orders of ties can't be found otherwise; a
-    measure's explanation depends on no other measure. Raises MeasureError where the collection can't
-    have a measure, ValueError where `about` has an unknown name.
+    profile, depth: those of the explained score. Rankings are cut at `depth` after they are ordered, so
+    another order of ties may bring other documents above the cut. about: the requested parts, names in ABOUT.
+    seed: of the random orders, which are used if the values over all orders cannot be computed otherwise. The
+    explanation of a measure does not depend on other measures. Raises MeasureError if a measure is not
+    defined for the collection, and ValueError for an unknown name in `about`.
     """
     if unknown := [name for name in about if name not in ABOUT]:
-        raise ValueError(f"nothing is told about {unknown[0]!r}; it may be {', '.join(ABOUT)}")
-    subject = ExplainedRun(qrels, ranking, profile, depth, seed)
-    found = {name: _part(name, subject, measures) for name in ABOUT if name in about}
+        raise ValueError(f"unknown part {unknown[0]!r} of an explanation; choose from {', '.join(ABOUT)}")
+    subject = ExplainedRun(qrels=qrels, ranking=ranking, profile=profile, depth=depth, seed=seed)
+    by_part = {name: _explain_part(name, subject, measures) for name in ABOUT if name in about}
     return {
-        measure: Explanation({name: of.get(measure) for name, of in found.items()}) for measure in measures
+        measure: Explanation({name: parts.get(measure) for name, parts in by_part.items()})
+        for measure in measures
     }
 
 
-def _part(name: str, subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Part | None]:
-    """One part of each measure that it can be told of."""
-    told = [one for one in measures if name == "scale" or not one.declaration.texts]
-    return dict(zip(told, _MADE_BY[name](subject, told), strict=True))
+def _explain_part(
+    name: str, subject: ExplainedRun, measures: Sequence[Measure]
+) -> dict[Measure, Part | None]:
+    """Return one part for each measure that it applies to."""
+    explained = [measure for measure in measures if name == "scale" or not measure.declaration.texts]
+    return dict(zip(explained, _EXPLAINERS[name](subject, explained), strict=True))

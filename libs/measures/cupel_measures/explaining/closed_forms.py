@@ -1,7 +1,7 @@
 """Expected values over all orders of tied documents, by closed forms (McSherry and Najork, ECIR 2008).
 
-Of a group of n tied documents r are relevant: each of its places holds a relevant one with chance r/n, and
-the r - 1 others are then spread evenly over the n - 1 other places.
+A group of n tied documents contains r relevant ones. Each of its ranks has a relevant document with
+probability r/n. The r - 1 others are then distributed uniformly over the n - 1 other ranks.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ from cupel_measures.scoring.view import AspectView
 
 
 @dataclass(frozen=True, eq=False)
-class Seats:
-    """Retrieved documents of the pool and the ranks they could have.
+class TiedHits:
+    """Retrieved documents of the pool, with the ranks that their tie groups occupy.
 
-    rows: as measured, each hit at some rank. first, last: int64[n], of each hit's tie group. depth: int, no
-    rank below it is seen.
+    rows: the hits at their ranks. first, last: int64[n], the first and last rank of each hit's tie group.
+    depth: deepest rank that counts.
     """
 
     rows: Rows
@@ -36,13 +36,13 @@ class Seats:
     depth: int
 
     @classmethod
-    def of(cls, joined: Joined, pool: Pool, depth: int | None) -> "Seats":
+    def of(cls, joined: Joined, pool: Pool, depth: int | None) -> "TiedHits":
         first, last = joined.first.astype(np.int64), joined.last.astype(np.int64)
         return cls(Rows.of(joined, pool), first, last, depth or DEEPEST)
 
     @property
-    def condensed(self) -> "Seats":
-        """The same after removing every document that is not judged. No tie group may be cut by depth."""
+    def condensed(self) -> "TiedHits":
+        """The hits after removing all unjudged documents. No tie group may extend below depth."""
         hits = self.rows.hits
         kept = self.rows.pool.judged[hits.document] & (self.first <= self.depth)
         judged = hits.only(kept).condensed
@@ -50,10 +50,10 @@ class Seats:
         size = np.bincount(group)
         first = judged.rank[np.cumsum(size) - size][group].astype(np.int64)
         rows = Rows(pool=self.rows.pool, profile=self.rows.profile, retrieved=judged.number, hits=judged)
-        return Seats(rows, first, first + size[group] - 1, DEEPEST)
+        return TiedHits(rows, first, first + size[group] - 1, DEEPEST)
 
     def groups(self, credited: Mask, gain: Floats, cutoff: int | None) -> "TieGroups":
-        """The tie groups that hold some of the `credited` hits, with what they gain in all."""
+        """Return the tie groups that contain `credited` hits, with their total gains."""
         limit = min(self.depth, cutoff or DEEPEST)
         kept = credited & (self.first <= limit)
         row, first, last = self.rows.hits.row[kept], self.first[kept], self.last[kept]
@@ -72,7 +72,7 @@ class Seats:
 
 
 def _numbers(row: Ints, first: Ints) -> Ints:
-    """int64[n]: the tie group of each hit, counted from 0."""
+    """Return the number of each hit's tie group, from 0, int64[n]."""
     changed = np.ones(len(row), dtype=bool)
     changed[1:] = (row[1:] != row[:-1]) | (first[1:] != first[:-1])
     return np.cumsum(changed) - 1
@@ -80,10 +80,10 @@ def _numbers(row: Ints, first: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """Tie groups with credited documents, by row, then rank.
+    """Tie groups with credited documents, ordered by row and rank.
 
-    row, first, size: int64[G]. members: int64[G], credited documents. gain: float64[G], of all of them.
-    seen: int64[G], how many places of the group are above the cutoff. rows: how many rows there are.
+    rows: number of rows. row, first, size: int64[G]. members: int64[G], number of credited documents. gain:
+    float64[G], their total gain. seen: int64[G], number of ranks of the group down to the cutoff.
     """
 
     rows: int
@@ -95,45 +95,45 @@ class TieGroups:
     seen: Ints
 
     def places(self) -> tuple[Ints, Ints]:
-        """For each place seen, one after another: its group, and where it stands there, from 0."""
+        """Return the group of each rank that is seen, and the position in the group, from 0."""
         group = np.repeat(np.arange(len(self.row)), self.seen)
         return group, np.arange(len(group)) - np.repeat(np.cumsum(self.seen) - self.seen, self.seen)
 
     def sum(self, values: Floats, group: Ints) -> Floats:
-        """float64[rows]: the sum of one value per place, one after another."""
+        """Return the sum per row of one value per seen rank, float64[rows]."""
         return np.bincount(self.row[group], weights=values, minlength=self.rows).astype(np.float64)
 
     def linear(self, weight: Callable[[Ints], Floats]) -> Floats:
-        """float64[rows]: the expected sum of gain * weight(rank)."""
+        """Return the expected sum of gain * weight(rank), float64[rows]."""
         group, place = self.places()
         return self.sum((self.gain / self.size)[group] * weight(self.first[group] + place), group)
 
     @property
     def number(self) -> Floats:
-        """float64[rows]: how many credited documents are expected above the cutoff."""
+        """Expected number of credited documents down to the cutoff, float64[rows]."""
         return self.linear(lambda rank: np.ones(len(rank)))
 
 
-def _relevant(seats: Seats, rel: int | None, cutoff: int | None) -> TieGroups:
-    relevant = seats.rows.pool.relevant(rel)[seats.rows.hits.document]
-    return seats.groups(relevant, np.ones(len(relevant)), cutoff)
+def _relevant(hits: TiedHits, rel: int | None, cutoff: int | None) -> TieGroups:
+    relevant = hits.rows.pool.relevant(rel)[hits.rows.hits.document]
+    return hits.groups(relevant, np.ones(len(relevant)), cutoff)
 
 
-def _precision(seats: Seats, *, cutoff: int, rel: int | None) -> Floats:
-    return _relevant(seats, rel, cutoff).number / cutoff
+def _precision(hits: TiedHits, *, cutoff: int, rel: int | None) -> Floats:
+    return _relevant(hits, rel, cutoff).number / cutoff
 
 
-def _recall(seats: Seats, *, cutoff: int, rel: int | None) -> Floats:
-    return divided(_relevant(seats, rel, cutoff).number, seats.rows.recall_base(rel))
+def _recall(hits: TiedHits, *, cutoff: int, rel: int | None) -> Floats:
+    return divided(_relevant(hits, rel, cutoff).number, hits.rows.recall_base(rel))
 
 
-def _f(seats: Seats, *, cutoff: int, rel: int | None) -> Floats:
-    return divided(2 * _relevant(seats, rel, cutoff).number, cutoff + seats.rows.recall_base(rel))
+def _f(hits: TiedHits, *, cutoff: int, rel: int | None) -> Floats:
+    return divided(2 * _relevant(hits, rel, cutoff).number, cutoff + hits.rows.recall_base(rel))
 
 
-def _average_precision(seats: Seats, *, cutoff: int | None, rel: int | None) -> Floats:
-    """A relevant document at place j of its group has c + (j - 1)(r - 1)/(n - 1) relevant ones above it."""
-    groups = _relevant(seats, rel, cutoff)
+def _average_precision(hits: TiedHits, *, cutoff: int | None, rel: int | None) -> Floats:
+    """Return expected AP: c + (j - 1)(r - 1)/(n - 1) relevant documents precede one at position j."""
+    groups = _relevant(hits, rel, cutoff)
     above = np.cumsum(groups.members) - groups.members
     start = np.searchsorted(groups.row, groups.row)
     earlier = above - above[start]
@@ -141,38 +141,41 @@ def _average_precision(seats: Seats, *, cutoff: int | None, rel: int | None) -> 
     group, place = groups.places()
     precision = (1 + earlier[group] + place * beside[group]) / (groups.first[group] + place)
     terms = (groups.members / groups.size)[group] * precision
-    return divided(groups.sum(terms, group), seats.rows.recall_base(rel))
+    return divided(groups.sum(terms, group), hits.rows.recall_base(rel))
 
 
-def _reciprocal_rank(seats: Seats, *, cutoff: int | None, rel: int | None) -> Floats:
-    """The first relevant one is in the first group with any, at place j with chance C(n-j, r-1)/C(n, r)."""
-    groups, found = _relevant(seats, rel, cutoff), np.zeros(seats.rows.number)
+def _reciprocal_rank(hits: TiedHits, *, cutoff: int | None, rel: int | None) -> Floats:
+    """Return expected RR: the first relevant document has position j with probability C(n-j, r-1)/C(n, r).
+
+    It is in the first group that contains relevant documents.
+    """
+    groups, found = _relevant(hits, rel, cutoff), np.zeros(hits.rows.number)
     _, leaders = np.unique(groups.row, return_index=True)
     for leader in leaders.tolist():
         size, members = int(groups.size[leader]), int(groups.members[leader])
         place = np.arange(min(int(groups.seen[leader]), size - members + 1))
         missed = np.cumprod((size - members - place[:-1]) / (size - place[:-1]))
-        chance = np.concatenate([[1.0], missed]) * members / (size - place)
-        found[groups.row[leader]] = np.cumsum(chance / (groups.first[leader] + place))[-1]
+        probability = np.concatenate([[1.0], missed]) * members / (size - place)
+        found[groups.row[leader]] = np.cumsum(probability / (groups.first[leader] + place))[-1]
     return found
 
 
-def _gained(seats: Seats, table: Floats, cutoff: int | None) -> TieGroups:
-    gain = seats.rows.pool.gains(table)[seats.rows.hits.document]
-    return seats.groups(gain > 0, gain, cutoff)
+def _gained(hits: TiedHits, table: Floats, cutoff: int | None) -> TieGroups:
+    gain = hits.rows.pool.gains(table)[hits.rows.hits.document]
+    return hits.groups(gain > 0, gain, cutoff)
 
 
-def _dcg(seats: Seats, *, base: Any, gains: Any, cutoff: int | None) -> Floats:
-    groups = _gained(seats, label_gains.table(seats.rows.pool.aspect, gains), cutoff)
+def _dcg(hits: TiedHits, *, base: Any, gains: Any, cutoff: int | None) -> Floats:
+    groups = _gained(hits, label_gains.table(hits.rows.pool.aspect, gains), cutoff)
     if base is None:
         return groups.linear(lambda rank: 1.0 / discounts.log2(rank))
     return groups.linear(lambda rank: 1.0 / discounts.log(float(base), rank))
 
 
-def _ndcg(seats: Seats, *, cutoff: int | None, dcg: str, gains: Any) -> Floats:
-    table = gain_table(seats.rows, gains, exponential=dcg == "exp-log2")
-    found = _gained(seats, table, cutoff).linear(lambda rank: 1.0 / discounts.log2(rank))
-    return divided(found, seats.rows.pool.ideal_dcg(table, cutoff)[seats.rows.topic])
+def _ndcg(hits: TiedHits, *, cutoff: int | None, dcg: str, gains: Any) -> Floats:
+    table = gain_table(hits.rows, gains, exponential=dcg == "exp-log2")
+    found = _gained(hits, table, cutoff).linear(lambda rank: 1.0 / discounts.log2(rank))
+    return divided(found, hits.rows.pool.ideal_dcg(table, cutoff)[hits.rows.topic])
 
 
 FORMS: Mapping[str, Callable[..., Floats]] = {
@@ -184,11 +187,14 @@ FORMS: Mapping[str, Callable[..., Floats]] = {
     "DCG": _dcg,
     "nDCG": _ndcg,
 }
-"""By the name of the measure: a function of seats and the measure's parameters to float64[rows]."""
+"""Functions of the hits and the measure's parameters to float64[rows], by the name of the measure."""
 
 
 def has_closed_form(measure: Measure) -> bool:
-    """Whether `expected` takes the measure: one of FORMS, or a mean over aspects or the classes of such."""
+    """Return whether `expected` supports the measure: one of FORMS, or a combination of such measures.
+
+    Supported combinations are means over aspects and classes.
+    """
     of, combination = measure.arguments.get("of"), measure.declaration.combination
     if combination is None:
         return measure.declaration.name in FORMS
@@ -197,20 +203,24 @@ def has_closed_form(measure: Measure) -> bool:
     return all(has_closed_form(inner(of, name)) for name in measure.arguments["aspects"])
 
 
-def cut_as_by_cutoff(measure: Measure) -> bool:
-    """Whether a cutoff is a rank of the run, as `depth` is: not where judged documents are ranked anew."""
+def cuts_by_run_rank(measure: Measure) -> bool:
+    """Return whether the cutoff is a rank of the run, as `depth` is.
+
+    It is not if unjudged documents are removed and the others are ranked again.
+    """
     of = measure.arguments.get("of")
     if of is None:
         return not measure.arguments.get("judged_only")
-    return all(cut_as_by_cutoff(inner(of, name)) for name in measure.arguments["aspects"])
+    return all(cuts_by_run_rank(inner(of, name)) for name in measure.arguments["aspects"])
 
 
 def expected(
     view: AspectView, joined: Joined, depth: int | None, measure: Measure, aspect: str | None = None
 ) -> Floats:
-    """float64[T]: the mean over all orders of tied documents of `joined`, which is whole, cut at `depth`.
+    """Return the mean over all orders of tied documents, float64[T].
 
-    measure: bound, with `has_closed_form`. view: what tells the judgments.
+    joined: the run without a cut; it is cut at `depth`. measure: bound, with `has_closed_form`. view: the
+    judgments.
     """
     arguments, combination = measure.arguments, measure.declaration.combination
     of: Any = arguments.get("of")
@@ -219,13 +229,13 @@ def expected(
         terms = [share * expected(view, joined, depth, inner(of, name), name) for name, share in parts]
         return within(of, np.cumsum(terms, axis=0)[-1])
     if combination == "classes":
-        return _in_pool(of, Seats.of(joined, weighed(view, **arguments), depth))
+        return _in_pool(of, TiedHits.of(joined, weighed(view, **arguments), depth))
     pool = view.pool(aspect or arguments["aspect"] or view.qrels.aspects[0].name)
-    return _in_pool(measure, Seats.of(joined, pool, depth))
+    return _in_pool(measure, TiedHits.of(joined, pool, depth))
 
 
-def _in_pool(measure: Measure, seats: Seats) -> Floats:
+def _in_pool(measure: Measure, hits: TiedHits) -> Floats:
     arguments = measure.arguments
     arguments.pop("aspect")
-    seats = seats.condensed if arguments.pop("judged_only") else seats
-    return FORMS[measure.declaration.name](seats, **arguments)
+    hits = hits.condensed if arguments.pop("judged_only") else hits
+    return FORMS[measure.declaration.name](hits, **arguments)

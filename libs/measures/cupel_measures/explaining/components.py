@@ -1,4 +1,4 @@
-"""What a combining measure is made of: scores by aspect, or documents by class (spec 3.1-3.5, 6.4)."""
+"""The components of a combining measure: scores by aspect, or documents by label class."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -19,19 +19,19 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 MOST_TUPLES = 1000
-"""Label tuples that are all listed; of more only those are that some judged document has."""
+"""Largest number of label tuples that are all listed; above it, only those of judged documents."""
 
 BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
-"""The last ranks of the bands in which documents are counted; a last band has all ranks below."""
+"""Last ranks of the bands in which documents are counted; a final band contains all deeper ranks."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Component:
     """One aspect of a mean of scores.
 
-    measure: what is measured under the aspect. weight: its share of all weights. value: the scores. part: of
-    a mean, weight * score, which sum up to its value; of a harmonic mean, its share of the sum of
-    weight / score: the larger, the more this aspect holds the mean down (1 for the only score of 0).
+    measure: the measure under the aspect. weight: its share of all weights. value: the scores. part: for a
+    mean, weight * score; the parts add up to its value. For a harmonic mean, the share of the aspect in the
+    sum of weight / score, which is larger the more the aspect lowers the mean (1 for the only score of 0).
     """
 
     aspect: str
@@ -63,10 +63,11 @@ class Components:
 
 
 @dataclass(frozen=True, eq=False)
-class Class:
-    """Label tuples that are equally far from the best one. labels: each tuple, in the aspects' own labels.
+class LabelClass:
+    """The label tuples with the same distance from the best tuple.
 
-    documents: int64[T, bands], how many retrieved documents have such labels.
+    labels: the tuples, as labels of the aspects. documents: int64[T, bands], number of retrieved documents
+    with these labels.
     """
 
     distance: float
@@ -76,16 +77,16 @@ class Class:
 
 
 @dataclass(frozen=True, eq=False)
-class ByClass:
-    """The classes, best first, and where their documents stand.
+class ClassBreakdown:
+    """The label classes, best first, and the ranks of their documents.
 
-    bands: first and last rank of each, down to the cutoff. unjudged: int64[T, bands], documents that are
-    judged for none of the aspects, which belong to no class.
+    bands: first and last rank of each band, down to the cutoff. unjudged: int64[T, bands], number of
+    documents that are not judged for any of the aspects and belong to no class.
     """
 
     aspects: tuple[str, ...]
     bands: tuple[tuple[int, int], ...]
-    classes: tuple[Class, ...]
+    classes: tuple[LabelClass, ...]
     unjudged: Ints
 
     def as_data(self) -> dict[str, Any]:
@@ -110,11 +111,13 @@ def _counts(documents: Ints) -> dict[str, Any]:
     return {"documents": documents.sum(axis=0).tolist(), "by_topic": documents.tolist()}
 
 
-def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Components | ByClass | None]:
+def explain_components(
+    subject: ExplainedRun, measures: Sequence[Measure]
+) -> list[Components | ClassBreakdown | None]:
     return [_parts(subject, measure) for measure in measures]
 
 
-def _parts(subject: ExplainedRun, measure: Measure) -> Components | ByClass | None:
+def _parts(subject: ExplainedRun, measure: Measure) -> Components | ClassBreakdown | None:
     combination = measure.declaration.combination
     if combination is None:
         return None
@@ -135,11 +138,11 @@ def _components(subject: ExplainedRun, measure: Measure, values: Floats) -> Comp
     shares = weights * scores if combination == "mean" else _limits(scores, weights, values)
     components = [
         Component(
-            name,
-            inner(of, name),
-            float(weights[place, 0]),
-            Series.of(inner(of, name), scores[place]),
-            Series.of(measure, shares[place]),
+            aspect=name,
+            measure=inner(of, name),
+            weight=float(weights[place, 0]),
+            value=Series.of(inner(of, name), scores[place]),
+            part=Series.of(measure, shares[place]),
         )
         for place, (name, _) in enumerate(parts)
     ]
@@ -147,9 +150,10 @@ def _components(subject: ExplainedRun, measure: Measure, values: Floats) -> Comp
 
 
 def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
-    """float64[parts, T]: the share of each part in the sum of weight / score, or in what makes it infinite.
+    """Return the share of each part in the sum of weight / score, float64[parts, T].
 
-    A score of 0 counts if its weight is positive, or where the value is 0 for no other reason (WHAM).
+    If the sum is infinite, the scores of 0 share it equally. A score of 0 counts if its weight is positive,
+    or if the value is 0 for no other reason (WHAM).
     """
     zero = (scores <= 0) & (weights > 0)
     zero = np.where((values <= 0) & ~zero.any(axis=0), scores <= 0, zero)
@@ -159,7 +163,7 @@ def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
     return np.stack([divided(one, total) for one in burden])
 
 
-def _by_class(subject: ExplainedRun, measure: Measure) -> ByClass:
+def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     arguments = measure.arguments
     found = class_table(subject.view, **arguments)
     aspects = [subject.qrels.aspects[subject.qrels.aspect_index(name)] for name in found.names]
@@ -174,17 +178,17 @@ def _by_class(subject: ExplainedRun, measure: Measure) -> ByClass:
         if of_class := sorted(tuples.get(distance, ()), reverse=True):
             labels = tuple(_named(one, aspects) for one in of_class)
             documents = _counted(hits.only(np.asarray(distances == distance)), bands)
-            rows.append(Class(_distance(of_class[0], aspects, arguments), weight, labels, documents))
+            rows.append(LabelClass(_distance(of_class[0], aspects, arguments), weight, labels, documents))
     retrieved = np.stack(
         [np.clip(subject.joined.retrieved - first + 1, 0, last - first + 1) for first, last in bands], axis=1
     )
-    return ByClass(found.names, bands, tuple(rows), retrieved - _counted(hits, bands))
+    return ClassBreakdown(found.names, bands, tuple(rows), retrieved - _counted(hits, bands))
 
 
 def _tuples(
     subject: ExplainedRun, found: Classes, arguments: dict[str, Any]
 ) -> dict[int, list[tuple[int, ...]]]:
-    """The possible tuples of label indices by their distance; where they are too many, those of documents."""
+    """Return the possible tuples of label indices by distance; if there are too many, those of documents."""
     qrels, name = subject.qrels, arguments["label_set"]
     aspects = [qrels.aspects[qrels.aspect_index(one)] for one in found.names]
     judged = np.unique(found.which[_judged(found)]).tolist()
@@ -203,7 +207,7 @@ def _tuples(
 
 
 def _judged(found: Classes) -> Mask:
-    """bool[D]: documents that are judged for one of the aspects at least."""
+    """Return which documents are judged for at least one of the aspects, bool[D]."""
     return np.asarray((found.labels >= NEGATIVE).any(axis=0))
 
 
@@ -212,7 +216,7 @@ def _named(labels: tuple[int, ...], aspects: Sequence[Aspect]) -> tuple[Label, .
 
 
 def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dict[str, Any]) -> float:
-    """How far a tuple is from the best one, in the units of the embedding."""
+    """Return the distance of a tuple from the best one, in the units of the embedding."""
     given = dict(arguments["embedding"] or ())
     places = [given.get(aspect.name, aspect.embedding) for aspect in aspects]
     away = [float(of[-1]) - float(of[label]) for of, label in zip(places, labels, strict=True)]
@@ -222,14 +226,14 @@ def _distance(labels: tuple[int, ...], aspects: Sequence[Aspect], arguments: dic
 
 
 def _bands(cutoff: int | None, deepest: int) -> tuple[tuple[int, int], ...]:
-    """First and last rank of each band down to the cutoff, or to the deepest rank of the run."""
+    """Return the first and last rank of each band, down to the cutoff or the deepest rank of the run."""
     last = max(1, deepest if cutoff is None else min(cutoff, deepest))
     ends = [*(end for end in BANDS if end < last), last]
     return tuple(zip([1, *(end + 1 for end in ends[:-1])], ends, strict=True))
 
 
 def _counted(hits: Hits, bands: Sequence[tuple[int, int]]) -> Ints:
-    """int64[T, bands]: how many of `hits` stand in each band."""
+    """Return the number of hits in each band, int64[T, bands]."""
     band = np.searchsorted([last for _, last in bands], hits.rank)
     flat = np.bincount(hits.row * len(bands) + band, minlength=hits.rows * len(bands))
     return flat.reshape(hits.rows, len(bands))

@@ -1,4 +1,4 @@
-"""What is explained: a run under qrels, by the rules of one profile."""
+"""The run that is explained, with its qrels and profile, and values by topic."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from cupel_measures.scoring.evaluator import aggregate, evaluate
 from cupel_measures.scoring.view import AspectView
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedRun:
-    """A run and what it is scored by. depth: where rankings are cut. seed: of shuffles."""
+    """A run with its qrels and options. depth: where rankings are cut. seed: of random orders of ties."""
 
     qrels: Qrels
     ranking: Ranking
@@ -26,15 +26,15 @@ class ExplainedRun:
     memory: dict[Measure, Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def whole(self) -> Joined:
-        """The run under the qrels before any cut, whose tie groups are whole."""
+    def uncut(self) -> Joined:
+        """The run under the qrels without a cut, which would split tie groups."""
         return join(self.ranking, self.qrels, profile=self.profile)
 
     @cached_property
     def joined(self) -> Joined:
         """The run as it is scored."""
         if self.depth is None:
-            return self.whole
+            return self.uncut
         return join(self.ranking, self.qrels, profile=self.profile, depth=self.depth)
 
     @cached_property
@@ -42,20 +42,20 @@ class ExplainedRun:
         return AspectView(qrels=self.qrels, joined=self.joined)
 
     def values(self, measure: Measure) -> Floats:
-        """float64[T]: the values that are explained."""
+        """Return the explained values of a measure, float64[T]."""
         if measure not in self.memory:
             self.memory[measure] = evaluate(self.qrels, self.joined, [measure]).values[measure]
         return self.memory[measure]
 
     def aspects_of(self, measure: Measure) -> list[str]:
-        """The aspects that a measure sees, in the collection's order; none for a measure of subtopics."""
+        """Return the aspects that a measure uses, in the collection's order; none for subtopics."""
         if measure.declaration.subtopics:
             return []
         arguments, order = measure.bound(self.qrels.aspects).arguments, self._order
         if not measure.declaration.combines:
             return [arguments["aspect"] or order[0]]
         seen = {*(arguments.get("aspects") or ()), *(arguments.get("understandability") or ())}
-        if "aspect" in arguments:  # topicality, apart from understandability
+        if "aspect" in arguments:  # topicality, besides understandability
             seen.add(arguments["aspect"] or order[0])
         return [name for name in order if name in seen]
 
@@ -77,14 +77,14 @@ class Series:
 
 
 def as_data(series: Mapping[str, Series | None]) -> dict[str, Any]:
-    """Aggregates under their names, and lists of values under the same names in `by_topic`; None stays."""
+    """Return aggregates by name, and lists of values by topic under the same names in `by_topic`."""
     totals = {name: None if one is None else one.total for name, one in series.items()}
     lists = {name: None if one is None else one.by_topic.tolist() for name, one in series.items()}
     return {**totals, "by_topic": lists}
 
 
-def inners(measure: Measure) -> Sequence[Measure]:
-    """The measures in `of=`: none, one, or one per aspect."""
+def inner_measures(measure: Measure) -> Sequence[Measure]:
+    """Return the measures in `of=`: none, one, or one per aspect."""
     of = measure.arguments.get("of")
     if of is None:
         return []
@@ -92,9 +92,9 @@ def inners(measure: Measure) -> Sequence[Measure]:
 
 
 def cutoff_of(measure: Measure) -> int | None:
-    """The deepest rank that a measure looks at, as its text says; None is the whole ranking."""
-    if found := inners(measure):
-        cutoffs = [cutoff_of(one) for one in found]
+    """Return the deepest rank that a measure uses according to its text; None for the whole ranking."""
+    if components := inner_measures(measure):
+        cutoffs = [cutoff_of(one) for one in components]
         return None if None in cutoffs else max(one for one in cutoffs if one is not None)
     cutoff: int | None = measure.arguments.get("cutoff")
     return cutoff

@@ -1,11 +1,14 @@
-"""What unjudged documents of a run could change (spec 12, "Judgment bounds").
+"""The effect of unjudged documents on a score.
 
-The universe of a measure are the run's documents, down to its cutoff or all of them, that are not judged for
-an aspect it sees. Two scenarios are always told: `as_lowest`, the score as it stands, and `as_highest`: each
-gets the highest label of every aspect it lacks one of (for measures of subtopics it is relevant to every
-subtopic of its topic), and so joins pool, recall base and ideal ranking. These are no bounds: the value of a
-measure with a recall base or an ideal can fall when an unjudged document turns out relevant. Where a better
-label of a retrieved document never lowers the value (`Declaration.rises`) they are the bounds as well.
+The documents in question are those of the run, down to the measure's cutoff, that are not judged for an
+aspect that the measure uses. Two scenarios are always reported. `as_lowest` is the score as it stands. For
+`as_highest`, each document gets the highest label of every aspect it is not judged for. For measures of
+subtopics it is relevant to every subtopic of its topic. It thereby joins the pool, the recall base and the
+ideal ranking.
+
+The scenarios are not bounds in general: if an unjudged document becomes relevant, the value of a measure with
+a recall base or an ideal ranking can fall. They are bounds if a better label of a retrieved document never
+lowers the value (`Declaration.rises`).
 """
 
 import math
@@ -16,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cupel_measures.explaining import unjudged_documents
-from cupel_measures.explaining.explained_run import ExplainedRun, Series, as_data, cutoff_of, inners
+from cupel_measures.explaining.explained_run import ExplainedRun, Series, as_data, cutoff_of, inner_measures
 from cupel_measures.families.understandability import probabilities
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.syntax import MeasureError
@@ -27,14 +30,14 @@ from cupel_measures.scoring.gains import table
 from cupel_measures.scoring.rows import divided
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class JudgmentBounds:
-    """What the unjudged documents of a run could change.
+    """The effect of the unjudged documents of a run on a score.
 
-    cutoff: the deepest rank looked at; None is all. unjudged: by aspect ("subtopics" for judgments by
-    subtopic), the share of unjudged documents among the retrieved ones down to there (0 of none);
-    over topics it is the mean. as_highest is None where no such judgments can be, and `refused` says why.
-    least, greatest: bounds over all labels, None where none are known.
+    cutoff: deepest rank that counts; None for all. unjudged: by aspect ("subtopics" for judgments by
+    subtopic), the share of unjudged documents among those retrieved down to the cutoff (0 if there are none),
+    and its mean over topics. as_highest: None if the collection does not allow such judgments; `refused` says
+    why. least, greatest: bounds over all labels; None if they are unknown.
     """
 
     cutoff: int | None
@@ -55,7 +58,7 @@ class JudgmentBounds:
 SCENARIOS = ("as_lowest", "as_highest", "least", "greatest")
 
 
-def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[JudgmentBounds]:
+def explain_judgments(subject: ExplainedRun, measures: Sequence[Measure]) -> list[JudgmentBounds]:
     highest = _as_highest(subject, measures)
     return [_judgments(subject, measure, highest[measure]) for measure in measures]
 
@@ -65,42 +68,59 @@ def _judgments(subject: ExplainedRun, measure: Measure, highest: Floats | str) -
     as_lowest = Series.of(measure, subject.values(measure))
     unjudged = {
         name: Series(_mean(values), values)
-        for name, values in unjudged_documents.unjudged(subject, _seen(subject, measure), cutoff).items()
+        for name, values in unjudged_documents.unjudged(
+            subject, _judged_aspects(subject, measure), cutoff
+        ).items()
     }
     if isinstance(highest, str):
-        return JudgmentBounds(cutoff, unjudged, as_lowest, None, None, None, highest)
+        return JudgmentBounds(
+            cutoff=cutoff,
+            unjudged=unjudged,
+            as_lowest=as_lowest,
+            as_highest=None,
+            least=None,
+            greatest=None,
+            refused=highest,
+        )
     as_highest = Series.of(measure, highest)
-    bounds = (as_lowest, as_highest) if rises(measure, subject.qrels.aspects) else (None, None)
-    return JudgmentBounds(cutoff, unjudged, as_lowest, as_highest, *bounds)
+    is_bounded = rises(measure, subject.qrels.aspects)
+    return JudgmentBounds(
+        cutoff=cutoff,
+        unjudged=unjudged,
+        as_lowest=as_lowest,
+        as_highest=as_highest,
+        least=as_lowest if is_bounded else None,
+        greatest=as_highest if is_bounded else None,
+    )
 
 
 def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Floats | str]:
-    """float64[T] per measure, or why there is none: its own universe is filled for each."""
+    """Return float64[T] per measure, or why there is none; each cutoff has its own unjudged documents."""
     found: dict[Measure, Floats | str] = {}
     for cutoff in dict.fromkeys(map(cutoff_of, measures)):
-        qrels = unjudged_documents.filled(subject, cutoff)
+        qrels = unjudged_documents.with_highest_labels(subject, cutoff)
         joined = join(subject.ranking, qrels, profile=subject.profile, depth=subject.depth)
         for measure in measures:
             if cutoff_of(measure) == cutoff:
                 try:
                     found[measure] = evaluate(qrels, joined, [measure]).values[measure]
-                except MeasureError as problem:  # a declared label set may not have such labels
-                    found[measure] = str(problem)
+                except MeasureError as error:  # a declared label set may exclude such labels
+                    found[measure] = str(error)
     return found
 
 
-def _seen(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
+def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
     return [unjudged_documents.SUBTOPICS] if measure.declaration.subtopics else subject.aspects_of(measure)
 
 
 def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
-    """Whether a better label of a retrieved document never lowers the value, with these parameters.
+    """Return whether a better label of a retrieved document never lowers the value, with these parameters.
 
-    Judged-only measures see other ranks where a document is judged. Observed classes depend on all labels.
-    Gains may be given that fall along a scale. What is beyond one aspect's cutoff, and not the other's, would
-    join its recall base alone.
+    It can for judged-only measures, because a judgment changes ranks; for observed classes, which depend on
+    all labels; for given gains that fall along the scale; and for aspects with different cutoffs, where a
+    document may join the recall base of one aspect alone.
     """
-    arguments, of = measure.arguments, inners(measure)
+    arguments, of = measure.arguments, inner_measures(measure)
     if (
         not measure.declaration.rises
         or arguments.get("judged_only")

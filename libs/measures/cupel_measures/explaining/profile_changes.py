@@ -1,4 +1,4 @@
-"""What each other profile would change on a run."""
+"""The changes of a score under each other profile."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +14,15 @@ from cupel_measures.reading.joins import join
 from cupel_measures.scoring.evaluator import aggregate, evaluate
 
 RULES = ("single_precision", "truncated_recall", "negatives_judged")
-"""The rules of a profile, each of which may change values by itself."""
+"""The rules of a profile that can change values."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """What a measure would be under another profile.
+@dataclass(frozen=True, kw_only=True)
+class ProfileChange:
+    """The value of a measure under another profile.
 
-    value: over all topics. difference: that less the value that is explained. topics: the topics where
-    the value changes, with their values under the profile. because: the rules (RULES) each of which alone
-    changes something.
+    value: aggregate over topics. difference: value minus the explained value. topics: the topics whose values
+    change, with their values under the profile. because: the rules (RULES) that each change a value alone.
     """
 
     profile: str
@@ -44,23 +43,22 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Profiles:
-    """Every other profile, in the order of PROFILES."""
+class ProfileChanges:
+    """The changes under every other profile, in the order of PROFILES."""
 
-    others: tuple[Change, ...]
+    others: tuple[ProfileChange, ...]
 
     def as_data(self) -> dict[str, Any]:
-        return {"others": [one.as_data() for one in self.others]}
+        return {"others": [change.as_data() for change in self.others]}
 
 
-def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Profiles]:
-    own = subject.profile
-    others = [profile for profile in PROFILES.values() if profile.name != own.name]
+def explain_profiles(subject: ExplainedRun, measures: Sequence[Measure]) -> list[ProfileChanges]:
+    others = [profile for profile in PROFILES.values() if profile.name != subject.profile.name]
     changes = [_under(subject, measures, profile) for profile in others]
-    return [Profiles(of_measure) for of_measure in zip(*changes, strict=True)]
+    return [ProfileChanges(by_profile) for by_profile in zip(*changes, strict=True)]
 
 
-def _under(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile) -> list[Change]:
+def _under(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile) -> list[ProfileChange]:
     values = _values(subject, measures, profile)
     before = [subject.values(measure) for measure in measures]
     changed = [bool((new != old).any()) for new, old in zip(values, before, strict=True)]
@@ -73,11 +71,13 @@ def _under(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile)
 
 def _change(
     subject: ExplainedRun, profile: Profile, measure: Measure, values: Floats, because: tuple[str, ...]
-) -> Change:
+) -> ProfileChange:
     before, after = aggregate(measure, subject.values(measure)), aggregate(measure, values)
     where = np.flatnonzero(values != subject.values(measure)).tolist()
     topics = {subject.qrels.topics[place]: float(values[place]) for place in where}
-    return Change(profile.name, after, after - before, topics, because)
+    return ProfileChange(
+        profile=profile.name, value=after, difference=after - before, topics=topics, because=because
+    )
 
 
 def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile) -> list[Floats]:
@@ -89,14 +89,14 @@ def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
-    """Rules of `profile` that change a measure if the profile that is explained takes them over."""
+    """Return the rules of `profile` that change a measure if the explained profile adopts them."""
     found: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
-    affected = [measure for measure, one in zip(measures, changed, strict=True) if one]
+    affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():
-        wanted = getattr(profile, rule)
-        if wanted == getattr(subject.profile, rule):
+        setting = getattr(profile, rule)
+        if setting == getattr(subject.profile, rule):
             continue
-        values = _values(subject, affected, replace(subject.profile, **{rule: wanted}))
+        values = _values(subject, affected, replace(subject.profile, **{rule: setting}))
         for measure, new in zip(affected, values, strict=True):
             if (new != subject.values(measure)).any():
                 found[measure] += (rule,)

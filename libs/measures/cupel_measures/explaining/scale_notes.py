@@ -1,4 +1,4 @@
-"""What may be done with the values of a measure: its type of scale (spec 4.2)."""
+"""The scale type of a measure, and the operations that it allows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,11 @@ from cupel_measures.model import Aspect
 
 @dataclass(frozen=True)
 class ScaleNote:
-    """type: of the measure's scale on the collection's aspects. operations: what it allows. aggregate: what
-    is done to make one number of all topics. warning: a sentence where that asks for more than is allowed."""
+    """The scale type of a measure on a collection's aspects.
+
+    operations: those that the scale type allows. aggregate: how topics are aggregated. warning: a sentence if
+    the scale type does not allow that.
+    """
 
     type: ScaleType
     operations: tuple[str, ...]
@@ -30,12 +33,12 @@ class ScaleNote:
         }
 
 
-def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[ScaleNote]:
+def explain_scales(subject: ExplainedRun, measures: Sequence[Measure]) -> list[ScaleNote]:
     return [scale_of(measure, subject.qrels.aspects) for measure in measures]
 
 
 def scale_of(measure: Measure, aspects: Sequence[Aspect]) -> ScaleNote:
-    """What may be done with a measure's values for a collection with `aspects`."""
-    found = scale_type(measure, aspects)
-    said = warning(measure, aspects)
-    return ScaleNote(found, OPERATIONS[found], measure.declaration.aggregate, said)
+    """Return the scale type of a measure for a collection with `aspects`, and what it allows."""
+    type_ = scale_type(measure, aspects)
+    aggregate = measure.declaration.aggregate
+    return ScaleNote(type_, OPERATIONS[type_], aggregate, warning(measure, aspects))

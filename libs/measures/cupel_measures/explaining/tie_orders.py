@@ -1,7 +1,7 @@
-"""The orders that documents with equal scores could have.
+"""The possible orders of documents with equal scores.
 
-Documents that no pool knows can't be told apart by any measure, so an order is where the pooled ones of each
-tie group stand among its places.
+No measure distinguishes documents outside the pool. An order therefore consists of the ranks that the pooled
+documents of each tie group have within their group.
 """
 
 import math
@@ -19,64 +19,65 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits
 
 SHUFFLES = 1000
-"""TieOrders that are looked at: all of a topic where there are no more, else so many seeded shuffles."""
+"""Largest number of orders per topic that are enumerated; above it, this many are drawn at random."""
 
 BLOCK = 1 << 20
-"""Documents of the orders that are made at a time."""
+"""Number of documents in the orders that are created at the same time."""
 
 Keys = Sequence[NDArray[Any]]
-"""What documents are worth: a number per pooled document, or several, by all of which one must be as good."""
+"""Sort keys per pooled document; one document is as good as another if it is by all keys."""
 
 
 @dataclass(frozen=True, eq=False)
 class TieOrders:
-    """The orders of a run, a row per topic. whole: before any cut. depth: where each order is cut."""
+    """The orders of a run, one row per topic. uncut: the run without a cut. depth: where orders are cut."""
 
-    whole: Joined
+    uncut: Joined
     depth: int | None
 
     @cached_property
     def hits(self) -> Hits:
-        return Hits.of(self.whole)
+        return Hits.of(self.uncut)
 
     @cached_property
     def tied(self) -> NDArray[np.int64]:
-        """Indices of the hits that could stand at another rank, some of them above the cut."""
-        reached = self.whole.first <= (self.depth or self.whole.first)
-        return np.flatnonzero((self.whole.last > self.whole.first) & reached)
+        """Indices of the hits that can have another rank, in groups that begin above the cut."""
+        reached = self.uncut.first <= (self.depth or self.uncut.first)
+        return np.flatnonzero((self.uncut.last > self.uncut.first) & reached)
 
     @cached_property
     def group(self) -> Ints:
-        """int64[tied]: a number for each tie group, ascending."""
-        width = int(self.whole.retrieved.max(initial=0)) + 1
-        return self.hits.row[self.tied] * width + self.whole.first[self.tied]
+        """Number of the tie group of each tied hit, ascending, int64[tied]."""
+        width = int(self.uncut.retrieved.max(initial=0)) + 1
+        return self.hits.row[self.tied] * width + self.uncut.first[self.tied]
 
     @cached_property
     def topics(self) -> Mask:
-        """bool[T]: topics with more than one order."""
+        """Topics with more than one order, bool[T]."""
         return self._with(self.tied)
 
     @cached_property
     def split(self) -> Mask:
-        """bool[T]: topics where the cut goes through a tie group: another order brings other documents."""
-        last = self.whole.last[self.tied]
+        """Topics where the cut splits a tie group, so that another order has other documents, bool[T]."""
+        last = self.uncut.last[self.tied]
         return self._with(self.tied[last > (self.depth or DEEPEST)])
 
     def tied_above(self, cutoff: int | None) -> Mask:
-        """bool[T]: topics with more than one order of the documents down to `cutoff`."""
+        """Return the topics with more than one order of the documents down to `cutoff`, bool[T]."""
         return self._with(self._above(self.tied, cutoff))
 
     def _above(self, hits: Ints, cutoff: int | None) -> Ints:
-        """Those of `hits` whose tie group begins above the cutoff."""
-        return hits[self.whole.first[hits] <= (cutoff or DEEPEST)]
+        """Return those of `hits` whose tie group begins above the cutoff."""
+        return hits[self.uncut.first[hits] <= (cutoff or DEEPEST)]
 
     def _with(self, hits: Ints) -> Mask:
         return np.bincount(self.hits.row[hits], minlength=self.hits.rows) > 0
 
     def comparable(self, keys: Keys, cutoff: int | None) -> Mask:
-        """bool[T]: topics where of two tied documents one is always as good as the other by all keys.
+        """Return the topics where the keys agree on the order of all tied documents, bool[T].
 
-        Tie groups that begin below the cutoff don't count.
+        Of any two tied documents, one is then at least as good as the other by all keys. Tie groups that
+        begin below the cutoff do not count.
         """
         best_first, documents = self._best_first(keys)
         together = self.group[best_first][1:] == self.group[best_first][:-1]
@@ -85,47 +86,50 @@ class TieOrders:
         return ~self._with(self._above(self.tied[best_first][1:][against], cutoff))
 
     def extreme(self, keys: Keys, *, best: bool) -> Joined:
-        """The run with tied documents in decreasing (or increasing) worth, and strangers worth least."""
+        """Return the run with tied documents from best to worst by keys, or from worst to best.
+
+        Documents outside the pool are worst.
+        """
         best_first, _ = self._best_first(keys)
         hits = self.tied[best_first]
         _, start = np.unique(self.group, return_index=True)
         place = np.arange(len(hits)) - np.repeat(start, np.diff([*start, len(hits)]))
-        rank = self.whole.rank.copy()
-        rank[hits] = self.whole.first[hits] + place if best else self.whole.last[hits] - place
-        return self._cut(_reranked(self.whole, self.hits.row, rank))
+        rank = self.uncut.rank.copy()
+        rank[hits] = self.uncut.first[hits] + place if best else self.uncut.last[hits] - place
+        return self._cut(_reranked(self.uncut, self.hits.row, rank))
 
     def _best_first(self, keys: Keys) -> tuple[Ints, NDArray[np.int32]]:
-        """The order of tied hits by group, then decreasing keys; and their documents in it."""
-        documents = self.whole.document[self.tied]
+        """Return the order of tied hits by group and decreasing keys, and their documents in that order."""
+        documents = self.uncut.document[self.tied]
         order = np.lexsort((*(-key[documents] for key in reversed(keys)), self.group))
         return order, documents[order]
 
     @cached_property
     def few(self) -> frozenset[int]:
-        """Topics that have so few orders that all of them are looked at."""
+        """Topics with so few orders that all of them are enumerated."""
         topics = np.flatnonzero(self.topics).tolist()
         return frozenset(topic for topic in topics if self._has_few(topic))
 
     def _has_few(self, topic: int) -> bool:
         orders = 1
         for first, last, members in self._groups(topic):
-            orders *= math.perm(last - first + 1, min(members, SHUFFLES))  # the least is enough here
+            orders *= math.perm(last - first + 1, min(members, SHUFFLES))  # a lower bound is enough here
             if orders > SHUFFLES:
                 return False
         return True
 
     def _groups(self, topic: int) -> list[tuple[int, int, int]]:
-        """First and last rank of each tie group of a topic, and how many pooled documents it has."""
+        """Return first rank, last rank and number of pooled documents of each tie group of a topic."""
         begin, end = np.searchsorted(self.hits.row[self.tied], [topic, topic + 1])
         tied = self.tied[begin:end]
-        pairs = zip(self.whole.first[tied].tolist(), self.whole.last[tied].tolist(), strict=True)
+        pairs = zip(self.uncut.first[tied].tolist(), self.uncut.last[tied].tolist(), strict=True)
         return [(first, last, len(list(members))) for (first, last), members in groupby(pairs)]
 
-    def drawn(self, topics: Sequence[int], seed: int) -> Iterator[tuple[Joined, Mapping[int, int]]]:
-        """TieOrders of `topics` in stacks: rows of all topics, an order after another.
+    def sample_orders(self, topics: Sequence[int], seed: int) -> Iterator[tuple[Joined, Mapping[int, int]]]:
+        """Yield orders of `topics` in stacks; a stack has the rows of all topics for one order after another.
 
-        With each stack: how many of its orders each topic has; its rows after these are empty, as are those
-        of other topics. A topic's orders depend on the seed and its own place among the topics alone.
+        Each stack comes with its number of orders per topic. The rows after these are empty, and so are those
+        of other topics. The orders of a topic depend only on the seed and the index of the topic.
         """
         size = int(self._retrieved[list(topics)].sum())
         number = min(max(1, BLOCK // max(size, self.hits.rows)), SHUFFLES)
@@ -138,36 +142,36 @@ class TieOrders:
 
     @cached_property
     def _retrieved(self) -> Ints:
-        return np.minimum(self.whole.retrieved, self.depth or DEEPEST)
+        return np.minimum(self.uncut.retrieved, self.depth or DEEPEST)
 
     def _ranks(self, topic: int, seed: int, number: int) -> Iterator[NDArray[np.int32]]:
-        """int32[up to number, hits]: a rank for each hit of a topic in one order after another."""
-        begin, end = self.whole.offsets[topic : topic + 2]
+        """Yield the ranks of the hits of a topic in several orders, int32[up to number, hits]."""
+        begin, end = self.uncut.offsets[topic : topic + 2]
         groups = self._groups(topic)
         tied = self.tied[slice(*np.searchsorted(self.tied, [begin, end]))] - begin
         shuffles = islice(_shuffles(groups, [seed, topic]), SHUFFLES)
         ways: Iterator[Any] = _all_orders(groups) if topic in self.few else shuffles
         while chosen := list(islice(ways, number)):
-            ranks = np.repeat(self.whole.rank[None, begin:end], len(chosen), axis=0)
+            ranks = np.repeat(self.uncut.rank[None, begin:end], len(chosen), axis=0)
             ranks[:, tied] = chosen
             yield ranks
 
     def _stack(self, made: Mapping[int, NDArray[np.int32]]) -> Joined:
-        """The orders of each topic as rows of all topics, an order after another, cut."""
+        """Return the orders as rows of all topics, one order after another, cut at depth."""
         topics, number = self.hits.rows, max(map(len, made.values()))
         lengths, retrieved = np.zeros((2, number, topics), dtype=np.int64)
         for topic, ranks in made.items():
             lengths[: len(ranks), topic] = ranks.shape[1]
-            retrieved[: len(ranks), topic] = self.whole.retrieved[topic]
+            retrieved[: len(ranks), topic] = self.uncut.retrieved[topic]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         document, rank = np.zeros((2, offsets[-1]), dtype=np.int32)
         for topic, ranks in made.items():
             order = np.argsort(ranks, axis=1)
             starts = offsets[np.arange(len(ranks)) * topics + topic]
             at = starts[:, None] + np.arange(ranks.shape[1])
-            document[at] = self.whole.document[self.whole.offsets[topic] + order]
+            document[at] = self.uncut.document[self.uncut.offsets[topic] + order]
             rank[at] = np.take_along_axis(ranks, order, axis=1)
-        return self._cut(Joined(retrieved.ravel(), offsets, document, rank, rank, rank, self.whole.profile))
+        return self._cut(Joined(retrieved.ravel(), offsets, document, rank, rank, rank, self.uncut.profile))
 
     def _cut(self, joined: Joined) -> Joined:
         if self.depth is None:
@@ -175,7 +179,7 @@ class TieOrders:
         kept = Hits.of(joined).within(self.depth)
         offsets = np.concatenate([[0], np.cumsum(kept.number)])
         retrieved = np.minimum(joined.retrieved, self.depth)
-        return Joined(retrieved, offsets, kept.document, kept.rank, kept.rank, kept.rank, self.whole.profile)
+        return Joined(retrieved, offsets, kept.document, kept.rank, kept.rank, kept.rank, self.uncut.profile)
 
 
 DEEPEST = np.iinfo(np.int32).max
@@ -183,7 +187,7 @@ Group = tuple[int, int, int]
 
 
 def _reranked(joined: Joined, row: Ints, rank: NDArray[np.int32]) -> Joined:
-    """The run with other ranks, each document in an order without ties."""
+    """Return the run with other ranks and without ties."""
     order = np.lexsort((rank, row))
     return replace(
         joined, document=joined.document[order], rank=rank[order], first=rank[order], last=rank[order]
@@ -191,25 +195,25 @@ def _reranked(joined: Joined, row: Ints, rank: NDArray[np.int32]) -> Joined:
 
 
 def _all_orders(groups: Sequence[Group]) -> Iterator[list[int]]:
-    """Every choice of ranks for the pooled documents of all groups."""
+    """Yield every assignment of ranks to the pooled documents of all groups."""
     ways = (permutations(range(first, last + 1), members) for first, last, members in groups)
     return (list(chain.from_iterable(one)) for one in product(*ways))
 
 
 def _shuffles(groups: Sequence[Group], seed: Sequence[int]) -> Iterator[NDArray[np.int32]]:
-    """Random choices of ranks for the pooled documents of all groups, one after another."""
-    draw = np.random.default_rng(seed)
+    """Yield random assignments of ranks to the pooled documents of all groups."""
+    rng = np.random.default_rng(seed)
     number = max(1, BLOCK // sum(last - first + 1 for first, last, _ in groups))
     while True:
-        yield from np.hstack([_places(group, number, draw) for group in groups])
+        yield from np.hstack([_places(group, number, rng) for group in groups])
 
 
-def _places(group: Group, number: int, draw: np.random.Generator) -> NDArray[np.int32]:
-    """int32[number, members]: random ranks, by the first steps of as many Fisher-Yates shuffles at once."""
+def _places(group: Group, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return random ranks, int32[number, members], by the first steps of parallel Fisher-Yates shuffles."""
     first, last, members = group
     places = np.repeat(np.arange(first, last + 1, dtype=np.int32)[None, :], number, axis=0)
     every = np.arange(number)
     for place in range(members):
-        other = place + (draw.random(number) * (last - first + 1 - place)).astype(np.int64)
+        other = place + (rng.random(number) * (last - first + 1 - place)).astype(np.int64)
         places[every, place], places[every, other] = places[every, other], places[every, place]
     return places[:, :members]

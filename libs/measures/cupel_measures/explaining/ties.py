@@ -1,10 +1,11 @@
-"""How much of a value depends on the order of documents with equal scores (spec 12, "Tie sensitivity").
+"""The dependence of a score on the order of documents with equal scores.
 
-Topics are independent of one another, so what is least, expected and greatest is found topic by topic. By
-law of the registry a better swap never lowers a value, so where of two tied documents one is always as good
-as the other, the extremes are the orders by decreasing and increasing worth. What that does not tell is found
-by trying every order of a topic where there are few. Where there are many, a mean of scores by aspect is
-bounded by that of their extremes, and else seeded shuffles give an estimate; both are said to be no more.
+Topics are independent, so the least, expected and greatest values are computed topic by topic.
+
+Moving a better document up never lowers a value (a law of the registry). If the keys of tied documents agree
+on their order, the extremes are therefore the orders by decreasing and increasing keys. For other topics all
+orders are tried if there are few. If there are many, the mean of the extremes of its parts bounds a mean of
+scores by aspect, and random orders give an estimate for other measures. Results name the method.
 """
 
 import math
@@ -15,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cupel_measures.explaining import closed_forms
-from cupel_measures.explaining.document_worths import worths
+from cupel_measures.explaining.document_keys import document_keys
 from cupel_measures.explaining.explained_run import ExplainedRun, Series, as_data, cutoff_of
 from cupel_measures.explaining.tie_orders import SHUFFLES, Keys, TieOrders
 from cupel_measures.grammar.measure import Measure
@@ -28,16 +29,16 @@ RangeMethod = Literal["exact", "bounds", "sampled"]
 MeanMethod = Literal["exact", "closed form", "sampled"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Ties:
     """The values over all orders of documents with equal scores.
 
-    value: the score as it stands. range_by: how least and greatest were found: "exact"; "bounds" where those
-    of some topics are outer bounds that no order may reach; "sampled" where they are the extremes among
-    shuffles, and some order may be beyond them. expected_by: "exact"
-    (nothing depends on an order, or every order was tried), "closed form", or "sampled": standard_error is
-    then that of the mean over shuffles. shuffles: how many of each topic that was sampled, else None.
-    topics: how many topics have a value that depends on the order.
+    value: the score as it stands. range_by: how least and greatest were computed. "exact"; "bounds" if some
+    topics have outer bounds that no order may reach; "sampled" if they are the extremes of random orders,
+    which other orders may exceed. expected_by: "exact" (no value depends on the order, or all orders were
+    tried), "closed form", or "sampled"; standard_error is then that of the mean over random orders. shuffles:
+    number of random orders of each sampled topic, else None. topics: number of topics whose value depends on
+    the order.
     """
 
     value: Series
@@ -64,20 +65,20 @@ class Ties:
         }
 
 
-def of_measures(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Ties]:
-    orders = TieOrders(subject.whole, subject.depth)
-    known = {measure: _Known.of(subject, orders, measure) for measure in measures}
-    trials = _try(subject, orders, {measure: one.unknown for measure, one in known.items()})
+def explain_ties(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Ties]:
+    orders = TieOrders(subject.uncut, subject.depth)
+    known = {measure: _KnownValues.of(subject, orders, measure) for measure in measures}
+    trials = _try_orders(subject, orders, {measure: one.unknown for measure, one in known.items()})
     return [_ties(subject, known[measure], trials[measure]) for measure in measures]
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """What is known of a measure without trying orders.
+class _KnownValues:
+    """The values of a measure that are known without trying orders.
 
-    exact: bool[T], topics whose least and greatest are known. bounded: whether they are outer bounds in all
-    others, else they are the value as it stands. closed: float64[T], expected values by a closed form, None
-    without one. unknown: topics whose orders are to be tried.
+    exact: bool[T], topics whose least and greatest values are known. bounded: whether least and greatest are
+    outer bounds in all other topics; otherwise they are the value as it stands. closed: float64[T], expected
+    values by a closed form; None if there is none. unknown: topics whose orders have to be tried.
     """
 
     measure: Measure
@@ -89,15 +90,15 @@ class _Known:
     unknown: Sequence[int]
 
     @classmethod
-    def of(cls, subject: ExplainedRun, orders: TieOrders, measure: Measure) -> "_Known":
+    def of(cls, subject: ExplainedRun, orders: TieOrders, measure: Measure) -> "_KnownValues":
         value = subject.values(measure)
         if not orders.topics.any():
             return cls(measure, value, value, ~orders.topics, False, value, ())
         bound = measure.bound(subject.qrels.aspects)
         formed = closed_forms.has_closed_form(bound)
-        cut = orders.split & (not (formed and closed_forms.cut_as_by_cutoff(bound)))
-        seen = cutoff_of(bound) if closed_forms.cut_as_by_cutoff(bound) else None
-        keys, exact = worths(subject.view, bound), ~orders.tied_above(seen)
+        cut = orders.split & (not (formed and closed_forms.cuts_by_run_rank(bound)))
+        seen = cutoff_of(bound) if closed_forms.cuts_by_run_rank(bound) else None
+        keys, exact = document_keys(subject.view, bound), ~orders.tied_above(seen)
         if keys is None:
             bounded, (least, greatest) = False, (value, value)
         else:
@@ -108,7 +109,7 @@ class _Known:
         least, greatest = np.where(known, least, value), np.where(known, greatest, value)
         closed = None
         if formed and not cut.any():
-            closed = closed_forms.expected(subject.view, subject.whole, subject.depth, bound)
+            closed = closed_forms.expected(subject.view, subject.uncut, subject.depth, bound)
             closed = np.where(known, np.clip(closed, least, greatest), closed)
         unknown = [
             topic
@@ -120,7 +121,10 @@ class _Known:
 
 
 def _has_bounds(measure: Measure) -> bool:
-    """Whether the extremes of its parts bound a measure; a graded aspect of H is no score of a part."""
+    """Return whether the extremes of its parts bound a measure.
+
+    They do not if H has a graded aspect, which is not the score of a part.
+    """
     means = measure.declaration.combination in ("mean", "harmonic mean")
     return means and not measure.arguments.get("graded")
 
@@ -128,9 +132,9 @@ def _has_bounds(measure: Measure) -> bool:
 def _extremes(
     subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, value: Floats
 ) -> tuple[Floats, Floats]:
-    """float64[T] each: the values of the worst and the best order by `keys`, or outer bounds."""
+    """Return the values of the worst and the best order by `keys`, or outer bounds, float64[T] each."""
     worst, best = (_extreme(subject, orders, measure, keys, best=best) for best in (False, True))
-    return np.minimum(worst, value), np.maximum(best, value)  # but for rounding they are
+    return np.minimum(worst, value), np.maximum(best, value)  # differs only by rounding
 
 
 def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: Keys, *, best: bool) -> Floats:
@@ -142,9 +146,9 @@ def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: K
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PartByPart(AspectView):
-    """Gives a mean of scores each of them as in the worst, or the best, order for that score alone.
+    """A view that scores each part of a mean in the worst, or best, order for that part alone.
 
-    Where one order is so for all of them, the mean is that of the order; else it is an outer bound.
+    If one order is the extreme for all parts, the mean is that of the order; else it is an outer bound.
     """
 
     orders: TieOrders
@@ -153,15 +157,15 @@ class _PartByPart(AspectView):
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
         if measure.declaration.combines:
             return super().score(measure)
-        keys = worths(self, measure, aspect)
-        assert keys is not None, "the mean of its scores has none either"
+        keys = document_keys(self, measure, aspect)
+        assert keys is not None, "a mean without keys has no extremes"
         joined = self.orders.extreme(keys, best=self.best)
         return AspectView(qrels=self.qrels, joined=joined).score(measure, aspect)
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """Values of a topic in some of its orders, or in every one."""
+class _TriedOrders:
+    """The values of a topic in some or all (`every`) of its orders."""
 
     values: Floats
     every: bool
@@ -170,7 +174,7 @@ class _Trial:
         return math.fsum(map(change, self.values.tolist())) / len(self.values)
 
     def error(self, change: Callable[[float], float] = float) -> float:
-        """The standard error of `mean`."""
+        """Return the standard error of `mean`."""
         if self.every:
             return 0.0
         mean, number = self.mean(change), len(self.values)
@@ -178,30 +182,32 @@ class _Trial:
         return math.sqrt(squares / (number * (number - 1)))
 
 
-Trials = Mapping[int, _Trial]
+Trials = Mapping[int, _TriedOrders]
 """By topic."""
 
 
-def _try(
-    subject: ExplainedRun, orders: TieOrders, wanted: Mapping[Measure, Sequence[int]]
+def _try_orders(
+    subject: ExplainedRun, orders: TieOrders, unknown: Mapping[Measure, Sequence[int]]
 ) -> dict[Measure, Trials]:
-    """The values of each measure in orders of the topics that it wants."""
-    topics = sorted({topic for of_measure in wanted.values() for topic in of_measure})
-    measures = [measure for measure, of_measure in wanted.items() if of_measure]
-    found: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in wanted.items()}
-    for joined, number in orders.drawn(topics, subject.seed) if topics else ():
+    """Return the values of each measure in orders of the topics that are unknown for it."""
+    topics = sorted({topic for of_measure in unknown.values() for topic in of_measure})
+    measures = [measure for measure, of_measure in unknown.items() if of_measure]
+    found: dict[Measure, dict[int, list[Floats]]] = {m: {t: [] for t in of} for m, of in unknown.items()}
+    for joined, number in orders.sample_orders(topics, subject.seed) if topics else ():
         scores = evaluate(subject.qrels, joined, measures).values
         for measure in measures:
             values = scores[measure].reshape(-1, len(subject.qrels.topics))
-            for topic in set(wanted[measure]) & number.keys():
+            for topic in set(unknown[measure]) & number.keys():
                 found[measure][topic].append(values[: number[topic], topic])
     return {
-        measure: {topic: _Trial(np.concatenate(values), topic in orders.few) for topic, values in of.items()}
+        measure: {
+            topic: _TriedOrders(np.concatenate(values), topic in orders.few) for topic, values in of.items()
+        }
         for measure, of in found.items()
     }
 
 
-def _ties(subject: ExplainedRun, known: _Known, trials: Trials) -> Ties:
+def _ties(subject: ExplainedRun, known: _KnownValues, trials: Trials) -> Ties:
     measure, value = known.measure, subject.values(known.measure)
     least, greatest = known.least.copy(), known.greatest.copy()
     for topic, trial in trials.items():
@@ -233,8 +239,8 @@ def _method(closed: bool, every: bool, depends: bool) -> MeanMethod:
     return "exact" if every else "sampled"
 
 
-def _expected(known: _Known, value: Floats, trials: Trials, depends: Mask) -> tuple[Series, Series]:
-    """The expected values with their standard errors, 0 where they are exact."""
+def _expected(known: _KnownValues, value: Floats, trials: Trials, depends: Mask) -> tuple[Series, Series]:
+    """Return the expected values and their standard errors, which are 0 for exact values."""
     measure, error = known.measure, np.zeros(len(value))
     if known.closed is not None:
         expected = np.where(depends, known.closed, value)
@@ -252,7 +258,10 @@ def _expected(known: _Known, value: Floats, trials: Trials, depends: Mask) -> tu
 
 
 def _geometric(value: Floats, trials: Trials) -> tuple[float, float]:
-    """The expected geometric mean and its standard error: topics are independent, so roots multiply."""
+    """Return the expected geometric mean and its standard error.
+
+    Topics are independent, so the expectations of the roots multiply.
+    """
 
     def root(one: float) -> float:
         return math.pow(one, 1 / len(value))

@@ -1,4 +1,4 @@
-"""The unjudged documents of a run, and the qrels that would be had if they were judged."""
+"""The unjudged documents of a run, and the qrels in which they have the highest labels."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,31 +14,31 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 SUBTOPICS = "subtopics"
-"""What stands for an aspect where judgments by subtopic are meant."""
+"""Name that stands for judgments by subtopic in place of an aspect."""
 
 
 def unjudged(subject: ExplainedRun, names: Iterable[str], cutoff: int | None) -> dict[str, Floats]:
-    """float64[T] per aspect: the share of unjudged documents among those retrieved down to `cutoff`."""
+    """Return the share of unjudged documents down to `cutoff` per aspect, float64[T]."""
     seen, retrieved = Hits.of(subject.joined).within(cutoff), subject.joined.retrieved
     depth = retrieved if cutoff is None else np.minimum(retrieved, cutoff)
     return {name: divided(depth - seen.of_documents(_judged(subject, name)).number, depth) for name in names}
 
 
 def _judged(subject: ExplainedRun, name: str) -> Mask:
-    """bool[D]: the documents that are judged for an aspect, or for subtopics."""
+    """Return which documents are judged for an aspect, or for subtopics, bool[D]."""
     if name == SUBTOPICS:
         return subject.view.by_subtopic.pool.judged
     return subject.view.pool(name).judged
 
 
-def filled(subject: ExplainedRun, cutoff: int | None) -> Qrels:
-    """The qrels with every document of the run down to `cutoff` judged, at best where it was not yet.
+def with_highest_labels(subject: ExplainedRun, cutoff: int | None) -> Qrels:
+    """Return the qrels with every document of the run down to `cutoff` judged.
 
-    A document gets the highest label of each aspect that it lacks a judgment for; one without judgments by
-    subtopic is relevant to all subtopics of its topic. Topics without judgments by subtopic keep none.
+    A document gets the highest label of each aspect that it is not judged for. A document without judgments
+    by subtopic becomes relevant to all subtopics of its topic. Topics without such judgments keep none.
     """
-    topic, document = _strangers(subject, cutoff)
-    merged = _Merged.of(subject.qrels, topic, document)
+    topic, document = _documents_outside_pools(subject, cutoff)
+    merged = _MergedPools.of(subject.qrels, topic, document)
     seen = Hits.of(subject.joined).within(cutoff).document
     labels = subject.qrels.labels.copy()
     for index, aspect in enumerate(subject.qrels.aspects):
@@ -61,11 +61,11 @@ def filled(subject: ExplainedRun, cutoff: int | None) -> Qrels:
     )
 
 
-class _Merged:
-    """Documents of the pools and new ones together, in the order of a pool.
+class _MergedPools:
+    """Pooled and new documents together, in the order of a pool.
 
-    order: int64[n], of pooled documents followed by new ones. place: its inverse. topic: int64[n], the topic
-    of each before ordering.
+    order: int64[n], indices into the pooled documents followed by the new ones. place: its inverse. topic:
+    int64[n], the topic of each document before ordering.
     """
 
     def __init__(self, ids: list[bytes], topic: Ints, topics: int) -> None:
@@ -78,13 +78,16 @@ class _Merged:
         self.offsets = np.concatenate([[0], np.cumsum(np.bincount(topic, minlength=topics))])
 
     @classmethod
-    def of(cls, qrels: Qrels, topic: Ints, document: list[bytes]) -> "_Merged":
+    def of(cls, qrels: Qrels, topic: Ints, document: list[bytes]) -> "_MergedPools":
         ids = [*qrels.documents.to_list(), *document]
         return cls(ids, np.concatenate([qrels.topic_of, topic]), len(qrels.topics))
 
 
-def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _Merged) -> Subtopics:
-    """The judgments with `documents` (numbers before ordering) relevant to all subtopics of their topics."""
+def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _MergedPools) -> Subtopics:
+    """Return the judgments with `documents` relevant to all subtopics of their topics.
+
+    documents: their indices before ordering.
+    """
     names = max(len(subtopics.names), 1)
     known = np.unique(merged.topic[subtopics.document] * names + subtopics.subtopic)
     first, last = (np.searchsorted(known, (merged.topic[documents] + after) * names) for after in (0, 1))
@@ -100,8 +103,8 @@ def _filled(subtopics: Subtopics, documents: NDArray[np.int32], merged: _Merged)
     return Subtopics(subtopics.names, *columns)
 
 
-def _strangers(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[bytes]]:
-    """Topics (as rows) and ids of the run's documents down to `cutoff` that no pool knows."""
+def _documents_outside_pools(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[bytes]]:
+    """Return the topics (rows) and ids of the run's documents down to `cutoff` that are in no pool."""
     ranking, joined = subject.ranking, subject.joined
     number = {name: row for row, name in enumerate(subject.qrels.topics)}
     rows = np.array([number.get(name, -1) for name in ranking.topics], dtype=np.int64)
@@ -112,12 +115,12 @@ def _strangers(subject: ExplainedRun, cutoff: int | None) -> tuple[Ints, list[by
     hits = Hits.of(joined)
     width = int(joined.retrieved.max(initial=0)) + 1
     new = ~np.isin(row * width + rank, hits.row * width + hits.rank)
-    at = in_order(ranking, subject.profile)[np.repeat(ranking.offsets[:-1], count) + rank - 1]
+    at = profile_order(ranking, subject.profile)[np.repeat(ranking.offsets[:-1], count) + rank - 1]
     return row[new], [ranking.documents.bytes_at(i) for i in at[new].tolist()]
 
 
-def in_order(ranking: Ranking, profile: Profile) -> Ints:
-    """int64[n]: the documents of a ranking, topic by topic, in the order that the profile gives them."""
+def profile_order(ranking: Ranking, profile: Profile) -> Ints:
+    """Return the order of a ranking's documents by the rules of the profile, topic by topic, int64[n]."""
     order, scores = np.arange(len(ranking.scores)), compared(ranking.scores, profile)
     opens = np.ones(len(scores) + 1, dtype=bool)
     opens[1:-1] = scores[1:] != scores[:-1]

@@ -1,4 +1,4 @@
-"""What documents are worth to a measure: by it the best and the worst of their orders are found."""
+"""Sort keys of documents, which give the best and the worst order of tied documents for a measure."""
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from cupel_measures.scoring.subtopics import SubtopicPool
 from cupel_measures.scoring.view import AspectView
 
 LEAST = -9
-"""Below every state of a label."""
+"""A key below every state of a label."""
 
 
-def worths(view: AspectView, measure: Measure, aspect: str | None = None) -> Keys | None:
-    """Numbers per pooled document such that a better swap by all of them never lowers the measure's value.
+def document_keys(view: AspectView, measure: Measure, aspect: str | None = None) -> Keys | None:
+    """Return keys per pooled document by which tied documents are ordered for a bound measure.
 
-    measure: bound. None where there are none: the measure is exempt from that law, or compares labels of
-    documents in a way of its own.
+    Moving a document up past one that is no better by any key never lowers the measure's value. None if there
+    are no such keys, because the measure is exempt from that law or compares labels in another way.
     """
     declaration, arguments = measure.declaration, measure.arguments
     if SWAP in declaration.exempt:
@@ -31,7 +31,7 @@ def worths(view: AspectView, measure: Measure, aspect: str | None = None) -> Key
     if declaration.combination == "classes":
         return _in_pool(arguments["of"], weighed(view, **arguments))
     if declaration.combination is not None:
-        found = [worths(view, inner(arguments["of"], name), name) for name in arguments["aspects"]]
+        found = [document_keys(view, inner(arguments["of"], name), name) for name in arguments["aspects"]]
         return None if None in found else [key for keys in found for key in keys or ()]
     if declaration.combines:
         return None
@@ -39,7 +39,7 @@ def worths(view: AspectView, measure: Measure, aspect: str | None = None) -> Key
 
 
 def _in_pool(measure: Measure, pool: Pool) -> Keys:
-    """The labels, and the gains where others are given: only documents better by both are surely better."""
+    """Return the labels, and the gains if they are given, because gains may order labels differently."""
     arguments = measure.arguments
     keys: Keys = [pool.labels]
     if arguments.get("gains"):
@@ -50,7 +50,7 @@ def _in_pool(measure: Measure, pool: Pool) -> Keys:
 
 
 def _by_subtopic(pool: SubtopicPool, rel: int | None) -> Keys:
-    """Whether a document is judged, and whether it is relevant to the first subtopic of its topic, ..."""
+    """Return whether a document is judged, and whether it is relevant to each subtopic of its topic."""
     relevance = pool.relevance(rel)
     document = np.repeat(np.arange(len(pool.topic_of)), np.diff(relevance.starts))
     first = np.searchsorted(relevance.topic, relevance.topic)

@@ -1,4 +1,4 @@
-"""The simulation of H (spec 5.1): its means, its seed, its options."""
+"""Tests of the simulation of H: means, seeds and options."""
 
 import math
 
@@ -8,7 +8,7 @@ from cupel_measures.simulation import NAMES, Cell, SimulationSettings, expectati
 
 UNDERSTOOD = {50.0: 0.401294, 40.0: 0.5, 30.0: 0.598706}
 PRINTED_RBP = {0.3: 0.26, 0.4: 0.36, 0.5: 0.44, 0.6: 0.54, 0.7: 0.63}
-PRINTED_H = {  # spec 10.6, at mu = 50, 40, 30
+PRINTED_H = {  # Palotti et al., CIKM 2018, Table 1, at mu = 50, 40, 30
     0.3: (0.27, 0.31, 0.34),
     0.4: (0.33, 0.37, 0.40),
     0.5: (0.37, 0.42, 0.46),
@@ -30,7 +30,7 @@ def test_expectations_are_the_closed_forms(topicality: float, mu: float) -> None
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
-def test_a_thousand_runs_come_within_two_hundredths_of_the_expected_means(seed: int) -> None:
+def test_means_of_a_thousand_runs_are_near_the_expected_means(seed: int) -> None:
     cells = simulate(SimulationSettings(), seed)
     assert len(cells) == 5 * 3 * len(NAMES)
     for one in cells:
@@ -40,7 +40,7 @@ def test_a_thousand_runs_come_within_two_hundredths_of_the_expected_means(seed: 
 
 
 def test_rbp_and_h_are_near_the_printed_table() -> None:
-    """Spec 10.6: all 15 cells of RBP fit, and H comes near; printed uRBP and RBP_u drift (5.1)."""
+    """All 15 values of RBP in Table 1 agree, and H is near; printed uRBP and RBP_u differ more."""
     found = means(simulate(SimulationSettings(), 5))
     for topicality, printed in PRINTED_RBP.items():
         for mu, h in zip((50.0, 40.0, 30.0), PRINTED_H[topicality], strict=True):
@@ -48,19 +48,19 @@ def test_rbp_and_h_are_near_the_printed_table() -> None:
             assert abs(found[topicality, mu, "H"] - h) < 0.03
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
+def test_simulation_depends_on_the_seed_alone() -> None:
     settings = SimulationSettings(runs=50)
     assert simulate(settings, 7) == simulate(settings, 7)
     assert means(simulate(settings, 7)) != means(simulate(settings, 8))
 
 
-def test_each_kind_of_system_is_drawn_by_itself() -> None:
+def test_combinations_are_independent_of_each_other() -> None:
     whole = simulate(SimulationSettings(runs=50), 7)
     first = simulate(SimulationSettings(runs=50, topicality=(0.3,), mu=(50.0,)), 7)
     assert whole[: len(NAMES)] == first
 
 
-def test_certain_systems_have_certain_scores() -> None:
+def test_systems_without_randomness_have_known_scores() -> None:
     settings = SimulationSettings(topicality=(0.0, 1.0), mu=(0.0,), sigma=1e-9, runs=5)
     reach = 1 - 0.8**10
     never, always = simulate(settings, 0)[:4], simulate(settings, 0)[4:]
@@ -90,7 +90,7 @@ def test_expectations_hold_for_every_option(settings: SimulationSettings) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("settings", "message"),
     [
         ({"topicality": (1.5,)}, "topicality: expected probabilities from 0 to 1"),
         ({"topicality": ()}, "topicality"),
@@ -102,6 +102,6 @@ def test_expectations_hold_for_every_option(settings: SimulationSettings) -> Non
         ({"runs": 10**9}, "at most 10,000,000 documents"),
     ],
 )
-def test_settings_that_can_not_be_are_refused(given: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        SimulationSettings(**given)  # type: ignore[arg-type]
+def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SimulationSettings(**settings)  # type: ignore[arg-type]
