@@ -20,8 +20,9 @@ import pytest
 from cupel_audits import KINDS, read_audit
 from cupel_audits.execution import result
 from cupel_audits.subject import SubjectSummary
+from support.extended_example import write_extended_example
 from support.record_values import list_numbers
-from support.stored_audits import OPTIONS, record_all
+from support.stored_audits import OPTIONS, record_audit
 
 GOLDEN = Path(__file__).parent / "stored_results.json.gz"
 STORED: dict[str, Any] = json.loads(gzip.decompress(GOLDEN.read_bytes()))
@@ -30,8 +31,10 @@ SENTENCES = ("undefined", "notes", "warnings", "lacking")
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return record_all(tmp_path_factory.mktemp("stored"))
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stored") / "example"
+    write_extended_example(folder)
+    return folder
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
@@ -46,9 +49,10 @@ def test_stored_trials_give_the_recorded_report(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_trials_have_the_form_of_stored_ones(kind: str, recorded: dict[str, Any]) -> None:
+def test_trials_have_the_form_of_stored_ones(kind: str, example: Path, tmp_path: Path) -> None:
+    recorded = record_audit(kind, example, tmp_path / "audit")
     for part in STORED[kind]:
-        assert list_values(recorded[kind][part]) == list_values(STORED[kind][part]), part
+        assert list_values(recorded[part]) == list_values(STORED[kind][part]), part
 
 
 def list_values(data: Any) -> Any:
