@@ -187,7 +187,7 @@ class TestOutput:
         assert "out holds another audit, which differs in seed" in wrong(
             *DOWNSAMPLING, "--seed", "9", "--out", "out"
         )
-        assert "(with other parameters)" in wrong(*DOWNSAMPLING, "--nested", "--out", "out")
+        assert "which differs in parameters" in wrong(*DOWNSAMPLING, "--nested", "--out", "out")
         begun = Path("cat-a.txt").read_text()
         Path("cat-a.txt").write_text(begun.replace("d1 ", "e1 "))
         assert "(with other runs)" in wrong(*DOWNSAMPLING, "--out", "out")
@@ -300,7 +300,7 @@ class TestTeams:
         told = wrong(*DOWNSAMPLING, "--teams", "teams.txt")
         assert "teams.txt has no team for ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in told
         Path("teams.txt").write_text("ant-a.txt x\nant-a.txt y\n")
-        assert "teams.txt:2: ant-a.txt has another team already" in wrong(
+        assert "teams.txt:2: ant-a.txt already has another team" in wrong(
             *DOWNSAMPLING, "--teams", "teams.txt"
         )
         Path("teams.txt").write_bytes(b"\xff\xfe\x00")
@@ -488,7 +488,7 @@ def test_any_number_of_processes_and_any_interruption_give_the_same(environment:
         digest, said = finished(environment, *arguments)
         assert digest == expected
         assert "of 8 parts are already done" in said
-    assert "interrupted: the same command goes on from what SIGINT-2 keeps" in told["SIGINT-2"]
+    assert "interrupted: the same command resumes from SIGINT-2" in told["SIGINT-2"]
     assert "Traceback" not in "".join(told.values())
 
 
