@@ -105,10 +105,10 @@ def test_all_measures_are_tested_on_the_same_lists() -> None:
         one: together[one] for one in (14, 3, 0)
     }
     number, place = len(CHECKS), list(CHECKS).index("D4_literal")
-    shown = [together[trial]["counterexample"] for trial in (place, place + number)]
+    shown = [together[trial]["example"] for trial in (place, place + number)]
     assert [one["labels"] for one in shown[0]] == [one["labels"] for one in shown[1]]
     other = trials_of("desiderata", both, seed=SEED + 1, only=[place])[place]
-    assert [one["labels"] for one in other["counterexample"]] != [one["labels"] for one in shown[0]]
+    assert [one["labels"] for one in other["example"]] != [one["labels"] for one in shown[0]]
 
 
 def test_numbers_are_1_where_a_check_holds() -> None:

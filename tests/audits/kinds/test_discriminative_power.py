@@ -88,7 +88,7 @@ def test_euclidean_and_manhattan_toma_of_ap_agree_with_positive_weighting() -> N
     )
     measures = "TOMA(of=AP,weighting=positive) TOMA(of=AP,distance=manhattan,weighting=positive)"
     found = trials_of("discriminative_power", subject_of(both, runs, measures), {"alpha": 0.2, **FEW})
-    assert found[0]["significant"] > 0
+    assert found[0]["told"] > 0
     assert found[0] | {"measure": "", "notes": []} == found[1] | {"measure": "", "notes": []}
 
 
@@ -99,8 +99,8 @@ def test_agreement_adds_up_to_significant_pairs() -> None:
     rows = report.table("agreement").records()
     for row, (first, second) in zip(rows, combinations(found.values(), 2), strict=True):
         counts = {name: int(row[name] or 0) for name in ("both", "only_first", "only_second", "opposite")}
-        assert counts["both"] + counts["only_first"] + counts["opposite"] == first["significant"]
-        assert counts["both"] + counts["only_second"] + counts["opposite"] == second["significant"]
+        assert counts["both"] + counts["only_first"] + counts["opposite"] == first["told"]
+        assert counts["both"] + counts["only_second"] + counts["opposite"] == second["told"]
 
 
 def test_power_increases_with_alpha() -> None:

@@ -38,33 +38,31 @@ READING = (
 class MeasurePair:
     """Two measures to correlate, by their texts.
 
-    base: None, or if both are the same measure under two aspects, that measure without an aspect. aspects:
-    the two aspects then.
+    under: None, or if both are the same measure under two aspects, that measure without an aspect (its base)
+    and the two aspects.
     """
 
     first: str
     second: str
-    base: str | None = None
-    aspects: tuple[str, str] | None = None
+    under: tuple[str, str, str] | None = None
 
 
 class CorrelationResult(TypedDict):
     """The correlation of one pair; JSON-serialisable.
 
-    base, aspects: as of a MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why
-    `overall` is. topics: tau on each topic. first_ranks, second_ranks: mid-ranks of the runs.
+    under: as of a MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why
+    `overall` is. topics: tau on each topic. ranks: mid-ranks of
+    the runs by the first and by the second measure.
     """
 
+    under: tuple[str, str, str] | None
     first: str
     second: str
-    base: str | None
-    aspects: list[str]
     overall: float | None
     undefined: str | None
     by_topic: float | None
     topics: list[float | None]
-    first_ranks: list[float]
-    second_ranks: list[float]
+    ranks: tuple[list[float], list[float]]
     tau_ap: NotRequired[float | None]
 
 
@@ -190,16 +188,14 @@ class CorrelationAudit(OverTopics):
         overall = tau_b(first.means, second.means)
         by_topic = tau_b_by_topic(first.orders, second.orders)
         result = CorrelationResult(
+            under=pair.under,
             first=first.measure,
             second=second.measure,
-            base=pair.base,
-            aspects=list(pair.aspects or ()),
             overall=overall.value,
             undefined=overall.undefined,
             by_topic=by_topic.value,
             topics=list(by_topic.topics),
-            first_ranks=_mid_ranks(first),
-            second_ranks=_mid_ranks(second),
+            ranks=(_mid_ranks(first), _mid_ranks(second)),
         )
         if self.tau_ap:
             result["tau_ap"] = tau_ap(first.means, second.means).value
@@ -207,8 +203,8 @@ class CorrelationAudit(OverTopics):
 
     def report(self, about: SubjectSummary, found: Mapping[int, CorrelationResult]) -> AuditReport:
         results = list(found.values())
-        measures = [result for result in results if result["base"] is None]
-        aspects = [result for result in results if result["base"] is not None]
+        measures = [result for result in results if result["under"] is None]
+        aspects = [result for result in results if result["under"] is not None]
         tables = (
             self._pair_table(PAIRS, measures),
             *([self._pair_table(ASPECT_PAIRS, aspects)] if self.aspects else []),
@@ -242,9 +238,7 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
         for variant in compared_measure(measure, subject.qrels).variants:
             by_base.setdefault(variant.base, {})[variant] = None
     return pairs + [
-        MeasurePair(
-            first=first.measure, second=second.measure, base=base, aspects=(first.aspect, second.aspect)
-        )
+        MeasurePair(first=first.measure, second=second.measure, under=(base, first.aspect, second.aspect))
         for base, measures in by_base.items()
         for first, second in combinations(measures, 2)
     ]
@@ -261,8 +255,7 @@ def _mid_ranks(scores: RunScores) -> list[float]:
 
 def _moves(result: CorrelationResult) -> list[float]:
     """Return the number of ranks that each run loses from the first measure to the second."""
-    ranks = zip(result["first_ranks"], result["second_ranks"], strict=True)
-    return [second - first for first, second in ranks]
+    return [second - first for first, second in zip(*result["ranks"], strict=True)]
 
 
 def _largest_moves(result: CorrelationResult) -> list[int]:
@@ -272,9 +265,10 @@ def _largest_moves(result: CorrelationResult) -> list[int]:
 
 
 def _pair_row(result: CorrelationResult) -> PairRow:
+    base, *aspects = result["under"] or (None,)
     return PairRow(
-        base=result["base"],
-        aspects=" and ".join(result["aspects"]),
+        base=base,
+        aspects=" and ".join(aspects),
         first=result["first"],
         second=result["second"],
         overall=result["overall"],
@@ -305,7 +299,7 @@ def _matrix_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) ->
 def _rank_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> Iterator[MidRankRow]:
     ranks: dict[str, list[float]] = {}
     for result in results:
-        ranks |= {result["first"]: result["first_ranks"], result["second"]: result["second_ranks"]}
+        ranks |= zip((result["first"], result["second"]), result["ranks"], strict=True)
     for measure in _compared_measures(about, results):
         for run, rank in zip(about.runs, ranks[measure], strict=True):
             yield MidRankRow(measure=measure, run=run, rank=rank)
@@ -318,15 +312,15 @@ def _compared_measures(about: SubjectSummary, results: Sequence[CorrelationResul
 
 
 def _mover_rows(about: SubjectSummary, result: CorrelationResult) -> Iterator[MoverRow]:
-    moves = _moves(result)
+    moves, (first_ranks, second_ranks) = _moves(result), result["ranks"]
     for run in _largest_moves(result):
         if moves[run]:
             yield MoverRow(
                 first=result["first"],
                 second=result["second"],
                 run=about.runs[run],
-                first_rank=result["first_ranks"][run],
-                second_rank=result["second_ranks"][run],
+                first_rank=first_ranks[run],
+                second_rank=second_ranks[run],
                 move=moves[run],
             )
 
@@ -363,7 +357,7 @@ def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
     """Return the two measures with their tau and the run with the largest change of rank."""
     topics = "" if result["by_topic"] is None else f", {result['by_topic']:.2f} by topic"
     run = _largest_moves(result)[0]
-    first, second = result["first_ranks"][run], result["second_ranks"][run]
+    first, second = (ranks[run] for ranks in result["ranks"])
     move = f"; {about.runs[run]} moves most, from rank {first:g} to {second:g}" if first != second else ""
     return f"{result['first']} and {result['second']} (tau {result['overall']:.2f} overall{topics}{move})"
 

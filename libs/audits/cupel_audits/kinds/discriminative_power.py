@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
 
@@ -41,24 +41,24 @@ READING = (
 class PowerResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
-    undefined: why the test could not be run, or None; numbers are None or empty then. significant: number of
-    pairs of runs that differ significantly. smallest: the smallest difference of means that is significant.
-    greatest: the largest that is not. detectable: the true difference that a paired t-test detects. levels:
-    the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is significantly
-    better, `-` if the second is, `.` if neither is.
+    undefined: why the test could not be run, or None; all fields after it are missing if it is not None.
+    told: number of pairs of runs that differ significantly. smallest: the smallest difference of means that
+    is significant. greatest: the largest that is not. detectable: the true difference that a paired t-test
+    detects. levels: the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is
+    significantly better, `-` if the second is, `.` if neither is.
     """
 
     measure: str
     notes: list[str]
     undefined: str | None
-    pairs: int | None
-    significant: int | None
-    percent: float | None
-    smallest: float | None
-    greatest: float | None
-    detectable: float | None
-    levels: list[float]
-    signs: str
+    pairs: NotRequired[int]
+    told: NotRequired[int]
+    percent: NotRequired[float | None]
+    smallest: NotRequired[float | None]
+    greatest: NotRequired[float | None]
+    detectable: NotRequired[float | None]
+    levels: NotRequired[list[float]]
+    signs: NotRequired[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,14 +175,6 @@ class DiscriminativePower(OverTopics):
             measure=scores.measure,
             notes=[*power.warnings, *scores.notes],
             undefined=power.undefined,
-            pairs=None,
-            significant=None,
-            percent=None,
-            smallest=None,
-            greatest=None,
-            detectable=None,
-            levels=[],
-            signs="",
         )
         if power.undefined is not None:
             return result
@@ -193,7 +185,7 @@ class DiscriminativePower(OverTopics):
         result.update(
             {
                 "pairs": len(is_significant),
-                "significant": power.n_discriminated,
+                "told": power.n_discriminated,
                 "percent": power.percent,
                 "smallest": min(np.abs(difference[is_significant]).tolist(), default=None),
                 "greatest": max(np.abs(difference[~is_significant]).tolist(), default=None),
@@ -235,12 +227,12 @@ def _percent_below(power: PairTests, level: float) -> float:
 def _power_row(result: PowerResult) -> PowerRow:
     return PowerRow(
         measure=result["measure"],
-        percent=result["percent"],
-        significant=result["significant"],
-        pairs=result["pairs"],
-        smallest=result["smallest"],
-        greatest=result["greatest"],
-        detectable=result["detectable"],
+        percent=result.get("percent"),
+        significant=result.get("told"),
+        pairs=result.get("pairs"),
+        smallest=result.get("smallest"),
+        greatest=result.get("greatest"),
+        detectable=result.get("detectable"),
     )
 
 

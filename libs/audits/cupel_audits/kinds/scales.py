@@ -41,7 +41,7 @@ class PairTest(TypedDict):
     """The result of one test of all pairs of runs; JSON-serialisable.
 
     pairs: number of pairs that differ, None where the test is undefined. statistic: None where it is
-    infinite. pairs_digest: equal for tests that find the same pairs.
+    infinite. same: digest of the pairs, equal for tests that find the same pairs.
     """
 
     undefined: str | None
@@ -49,7 +49,7 @@ class PairTest(TypedDict):
     percent: float | None
     statistic: float | None
     p: float | None
-    pairs_digest: str
+    same: str
 
 
 class ScalesResult(TypedDict):
@@ -197,7 +197,7 @@ def _summarise(test: AllPairs) -> PairTest:
         percent=None if test.undefined is not None else test.percent,
         statistic=test.statistic if is_finite else None,
         p=test.p,
-        pairs_digest=digest(differing),
+        same=digest(differing),
     )
 
 
@@ -239,7 +239,7 @@ def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
         measures_by_digest: dict[str, list[str]] = {}
         for result in results:
             if result[test]["pairs"]:
-                measures_by_digest.setdefault(result[test]["pairs_digest"], []).append(result["measure"])
+                measures_by_digest.setdefault(result[test]["same"], []).append(result["measure"])
         for measures in measures_by_digest.values():
             if len(measures) > 1:
                 yield f"By {name}, the same pairs differ under {', '.join(measures)}."

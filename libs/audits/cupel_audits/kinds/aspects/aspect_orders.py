@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, final
 
 import numpy as np
 
@@ -26,28 +26,27 @@ READING = (
 )
 
 
-class AggregatePair(TypedDict):
-    """Two aggregates, and the mean of tau-b between them over the topics where it is defined."""
-
-    first: str
-    second: str
-    topic_tau: float | None
-
-
 class FamilyScores(TypedDict):
-    """Mean scores of the runs, by aspect and by aggregate, for one component measure; JSON-serialisable."""
+    """Scores of the runs for one component measure.
 
-    component: str
-    by_aspect: dict[str, list[float]]
-    by_aggregate: dict[str, list[float]]
-    pairs: list[AggregatePair]
+    aspects, aggregates: the mean scores of the runs by aspect and by aggregate. topics: every two aggregates,
+    and the mean of tau-b between them over the topics where it is defined.
+    """
+
+    aspects: dict[str, list[float]]
+    aggregates: dict[str, list[float]]
+    topics: list[tuple[str, str, float | None]]
 
 
+@final
 class OrdersResult(TypedDict):
-    """The result of the third trial. missing: sentences on aggregates that cannot be computed."""
+    """The result of the third trial; JSON holds it.
 
-    families: list[FamilyScores]
-    missing: list[str]
+    families: by component. lacking: sentences on aggregates that cannot be computed.
+    """
+
+    families: dict[str, FamilyScores]
+    lacking: list[str]
 
 
 ComponentCell = Annotated[str, Heading("component", "measure of one aspect that is combined")]
@@ -97,9 +96,9 @@ ASPECT_TAU = TableSchema.of("aspect_tau", "Correlation of aspects", AspectTauRow
 DISAGREEMENT = TableSchema.of("disagreement", "Pairs of runs on which aggregates disagree", DisagreementRow)
 
 
-def score_families(subject: AuditSubject, families: Sequence[AspectFamily]) -> list[FamilyScores]:
+def score_families(subject: AuditSubject, families: Sequence[AspectFamily]) -> dict[str, FamilyScores]:
     """Return the mean scores of the runs by aspect and by aggregate for each family."""
-    return [_score_family(subject, family) for family in families]
+    return {family.text: _score_family(subject, family) for family in families}
 
 
 def _score_family(subject: AuditSubject, family: AspectFamily) -> FamilyScores:
@@ -113,15 +112,10 @@ def _score_family(subject: AuditSubject, family: AspectFamily) -> FamilyScores:
         for aggregate in family.aggregates
     }
     return FamilyScores(
-        component=family.text,
-        by_aspect={name: mean[str(measure)].tolist() for name, measure in single.items()},
-        by_aggregate={short: mean[text].tolist() for text, short in texts.items()},
-        pairs=[
-            AggregatePair(
-                first=texts[first],
-                second=texts[second],
-                topic_tau=tau_b_by_topic(scores[first], scores[second]).value,
-            )
+        aspects={name: mean[str(measure)].tolist() for name, measure in single.items()},
+        aggregates={short: mean[text].tolist() for text, short in texts.items()},
+        topics=[
+            (texts[first], texts[second], tau_b_by_topic(scores[first], scores[second]).value)
             for first, second in combinations(texts, 2)
         ],
     )
@@ -134,20 +128,18 @@ def _rounded_scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[
 
 def report(about: SubjectSummary, result: OrdersResult) -> AuditReport:
     """Return the report on disagreement between aggregates and on trade-offs between aspects."""
-    missing = AuditReport(verdict=(), numbers={}, tables=(), undefined=tuple(result["missing"]))
+    missing = AuditReport(verdict=(), numbers={}, tables=(), undefined=tuple(result["lacking"]))
     return merged([_report_disagreement(about, result), _report_trade_off(about, result), missing])
 
 
 def _report_trade_off(about: SubjectSummary, result: OrdersResult) -> AuditReport:
-    rows = [row for family in result["families"] for row in _trade_off_rows(about, family)]
-    taus = [row for family in result["families"] for row in _tau_rows(family)]
+    families = result["families"]
+    rows = [row for name, family in families.items() for row in _trade_off_rows(about, name, family)]
+    taus = [row for name, family in families.items() for row in _tau_rows(name, family)]
     schema = _TRADE_OFF.with_columns(
         "scores", *(Column(f"score_{name}", name, "mean score") for name in about.aspects)
     )
-    front = {
-        family["component"]: sum(row.on_front for row in rows if row.component == family["component"])
-        for family in result["families"]
-    }
+    front = {name: sum(row.on_front for row in rows if row.component == name) for name in families}
     numbers: dict[str, float | int | None] = {f"front({name})": size for name, size in front.items()}
     numbers |= {f"dominated({name})": 1 - size / len(about.runs) for name, size in front.items()}
     return AuditReport(
@@ -165,25 +157,25 @@ def _report_trade_off(about: SubjectSummary, result: OrdersResult) -> AuditRepor
     )
 
 
-def _trade_off_rows(about: SubjectSummary, family: FamilyScores) -> Iterator[TradeOffRow]:
-    dominators = find_dominators(np.array(list(family["by_aspect"].values())))
+def _trade_off_rows(about: SubjectSummary, component: str, family: FamilyScores) -> Iterator[TradeOffRow]:
+    dominators = find_dominators(np.array(list(family["aspects"].values())))
     for place, (run, dominator) in enumerate(zip(about.runs, dominators, strict=True)):
         yield TradeOffRow(
-            component=family["component"],
+            component=component,
             run=run,
             on_front=dominator is None,
             dominated_by=None if dominator is None else about.runs[dominator],
             scores=tuple(
-                family["by_aspect"][name][place] if name in family["by_aspect"] else None
+                family["aspects"][name][place] if name in family["aspects"] else None
                 for name in about.aspects
             ),
         )
 
 
-def _tau_rows(family: FamilyScores) -> Iterator[AspectTauRow]:
-    for first, second in combinations(family["by_aspect"], 2):
-        tau = tau_b(family["by_aspect"][first], family["by_aspect"][second]).value
-        yield AspectTauRow(component=family["component"], first=first, second=second, tau=tau)
+def _tau_rows(component: str, family: FamilyScores) -> Iterator[AspectTauRow]:
+    for first, second in combinations(family["aspects"], 2):
+        tau = tau_b(family["aspects"][first], family["aspects"][second]).value
+        yield AspectTauRow(component=component, first=first, second=second, tau=tau)
 
 
 def find_dominators(scores: Floats) -> list[int | None]:
@@ -207,9 +199,9 @@ def _front_sentence(about: SubjectSummary, component: str, front: int, taus: Seq
 
 
 def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditReport:
-    families = [family for family in result["families"] if len(family["by_aggregate"]) > 1]
-    rows = {family["component"]: list(_disagreement_rows(family)) for family in families}
-    disputed = {family["component"]: _count_disputed(family["by_aggregate"]) for family in families}
+    families = {name: family for name, family in result["families"].items() if len(family["aggregates"]) > 1}
+    rows = {name: list(_disagreement_rows(name, family)) for name, family in families.items()}
+    disputed = {name: _count_disputed(family["aggregates"]) for name, family in families.items()}
     run_pairs = len(about.runs) * (len(about.runs) - 1) // 2
     all_rows = [row for by_family in rows.values() for row in by_family]
     numbers: dict[str, float | int | None] = {
@@ -236,23 +228,23 @@ def _count_disputed(aggregates: Mapping[str, Sequence[float]]) -> int:
     return int(np.count_nonzero((signs > 0).any(axis=0) & (signs < 0).any(axis=0)))
 
 
-def _disagreement_rows(family: FamilyScores) -> Iterator[DisagreementRow]:
-    signs = {name: _pair_signs(scores) for name, scores in family["by_aggregate"].items()}
+def _disagreement_rows(component: str, family: FamilyScores) -> Iterator[DisagreementRow]:
+    scores = family["aggregates"]
+    signs = {name: _pair_signs(by_run) for name, by_run in scores.items()}
     short = _short_names([*signs])
-    for pair in family["pairs"]:
-        first, second = signs[pair["first"]], signs[pair["second"]]
-        opposite = int(np.count_nonzero(first * second < 0))
+    for first, second, topic_tau in family["topics"]:
+        opposite = int(np.count_nonzero(signs[first] * signs[second] < 0))
         yield DisagreementRow(
-            component=family["component"],
-            first=pair["first"],
-            second=pair["second"],
+            component=component,
+            first=first,
+            second=second,
             opposite=opposite,
-            tied=int(np.count_nonzero((first == 0) != (second == 0))),
-            share=opposite / len(first),
-            tau=tau_b(family["by_aggregate"][pair["first"]], family["by_aggregate"][pair["second"]]).value,
-            topics=pair["topic_tau"],
-            first_kind=short[pair["first"]],
-            second_kind=short[pair["second"]],
+            tied=int(np.count_nonzero((signs[first] == 0) != (signs[second] == 0))),
+            share=opposite / len(signs[first]),
+            tau=tau_b(scores[first], scores[second]).value,
+            topics=topic_tau,
+            first_kind=short[first],
+            second_kind=short[second],
         )
 
 

@@ -1,7 +1,7 @@
 """Audit kind `aspects`: measures that combine several aspects into one number."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated
 
 from cupel_audits.declarations import Audit, audit, setting, whole_number
 from cupel_audits.kinds.aspects import aspect_orders, score_bounds, top_documents
@@ -20,12 +20,8 @@ Weighting = Annotated[str, Word("top_half or positive", ("top_half", "positive")
 BOUNDS, DOCUMENTS, ORDERS = range(3)
 
 
-class AspectsResult(TypedDict):
-    """The result of one of the three trials, under the name of its question; JSON-serialisable."""
-
-    bounds: NotRequired[BoundsResult]
-    documents: NotRequired[DocumentsResult]
-    orders: NotRequired[OrdersResult]
+AspectsResult = BoundsResult | DocumentsResult | OrdersResult
+"""The result of one of the three trials."""
 
 
 @audit(
@@ -96,13 +92,11 @@ class Aspects(Audit):
     ) -> AspectsResult:
         if trial == ORDERS:
             scores = aspect_orders.score_families(subject, families)
-            return AspectsResult(orders=OrdersResult(families=scores, missing=list(missing)))
+            return OrdersResult(families=scores, lacking=list(missing))
         aggregates = list({str(one): one for family in families for one in family.aggregates}.values())
         if trial == BOUNDS:
-            return AspectsResult(bounds=score_bounds.compute_bounds(subject, aggregates))
-        return AspectsResult(
-            documents=top_documents.count_documents(subject, aggregates, self.first, self.depth, self.width)
-        )
+            return score_bounds.compute_bounds(subject, aggregates)
+        return top_documents.count_documents(subject, aggregates, self.first, self.depth, self.width)
 
     def _families(self, subject: AuditSubject) -> tuple[list[AspectFamily], list[str]]:
         """Return the families with the aggregates that the qrels allow, and sentences on the missing ones."""
@@ -127,10 +121,10 @@ class Aspects(Audit):
         )
         reports = []
         for result in found.values():
-            if "bounds" in result:
-                reports.append(score_bounds.report(about, result["bounds"]))
-            if "documents" in result:
-                reports.append(top_documents.report(result["documents"], rules))
-            if "orders" in result:
-                reports.append(aspect_orders.report(about, result["orders"]))
+            if "measures" in result:
+                reports.append(score_bounds.report(about, result))
+            elif "zero" in result:
+                reports.append(top_documents.report(result, rules))
+            else:
+                reports.append(aspect_orders.report(about, result))
         return merged(reports)

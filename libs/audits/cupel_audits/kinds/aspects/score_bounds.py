@@ -6,7 +6,7 @@ Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.2.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, final
 
 import numpy as np
 
@@ -30,23 +30,23 @@ READING = (
 
 
 class MeasureBounds(TypedDict):
-    """Scores of one measure: for each topic, the score of each ranking in the order of `strategies`."""
+    """Scores of one measure. topics: for each topic, the score of each ranking, in order of `strategies`."""
 
-    measure: str
     strategies: list[str]
-    scores: list[list[float]]
+    topics: list[list[float]]
 
 
+@final
 class BoundsResult(TypedDict):
     """The result of the first trial; JSON-serialisable.
 
-    too_many_aspects: measures that are left out. aspects_without: for each topic, the number of aspects that
-    have no document above the lowest label.
+    measures: by text. beyond: measures that are left out because they have too many aspects. lacking: for
+    each topic, the number of aspects that have no document above the lowest label.
     """
 
-    measures: list[MeasureBounds]
-    too_many_aspects: list[str]
-    aspects_without: list[int]
+    measures: dict[str, MeasureBounds]
+    beyond: list[str]
+    lacking: list[int]
 
 
 TopicCell = Annotated[str, Heading("topic")]
@@ -116,37 +116,38 @@ def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> Bounds
     TOMA is left out because its bound is 1. Raise MeasureError where a measure cannot be computed.
     """
     averaging = [m for m in measures if m.declaration.combination in ("mean", "harmonic mean")]
-    bounds: list[MeasureBounds] = []
+    bounds: dict[str, MeasureBounds] = {}
     for aspects in dict.fromkeys(measure.arguments["aspects"] for measure in averaging):
         if len(aspects) <= MOST_ASPECTS:
             same = [measure for measure in averaging if measure.arguments["aspects"] == aspects]
-            bounds.extend(_score_rankings(subject, aspects, same))
+            bounds |= _score_rankings(subject, aspects, same)
     return BoundsResult(
         measures=bounds,
-        too_many_aspects=[
+        beyond=[
             str(without_default_aspects(measure, subject.about.aspects))
             for measure in averaging
             if len(measure.arguments["aspects"]) > MOST_ASPECTS
         ],
-        aspects_without=count_aspects_without(subject.qrels),
+        lacking=count_aspects_without(subject.qrels),
     )
 
 
 def _score_rankings(
     subject: AuditSubject, aspects: Sequence[str], measures: Sequence[Measure]
-) -> Iterator[MeasureBounds]:
+) -> dict[str, MeasureBounds]:
+    """Return the bounds of measures of the same aspects by text."""
     strategies: list[str] = []
     scores: dict[Measure, list[list[float]]] = {measure: [] for measure in measures}
     for name, joined in rank_judged_documents(subject.qrels, aspects, subject.joined.profile):
         strategies.append(name)
         for measure, values in Evaluator(subject.qrels, joined).evaluate(measures).values.items():
             scores[measure].append(values.tolist())
-    for measure, by_strategy in scores.items():
-        yield MeasureBounds(
-            measure=str(without_default_aspects(measure, subject.about.aspects)),
-            strategies=strategies,
-            scores=[list(by_topic) for by_topic in zip(*by_strategy, strict=True)],
+    return {
+        str(without_default_aspects(measure, subject.about.aspects)): MeasureBounds(
+            strategies=strategies, topics=[list(by_topic) for by_topic in zip(*by_strategy, strict=True)]
         )
+        for measure, by_strategy in scores.items()
+    }
 
 
 def count_aspects_without(qrels: Qrels) -> list[int]:
@@ -188,7 +189,7 @@ def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Join
 
 def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
     """Return the report on topics where a ranking reaches 1, and on those where none reaches 0.9."""
-    by_measure = [list(_topic_rows(about, result, bounds)) for bounds in result["measures"]]
+    by_measure = [list(_topic_rows(about, result, measure)) for measure in result["measures"]]
     summary = [_summarise(rows) for rows in by_measure]
     numbers: dict[str, float | int | None] = {}
     for row in summary:
@@ -204,27 +205,25 @@ def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:
         plots=(PLOT,),
         reading=READING,
         undefined=tuple(
-            f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects"
-            for measure in result["too_many_aspects"]
+            f"the bound of {measure}: it has more than {MOST_ASPECTS} aspects" for measure in result["beyond"]
         ),
     )
 
 
-def _topic_rows(
-    about: SubjectSummary, result: BoundsResult, bounds: MeasureBounds
-) -> Iterator[TopicBoundRow]:
+def _topic_rows(about: SubjectSummary, result: BoundsResult, measure: str) -> Iterator[TopicBoundRow]:
     """Yield a row for each topic, lowest bound first; ties: the order of topics."""
-    best = [_best(bounds["strategies"], scores) for scores in bounds["scores"]]
+    bounds = result["measures"][measure]
+    best = [_best(bounds["strategies"], scores) for scores in bounds["topics"]]
     order = sorted(range(len(best)), key=lambda topic: (round(best[topic][0], DECIMALS), topic))
     for place, topic in enumerate(order, 1):
         bound, strategy = best[topic]
         yield TopicBoundRow(
-            measure=bounds["measure"],
+            measure=measure,
             place=place,
             topic=about.topics[topic],
             bound=bound,
             strategy=strategy,
-            lacking=result["aspects_without"][topic],
+            lacking=result["lacking"][topic],
         )
 
 
@@ -235,10 +234,10 @@ def _best(strategies: Sequence[str], scores: Sequence[float]) -> tuple[float, st
 
 
 def _strategy_rows(about: SubjectSummary, result: BoundsResult) -> Iterator[StrategyRow]:
-    for bounds in result["measures"]:
-        for topic, scores in zip(about.topics, bounds["scores"], strict=True):
+    for measure, bounds in result["measures"].items():
+        for topic, scores in zip(about.topics, bounds["topics"], strict=True):
             for strategy, score in zip(bounds["strategies"], scores, strict=True):
-                yield StrategyRow(measure=bounds["measure"], topic=topic, strategy=strategy, score=score)
+                yield StrategyRow(measure=measure, topic=topic, strategy=strategy, score=score)
 
 
 def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:

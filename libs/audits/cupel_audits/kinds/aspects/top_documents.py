@@ -5,7 +5,7 @@ Source: Maistro, Lima, Simonsen, Lioma, CIKM 2021, sections 4.3.3 and 4.3.4.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, final
 
 import numpy as np
 
@@ -29,7 +29,8 @@ READING = (
 )
 
 
-class DocumentCount(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class DocumentCount:
     """Documents at a rank or in a bin of ranks, over the best runs of all topics.
 
     judged, unjudged: numbers of documents. zero: judged documents without a label above the lowest. labels:
@@ -38,29 +39,37 @@ class DocumentCount(TypedDict):
 
     judged: int
     unjudged: int
-    zero: int
-    labels: int
+    zero: int = 0
+    labels: int = 0
 
 
-class MeasureCounts(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class MeasureCounts:
     """Counts by rank or by bin for one measure. kind: its aggregation, without the component."""
 
     component: str
     kind: str
     measure: str
-    counts: list[DocumentCount]
+    counts: Sequence[DocumentCount]
 
 
+StoredCounts = tuple[str, str, list[tuple[int, int, int]]]
+"""The component of a measure, its aggregation without the component, and three numbers by rank or by bin."""
+
+
+@final
 class DocumentsResult(TypedDict):
     """The result of the second trial; JSON-serialisable.
 
-    by_rank: at each of the first ranks, for measures cut off there. by_bin: in each bin of ranks, for
-    measures cut off at the last bin. without_cutoff: measures whose component takes no cutoff.
+    zero: by measure, which is cut off at the first ranks; at each rank the numbers of zero-aspect, unjudged
+    and judged documents of the best runs. quality: by measure, which is cut off at the last bin; in each bin
+    the sum of the label indices, and the numbers of judged and unjudged documents. uncut: measures whose
+    component takes no cutoff.
     """
 
-    by_rank: list[MeasureCounts]
-    by_bin: list[MeasureCounts]
-    without_cutoff: list[str]
+    zero: dict[str, StoredCounts]
+    quality: dict[str, StoredCounts]
+    uncut: list[str]
 
 
 ComponentCell = Annotated[str, Heading("component", "measure of one aspect that is combined; all: summed")]
@@ -171,25 +180,31 @@ def count_documents(
 ) -> DocumentsResult:
     """Count documents of the best runs by each measure, at the first ranks and by bins of ranks."""
     worth = DocumentWorth.of(subject)
-    by_rank: dict[str, MeasureCounts] = {}
-    by_bin: dict[str, MeasureCounts] = {}
-    without_cutoff = []
+    result = DocumentsResult(zero={}, quality={}, uncut=[])
     for measure in (without_default_aspects(one, subject.about.aspects) for one in measures):
         at_first, at_depth = with_component_cutoff(measure, first), with_component_cutoff(measure, depth)
         if at_first is None or at_depth is None:
-            without_cutoff.append(str(measure))
+            result["uncut"].append(str(measure))
             continue
         # Measures that differ only by their cutoff are the same here, and are counted once.
-        by_rank[str(at_first)] = _count(subject, worth, at_first, first, 1)
-        by_bin[str(at_depth)] = _count(subject, worth, at_depth, depth, width)
-    return DocumentsResult(
-        by_rank=list(by_rank.values()), by_bin=list(by_bin.values()), without_cutoff=without_cutoff
-    )
+        by_rank = _count(subject, worth, at_first, first, 1)
+        by_bin = _count(subject, worth, at_depth, depth, width)
+        result["zero"][str(at_first)] = (
+            component_of(at_first),
+            aggregate_name(at_first),
+            [(count.zero, count.unjudged, count.judged) for count in by_rank],
+        )
+        result["quality"][str(at_depth)] = (
+            component_of(at_depth),
+            aggregate_name(at_depth),
+            [(count.labels, count.judged, count.unjudged) for count in by_bin],
+        )
+    return result
 
 
 def _count(
     subject: AuditSubject, worth: DocumentWorth, measure: Measure, depth: int, width: int
-) -> MeasureCounts:
+) -> list[DocumentCount]:
     """Count documents of the first `depth` ranks of the best runs in bins of `width` ranks."""
     documents = worth.first_documents(choose_best_runs(subject, measure), depth)
     is_filled = documents >= 0
@@ -198,15 +213,10 @@ def _count(
     by_rank = (judged, is_filled & ~judged, judged & worth.is_zero[documents], labels)
     bins = np.arange(0, depth, width)
     columns = [np.add.reduceat(one.sum(axis=0), bins).tolist() for one in by_rank]
-    return MeasureCounts(
-        component=component_of(measure),
-        kind=aggregate_name(measure),
-        measure=str(measure),
-        counts=[
-            DocumentCount(judged=judged, unjudged=unjudged, zero=zero, labels=labels)
-            for judged, unjudged, zero, labels in zip(*columns, strict=True)
-        ],
-    )
+    return [
+        DocumentCount(judged=judged, unjudged=unjudged, zero=zero, labels=labels)
+        for judged, unjudged, zero, labels in zip(*columns, strict=True)
+    ]
 
 
 def choose_best_runs(subject: AuditSubject, measure: Measure) -> Ints:
@@ -235,10 +245,10 @@ class CountingRules:
 
 def report(result: DocumentsResult, rules: CountingRules) -> AuditReport:
     """Return the report on zero-aspect documents by rank, and on the mean sum of labels by bin."""
-    by_rank = _with_sums(result["by_rank"])
+    by_rank = _with_sums(list(_read_zero(result)))
     totals = [_total_row(one, rules) for one in by_rank]
     ranks = [row for one, total in zip(by_rank, totals, strict=True) for row in _rank_rows(one, total, rules)]
-    bins = [row for one in _with_sums(result["by_bin"]) for row in _quality_rows(one, rules)]
+    bins = [row for one in _with_sums(list(_read_quality(result))) for row in _quality_rows(one, rules)]
     numbers: dict[str, float | int | None] = {f"zero({row.measure})": row.percent for row in totals}
     return AuditReport(
         verdict=(*_zero_aspect_sentence(totals, rules), *_quality_sentence(bins)),
@@ -250,11 +260,28 @@ def report(result: DocumentsResult, rules: CountingRules) -> AuditReport:
     )
 
 
+def _read_zero(result: DocumentsResult) -> Iterator[MeasureCounts]:
+    for measure, (component, kind, by_rank) in result["zero"].items():
+        counts = [
+            DocumentCount(zero=zero, unjudged=unjudged, judged=judged) for zero, unjudged, judged in by_rank
+        ]
+        yield MeasureCounts(component=component, kind=kind, measure=measure, counts=counts)
+
+
+def _read_quality(result: DocumentsResult) -> Iterator[MeasureCounts]:
+    for measure, (component, kind, by_bin) in result["quality"].items():
+        counts = [
+            DocumentCount(labels=labels, judged=judged, unjudged=unjudged)
+            for labels, judged, unjudged in by_bin
+        ]
+        yield MeasureCounts(component=component, kind=kind, measure=measure, counts=counts)
+
+
 def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
     """Return the counts, and their sums over the components of each aggregation that has several."""
     sums = []
-    for kind in dict.fromkeys(one["kind"] for one in counts):
-        same = [one["counts"] for one in counts if one["kind"] == kind]
+    for kind in dict.fromkeys(one.kind for one in counts):
+        same = [one.counts for one in counts if one.kind == kind]
         if len(same) > 1:
             total = [_sum(at_place) for at_place in zip(*same, strict=True)]
             sums.append(MeasureCounts(component="all", kind=kind, measure=f"all {kind}", counts=total))
@@ -263,36 +290,36 @@ def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
 
 def _sum(counts: Sequence[DocumentCount]) -> DocumentCount:
     return DocumentCount(
-        judged=sum(count["judged"] for count in counts),
-        unjudged=sum(count["unjudged"] for count in counts),
-        zero=sum(count["zero"] for count in counts),
-        labels=sum(count["labels"] for count in counts),
+        judged=sum(count.judged for count in counts),
+        unjudged=sum(count.unjudged for count in counts),
+        zero=sum(count.zero for count in counts),
+        labels=sum(count.labels for count in counts),
     )
 
 
 def _zero_aspect_count(count: DocumentCount, rules: CountingRules) -> int:
-    return count["zero"] + (count["unjudged"] if rules.count_unjudged else 0)
+    return count.zero + (count.unjudged if rules.count_unjudged else 0)
 
 
 def _total_row(measure: MeasureCounts, rules: CountingRules) -> ZeroAspectRow:
     """Return the counts of one measure over all ranks."""
-    total = _sum(measure["counts"])
+    total = _sum(measure.counts)
     zero = _zero_aspect_count(total, rules)
-    documents = total["judged"] + (total["unjudged"] if rules.count_unjudged else 0)
+    documents = total.judged + (total.unjudged if rules.count_unjudged else 0)
     percent = 100.0 * zero / documents if documents else None
-    return ZeroAspectRow(measure=measure["measure"], count=zero, documents=documents, percent=percent)
+    return ZeroAspectRow(measure=measure.measure, count=zero, documents=documents, percent=percent)
 
 
 def _rank_rows(
     measure: MeasureCounts, total: ZeroAspectRow, rules: CountingRules
 ) -> Iterator[ZeroAspectRankRow]:
     """Yield a row for each rank; all share the denominator of the total."""
-    for rank, at_rank in enumerate(measure["counts"], 1):
+    for rank, at_rank in enumerate(measure.counts, 1):
         zero = _zero_aspect_count(at_rank, rules)
         yield ZeroAspectRankRow(
-            component=measure["component"],
-            kind=measure["kind"],
-            measure=measure["measure"],
+            component=measure.component,
+            kind=measure.kind,
+            measure=measure.measure,
             rank=rank,
             count=zero,
             percent=100.0 * zero / total.documents if total.documents else None,
@@ -300,15 +327,15 @@ def _rank_rows(
 
 
 def _quality_rows(measure: MeasureCounts, rules: CountingRules) -> Iterator[QualityRow]:
-    for place, in_bin in enumerate(measure["counts"]):
+    for place, in_bin in enumerate(measure.counts):
         before = place * rules.width
-        documents = in_bin["judged"] + (0 if rules.exclude_unjudged else in_bin["unjudged"])
+        documents = in_bin.judged + (0 if rules.exclude_unjudged else in_bin.unjudged)
         yield QualityRow(
-            component=measure["component"],
-            kind=measure["kind"],
-            measure=measure["measure"],
+            component=measure.component,
+            kind=measure.kind,
+            measure=measure.measure,
             ranks=f"{before + 1}-{min(before + rules.width, rules.depth)}",
-            labels=in_bin["labels"] / documents if documents else None,
+            labels=in_bin.labels / documents if documents else None,
             documents=documents,
         )
 
@@ -316,7 +343,7 @@ def _quality_rows(measure: MeasureCounts, rules: CountingRules) -> Iterator[Qual
 def _undefined(
     result: DocumentsResult, totals: Sequence[ZeroAspectRow], bins: Sequence[QualityRow]
 ) -> Iterator[str]:
-    for measure in result["without_cutoff"]:
+    for measure in result["uncut"]:
         yield f"{measure}: its component takes no cutoff"
     for row in totals:
         if not row.documents:

@@ -33,9 +33,12 @@ READING = (
 
 
 class ScoredList(TypedDict):
-    """A list of a counterexample. labels: of each aspect in ranked order, as text. score: None if NaN."""
+    """A list of a counterexample.
 
-    description: str
+    what: its description. labels: of each aspect in ranked order, as text. score: None if NaN.
+    """
+
+    what: str
     labels: str
     score: float | None
 
@@ -44,7 +47,7 @@ class CheckResult(TypedDict):
     """The result of one check of one measure; JSON-serialisable.
 
     undefined: why the check could not be run, or None. failing: number of the instances that are
-    counterexamples. counterexample: the lists of the shortest one, if any.
+    counterexamples. example: the lists of the shortest counterexample, None if there is none.
     """
 
     measure: str
@@ -52,7 +55,7 @@ class CheckResult(TypedDict):
     undefined: str | None
     instances: int
     failing: int
-    counterexample: list[ScoredList]
+    example: list[ScoredList] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,14 +167,17 @@ class Desiderata(Audit):
             if not check.holds(instance, values)
         ]
         shortest = min(failing, key=lambda place: len(instances[place][0].labels[0]), default=None)
-        pairs = () if shortest is None else zip(instances[shortest], by_instance[shortest], strict=True)
+        example = None
+        if shortest is not None:
+            scored = zip(instances[shortest], by_instance[shortest], strict=True)
+            example = [_describe(names, ranked, score) for ranked, score in scored]
         return CheckResult(
             measure=str(measure),
             check=check.name,
             undefined=None,
             instances=self.instances,
             failing=len(failing),
-            counterexample=[_describe(names, ranked, score) for ranked, score in pairs],
+            example=example,
         )
 
     def report(self, about: SubjectSummary, found: Mapping[int, CheckResult]) -> AuditReport:
@@ -211,7 +217,7 @@ def _why_not(measure: Measure, check: Check, names: Sequence[str]) -> str | None
 
 def _not_made(measure: Measure, check: Check, why: str) -> CheckResult:
     return CheckResult(
-        measure=str(measure), check=check.name, undefined=why, instances=0, failing=0, counterexample=[]
+        measure=str(measure), check=check.name, undefined=why, instances=0, failing=0, example=None
     )
 
 
@@ -275,9 +281,7 @@ def _describe(names: Sequence[str], ranked: LabelledList, score: float) -> Score
     description = ", ".join(
         [ranked.description, *(f"{name} has weight {weight:g}" for name, weight in weights)]
     )
-    return ScoredList(
-        description=description, labels=", ".join(labels), score=score if np.isfinite(score) else None
-    )
+    return ScoredList(what=description, labels=", ".join(labels), score=score if np.isfinite(score) else None)
 
 
 def _verdict(results: Sequence[CheckResult]) -> Iterator[str]:
@@ -313,22 +317,22 @@ def _outcome_row(result: CheckResult) -> OutcomeRow:
         share=None if result["undefined"] is not None else 1 - result["failing"] / result["instances"],
         failing=result["failing"],
         instances=result["instances"],
-        counterexample="; ".join(map(_list_text, result["counterexample"])) or None,
+        counterexample="; ".join(map(_list_text, result["example"] or ())) or None,
     )
 
 
 def _list_text(ranked: ScoredList) -> str:
     score = "no number" if ranked["score"] is None else f"{ranked['score']:.6f}"
-    return f"{ranked['description']}: {ranked['labels']}: {score}"
+    return f"{ranked['what']}: {ranked['labels']}: {score}"
 
 
 def _counterexample_rows(results: Sequence[CheckResult]) -> Iterator[CounterexampleRow]:
     for result in results:
-        for ranked in result["counterexample"]:
+        for ranked in result["example"] or ():
             yield CounterexampleRow(
                 measure=result["measure"],
                 check=result["check"],
-                what=ranked["description"],
+                what=ranked["what"],
                 labels=ranked["labels"],
                 score=ranked["score"],
             )

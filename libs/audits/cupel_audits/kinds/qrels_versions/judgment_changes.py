@@ -26,41 +26,29 @@ READING = (
 )
 
 
-class LabelPairCount(TypedDict):
-    """The number of documents with this label (an index) in the first and in the second version."""
-
-    first: int
-    second: int
-    pairs: int
-
-
-class TopicChanges(TypedDict):
-    """Numbers of documents of one topic.
-
-    same, changed: judged in both versions. removed: judged in the first only. added: in the second only.
-    """
-
-    topic: str
-    same: int
-    changed: int
-    removed: int
-    added: int
+CHANGES = ("same", "changed", "removed", "added")
+"""A document has the same or another label in both versions, or is judged in the first or the second only."""
 
 
 class AspectChanges(TypedDict):
-    """The comparison of one aspect. labels: of both versions, lowest first."""
+    """The comparison of one aspect.
+
+    labels: of both versions, lowest first. cells: a label of the first version, a label of the second, both
+    as indices, and the number of documents that have them. topics: numbers of documents by topic, in the
+    order of CHANGES.
+    """
 
     aspect: str
     labels: list[str]
-    cells: list[LabelPairCount]
-    topics: list[TopicChanges]
+    cells: list[tuple[int, int, int]]
+    topics: dict[str, tuple[int, int, int, int]]
 
 
 class JudgmentsResult(TypedDict):
-    """The comparison of the judgments. missing: sentences on aspects that are not compared."""
+    """The comparison of the judgments. lacking: sentences on aspects that are not compared."""
 
     aspects: list[AspectChanges]
-    missing: list[str]
+    lacking: list[str]
 
 
 AspectCell = Annotated[str, Heading("aspect")]
@@ -124,14 +112,14 @@ PLOT = Plot.heatmap(
 def compare_judgments(first: Qrels, second: Qrels, topics: Collection[str]) -> JudgmentsResult:
     """Compare each shared aspect over `topics`, and judgments by subtopic if both versions have them."""
     second_aspects = {aspect.name: aspect for aspect in second.aspects}
-    result = JudgmentsResult(aspects=[], missing=[])
+    result = JudgmentsResult(aspects=[], lacking=[])
     for aspect in first.aspects:
         if aspect.name not in second_aspects:
-            result["missing"].append(f"{aspect.name}: the other judgments have no such aspect")
+            result["lacking"].append(f"{aspect.name}: the other judgments have no such aspect")
         elif (labels := _shared_labels(aspect, second_aspects[aspect.name])) is None:
-            result["missing"].append(f"{aspect.name}: the two versions have different labels")
+            result["lacking"].append(f"{aspect.name}: the two versions have different labels")
         elif len(labels) > MOST_LABELS:
-            result["missing"].append(f"{aspect.name}: it has more than {MOST_LABELS} labels")
+            result["lacking"].append(f"{aspect.name}: it has more than {MOST_LABELS} labels")
         else:
             sides = [_select(judged_labels(qrels, aspect.name), topics) for qrels in (first, second)]
             if any(sides):
@@ -198,25 +186,16 @@ def _compare_labels(name: str, labels: Sequence[Any], first: Labels, second: Lab
     return AspectChanges(
         aspect=name,
         labels=[str(label) for label in labels],
-        cells=[
-            LabelPairCount(first=one, second=other, pairs=pairs)
-            for (one, other), pairs in sorted(cells.items())
-        ],
-        topics=[
-            TopicChanges(
-                topic=topic,
-                same=counts["same"],
-                changed=counts["changed"],
-                removed=counts["removed"],
-                added=counts["added"],
-            )
+        cells=[(*labels_, documents) for labels_, documents in sorted(cells.items())],
+        topics={
+            topic: (counts["same"], counts["changed"], counts["removed"], counts["added"])
             for topic, counts in sorted(topics.items())
-        ],
+        },
     )
 
 
 def _classify(first: int | None, second: int | None) -> str:
-    """Return the change of a label between the versions; None is no judgment."""
+    """Return which of CHANGES a label has between the versions; None is no judgment."""
     if second is None:
         return "removed"
     if first is None:
@@ -227,7 +206,8 @@ def _classify(first: int | None, second: int | None) -> str:
 def report(about: SubjectSummary, result: JudgmentsResult) -> AuditReport:
     """Return the report on agreement by aspect, the confusion of labels, and changes by topic."""
     agreements = [(changes, _agreement(changes)) for changes in result["aspects"]]
-    rows = [_agreement_row(changes, agreement) for changes, agreement in agreements]
+    topics = [row for changes in result["aspects"] for row in _topic_rows(changes)]
+    rows = [_agreement_row(agreement, topics) for _, agreement in agreements]
     undefined = [
         f"agreement on {agreement.aspect}: {agreement.undefined}"
         for _, agreement in agreements
@@ -239,35 +219,39 @@ def report(about: SubjectSummary, result: JudgmentsResult) -> AuditReport:
         tables=(
             AGREEMENT.table(rows),
             CONFUSION.table(row for changes in result["aspects"] for row in _confusion_rows(changes)),
-            TOPICS.table(
-                TopicChangesRow(aspect=changes["aspect"], **by_topic)
-                for changes in result["aspects"]
-                for by_topic in changes["topics"]
-            ),
+            TOPICS.table(topics),
         ),
         plots=(PLOT,),
         reading=READING,
-        undefined=(*undefined, *result["missing"]),
+        undefined=(*undefined, *result["lacking"]),
     )
 
 
 def _agreement(changes: AspectChanges) -> Agreement:
     matrix = np.zeros((len(changes["labels"]), len(changes["labels"])))
-    for cell in changes["cells"]:
-        matrix[cell["first"], cell["second"]] = cell["pairs"]
+    for first, second, documents in changes["cells"]:
+        matrix[first, second] = documents
     return table_agreement(matrix, name=changes["aspect"])
 
 
-def _agreement_row(changes: AspectChanges, agreement: Agreement) -> AgreementByAspectRow:
+def _topic_rows(changes: AspectChanges) -> Iterator[TopicChangesRow]:
+    for topic, (same, changed, removed, added) in changes["topics"].items():
+        yield TopicChangesRow(
+            aspect=changes["aspect"], topic=topic, same=same, changed=changed, removed=removed, added=added
+        )
+
+
+def _agreement_row(agreement: Agreement, topics: Sequence[TopicChangesRow]) -> AgreementByAspectRow:
+    by_topic = [row for row in topics if row.aspect == agreement.aspect]
     return AgreementByAspectRow(
         aspect=agreement.aspect,
         pairs=agreement.pairs,
         same=agreement.same,
         kappa=agreement.kappa,
         alpha=agreement.alpha,
-        changed=sum(topic["changed"] for topic in changes["topics"]),
-        removed=sum(topic["removed"] for topic in changes["topics"]),
-        added=sum(topic["added"] for topic in changes["topics"]),
+        changed=sum(row.changed for row in by_topic),
+        removed=sum(row.removed for row in by_topic),
+        added=sum(row.added for row in by_topic),
     )
 
 
@@ -293,12 +277,12 @@ def _sentence(about: SubjectSummary, row: AgreementByAspectRow) -> str:
 
 
 def _confusion_rows(changes: AspectChanges) -> Iterator[ConfusionRow]:
-    total = sum(cell["pairs"] for cell in changes["cells"])
-    for cell in changes["cells"]:
+    total = sum(documents for *_, documents in changes["cells"])
+    for first, second, documents in changes["cells"]:
         yield ConfusionRow(
             aspect=changes["aspect"],
-            first=changes["labels"][cell["first"]],
-            second=changes["labels"][cell["second"]],
-            pairs=cell["pairs"],
-            share=cell["pairs"] / total,
+            first=changes["labels"][first],
+            second=changes["labels"][second],
+            pairs=documents,
+            share=documents / total,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,35 +27,26 @@ READING = (
 )
 
 
-class PairChanges(TypedDict):
-    """Significance of all pairs of runs under both versions.
-
-    first_groups, second_groups: the letters of each run. is_regrouped: by run, whether any of its pairs
-    changes. first_pairs, second_pairs: numbers of pairs that differ significantly. one_only: number of pairs
-    that do so under one version only. opposite: number of pairs that do so in opposite directions.
-    """
-
-    first_groups: list[str]
-    second_groups: list[str]
-    is_regrouped: list[bool]
-    first_pairs: int
-    second_pairs: int
-    one_only: int
-    opposite: int
-
-
+@final
 class OrderResult(TypedDict):
     """The order of runs by one measure under both versions; JSON-serialisable.
 
-    first_means, second_means: scores by run. pair_changes: None where the test is `undefined`.
+    Lists of two are by version. means: scores by run. undefined: why the significance test could not be made,
+    or None; all fields after it are missing if it is not None. groups: the letters of each run. apart: number
+    of pairs that differ significantly. regrouped: by run, whether any of its pairs changes. alone: number of
+    pairs that differ significantly under one version only. opposite: number of pairs that do so in opposite
+    directions. warnings: of the test.
     """
 
     measure: str
-    first_means: list[float]
-    second_means: list[float]
+    means: tuple[list[float], list[float]]
     undefined: str | None
-    pair_changes: PairChanges | None
-    notes: list[str]
+    groups: NotRequired[tuple[list[str], list[str]]]
+    apart: NotRequired[tuple[int, int]]
+    regrouped: NotRequired[list[bool]]
+    alone: NotRequired[int]
+    opposite: NotRequired[int]
+    warnings: NotRequired[list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,27 +128,21 @@ def compare_orders_of_versions(
         scores, scales=[scale, scale], alpha=alpha, replicates=replicates, seed=seed
     )
     undefined = first.undefined if first.undefined is not None else second.undefined
-    return OrderResult(
-        measure=measure,
-        first_means=means[0].tolist(),
-        second_means=means[1].tolist(),
-        undefined=undefined,
-        pair_changes=None if undefined is not None else _compare_pairs(scores, first, second),
-        notes=[] if undefined is not None else list(first.warnings),
-    )
-
-
-def _compare_pairs(scores: tuple[Floats, Floats], first: AllPairs, second: AllPairs) -> PairChanges:
+    result = OrderResult(measure=measure, means=(means[0].tolist(), means[1].tolist()), undefined=undefined)
+    if undefined is not None:
+        return result
     first_signs, second_signs = (np.sign(test.difference) * test.differs for test in (first, second))
-    return PairChanges(
-        first_groups=_group_letters(scores[0], first),
-        second_groups=_group_letters(scores[1], second),
-        is_regrouped=_runs_of_pairs(first, first_signs != second_signs),
-        first_pairs=int(np.count_nonzero(first_signs)),
-        second_pairs=int(np.count_nonzero(second_signs)),
-        one_only=int(np.count_nonzero((first_signs == 0) != (second_signs == 0))),
-        opposite=int(np.count_nonzero(first_signs * second_signs < 0)),
+    result.update(
+        {
+            "groups": (_group_letters(scores[0], first), _group_letters(scores[1], second)),
+            "apart": (int(np.count_nonzero(first_signs)), int(np.count_nonzero(second_signs))),
+            "regrouped": _runs_of_pairs(first, first_signs != second_signs),
+            "alone": int(np.count_nonzero((first_signs == 0) != (second_signs == 0))),
+            "opposite": int(np.count_nonzero(first_signs * second_signs < 0)),
+            "warnings": list(first.warnings),
+        }
     )
+    return result
 
 
 def _runs_of_pairs(test: AllPairs, selected: NDArray[np.bool_]) -> list[bool]:
@@ -203,7 +188,9 @@ def report(about: SubjectSummary, results: Sequence[OrderResult]) -> AuditReport
                 if result["undefined"]
             ),
         ),
-        warnings=collect_warnings(results),
+        warnings=collect_warnings(
+            [{"measure": result["measure"], "notes": result.get("warnings", [])} for result in results]
+        ),
     )
 
 
@@ -213,22 +200,23 @@ def _version_names(about: SubjectSummary) -> tuple[str, str]:
 
 
 def _run_rows(about: SubjectSummary, result: OrderResult) -> Iterator[RunChangesRow]:
-    first_ranks, second_ranks = (
-        ranks(np.array(means)) for means in (result["first_means"], result["second_means"])
-    )
-    pairs = result["pair_changes"]
+    first_means, second_means = result["means"]
+    first_ranks, second_ranks = (ranks(np.array(means)) for means in result["means"])
+    unknown = [None] * len(about.runs)
+    first_groups, second_groups = result.get("groups", (unknown, unknown))
+    regrouped = result.get("regrouped", unknown)
     for place, run in enumerate(about.runs):
         yield RunChangesRow(
             measure=result["measure"],
             run=run,
-            score_first=result["first_means"][place],
-            score_second=result["second_means"][place],
+            score_first=first_means[place],
+            score_second=second_means[place],
             rank_first=first_ranks[place],
             rank_second=second_ranks[place],
             rise=first_ranks[place] - second_ranks[place],
-            group_first=None if pairs is None else pairs["first_groups"][place],
-            group_second=None if pairs is None else pairs["second_groups"][place],
-            regrouped=None if pairs is None else pairs["is_regrouped"][place],
+            group_first=first_groups[place],
+            group_second=second_groups[place],
+            regrouped=regrouped[place],
         )
 
 
@@ -238,18 +226,19 @@ def _rank_rows(row: RunChangesRow, versions: tuple[str, str]) -> Iterator[Versio
 
 
 def _measure_row(result: OrderResult, runs: Sequence[RunChangesRow]) -> MeasureChangesRow:
-    first, second, pairs = result["first_means"], result["second_means"], result["pair_changes"]
+    first, second = result["means"]
+    apart_first, apart_second = result.get("apart", (None, None))
     return MeasureChangesRow(
         measure=result["measure"],
         tau=tau_b(first, second).value,
         tau_ap=tau_ap(first, second).value,
         moved=sum(row.rise != 0 for row in runs),
         farthest=max(abs(row.rise) for row in runs),
-        regrouped=None if pairs is None else sum(pairs["is_regrouped"]),
-        alone=None if pairs is None else pairs["one_only"],
-        opposite=None if pairs is None else pairs["opposite"],
-        apart_first=None if pairs is None else pairs["first_pairs"],
-        apart_second=None if pairs is None else pairs["second_pairs"],
+        regrouped=sum(result["regrouped"]) if "regrouped" in result else None,
+        alone=result.get("alone"),
+        opposite=result.get("opposite"),
+        apart_first=apart_first,
+        apart_second=apart_second,
     )
 
 

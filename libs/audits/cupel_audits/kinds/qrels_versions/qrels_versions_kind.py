@@ -1,7 +1,7 @@
 """Audit kind `qrels_versions`: two versions of the judgments, two assessors, or an automatic judge."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, final
 
 import numpy as np
 
@@ -21,21 +21,16 @@ from cupel_measures.model import Floats
 Replicates = Annotated[int, whole_number(100)]
 
 
-class VersionsSummary(TypedDict):
-    """Numbers of common topics and of topics of each version, and the measures that are left out."""
+@final
+class VersionsResult(JudgmentsResult):
+    """The result of the first trial, which compares judgments; JSON holds it.
 
-    common_topics: int
-    first_topics: int
-    second_topics: int
+    topics: numbers of topics of both versions, of the first and of the second. left_out: measures that cannot
+    be compared.
+    """
+
+    topics: tuple[int, int, int]
     left_out: list[str]
-
-
-class VersionsResult(TypedDict):
-    """The result of a trial: the first compares judgments, each other one a measure; JSON-serialisable."""
-
-    summary: NotRequired[VersionsSummary]
-    judgments: NotRequired[JudgmentsResult]
-    order: NotRequired[OrderResult]
 
 
 @audit(
@@ -84,17 +79,19 @@ class QrelsVersions(Audit):
     def steps(self, subject: AuditSubject) -> float:
         return 50.0
 
-    def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[VersionsResult]:
+    def run_trials(
+        self, subject: AuditSubject, seed: int, trials: Sequence[int]
+    ) -> Iterator[VersionsResult | OrderResult]:
         for trial in trials:
             yield self._compare_orders(subject, trial, seed) if trial else _compare_judgments(subject)
 
-    def _compare_orders(self, subject: AuditSubject, trial: int, seed: int) -> VersionsResult:
+    def _compare_orders(self, subject: AuditSubject, trial: int, seed: int) -> OrderResult:
         """Compare the orders by one measure over the common topics."""
         measure = _shared_measures(subject)[trial - 1]
         first_rows, second_rows = _common_rows(subject)
         first = subject.scores[str(measure)][first_rows]
         second = _other(subject).scores[str(measure)][second_rows]
-        order = order_changes.compare_orders_of_versions(
+        return order_changes.compare_orders_of_versions(
             str(measure),
             (_means(first, measure), _means(second, measure)),
             (first, second),
@@ -103,16 +100,14 @@ class QrelsVersions(Audit):
             replicates=self.replicates,
             seed=seed,
         )
-        return {"order": order}
 
-    def report(self, about: SubjectSummary, found: Mapping[int, VersionsResult]) -> AuditReport:
-        reports = [_report_summary(about, one["summary"]) for one in found.values() if "summary" in one]
-        if orders := [result["order"] for result in found.values() if "order" in result]:
+    def report(self, about: SubjectSummary, found: Mapping[int, VersionsResult | OrderResult]) -> AuditReport:
+        versions = [result for result in found.values() if "aspects" in result]
+        orders = [result for result in found.values() if "measure" in result]
+        reports = [_report_summary(about, result) for result in versions]
+        if orders:
             reports.append(order_changes.report(about, orders))
-        for result in found.values():
-            if "judgments" in result:
-                reports.append(judgment_changes.report(about, result["judgments"]))
-        return merged(reports)
+        return merged([*reports, *(judgment_changes.report(about, result) for result in versions)])
 
 
 def _means(scores: Floats, measure: Measure) -> Floats:
@@ -142,24 +137,18 @@ def _common_rows(subject: AuditSubject) -> tuple[np.ndarray[Any, np.dtype[np.int
 def _compare_judgments(subject: AuditSubject) -> VersionsResult:
     first, second = subject.qrels, _other(subject).qrels
     common, shared = set(first.topics) & set(second.topics), _shared_measures(subject)
-    return {
-        "summary": VersionsSummary(
-            common_topics=len(common),
-            first_topics=len(first.topics),
-            second_topics=len(second.topics),
-            left_out=[str(measure) for measure in subject.measures if measure not in shared],
-        ),
-        "judgments": judgment_changes.compare_judgments(first, second, common),
-    }
-
-
-def _report_summary(about: SubjectSummary, summary: VersionsSummary) -> AuditReport:
-    """Report topics and measures that only one version has."""
-    common, first, second = (
-        summary["common_topics"],
-        summary["first_topics"],
-        summary["second_topics"],
+    judgments = judgment_changes.compare_judgments(first, second, common)
+    return VersionsResult(
+        topics=(len(common), len(first.topics), len(second.topics)),
+        left_out=[str(measure) for measure in subject.measures if measure not in shared],
+        aspects=judgments["aspects"],
+        lacking=judgments["lacking"],
     )
+
+
+def _report_summary(about: SubjectSummary, result: VersionsResult) -> AuditReport:
+    """Report topics and measures that only one version has."""
+    common, first, second = result["topics"]
     warning = (
         f"{about.qrels} has {first} topics and {about.other} has {second}; only the {common} topics of both "
         "are compared."
@@ -170,7 +159,7 @@ def _report_summary(about: SubjectSummary, summary: VersionsSummary) -> AuditRep
         tables=(),
         undefined=tuple(
             f"{measure}: it cannot be computed under {about.other} with the same aspects"
-            for measure in summary["left_out"]
+            for measure in result["left_out"]
         ),
         warnings=() if common == first == second else (warning,),
     )

@@ -12,7 +12,6 @@ from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.kinds.topics.topics_report import (
     MeasureTopics,
     SwapDraw,
-    TopicChoice,
     TopicScores,
     TopicsResult,
     report,
@@ -116,29 +115,25 @@ class Topics(OverTopics):
             measure=scores.measure,
             undefined=scores.undefined,
             notes=[*scale_warnings(scores.scale, "a mean"), *scores.notes],
-            selected=[],
-            topics=[],
-            variance=0.0,
-            detectable=None,
-            has_unit_range=_has_unit_range(measure),
-            needed=None,
         )
         if scores.undefined is not None:
             return result
         selection = select_topics(subject.about.topics, scores.values, scores.values, self.subset)
-        chosen = zip(selection.topics, selection.taus, strict=True)
         by_topic = zip(scores.values.tolist(), scores.orders, strict=True)
         variance = pooled_variance(scores.values) or 0.0
         result.update(
             {
-                "selected": [TopicChoice(topic=topic, tau=tau) for topic, tau in chosen],
+                "chosen": list(zip(selection.topics, selection.taus, strict=True)),
                 "topics": [_describe_topic(values, order, scores.means) for values, order in by_topic],
                 "variance": variance,
+                "detectable": None,
+                "usual": _has_unit_range(measure),
+                "needed": None,
             }
         )
         if variance:
             result["detectable"] = smallest_difference(variance, len(scores.values), alpha=self.alpha)
-            if result["has_unit_range"]:
+            if result["usual"]:
                 result["needed"] = topics_needed(self.difference, variance, alpha=self.alpha)
         return result
 

@@ -42,11 +42,8 @@ class SwapDraw(TypedDict):
     tau: float | None
 
 
-class TopicChoice(TypedDict):
-    """A topic of the greedy selection. tau: between the means over the topics so far and over all."""
-
-    topic: str
-    tau: float | None
+TopicChoice = tuple[str, float | None]
+"""A topic of the greedy selection, and tau between the means over the topics so far and over all."""
 
 
 class TopicScores(TypedDict):
@@ -64,20 +61,22 @@ class TopicScores(TypedDict):
 class MeasureTopics(TypedDict):
     """The topics scored by one measure; JSON-serialisable.
 
-    undefined: why there is no result, or None; lists are empty then. variance: of differences between two
-    runs, pooled over pairs. detectable: the true difference that the t-test detects. needed: the number of
-    topics for the given difference, which requires a measure with values from 0 to 1.
+    undefined: why there is no result, or None; `chosen` and all fields after it are missing if it is not
+    None. notes: warnings. chosen: the greedy selection. topics: in the order of the subject. variance: of
+    differences between two runs, pooled over pairs. detectable: the true difference that the t-test detects.
+    usual: whether the measure has a range of about 0 to 1, so that the given difference makes sense. needed:
+    the number of topics for the given difference.
     """
 
     measure: str
     undefined: str | None
     notes: list[str]
-    selected: list[TopicChoice]
-    topics: list[TopicScores]
-    variance: float
-    detectable: float | None
-    has_unit_range: bool
-    needed: int | None
+    chosen: NotRequired[list[TopicChoice]]
+    topics: NotRequired[list[TopicScores]]
+    variance: NotRequired[float]
+    detectable: NotRequired[float | None]
+    usual: NotRequired[bool]
+    needed: NotRequired[int | None]
 
 
 class TopicsResult(TypedDict):
@@ -263,11 +262,9 @@ def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) ->
 
 
 def _subset_rows(measure: str, draws: Draws, defined: Mapping[str, MeasureTopics]) -> Iterator[SubsetRow]:
-    selected = defined[measure]["selected"] if measure in defined else []
-    for number, choice in enumerate(selected, 1):
-        yield SubsetRow(
-            measure=measure, how="chosen", number=number, topic=choice["topic"], tau=choice["tau"]
-        )
+    selected = defined[measure]["chosen"] if measure in defined else []
+    for number, (topic, tau) in enumerate(selected, 1):
+        yield SubsetRow(measure=measure, how="chosen", number=number, topic=topic, tau=tau)
     by_draw = [entry for draw in draws for entry in draw[measure]]
     for size in sorted({entry["size"] for entry in by_draw}):
         taus = summarise_repeats([entry["tau"] for entry in by_draw if entry["size"] == size])
@@ -298,7 +295,7 @@ def _size_row(result: MeasureTopics) -> SizeRow:
 
 def _sufficient(selected: Sequence[TopicChoice]) -> int | None:
     """Return the least number of selected topics that order the runs as all topics do."""
-    taus = [choice["tau"] for choice in selected]
+    taus = [tau for _, tau in selected]
     return next((number for number, tau in enumerate(taus, 1) if tau is not None and tau >= STRONG), None)
 
 
@@ -329,12 +326,12 @@ def _subset_sentences(
 
 
 def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterator[str]:
-    measure, enough, number = result["measure"], _sufficient(result["selected"]), len(result["selected"])
+    measure, enough, number = result["measure"], _sufficient(result["chosen"]), len(result["chosen"])
     order = f"the runs as all {len(about.topics)} do"
     if enough is not None:
         topics = "1 selected topic orders" if enough == 1 else f"{enough} selected topics order"
         yield f"{measure}: {topics} {order} (tau of {STRONG} or more)."
-    elif (last := result["selected"][-1]["tau"]) is not None:
+    elif (last := result["chosen"][-1][1]) is not None:
         yield f"{measure}: {number} selected topics do not order {order}; their tau is {last:.3f}."
 
 
@@ -344,9 +341,7 @@ def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, differ
         return
     if result["detectable"] is not None:
         needed = "more than a million" if result["needed"] is None else result["needed"]
-        given = (
-            f"; a true difference of {difference:g} needs {needed} topics" if result["has_unit_range"] else ""
-        )
+        given = f"; a true difference of {difference:g} needs {needed} topics" if result["usual"] else ""
         yield (
             f"{result['measure']}: a paired t-test on {len(about.topics)} topics detects a true difference "
             f"of {result['detectable']:.3g} with power 0.8{given}."
@@ -389,12 +384,13 @@ def _numbers(
     numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
     for result in measures:
         measure, is_defined = result["measure"], result["undefined"] is None
-        for number, choice in enumerate(result["selected"], 1):
+        chosen = result.get("chosen", [])
+        for number, (_, tau) in enumerate(chosen, 1):
             if number % 5 == 0:
-                numbers[f"greedy({measure})@{number}"] = choice["tau"]
-        numbers[f"enough({measure})"] = _sufficient(result["selected"])
-        numbers[f"needed({measure})"] = result["needed"]
-        numbers[f"smallest({measure})"] = result["detectable"]
+                numbers[f"greedy({measure})@{number}"] = tau
+        numbers[f"enough({measure})"] = _sufficient(chosen)
+        numbers[f"needed({measure})"] = result.get("needed")
+        numbers[f"smallest({measure})"] = result.get("detectable")
         numbers[f"zero_topics({measure})"] = len(_zero_topics(about, result)) if is_defined else None
     return numbers
 
@@ -414,7 +410,7 @@ def _undefined(
         elif result["detectable"] is None:
             why = "alpha is too small to detect any difference" if result["variance"] else NO_SPREAD
             yield f"smallest({result['measure']}): {why}"
-        elif not result["has_unit_range"]:
+        elif not result["usual"]:
             yield f"needed({result['measure']}): the given difference is for measures from 0 to 1"
 
 
