@@ -154,6 +154,30 @@ class TestOutput:
             assert lines[0] == ",".join(column["name"] for column in table["columns"])
             assert len(lines) == 1 + len(table["rows"])
 
+    @pytest.mark.parametrize("module", ["altair", "vl_convert"])
+    def test_missing_figure_package_skips_only_the_page(self, module: str) -> None:
+        code = f"import sys; sys.modules[{module!r}] = None; from cupel_client.main import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code, "audit", *DOWNSAMPLING, "--out", "out"],
+            capture_output=True,
+            text=True,
+        )
+        package = module.replace("vl_convert", "vl-convert-python")
+        assert done.returncode == 0, done.stderr
+        warning = f"report.html is not written: the page needs {package}; run `make setup`"
+        assert warning in done.stderr.splitlines()
+        assert "Traceback" not in done.stderr
+        assert "report.html" not in done.stdout
+        assert {"report.json", "points.csv", "ranks.csv"} <= {path.name for path in Path("out").iterdir()}
+        assert not Path("out/report.html").exists()
+
+    def test_missing_figure_package_is_reported_before_the_runs_are_read(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "altair", None)
+        done = cupel("downsampling", "qrels.txt", "bad.txt", "-m", "AP", "--out", "out")
+        assert done.stderr.startswith("report.html is not written: the page needs altair;")
+
     def test_the_page_is_that_of_the_reports(self) -> None:
         reports = pytest.importorskip("cupel_reports")
         cupel(*DOWNSAMPLING, "--out", "out")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -74,6 +75,19 @@ def test_audit_and_its_reports_have_etags(service, scored_track: str) -> None:
             headers={"If-None-Match": first.headers["etag"]},
         )
         assert (first.status_code, again.status_code) == (200, 304)
+
+
+def test_page_without_figure_packages_is_a_problem(
+    service, scored_track: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = request_audit(service, scored_track)["links"]["self"]
+    service.run_jobs()
+    for module in ("altair", "vl_convert"):
+        monkeypatch.setitem(sys.modules, module, None)
+    refused = service.request("participant", "GET", f"{audit}/report.html")
+    assert (refused.status_code, refused.json()["code"]) == (503, "audit-page-unavailable")
+    assert "altair and vl-convert-python" in refused.json()["detail"]
+    assert service.request("participant", "GET", f"{audit}/report").status_code == 200
 
 
 def test_html_report_forbids_external_content(service, scored_track: str) -> None:

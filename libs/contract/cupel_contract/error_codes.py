@@ -369,6 +369,12 @@ _DECLARED = (
         "use a table that the detail names",
     ),
     ErrorCode(
+        "audit-page-unavailable",
+        _K.UNAVAILABLE,
+        "the service cannot make HTML pages of audits, because packages for figures are not installed",
+        "use /report or /report.csv, or ask the operators to install the packages that the detail names",
+    ),
+    ErrorCode(
         "too-many-audits",
         _K.TOO_MANY,
         "too many audits of the track are not done yet",

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from cupel_audits import KINDS, SETTINGS
@@ -20,6 +21,14 @@ if TYPE_CHECKING:  # imported when a page is made, because it is slow
 
 COLUMNS = 24
 """The most columns of a table that can be aligned."""
+
+FIGURE_PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python"}
+"""The packages that draw the figures, by the name of their module. An installation may lack them."""
+
+
+def missing_packages() -> list[str]:
+    """Return the names of the packages that `page` needs and that are not installed."""
+    return [package for module, package in FIGURE_PACKAGES.items() if find_spec(module) is None]
 
 
 def page(data: Mapping[str, Any]) -> str:

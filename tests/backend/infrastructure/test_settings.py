@@ -71,6 +71,33 @@ def test_a_value_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
         read_settings()
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "url"),
+    [
+        ("boto3", "CUPEL_BLOBS", "s3://bucket"),
+        ("psycopg", "CUPEL_DATABASE", "postgresql://db/cupel"),
+        ("redis", "CUPEL_BROKER", "redis://broker:6379/0"),
+    ],
+)
+def test_setting_whose_package_is_missing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, module: str, name: str, url: str
+) -> None:
+    monkeypatch.setenv(name, url)
+    read_settings()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(WrongSetting, match=f"{name}.* the package {module}, .*run `make setup`"):
+        read_settings()
+
+
+def test_gateway_without_the_s3_package_ends_with_a_sentence(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['boto3'] = None; from cupel_gateway.__main__ import main; main()"
+    environment = {**Settings(data=tmp_path).environment(), "CUPEL_BLOBS": "s3://bucket"}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "CUPEL_BLOBS is 's3://bucket': this needs the package boto3" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings().queues == QUEUES
     monkeypatch.setenv("CUPEL_QUEUES", "audit, score")

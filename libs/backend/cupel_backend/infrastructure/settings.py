@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -131,6 +132,8 @@ class Settings(BaseSettings):
     def _known_store(cls, url: str) -> str:
         if url and not (url.startswith("file:") or (url.startswith("s3://") and urlsplit(url).netloc)):
             raise ValueError("give a file: URL, such as file:///srv/cupel/blobs, or s3://bucket/prefix")
+        if url.startswith("s3:"):
+            _require_package("boto3")
         return url
 
     @field_validator("database")
@@ -138,6 +141,8 @@ class Settings(BaseSettings):
     def _known_database(cls, url: str) -> str:
         if url and not url.startswith(("sqlite:", "postgresql:", "postgresql+psycopg:")):
             raise ValueError("give the URL of a database: postgresql://user@host/name or sqlite:///path")
+        if url.startswith("postgresql"):
+            _require_package("psycopg")
         return _check_port(url)
 
     @field_validator("broker")
@@ -147,6 +152,8 @@ class Settings(BaseSettings):
             raise ValueError("give the URL of a broker: redis://host:6379/0 or amqp://user@host:5672/vhost")
         if urlsplit(url).scheme.startswith("redis") and not re.fullmatch(r"/?\d*", urlsplit(url).path):
             raise ValueError("the path of a redis: URL is the number of a database, such as /0")
+        if urlsplit(url).scheme.startswith("redis"):
+            _require_package("redis")
         return _check_port(url)
 
     @field_validator("s3_endpoint")
@@ -286,6 +293,12 @@ def _format_value(value: object) -> str:
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _require_package(name: str) -> None:
+    """Raise ValueError if a package that only some installations need is not installed."""
+    if find_spec(name) is None:
+        raise ValueError(f"this needs the package {name}, which is not installed; run `make setup`")
 
 
 def _check_port(url: str) -> str:

@@ -33,7 +33,12 @@ from cupel_client.offline.evaluate_command import (
 )
 from cupel_client.offline.input_files import InputFile
 from cupel_client.offline.presentation import audit_reference as pages
-from cupel_client.offline.presentation.audit_output import PRINTERS, provenance, write_files
+from cupel_client.offline.presentation.audit_output import (
+    PRINTERS,
+    provenance,
+    warn_of_missing_page,
+    write_files,
+)
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask
@@ -247,6 +252,8 @@ def _perform(
         raise click.UsageError("no run to audit: give QRELS first, then the runs")
     with _usage_errors():
         audit = parse_audit(kind.name, how.given)
+    if how.out is not None:
+        warn_of_missing_page()
     names = names_of(runs)
     teams_by_run = teams_of(names, teams, team_pattern)
     collection = read_judgments(qrels, aspects, runs, profile)

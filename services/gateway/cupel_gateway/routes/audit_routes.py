@@ -7,6 +7,7 @@ from pydantic import Field
 
 from cupel_audits import KINDS
 from cupel_backend.audits import audit_parts, audit_requests
+from cupel_backend.infrastructure.errors import refusal
 from cupel_contract.audit_resources import (
     AuditDetailResource,
     AuditHistoryPoint,
@@ -24,11 +25,13 @@ from cupel_gateway.event_streams import EVENTS, event_stream
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import JSON_BODY, STORED, refuses
 from cupel_gateway.responses import paged, tagged, tagged_text
-from cupel_reports import page, policy
+from cupel_reports import missing_packages, page, policy
 
 public = APIRouter(prefix="/v1/audits", tags=["audits"])
 track_router = APIRouter(prefix="/v1/tracks/{track}/audits", tags=["audits"])
 router = APIRouter(prefix="/v1/audits/{audit}", tags=["audits"])
+
+PAGE_UNAVAILABLE = refusal("audit-page-unavailable")
 
 Word = Annotated[str, Field(max_length=1000)]
 Id = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]
@@ -171,13 +174,18 @@ def show_audit_table(
 
 
 @router.get(
-    "/report.html", response_class=Response, responses=REFUSES | {200: {"content": {"text/html": {}}}}
+    "/report.html",
+    response_class=Response,
+    responses=refuses("audit-unknown", "audit-not-begun", "audit-page-unavailable")
+    | {200: {"content": {"text/html": {}}}},
 )
 def show_audit_page(
     audit: PathText, system: Sys, caller: Caller, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the report as a self-contained HTML page."""
     report = resource_builders.audit_report(*audit_parts.read_report(system, caller, audit))
+    if missing := missing_packages():
+        raise PAGE_UNAVAILABLE(f"the page needs {' and '.join(missing)}; operators: run `make setup`")
     html = page(report.model_dump(mode="json"))
     policies = {"Content-Security-Policy": policy(html)}
     return tagged_text(html, "text/html", if_none_match, **policies)

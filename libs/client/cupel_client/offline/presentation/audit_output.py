@@ -17,7 +17,7 @@ from cupel_client import __version__
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.output import decimal, printable, write_csv, write_json, write_jsonl
 from cupel_measures.scoring.evaluator import SCORING_VERSION
-from cupel_reports import page
+from cupel_reports import missing_packages, page
 
 PRINTED_ROWS = 40
 """The most rows of a table that are printed; files have all."""
@@ -40,14 +40,26 @@ def provenance(seconds: float, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_files(out: Path, data: Mapping[str, Any], report: AuditReport) -> list[str]:
-    """Write the report as JSON, CSV and HTML; return the names of the files."""
+    """Write the report as JSON, CSV and HTML; return the names of the files.
+
+    The HTML page is left out if the packages that draw its figures are not installed.
+    """
     texts = {"report.json": json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"}
     for place, table in enumerate(report.tables):
         texts[f"{table.name if place else POINTS}.csv"] = table.as_csv()
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
+    if missing_packages():
+        return [*texts]
     (out / "report.html").write_text(page(data), encoding="utf-8")
     return ["report.html", *texts]
+
+
+def warn_of_missing_page() -> None:
+    """Warn if `write_files` cannot write the HTML page, so that the user knows before a long audit."""
+    if missing := missing_packages():
+        packages = " and ".join(missing)
+        click.echo(f"report.html is not written: the page needs {packages}; run `make setup`", err=True)
 
 
 def print_tables(data: Mapping[str, Any], report: AuditReport) -> None:
