@@ -157,7 +157,7 @@ def test_equal_runs_with_different_names_have_the_same_digest(shared: Path) -> N
 
 def test_run_with_other_topic_ids_is_rejected_with_a_hint(shared: Path) -> None:
     qrels = read_qrels(shared / "data" / IN_2015 / "qrels/qrels.eng.clef2015.test.graded.txt.gz")
-    with pytest.raises(Refused, match=r"prefix: 'qtest\.' is in those of the run only"):
+    with pytest.raises(Refused, match=r"prefix: only ids of the run have 'qtest\.'"):
         join_run(shared / "data" / IN_2015 / "runs/KUCS_EN_Run.2.dat.gz", qrels)
 
 

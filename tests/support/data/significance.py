@@ -1,4 +1,4 @@
-"""Which systems differ, by spec 4.4 and 4.5, on exact scores: stands in until the library does it."""
+"""Significance tests of Ferrante, Ferro and Losiouk, TKDE 2019, section 5.3, on exact scores."""
 
 import itertools
 import math
@@ -12,13 +12,16 @@ from scipy import stats
 from cupel_measures.model import Exact
 
 Matrix = Sequence[Sequence[Exact]]
-"""A row per topic, a column per system."""
+"""Scores: a row per topic, a column per system."""
 ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A statistic with its p, how far systems may lie apart by chance, and the pairs that lie farther."""
+    """The result of a test.
+
+    half_width: the smallest significant difference of means. differing: the pairs that differ significantly.
+    """
 
     statistic: float
     p: float
@@ -27,13 +30,13 @@ class Verdict:
 
 
 def dense(values: Sequence[Exact]) -> list[int]:
-    """The place of each value among the different ones: an order of exact numbers, in small integers."""
+    """Return the dense rank of each value: small integers in the order of the exact numbers."""
     place = {value: rank for rank, value in enumerate(sorted(set(values)))}
     return [place[value] for value in values]
 
 
 def kruskal_wallis(scores: Matrix) -> Verdict:
-    """Kruskal-Wallis over systems, topics pooled, then Tukey's criterion on mean ranks (spec 4.4)."""
+    """Apply the Kruskal-Wallis test to pooled topics, then Tukey's criterion to mean ranks."""
     topics, systems = len(scores), len(scores[0])
     ranks = stats.rankdata(dense([value for row in scores for value in row])).reshape(topics, systems)
     n = topics * systems
@@ -52,9 +55,9 @@ def kruskal_wallis(scores: Matrix) -> Verdict:
 
 
 def two_way_anova(scores: Matrix) -> Verdict:
-    """Two-way analysis of variance without interaction, then Tukey's criterion on means (spec 4.5).
+    """Apply a two-way ANOVA without interaction, then Tukey's criterion to means.
 
-    Sums of squares are exact, so that a multiple of all scores changes no verdict.
+    Sums of squares are exact, so multiplying all scores by a constant changes no result.
     """
     rows = [[Fraction(value) for value in row] for row in scores]
     topics, systems = len(rows), len(rows[0])
@@ -67,8 +70,8 @@ def two_way_anova(scores: Matrix) -> Verdict:
     error = (total - by_system - by_topic) / freedom
     f = float(by_system / (systems - 1) / error)
     q = float(stats.studentized_range.ppf(1 - ALPHA, systems, freedom))
-    apart = {pair: (means[pair[0]] - means[pair[1]]) ** 2 * topics / error for pair in _pairs(systems)}
-    differing = frozenset(pair for pair, square in apart.items() if square > q * q)
+    squares = {pair: (means[pair[0]] - means[pair[1]]) ** 2 * topics / error for pair in _pairs(systems)}
+    differing = frozenset(pair for pair, square in squares.items() if square > q * q)
     p = float(stats.f.sf(f, systems - 1, freedom))
     return Verdict(f, p, q * math.sqrt(error / topics), differing)
 
