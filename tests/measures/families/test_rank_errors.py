@@ -248,7 +248,7 @@ class TestGreatestLosses:
             assert pruned == greatest_losses(error_vectors(n), (0.9, 0.1))
 
 
-labels = st.ranking_with_labels(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
 
 
 def with_two_aspects(pairs: Sequence[tuple[int, int]]) -> tuple[Scored, Qrels]:
