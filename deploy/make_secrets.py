@@ -1,6 +1,6 @@
-"""Make the secrets of docker-compose.yml that are missing: `python deploy/make_secrets.py [FOLDER]`.
+"""A script that creates the missing secrets of docker-compose.yml: `python deploy/make_secrets.py [FOLDER]`.
 
-Existing ones are never touched: PostgreSQL, for one, keeps the password that it had at its first start.
+Existing secrets are kept, because PostgreSQL, for example, keeps the password of its first start.
 """
 
 import os
@@ -12,25 +12,25 @@ NAMES = ("database_password", "broker_password", "s3_secret")
 
 
 def main(folder: Path) -> None:
-    """Write a random value to each file that is not there yet."""
+    """Write a random value to each secret file that does not exist."""
     os.umask(0o077)
     folder.mkdir(parents=True, exist_ok=True)
-    # Compose mounts such files as they are, owner and mode included, and services that run as users of their
-    # own must be able to read them. So the files are open to all, behind a folder that only its owner may
-    # enter: a mount in a container does not lead through the folder.
+    # Compose mounts the files with their owner and mode, and the services run as different users. So all
+    # users may read the files, but only their owner may enter the folder. A mount into a container bypasses
+    # the permissions of the folder.
     folder.chmod(0o700)
     for name in NAMES:
-        if make(folder / name):
-            print(f"made {folder / name}")
+        if make_secret(folder / name):
+            print(f"created {folder / name}")
 
 
-def make(path: Path) -> bool:
-    """Write a random value to `path`, whole or not at all; False if there is one already."""
+def make_secret(path: Path) -> bool:
+    """Write a random value to `path` atomically; return False if the file exists."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(secrets.token_hex(32))  # nothing that a URL, a shell or a configuration file would quote
+    draft.write_text(secrets.token_hex(32))  # Hexadecimal digits need no quoting anywhere.
     draft.chmod(0o444)
     try:
-        os.link(draft, path)  # unlike a rename, replaces nothing
+        os.link(draft, path)  # Unlike a rename, a link never replaces a file.
     except FileExistsError:
         return False
     finally:

@@ -31,7 +31,7 @@ def power(measures: str, runs: str) -> None:
     from cupel_measures.comparing.resampling import discriminative_power
 
     found = [discriminative_power(scores) for scores in made(int(measures), int(runs))]
-    print(json.dumps({"pairs told apart": sum(one.discriminated for one in found)}))
+    print(json.dumps({"pairs told apart": sum(one.n_discriminated for one in found)}))
 
 
 PROCESSES = (board, power)

@@ -23,7 +23,7 @@ import psutil
 import pytest
 
 from cupel_client.api.client import Client
-from cupel_standalone.demo import service
+from cupel_standalone.demo import start_service
 from cupel_standalone.embedded_service import token_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -177,7 +177,7 @@ def measure_size(size: SizeName, bodies: list[bytes]) -> None:
     """Everything, on a service of this size."""
     with place(size) as at, tempfile.TemporaryDirectory() as folder:
         os.environ |= {f"CUPEL_{name.upper()}": str(value) for name, value in at.items()}
-        with service(Path(folder)) as url:
+        with start_service(Path(folder)) as url:
             token = token_file(Path(folder)).read_text().strip()
             with Client(url, token) as client:
                 print(f"\n{size}")

@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures of the tests of the command line."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from cupel_client.offline import parallel
 
 @pytest.fixture(autouse=True)
 def spawned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verbs called within the test process, which has threads, must not fork it."""
+    """Start processes with "spawn": the tests call commands in their own process, which has threads."""
     monkeypatch.setattr(parallel, "START", "spawn")

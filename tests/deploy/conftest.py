@@ -1,4 +1,4 @@
-"""The stack of docker-compose.yml for the tests of this folder."""
+"""A fixture with the stack of docker-compose.yml."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from support.service.compose_stack import QUICK, Stack
 
 @pytest.fixture(scope="package")
 def quick_stack() -> Iterator[Stack]:
-    """A stack that notices at once what is wrong, and gives no job up for any single disaster."""
+    """Yield a stack that detects faults quickly, and whose jobs survive any single fault."""
     with Stack(**QUICK, attempts=5, liveness_seconds=3) as stack:
         yield stack

@@ -1,6 +1,6 @@
-"""Disasters on the stack of docker-compose.yml: in the end every submission is scored once, and all is sound.
+"""Tests of faults on the stack of docker-compose.yml: every submission is scored once, and no data is lost.
 
-Runs are handed in and scored while they happen, by clients that repeat what failed with its idempotency key.
+Clients submit runs during each fault, and repeat failed requests with the same idempotency key.
 """
 
 import os
@@ -33,128 +33,137 @@ def organiser(stack: Stack) -> Iterator[Client]:
 
 @pytest.fixture
 def traffic(stack: Stack, organiser: Client) -> Iterator[Traffic]:
-    """Runs that are being handed in. When the test is over, all of them were scored as they should be."""
+    """Submit runs during the test; afterwards check that all of them have the correct scores."""
     with Traffic(stack, organiser, f"track-{uuid4().hex[:8]}") as traffic:
         yield traffic
     assert_sound(organiser, traffic.load, traffic.accepted, query=stack.query, blobs=stack.blobs())
 
 
 @contextmanager
-def all_its_own(container: Container) -> Iterator[None]:
-    """Within it, no process of a container is replaced by another one."""
+def assert_processes_survive(container: Container) -> Iterator[None]:
+    """Check that the block neither ends nor replaces a process of the container."""
     before = container.processes()
     yield
     assert container.processes() == before
 
 
-def ends(container: Container) -> int:
+def count_ends(container: Container) -> int:
     return len(container.ends)
 
 
-def test_a_worker_that_is_killed_with_its_pool_loses_nothing(traffic: Traffic) -> None:
-    before = ends(traffic.stack["worker-score"])
+def test_killed_worker_and_pool_lose_no_job(traffic: Traffic) -> None:
+    before = count_ends(traffic.stack["worker-score"])
     faults.worker_killed(traffic)
-    assert ends(traffic.stack["worker-score"]) == before + 1
+    assert count_ends(traffic.stack["worker-score"]) == before + 1
 
 
-def test_a_worker_whose_main_process_is_killed_loses_nothing(traffic: Traffic) -> None:
-    before = ends(traffic.stack["worker-score"])
+def test_killed_main_process_of_a_worker_loses_no_job(traffic: Traffic) -> None:
+    before = count_ends(traffic.stack["worker-score"])
     faults.worker_main_killed(traffic)
-    assert ends(traffic.stack["worker-score"]) == before + 1
+    assert count_ends(traffic.stack["worker-score"]) == before + 1
 
 
-def test_a_pool_that_is_killed_is_replaced_within_its_worker(traffic: Traffic) -> None:
-    before = ends(traffic.stack["worker-score"])
+def test_killed_pool_is_replaced_without_restarting_the_worker(traffic: Traffic) -> None:
+    before = count_ends(traffic.stack["worker-score"])
     faults.pool_killed(traffic)
-    assert ends(traffic.stack["worker-score"]) == before
+    assert count_ends(traffic.stack["worker-score"]) == before
 
 
-def test_a_gateway_that_is_killed_keeps_what_it_accepted_and_accepts_nothing_twice(traffic: Traffic) -> None:
+def test_killed_gateway_keeps_submissions_and_repeats_no_idempotent_request(traffic: Traffic) -> None:
     gateway = traffic.stack["gateway"]
-    before = ends(gateway)
-    forgotten = gateway.folder / "data" / "incoming" / "forgotten"
-    forgotten.touch()
-    os.utime(forgotten, (0, 0))
+    before = count_ends(gateway)
+    stale = gateway.folder / "data" / "incoming" / "stale"
+    stale.touch()
+    os.utime(stale, (0, 0))
     run = traffic.load.runs[0]
-    id = traffic.organiser.submit(traffic.load.track, run, key="whose answer was lost").id
+    id = traffic.organiser.submit(traffic.load.track, run, key="lost response").id
     traffic.accepted[id] = run
     faults.gateway_killed(traffic)
-    assert ends(gateway) == before + 1
-    assert traffic.organiser.submit(traffic.load.track, run, key="whose answer was lost").id == id
-    until(lambda: not forgotten.exists())
+    assert count_ends(gateway) == before + 1
+    assert traffic.organiser.submit(traffic.load.track, run, key="lost response").id == id
+    until(lambda: not stale.exists())
 
 
-def test_workers_hear_again_when_redis_was_killed_and_emptied(traffic: Traffic) -> None:
+def test_workers_receive_wake_ups_after_redis_was_killed_and_emptied(traffic: Traffic) -> None:
     workers = [traffic.stack[name] for name in ("worker-score", "worker-audit")]
-    with all_its_own(workers[0]), all_its_own(workers[1]):
+    with assert_processes_survive(workers[0]), assert_processes_survive(workers[1]):
         faults.broker_lost(traffic)
         for worker in workers:
-            heard = pulse(worker)
-            until(lambda: pulse(worker) > heard)  # noqa: B023  (called at once)
+            last = read_liveness_time(worker)
+            until(lambda: read_liveness_time(worker) > last)  # noqa: B023  (called at once)
 
 
-def pulse(worker: Container) -> float:
-    """When a ring was last heard."""
+def read_liveness_time(worker: Container) -> float:
+    """Return the time of the last wake-up that the worker received, as a POSIX timestamp."""
     return (worker.folder / "data" / "liveness-worker").stat().st_mtime
 
 
-def test_postgresql_may_be_started_anew(traffic: Traffic) -> None:
-    with all_its_own(traffic.stack["worker-score"]), all_its_own(traffic.stack["scheduler"]):
+def test_postgresql_restart_loses_no_job(traffic: Traffic) -> None:
+    with (
+        assert_processes_survive(traffic.stack["worker-score"]),
+        assert_processes_survive(traffic.stack["scheduler"]),
+    ):
         faults.database_restarted(traffic)
 
 
-def test_postgresql_may_be_killed(traffic: Traffic) -> None:
-    with all_its_own(traffic.stack["worker-score"]), all_its_own(traffic.stack["scheduler"]):
+def test_postgresql_crash_loses_no_job(traffic: Traffic) -> None:
+    with (
+        assert_processes_survive(traffic.stack["worker-score"]),
+        assert_processes_survive(traffic.stack["scheduler"]),
+    ):
         faults.database_crashed(traffic)
 
 
-def test_a_store_that_has_enough_puts_jobs_off_and_uploads_are_told_to_come_back(traffic: Traffic) -> None:
+def test_busy_object_store_postpones_jobs_and_refuses_uploads_with_retry_after(traffic: Traffic) -> None:
     run = traffic.load.runs[0]
     headers = {"Authorization": f"Bearer {traffic.stack.token()}", "Idempotency-Key": uuid4().hex}
 
-    def hand_in() -> httpx.Response:
+    def submit() -> httpx.Response:
         url = f"{traffic.stack.url}/v1/tracks/{traffic.load.track}/submissions"
         return httpx.post(url, content=run.read_bytes(), headers=headers, timeout=seconds(60))
 
-    def meanwhile() -> None:
-        refused = hand_in()
+    def check_refusal() -> None:
+        refused = submit()
         assert refused.status_code == 503
         assert refused.headers["content-type"] == "application/problem+json"
         assert int(refused.headers["retry-after"]) > 0
         assert refused.json()["code"] == "storage-failed"
 
-    faults.store_busy(traffic, meanwhile)
-    accepted = hand_in()
+    faults.store_busy(traffic, check_refusal)
+    accepted = submit()
     assert accepted.status_code == 202
     traffic.accepted[accepted.json()["id"]] = run
-    assert_put_off(traffic)
+    assert_postponed(traffic)
 
 
-def test_a_store_that_is_gone_puts_jobs_off_without_charging_them(traffic: Traffic) -> None:
+def test_unavailable_object_store_postpones_jobs_without_charging_attempts(traffic: Traffic) -> None:
     faults.store_gone(traffic)
-    assert_put_off(traffic)
+    assert_postponed(traffic)
 
 
-def assert_put_off(traffic: Traffic) -> None:
-    """Some claims did not count; what may is the one that was lost when the worker was stopped."""
+def assert_postponed(traffic: Traffic) -> None:
+    """Check that some claims did not count as attempts.
+
+    One claim may count: the one that was lost when the worker was stopped.
+    """
     ((uncharged, attempts),) = traffic.jobs("max(token - attempts), max(attempts)")
     assert uncharged > 0
     assert attempts <= 2
 
 
-def test_two_schedulers_do_no_harm_whoever_is_killed(traffic: Traffic) -> None:
+def test_two_schedulers_do_no_harm_when_one_is_killed(traffic: Traffic) -> None:
     faults.schedulers_doubled(traffic)
 
 
-def test_after_a_power_cut_all_come_back_in_whatever_order(traffic: Traffic) -> None:
+def test_stack_recovers_from_a_power_cut_in_any_start_order(traffic: Traffic) -> None:
     faults.power_cut(traffic)
     traffic.stack.wait_until_healthy()
 
 
-def test_a_worker_that_wakes_after_its_lease_is_refused(traffic: Traffic) -> None:
-    sleeper = traffic.stack["worker-score"]
-    with all_its_own(sleeper):
+def test_worker_that_resumes_after_its_lease_expired_is_refused(traffic: Traffic) -> None:
+    worker = traffic.stack["worker-score"]
+    with assert_processes_survive(worker):
         faults.worker_asleep(traffic)
-        until(lambda: "given to another worker" in sleeper.log())
+        until(lambda: "given to another worker" in worker.log())
     ((attempts,),) = traffic.jobs("max(attempts)")
     assert attempts == 2

@@ -1,4 +1,4 @@
-"""The real Prometheus looks at the running stack: every metric that the code declares is there, and moves."""
+"""Tests of monitoring with a real Prometheus: every declared metric exists and changes when it should."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +24,11 @@ from support.service.faults import PLAN, Traffic, asleep
 
 FILES = ROOT / "deploy" / "prometheus"
 
-OFTEN = "500ms"
+SCRAPE_INTERVAL = "500ms"
 
 
 class Prometheus(components.Server):
-    """Prometheus, with `files` as its configuration: name -> text, of which the first is where it begins."""
+    """A Prometheus server. files: its configuration, file name -> text; the first is the main file."""
 
     programs = ("prometheus",)
     files: Mapping[str, str]
@@ -51,43 +51,44 @@ class Prometheus(components.Server):
         return [[components.find("prometheus"), *(f"--{name}={value}" for name, value in options.items())]]
 
     def answers(self) -> bool:
-        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=seconds(5)) as answer:
-            return bool(answer.status == 200)
+        with suppress(OSError), urlopen(f"{self.url}/-/ready", timeout=seconds(5)) as response:
+            return bool(response.status == 200)
         return False
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A stack that Prometheus looks at, and a track to hand in runs to."""
+class MonitoredStack:
+    """A stack that Prometheus monitors, and a track for submissions."""
 
     stack: Stack
     prometheus: Prometheus
     organiser: Client
     load: Load
 
-    def ask(self, what: str, **parameters: str) -> Any:
-        """What Prometheus' HTTP API says."""
+    def get(self, path: str, **parameters: str) -> Any:
+        """Return the data of a request to Prometheus' HTTP API."""
         with urlopen(
-            f"{self.prometheus.url}/api/v1/{what}?{urlencode(parameters)}", timeout=seconds(60)
-        ) as answer:
-            return json.load(answer)["data"]
+            f"{self.prometheus.url}/api/v1/{path}?{urlencode(parameters)}", timeout=seconds(60)
+        ) as response:
+            return json.load(response)["data"]
 
     def value(self, expression: str) -> float:
-        """What an expression comes to now; 0 where there is nothing."""
-        found = self.ask("query", query=expression)["result"]
-        return float(found[0]["value"][1]) if found else 0.0
+        """Return the current value of an expression, or 0 if it has none."""
+        samples = self.get("query", query=expression)["result"]
+        return float(samples[0]["value"][1]) if samples else 0.0
 
     def health(self) -> dict[str, str]:
-        """Of each target, by the name of its service."""
-        return {one["labels"]["service"]: one["health"] for one in self.ask("targets")["activeTargets"]}
+        """Return the health of each target by the name of its service."""
+        targets = self.get("targets")["activeTargets"]
+        return {target["labels"]["service"]: target["health"] for target in targets}
 
     def alerts(self) -> dict[str, str]:
-        """How the evaluation of each alerting rule went."""
+        """Return the health of each alerting rule by its name."""
         return {
-            rule["name"]: rule["health"] for group in self.ask("rules")["groups"] for rule in group["rules"]
+            rule["name"]: rule["health"] for group in self.get("rules")["groups"] for rule in group["rules"]
         }
 
-    def hand_in(self, content: bytes | None = None) -> str:
+    def submit(self, content: bytes | None = None) -> str:
         return self.organiser.submit(self.load.track, content or self.load.runs[0]).id
 
     def traffic(self) -> Traffic:
@@ -103,73 +104,74 @@ def new_track() -> str:
 
 
 @pytest.fixture(scope="module")
-def watched(quick_stack: Stack) -> Iterator[Watched]:
+def monitored(quick_stack: Stack) -> Iterator[MonitoredStack]:
     components.require("prometheus")
     prometheus = Prometheus(quick_stack.folder / f"prometheus-{uuid4().hex[:8]}")
-    prometheus.files, prometheus.dying = configuration(quick_stack), die_with_parent()
+    prometheus.files, prometheus.dying = make_configuration(quick_stack), die_with_parent()
     load = replace(example(), track=new_track(), measures=PLAN)
     with quick_stack.client() as organiser:
         organiser.publish_qrels(load.track, load.upload(organiser))
         prometheus.start()
-        yield Watched(quick_stack, prometheus, organiser, load)
+        yield MonitoredStack(quick_stack, prometheus, organiser, load)
     prometheus.stop()
 
 
-def configuration(stack: Stack) -> dict[str, str]:
-    """The files of deploy/prometheus, with addresses for names and shorter intervals."""
-    read = yaml.safe_load((FILES / "prometheus.yml").read_text())
-    read["global"] = dict.fromkeys(read["global"], OFTEN)
-    for job in read["scrape_configs"]:
-        job["static_configs"] = [address(stack, **one) for one in job.pop("dns_sd_configs")]
-    return {"prometheus.yml": yaml.safe_dump(read), "rules.yml": (FILES / "rules.yml").read_text()}
+def make_configuration(stack: Stack) -> dict[str, str]:
+    """Return the files of deploy/prometheus, with addresses instead of names and with shorter intervals."""
+    config = yaml.safe_load((FILES / "prometheus.yml").read_text())
+    config["global"] = dict.fromkeys(config["global"], SCRAPE_INTERVAL)
+    for job in config["scrape_configs"]:
+        job["static_configs"] = [make_target(stack, **dns) for dns in job.pop("dns_sd_configs")]
+    return {"prometheus.yml": yaml.safe_dump(config), "rules.yml": (FILES / "rules.yml").read_text()}
 
 
-def address(stack: Stack, names: list[str], type: str, port: int) -> dict[str, Any]:
-    """What the name of a service comes to, and the label that Prometheus gives what it found by a name."""
+def make_target(stack: Stack, names: list[str], type: str, port: int) -> dict[str, Any]:
+    """Return the address of a service and the label that Prometheus gives to targets found by DNS."""
     (name,) = names
     assert str(port) == port_of(name)
     return {"targets": [f"127.0.0.1:{stack[name].port}"], "labels": {"__meta_dns_name": name}}
 
 
-# What makes each metric move
+# Stimuli: functions that make a metric change, and check that it does.
 
-Stimulus = Callable[[Watched, str], None]
-
-
-def counts(labels: str, do: Callable[[Watched], object]) -> Stimulus:
-    """A counter or histogram: something is counted under these labels."""
-
-    def move(watched: Watched, exposed: str) -> None:
-        counted = f"sum({exposed}{{{labels}}})"
-        before = watched.value(counted)
-        do(watched)
-        until(lambda: watched.value(counted) > before)
-
-    return move
+Stimulus = Callable[[MonitoredStack, str], None]
 
 
-def hand_in_nonsense(watched: Watched) -> None:
+def increases(labels: str, act: Callable[[MonitoredStack], object]) -> Stimulus:
+    """Return a stimulus for a counter or histogram: `act` must increase its samples with these labels."""
+
+    def stimulate(monitored: MonitoredStack, sample_name: str) -> None:
+        total = f"sum({sample_name}{{{labels}}})"
+        before = monitored.value(total)
+        act(monitored)
+        until(lambda: monitored.value(total) > before)
+
+    return stimulate
+
+
+def submit_invalid_run(monitored: MonitoredStack) -> None:
     with pytest.raises(ServiceError):
-        watched.organiser.submit(watched.load.track, b"this is no run")
+        monitored.organiser.submit(monitored.load.track, b"not a run file")
 
 
-def kill_a_pool_at_work(watched: Watched) -> None:
-    worker = watched.stack["worker-score"]
-    with watched.traffic(), asleep(watched.stack, worker, at_work=True):
+def kill_working_pool(monitored: MonitoredStack) -> None:
+    worker = monitored.stack["worker-score"]
+    with monitored.traffic(), asleep(monitored.stack, worker, at_work=True):
         worker.kill_pool()
 
 
-def lose_the_broker(watched: Watched) -> None:
-    """Redis is away until the scheduler has rung in vain for a run that nobody heard of."""
+def stop_broker(monitored: MonitoredStack) -> None:
+    """Stop Redis until the scheduler has failed to send a wake-up for a submitted run."""
     failed = 'sum(cupel_wakeups_total{queue="score",outcome="failed",service="scheduler"})'
-    before = watched.value(failed)
-    with without(watched.stack.redis):
-        watched.hand_in()
-        until(lambda: watched.value(failed) > before)
+    before = monitored.value(failed)
+    with stopped(monitored.stack.redis):
+        monitored.submit()
+        until(lambda: monitored.value(failed) > before)
 
 
 @contextmanager
-def without(server: components.Server) -> Iterator[None]:
+def stopped(server: components.Server) -> Iterator[None]:
+    """Kill the server during the block."""
     server.stop(SIGKILL)
     try:
         yield
@@ -177,112 +179,115 @@ def without(server: components.Server) -> Iterator[None]:
         server.start()
 
 
-def waits(watched: Watched, exposed: str) -> None:
-    """How many wait: one, while the worker is stopped."""
-    waiting = f'max({exposed}{{queue="score"}})'
-    with asleep(watched.stack, watched.stack["worker-score"]):
-        watched.hand_in()
-        until(lambda: watched.value(waiting) >= 1)
-    until(lambda: watched.value(waiting) == 0)
+def change_queued_jobs(monitored: MonitoredStack, sample_name: str) -> None:
+    """Check that one job waits while the worker is stopped, and none afterwards."""
+    waiting = f'max({sample_name}{{queue="score"}})'
+    with asleep(monitored.stack, monitored.stack["worker-score"]):
+        monitored.submit()
+        until(lambda: monitored.value(waiting) >= 1)
+    until(lambda: monitored.value(waiting) == 0)
 
 
-def grows_older(watched: Watched, exposed: str) -> None:
-    """For how long the oldest has waited: ever longer, while the worker is stopped."""
-    age = f'max({exposed}{{queue="score"}})'
-    with asleep(watched.stack, watched.stack["worker-score"]):
-        watched.hand_in()
-        until(lambda: watched.value(age) > 0)
-        before = watched.value(age)
-        until(lambda: watched.value(age) > before + 0.5)
-    until(lambda: watched.value(age) == 0)
+def change_age(monitored: MonitoredStack, sample_name: str) -> None:
+    """Check that the age of the oldest queued job grows while the worker is stopped."""
+    age = f'max({sample_name}{{queue="score"}})'
+    with asleep(monitored.stack, monitored.stack["worker-score"]):
+        monitored.submit()
+        until(lambda: monitored.value(age) > 0)
+        before = monitored.value(age)
+        until(lambda: monitored.value(age) > before + 0.5)
+    until(lambda: monitored.value(age) == 0)
 
 
-def is_worked_on(watched: Watched, exposed: str) -> None:
-    with watched.traffic():
-        until(lambda: watched.value(f'max({exposed}{{queue="score"}})') >= 1)
-    until(lambda: watched.value(f'max({exposed}{{queue="score"}})') == 0)
+def change_running_jobs(monitored: MonitoredStack, sample_name: str) -> None:
+    """Check that jobs run during traffic, and none afterwards."""
+    with monitored.traffic():
+        until(lambda: monitored.value(f'max({sample_name}{{queue="score"}})') >= 1)
+    until(lambda: monitored.value(f'max({sample_name}{{queue="score"}})') == 0)
 
 
-def dies(watched: Watched, exposed: str) -> None:
-    """A job is given up when the content of its run is lost, and not dead any more when it was revived."""
-    stack, dead = watched.stack, f'max({exposed}{{queue="score"}})'
+def change_dead_jobs(monitored: MonitoredStack, sample_name: str) -> None:
+    """Check that a job dies when the content of its run is missing, and that a revived job is not dead."""
+    stack, dead = monitored.stack, f'max({sample_name}{{queue="score"}})'
     with asleep(stack, stack["worker-score"]):
-        submission = watched.hand_in(content=f"{watched.topic} Q0 {uuid4().hex} 1 1.0 lost\n".encode())
-        named = "SELECT ranking_blob FROM runs JOIN submissions ON run_id = runs.id WHERE submissions.id = %s"
-        ((blob,),) = stack.query(named, submission)
+        submission = monitored.submit(content=f"{monitored.topic} Q0 {uuid4().hex} 1 1.0 lost\n".encode())
+        query = "SELECT ranking_blob FROM runs JOIN submissions ON run_id = runs.id WHERE submissions.id = %s"
+        ((blob,),) = stack.query(query, submission)
         content = stack.take_blob(blob)
-    until(lambda: watched.value(dead) == 1)
+    until(lambda: monitored.value(dead) == 1)
     stack.put_blob(blob, content)
-    (job,) = watched.organiser.submission(submission).jobs
-    watched.organiser.revive_job(job.id)
-    until(lambda: watched.value(dead) == 0)
+    (job,) = monitored.organiser.submission(submission).jobs
+    monitored.organiser.revive_job(job.id)
+    until(lambda: monitored.value(dead) == 0)
 
 
-def goes_away(watched: Watched, exposed: str) -> None:
-    """Every service says that the database does not answer, as long as it does not."""
-    with without(watched.stack.postgres):
-        until(lambda: watched.value(f"max({exposed})") == 0)
-    until(lambda: watched.value(f"min({exposed})") == 1)
+def change_database_up(monitored: MonitoredStack, sample_name: str) -> None:
+    """Check that the metric is 0 while the database is stopped, and 1 afterwards."""
+    with stopped(monitored.stack.postgres):
+        until(lambda: monitored.value(f"max({sample_name})") == 0)
+    until(lambda: monitored.value(f"min({sample_name})") == 1)
 
 
-def raises_an_alert(watched: Watched, exposed: str) -> None:
-    """A track without any audit yet has an alert that is not raised."""
-    track = watched.organiser.create_track(
+def add_alert(monitored: MonitoredStack, sample_name: str) -> None:
+    """Check that the metric has a sample for a track with an alert."""
+    track = monitored.organiser.create_track(
         f"alerts-{uuid4().hex[:8]}", title="x", aspects={"relevance": {"labels": [0, 1]}}, measures=["AP"]
     )
-    watched.organiser.add_alert(track.name, "downsampling", "tau(AP)@50", below=0.9)
-    until(lambda: watched.value(f'count({exposed}{{track="{track.name}"}})') > 0)
+    monitored.organiser.add_alert(track.name, "downsampling", "tau(AP)@50", below=0.9)
+    until(lambda: monitored.value(f'count({sample_name}{{track="{track.name}"}})') > 0)
 
 
 STIMULI: dict[str, Stimulus] = {
-    "cupel_requests": counts('route="/v1/me",status="200"', lambda watched: watched.organiser.me()),
-    "cupel_request_duration_seconds": counts(
-        'route="/v1/me",method="GET"', lambda watched: watched.organiser.me()
+    "cupel_requests": increases('route="/v1/me",status="200"', lambda monitored: monitored.organiser.me()),
+    "cupel_request_duration_seconds": increases(
+        'route="/v1/me",method="GET"', lambda monitored: monitored.organiser.me()
     ),
-    "cupel_checks": counts('kind="run",verdict="refused"', hand_in_nonsense),
-    "cupel_check_duration_seconds": counts('kind="run"', hand_in_nonsense),
-    "cupel_job_attempts": counts('queue="score",outcome="done"', Watched.hand_in),
-    "cupel_job_attempt_duration_seconds": counts('queue="score"', Watched.hand_in),
-    "cupel_job_wait_seconds": counts('queue="score"', Watched.hand_in),
-    "cupel_wakeups": counts('queue="score",outcome="failed"', lose_the_broker),
-    "cupel_storage_operation_duration_seconds": counts('operation="put",outcome="done"', Watched.hand_in),
-    "cupel_sweeps": counts('service="scheduler"', lambda _: None),
-    "cupel_expired_leases": counts('outcome="requeued"', kill_a_pool_at_work),
-    "cupel_queued_jobs": waits,
-    "cupel_running_jobs": is_worked_on,
-    "cupel_dead_jobs": dies,
-    "cupel_oldest_queued_job_age_seconds": grows_older,
-    "cupel_raised_audit_alerts": raises_an_alert,
-    "cupel_database_up": goes_away,
+    "cupel_checks": increases('kind="run",verdict="refused"', submit_invalid_run),
+    "cupel_check_duration_seconds": increases('kind="run"', submit_invalid_run),
+    "cupel_job_attempts": increases('queue="score",outcome="done"', MonitoredStack.submit),
+    "cupel_job_attempt_duration_seconds": increases('queue="score"', MonitoredStack.submit),
+    "cupel_job_wait_seconds": increases('queue="score"', MonitoredStack.submit),
+    "cupel_wakeups": increases('queue="score",outcome="failed"', stop_broker),
+    "cupel_storage_operation_duration_seconds": increases(
+        'operation="put",outcome="done"', MonitoredStack.submit
+    ),
+    "cupel_sweeps": increases('service="scheduler"', lambda _: None),
+    "cupel_expired_leases": increases('outcome="requeued"', kill_working_pool),
+    "cupel_queued_jobs": change_queued_jobs,
+    "cupel_running_jobs": change_running_jobs,
+    "cupel_dead_jobs": change_dead_jobs,
+    "cupel_oldest_queued_job_age_seconds": change_age,
+    "cupel_raised_audit_alerts": add_alert,
+    "cupel_database_up": change_database_up,
 }
-"""Name of each metric -> what makes it move, and looks whether it did."""
+"""Name of each metric -> function that makes it change and checks the change."""
 
 
-def test_each_metric_that_is_declared_has_a_stimulus() -> None:
+def test_every_declared_metric_has_a_stimulus() -> None:
     assert STIMULI.keys() == METRICS.keys()
 
 
-def test_prometheus_reaches_every_service(watched: Watched) -> None:
+def test_prometheus_reaches_every_service(monitored: MonitoredStack) -> None:
     expected = {name: "up" for name in ours() if port_of(name)}
-    until(lambda: watched.health() == expected)
+    until(lambda: monitored.health() == expected)
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metric_is_there_and_moves_when_it_should(watched: Watched, name: str) -> None:
-    exposed = METRICS[name].sample_name
-    STIMULI[name](watched, exposed)
-    assert watched.value(f"count({exposed})") > 0
+def test_metric_exists_and_changes(monitored: MonitoredStack, name: str) -> None:
+    sample_name = METRICS[name].sample_name
+    STIMULI[name](monitored, sample_name)
+    assert monitored.value(f"count({sample_name})") > 0
 
 
-def test_the_alerts_are_loaded_and_can_be_evaluated(watched: Watched) -> None:
+def test_prometheus_evaluates_every_alert(monitored: MonitoredStack) -> None:
     (group,) = yaml.safe_load((FILES / "rules.yml").read_text())["groups"]
     expected = {rule["alert"]: "ok" for rule in group["rules"]}
-    until(lambda: watched.alerts() == expected)
+    until(lambda: monitored.alerts() == expected)
 
 
-def test_a_worker_that_hears_nothing_is_not_healthy_until_it_does(watched: Watched) -> None:
-    workers = [watched.stack[name] for name in ("worker-score", "worker-audit")]
-    with without(watched.stack.redis):
+def test_worker_is_unhealthy_while_it_receives_no_wake_ups(monitored: MonitoredStack) -> None:
+    workers = [monitored.stack[name] for name in ("worker-score", "worker-audit")]
+    with stopped(monitored.stack.redis):
         until(lambda: not any(worker.healthy() for worker in workers))
-        assert watched.stack["gateway"].healthy()
+        assert monitored.stack["gateway"].healthy()
     until(lambda: all(worker.healthy() for worker in workers))

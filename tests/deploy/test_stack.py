@@ -1,4 +1,4 @@
-"""The service as docker-compose.yml describes it: real runs and the demonstration, equal to the last bit."""
+"""Tests of the stack of docker-compose.yml with real runs, an audit and the demonstration."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from support.service.invariants import HandedIn, assert_no_loose_ends, assert_so
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    """Everything with the very settings of the file."""
+    """Yield a stack with exactly the settings of docker-compose.yml."""
     with Stack() as stack:
         yield stack
 
@@ -33,11 +33,11 @@ def loads(request: pytest.FixtureRequest) -> list[Load]:
     return clef_or_example(request)
 
 
-def test_real_runs_are_scored_as_offline_and_listed_on_boards(
+def test_scores_and_leaderboards_of_real_runs_equal_offline_scores(
     stack: Stack, organiser: Client, loads: list[Load]
 ) -> None:
-    handed_in = [hand_in(organiser, load) for load in loads]
-    for load, submissions in zip(loads, handed_in, strict=True):
+    submitted = [submit_all(organiser, load) for load in loads]
+    for load, submissions in zip(loads, submitted, strict=True):
         assert_sound(
             organiser, load, submissions, query=stack.query, blobs=stack.blobs(), sample=len(load.runs)
         )
@@ -45,9 +45,7 @@ def test_real_runs_are_scored_as_offline_and_listed_on_boards(
     assert stack.query("SELECT count(*) FROM scores") == [(expected,)]
 
 
-def test_an_audit_of_these_runs_is_done_by_the_workers_for_it(
-    stack: Stack, organiser: Client, loads: list[Load]
-) -> None:
+def test_audit_of_these_runs_finishes(stack: Stack, organiser: Client, loads: list[Load]) -> None:
     audit = organiser.request_audit(
         loads[0].track, "downsampling", parameters={"repeats": 4, "ratios": [50]}, measures=["AP"]
     )
@@ -58,36 +56,36 @@ def test_an_audit_of_these_runs_is_done_by_the_workers_for_it(
     assert_no_loose_ends(stack.query, stack.blobs())
 
 
-def hand_in(client: Client, load: Load) -> HandedIn:
+def submit_all(client: Client, load: Load) -> HandedIn:
     """Create the track, publish its judgments, and submit all runs."""
     client.publish_qrels(load.track, load.upload(client))
     return {client.submit(load.track, run).id: run for run in load.runs}
 
 
-def test_the_demonstration_runs_on_it_and_all_scores_are_equal_to_the_last_bit(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_demonstration_succeeds_with_bit_identical_scores(stack: Stack, tmp_path: Path) -> None:
     token = tmp_path / "admin-token"
     token.write_text(stack.token())
     command = [sys.executable, "-m", "cupel_standalone.demo", "--url", stack.url, "--token-file", str(token)]
-    shown = subprocess.run(
+    completed = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds(180)
     )
-    assert shown.returncode == 0, shown.stderr
-    assert "60 of 60 scores are equal to the last bit" in shown.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert "60 of 60 scores are bit-identical" in completed.stdout
 
 
 @pytest.mark.parametrize("service", ["gateway", "worker-score", "scheduler"])
-def test_a_service_has_the_settings_of_the_file_and_no_other(stack: Stack, service: str) -> None:
+def test_service_has_exactly_the_settings_of_the_file(stack: Stack, service: str) -> None:
     (main, *_) = stack[service].processes()
-    given = {name for name in main.environ() if name.startswith("CUPEL_")}
-    assert given == set(environment_of(service))
+    settings = {name for name in main.environ() if name.startswith("CUPEL_")}
+    assert settings == set(environment_of(service))
 
 
-# The last one, for it leaves nothing to test.
-def test_asked_to_stop_every_service_ends_in_good_order(stack: Stack) -> None:
-    services = [one for one in stack.containers.values() if one.restarts]
+# This test must be the last one, because it stops all services.
+def test_stopped_services_exit_with_code_0_and_leave_no_lease(stack: Stack) -> None:
+    services = [container for container in stack.containers.values() if container.restarts]
     with ThreadPoolExecutor(len(services)) as pool:
         list(pool.map(Container.stop, services))
-    assert [(one.service, one.code) for one in services] == [(one.service, 0) for one in services]
+    assert {container.service: container.code for container in services} == {
+        container.service: 0 for container in services
+    }
     assert stack.query("SELECT id FROM jobs WHERE lease_until IS NOT NULL") == []

@@ -1,4 +1,4 @@
-"""Services for the tests of the whole."""
+"""Fixtures for the end-to-end tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,6 @@ from support.service.service_sizes import Places
 
 @pytest.fixture
 def serve(tmp_path: Path, new_place: Places) -> Iterator[Serve]:
-    """Start `cupel serve` on a place of this test's own, as often as wanted."""
+    """Return a function that starts `cupel serve`, repeatedly if needed, with storage of this test only."""
     with services(tmp_path, **new_place()) as start:
         yield start

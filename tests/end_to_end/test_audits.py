@@ -1,4 +1,4 @@
-"""An audit of 180 parts while everything is killed: each part counts once, and the result is that offline."""
+"""A test that kills processes during an audit of 180 parts, each of which must count exactly once."""
 
 import sqlite3
 from pathlib import Path
@@ -18,14 +18,14 @@ from support.patience import until
 from support.service.invariants import assert_audits_fit
 from support.service.service_processes import Serve, Service
 
-HURRIED = {
+FAST_RECOVERY = {
     "lease_seconds": 2,
     "renew_seconds": 0.5,
     "sweep_seconds": 0.5,
     "retry_seconds": 0.2,
     "attempts": 9,
 }
-"""Settings that make a lost job known in two seconds."""
+"""Settings that detect a lost job within two seconds."""
 
 PARTS = 180
 SETTINGS = {"repeats": PARTS, "ratios": [70, 30]}
@@ -34,70 +34,72 @@ MEASURES = ["nDCG@10", "AP"]
 
 @pytest.fixture
 def load() -> Load:
-    whole = example()
-    return Load(whole.track, whole.aspects, whole.files, whole.runs[::6], MEASURES)
+    full = example()
+    return Load(full.track, full.aspects, full.files, full.runs[::6], MEASURES)
 
 
 @pytest.mark.parametrize("size", ["embedded"], indirect=True)
-def test_an_audit_survives_the_death_of_its_workers_and_of_the_service(serve: Serve, load: Load) -> None:
-    service = serve(**HURRIED)
+def test_audit_finishes_correctly_after_processes_are_killed(serve: Serve, load: Load) -> None:
+    service = serve(**FAST_RECOVERY)
     with service.client() as client:
-        hand_in(client, load)
+        submit_and_score(client, load)
         audit = client.request_audit(load.track, "downsampling", parameters=SETTINGS, seed=3, part_trials=1)
         for share in (0.1, 0.3):
-            until(lambda least=share * PARTS: done(client, audit) > least)
-            kill(service.pool())
-        until(lambda: done(client, audit) > 0.5 * PARTS)
-        assert done(client, audit) < PARTS, "all was done before the last disaster: nothing was shown"
+            until(lambda least=share * PARTS: count_done(client, audit) > least)
+            kill_all(service.pool())
+        until(lambda: count_done(client, audit) > 0.5 * PARTS)
+        assert count_done(client, audit) < PARTS, (
+            "all parts were done before the last fault, so the test shows nothing"
+        )
     service.kill()
-    service = serve(**HURRIED)
+    service = serve(**FAST_RECOVERY)
     with service.client() as client:
         *_, last = client.watch_audit(audit.id)
         assert (last.state, last.failures) == ("done", ())
         assert (last.progress.parts, last.progress.parts_done, last.progress.trials_done) == (PARTS,) * 3
-        told = client.audit_report(audit.id)
-        assert reporting.digest(told.report) == offline(load, client.audit(audit.id))
-        cancel_on_the_way(client, load)
-    assert_sound(service)
+        response = client.audit_report(audit.id)
+        assert reporting.digest(response.report) == offline_digest(load, client.audit(audit.id))
+        check_cancellation(client, load)
+    assert_audits_consistent(service)
 
 
-def hand_in(client: Client, load: Load) -> None:
-    """A published track with all runs scored."""
+def submit_and_score(client: Client, load: Load) -> None:
+    """Publish the track, submit all runs, and wait until they are scored."""
     number = load.upload(client)
-    sent = [client.submit(load.track, path).id for path in load.runs]
+    submissions = [client.submit(load.track, path).id for path in load.runs]
     client.publish_qrels(load.track, number)
     *_, version = client.watch_qrels(load.track, number)
-    assert version.progress.scored == len(sent)
+    assert version.progress.scored == len(submissions)
 
 
-def done(client: Client, audit: AuditResource) -> int:
+def count_done(client: Client, audit: AuditResource) -> int:
     return client.audit(audit.id).progress.trials_done
 
 
-def kill(pool: list[psutil.Process]) -> None:
+def kill_all(pool: list[psutil.Process]) -> None:
     for process in pool:
         process.kill()
 
 
-def offline(load: Load, audit: AuditDetailResource) -> str:
-    """The digest of the library's report on the same files."""
+def offline_digest(load: Load, audit: AuditDetailResource) -> str:
+    """Return the digest of the library's report on the same files."""
     qrels = load.collection.qrels
     runs = [
         (path.name.removesuffix(".gz"), view_of(read_run(path).ranking, qrels, depth=DEPTH))
         for path in load.runs
     ]
-    teams = [one.team for one in audit.runs]
+    teams = [run.team for run in audit.runs]
     measures = [parse(text) for text in MEASURES]
     subject = assemble_subject(NamedQrels("mine", qrels), sorted(runs), measures, teams=teams, depth=DEPTH)
     kind = read_audit(audit.kind, SETTINGS)
-    found = dict(execution.run_trials(kind, subject, audit.seed, range(PARTS)))
-    report = execution.result(kind, subject.about, audit.seed, PARTS, found).report
+    trials = dict(execution.run_trials(kind, subject, audit.seed, range(PARTS)))
+    report = execution.result(kind, subject.about, audit.seed, PARTS, trials).report
     assert report is not None
     return reporting.digest(report.as_data())
 
 
-def cancel_on_the_way(client: Client, load: Load) -> None:
-    """A cancelled audit stops within a part: nothing more is done of it."""
+def check_cancellation(client: Client, load: Load) -> None:
+    """Check that a cancelled audit stops within a part."""
     long = {"repeats": 20_000, "ratios": [70, 30]}
     audit = client.request_audit(load.track, "downsampling", parameters=long)
     until(lambda: client.audit(audit.id).state == "running" and client.audit(audit.id).progress.parts)
@@ -108,7 +110,7 @@ def cancel_on_the_way(client: Client, load: Load) -> None:
     assert last.progress.trials_done < 20_000
 
 
-def assert_sound(service: Service) -> None:
+def assert_audits_consistent(service: Service) -> None:
     path: Path = service.data / "cupel.sqlite"
     with sqlite3.connect(path) as database:
         assert_audits_fit(lambda text: database.execute(text).fetchall())

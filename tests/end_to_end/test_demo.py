@@ -1,4 +1,4 @@
-"""`make demo` shows what it promises."""
+"""Tests of the output of `make demo`."""
 
 import re
 import subprocess
@@ -11,20 +11,20 @@ from support.patience import seconds
 
 
 @pytest.fixture(scope="module")
-def shown() -> str:
-    """What the demonstration prints."""
-    done = subprocess.run(
+def output() -> str:
+    """Return the output of the demonstration."""
+    completed = subprocess.run(
         [sys.executable, "-m", "cupel_standalone.demo", "--once"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=seconds(300),
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
-def test_make_demo_is_this_demonstration(root: Path) -> None:
+def test_make_demo_runs_the_demonstration(root: Path) -> None:
     recipe = subprocess.run(
         ["make", "--no-print-directory", "--dry-run", "--assume-old=.venv/.ready", "demo", "ONCE=1"],
         cwd=root,
@@ -35,24 +35,24 @@ def test_make_demo_is_this_demonstration(root: Path) -> None:
     assert recipe.stdout.rstrip().endswith("-m cupel_standalone.demo --once")
 
 
-def test_all_runs_are_scored_as_they_are_offline(shown: str) -> None:
-    assert "60 of 60 scores are equal to the last bit" in shown
+def test_demo_scores_equal_offline_scores(output: str) -> None:
+    assert "60 of 60 scores are bit-identical" in output
 
 
-def test_two_leaderboards_are_shown_and_one_has_several_aspects(shown: str) -> None:
-    assert re.findall(r"Leaderboard by (\S+),", shown) == [
+def test_demo_prints_one_leaderboard_per_measure(output: str) -> None:
+    assert re.findall(r"Leaderboard by (\S+),", output) == [
         "nDCG@10",
         "TOMA(of=nDCG@10,aspects=[relevance,credibility])",
     ]
-    assert len(re.findall(r"^ +\d+ +[a-z]+ +[a-z]+-\w+ +0\.\d{4}", shown, re.M)) == 20
+    assert len(re.findall(r"^ +\d+ +[a-z]+ +[a-z]+-\w+ +0\.\d{4}", output, re.M)) == 20
 
 
-def test_a_malformed_run_is_refused_with_every_mistake_and_nothing_is_stored(shown: str) -> None:
-    assert re.findall(r"^  line (\d+): ", shown, re.M) == ["7", "41", "153", "302", "478"]
-    assert "the track has 30 submissions, as before" in shown
+def test_demo_prints_every_error_of_the_malformed_run_and_stores_nothing(output: str) -> None:
+    assert re.findall(r"^  line (\d+): ", output, re.M) == ["7", "41", "153", "302", "478"]
+    assert "the track still has 30 submissions" in output
 
 
-def test_the_correction_moves_runs_on_both_boards(shown: str) -> None:
-    moved = [int(count) for count in re.findall(r"(\d+) of 30 runs changed places", shown)]
-    assert len(moved) == 2
-    assert min(moved) > 0
+def test_demo_correction_changes_ranks_on_both_leaderboards(output: str) -> None:
+    counts = [int(count) for count in re.findall(r"(\d+) of 30 runs changed ranks", output)]
+    assert len(counts) == 2
+    assert min(counts) > 0

@@ -1,4 +1,4 @@
-"""The example collection: made by its script, and with the properties that it promises."""
+"""Tests of the example collection: its generator and its documented properties."""
 
 import gzip
 import subprocess
@@ -28,8 +28,8 @@ def corrected() -> Collection:
     return read_collection(EXAMPLE / "collection-corrected.yaml")
 
 
-def order(collection: Collection, measure: str) -> list[str]:
-    """Names of the runs, best first."""
+def rank_runs(collection: Collection, measure: str) -> list[str]:
+    """Return the names of the runs, best first."""
     parsed = parse(measure).bound(collection.aspects)
     values = {
         path.stem: evaluate(collection.qrels, join_run(path, collection.qrels), [parsed])
@@ -40,13 +40,13 @@ def order(collection: Collection, measure: str) -> list[str]:
     return sorted(values, key=lambda name: values[name], reverse=True)
 
 
-def test_the_script_makes_exactly_the_files_that_are_shipped(tmp_path: Path) -> None:
-    example_generator.write(tmp_path)
-    assert contents(tmp_path) == contents(EXAMPLE)
+def test_generator_writes_the_shipped_files(tmp_path: Path) -> None:
+    example_generator.write_example(tmp_path)
+    assert read_contents(tmp_path) == read_contents(EXAMPLE)
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Name -> bytes before compression, which alone may differ between versions of zlib."""
+def read_contents(folder: Path) -> dict[str, bytes]:
+    """Return file name -> uncompressed bytes, because compressed bytes differ between versions of zlib."""
     return {
         str(path.relative_to(folder)): gzip.decompress(path.read_bytes())
         if path.suffix == ".gz"
@@ -56,30 +56,30 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_command_copies_it_but_never_over_something(tmp_path: Path) -> None:
+def test_example_command_copies_but_never_overwrites(tmp_path: Path) -> None:
     command = [CUPEL, "example", str(tmp_path / "mine")]
     assert subprocess.run(command, capture_output=True).returncode == 0
-    assert contents(tmp_path / "mine") == contents(EXAMPLE)
+    assert read_contents(tmp_path / "mine") == read_contents(EXAMPLE)
     again = subprocess.run(command, capture_output=True, text=True)
     assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
 
 
-def test_it_is_small_enough_to_ship() -> None:
+def test_example_is_smaller_than_2_megabytes() -> None:
     assert sum(path.stat().st_size for path in EXAMPLE.rglob("*") if path.is_file()) < 2_000_000
 
 
-def test_it_has_50_topics_and_three_aspects_of_unequal_scales(collection: Collection) -> None:
+def test_example_has_50_topics_and_aspects_with_different_scales(collection: Collection) -> None:
     assert len(collection.qrels.topics) == 50
     assert [len(aspect.labels) for aspect in collection.aspects] == [4, 3, 101]
 
 
-def test_it_has_30_runs_of_10_teams(collection: Collection) -> None:
+def test_example_has_30_runs_of_10_teams(collection: Collection) -> None:
     assert len(RUNS) == 30
     assert len({path.stem.split("-")[0] for path in RUNS}) == 10
 
 
-def test_its_runs_are_accepted_and_have_the_oddities_of_real_ones() -> None:
+def test_example_runs_are_valid_but_have_ties_odd_ranks_and_missing_topics() -> None:
     runs = [read_run(path, name=path.stem) for path in RUNS]
     codes = {code for run in runs for code in run.findings.totals}
     assert any("tie" in code for code in codes), codes
@@ -87,22 +87,24 @@ def test_its_runs_are_accepted_and_have_the_oddities_of_real_ones() -> None:
     assert any(len(run.ranking.topics) < 50 for run in runs)
 
 
-def test_many_documents_of_a_run_are_unjudged(collection: Collection) -> None:
-    judged = evaluate(collection.qrels, join_run(RUNS[0], collection.qrels), [parse("Judged@100")])
-    assert 0.2 < judged.values[parse("Judged@100")].mean() < 0.95
+def test_many_documents_of_an_example_run_are_unjudged(collection: Collection) -> None:
+    evaluation = evaluate(collection.qrels, join_run(RUNS[0], collection.qrels), [parse("Judged@100")])
+    assert 0.2 < evaluation.values[parse("Judged@100")].mean() < 0.95
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])"])
-def test_the_correction_moves_the_board(collection: Collection, corrected: Collection, measure: str) -> None:
-    before, after = order(collection, measure), order(corrected, measure)
-    assert sum(one != other for one, other in zip(before, after, strict=True)) >= 5
+def test_correction_changes_the_leaderboard(
+    collection: Collection, corrected: Collection, measure: str
+) -> None:
+    before, after = rank_runs(collection, measure), rank_runs(corrected, measure)
+    assert sum(old != new for old, new in zip(before, after, strict=True)) >= 5
 
 
-def test_the_correction_changes_the_leader(collection: Collection, corrected: Collection) -> None:
-    assert order(collection, "nDCG@10")[0] != order(corrected, "nDCG@10")[0]
+def test_correction_changes_the_best_run(collection: Collection, corrected: Collection) -> None:
+    assert rank_runs(collection, "nDCG@10")[0] != rank_runs(corrected, "nDCG@10")[0]
 
 
-def test_the_malformed_run_is_refused_for_several_reasons_at_once() -> None:
+def test_malformed_run_is_refused_with_all_errors() -> None:
     with pytest.raises(Refused) as refused:
         read_run(EXAMPLE / "aster-merged.txt")
     findings = refused.value.findings

@@ -1,4 +1,4 @@
-"""Touche 2022: two aspects and real, untidy runs; the boards of the service are those of the library."""
+"""Tests of leaderboards on Touche 2022 (two aspects, irregular runs) against the library."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +22,8 @@ def load(shared: Path) -> Load:
 
 @pytest.fixture(scope="module")
 def offline(load: Load) -> dict[str, dict[str, float]]:
-    """Measure -> file of the run -> score."""
-    scores = {named(path): load.offline(path).values for path in load.runs}
+    """Return measure -> name of the run -> score, computed by the library."""
+    scores = {name_of(path): load.offline(path).values for path in load.runs}
     return {
         text: {run: aggregate(measure, values[measure]) for run, values in scores.items()}
         for text, measure in zip(MEASURES, load.bound, strict=True)
@@ -31,10 +31,10 @@ def offline(load: Load) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def board(
+def boards(
     size: SizeName, load: Load, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, LeaderboardResource]]:
-    """Measure -> leaderboard, after every team handed in its runs."""
+    """Yield measure -> leaderboard, after all teams have submitted their runs."""
     with (
         place(size) as at,
         services(tmp_path_factory.mktemp("touche"), **at) as start,
@@ -48,39 +48,39 @@ def board(
 
 
 def submit(client: Client, track: str, path: Path) -> str:
-    """Hand in a run with a token of its team."""
+    """Submit a run with a token of its team; return the id of the submission."""
     token = client.issue_token(path.parent.parent.name, "participant").token
     with Client(client.url, token) as team:
-        return team.submit(track, path, name=named(path)).id
+        return team.submit(track, path, name=name_of(path)).id
 
 
-def named(path: Path) -> str:
-    """Teams use the same file names."""
+def name_of(path: Path) -> str:
+    """Return a unique name of a run: its team and file name, because teams use the same file names."""
     return f"{path.parent.parent.name}-{path.name}"
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_the_board_has_every_run_with_the_score_it_has_offline(
-    board: dict[str, LeaderboardResource], offline: dict[str, dict[str, float]], measure: str
+def test_leaderboard_scores_equal_offline_scores(
+    boards: dict[str, LeaderboardResource], offline: dict[str, dict[str, float]], measure: str
 ) -> None:
-    assert len(board[measure].rows) == 21
-    assert not board[measure].unscored
-    assert {row.name: row.score for row in board[measure].rows} == offline[measure]
+    assert len(boards[measure].rows) == 21
+    assert not boards[measure].unscored
+    assert {row.name: row.score for row in boards[measure].rows} == offline[measure]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_the_board_is_in_the_order_of_the_scores_and_equal_ones_share_a_rank(
-    board: dict[str, LeaderboardResource], offline: dict[str, dict[str, float]], measure: str
+def test_leaderboard_is_sorted_and_tied_runs_share_a_rank(
+    boards: dict[str, LeaderboardResource], offline: dict[str, dict[str, float]], measure: str
 ) -> None:
-    better = offline[measure].values()
-    for row in board[measure].rows:
-        assert row.rank == 1 + sum(score > row.score for score in better)
-    assert [row.rank for row in board[measure].rows] == sorted(row.rank for row in board[measure].rows)
+    scores = offline[measure].values()
+    for row in boards[measure].rows:
+        assert row.rank == 1 + sum(score > row.score for score in scores)
+    assert [row.rank for row in boards[measure].rows] == sorted(row.rank for row in boards[measure].rows)
 
 
-def test_a_board_says_under_which_judgments_and_rules_it_was_made(
-    board: dict[str, LeaderboardResource],
+def test_leaderboard_names_qrels_version_and_profile(
+    boards: dict[str, LeaderboardResource],
 ) -> None:
-    one = board["TOMA(of=nDCG@5)"]
-    assert one.measure == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
-    assert (one.qrels, one.profile) == (1, "cupel")
+    board = boards["TOMA(of=nDCG@5)"]
+    assert board.measure == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
+    assert (board.qrels, board.profile) == (1, "cupel")

@@ -173,7 +173,13 @@ def audit_kind(kind: type[AuditKind]) -> AuditKindResource:
         for name, setting in SETTINGS[kind.name].items()
     )
     documentation = inspect.getdoc(kind) or ""
-    return build(AuditKindResource, kind, documentation=documentation, parameters=parameters)
+    return build(
+        AuditKindResource,
+        kind,
+        texts=kind.needs_texts,
+        documentation=documentation,
+        parameters=parameters,
+    )
 
 
 def audit(view: audit_requests.AuditView) -> AuditResource:

@@ -1,1 +1,1 @@
-"""the supervisor of `cupel serve`, the example collection, the demonstration."""
+"""The supervisor of `cupel serve`, the example collection and the demonstration."""

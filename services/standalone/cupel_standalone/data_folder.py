@@ -1,7 +1,7 @@
-"""What must be true of a data folder before anything serves it: tables up to date, and a way in.
+"""Preparation of a data folder before it is served: database migrations and the first token.
 
-Runs as a short process of its own (`python -m cupel_standalone.data_folder`), so that the supervisor itself
-stays small. Settings come from the environment.
+Runs as a separate process (`python -m cupel_standalone.data_folder`), because the supervisor should not
+load the backend. Settings come from the environment.
 """
 
 import os
@@ -15,14 +15,17 @@ from cupel_standalone.embedded_service import token_file
 
 
 def prepare(settings: Settings) -> None:
-    """Bring the tables up to date; see to it that somebody can log in."""
+    """Migrate the database and issue the first admin token."""
     with closing(open_system(settings)) as system:
         system.migrate()
         issue_first_token(system, token_file(settings.data))
 
 
 def issue_first_token(system: System, path: Path) -> None:
-    """Write an admin token to `path`, for its owner's eyes only, unless it is there or one was put to use."""
+    """Write a new admin token to `path`, readable by its owner only.
+
+    Does nothing if the file exists or if any token has been used already.
+    """
     operator = access.OPERATOR
     if path.exists() or any(token.used_at for token in access.list_(system, operator, limit=500).items):
         return

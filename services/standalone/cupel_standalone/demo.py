@@ -1,7 +1,7 @@
-"""What `make demo` shows: an organiser, ten teams and a correction, against the real service.
+"""The demonstration of `make demo`: an organiser, ten teams and corrected judgments on a real service.
 
 python -m cupel_standalone.demo [--once]
-python -m cupel_standalone.demo --url URL --token-file FILE  # on a service that runs already
+python -m cupel_standalone.demo --url URL --token-file FILE  # against a running service
 """
 
 import re
@@ -35,44 +35,46 @@ from cupel_standalone.supervisor import die_with_parent
 
 TRACK = "health"
 MEASURES = ("nDCG@10", "TOMA(of=nDCG@10,aspects=[relevance,credibility])")
-SHOWN = 10
+N_ROWS = 10
+"""Rows shown of a leaderboard or a comparison."""
+
 RUNS = sorted((EXAMPLE / "runs").glob("*.gz"))
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End when everything was shown.")
-@click.option("--url", help="Show it on the service that runs here already, and end.")
+@click.option("--once", is_flag=True, help="Exit at the end instead of keeping the service running.")
+@click.option("--url", help="URL of a running service to use instead of a new one; implies --once.")
 @click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With --url: a file with an administrator's token.",
+    help="File with an administrator's token of the service at --url.",
 )
 def main(once: bool, url: str | None, token_file: Path | None) -> None:
-    """Show Cupel from a run file to a leaderboard, and what a correction of the judgments moves."""
+    """Demonstrate Cupel: submit runs, show leaderboards, correct the judgments, show the changed ranks."""
     if (url is None) != (token_file is None):
-        raise click.UsageError("--url and --token-file belong together")
+        raise click.UsageError("--url and --token-file must be given together")
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 110)
-    began = time.monotonic()
-    console.print("\nCupel, from a run file to a leaderboard", style="bold")
+    started = time.monotonic()
+    console.print("\nCupel: from run files to a leaderboard", style="bold")
     with tempfile.TemporaryDirectory(prefix="cupel-demo-") as folder, ExitStack() as stack:
         if url is not None and token_file is not None:
-            organiser = stack.enter_context(visited(url, token_file))
-            say(console, "A service", f"It runs at {url}.")
+            organiser = stack.enter_context(connect(url, token_file))
+            print_section(console, "Service", f"Running at {url}.")
         else:
-            organiser = stack.enter_context(own(Path(folder)))
+            organiser = stack.enter_context(start_and_connect(Path(folder)))
             parts = "a gateway, a worker with two processes, a scheduler"
-            say(console, "A service", f"It runs at {organiser.url}: {parts}.")
-        show(console, organiser, stack)
-        seconds = time.monotonic() - began
+            print_section(console, "Service", f"Running at {organiser.url}: {parts}.")
+        run_demo(console, organiser, stack)
+        seconds = time.monotonic() - started
         if once or url is not None:
-            console.print(f"\nAll of this took {seconds:.0f} seconds.\n")
+            console.print(f"\nThe demonstration took {seconds:.0f} seconds.\n")
         else:
-            stay(console, organiser.url, Path(folder), seconds)
+            wait_for_interrupt(console, organiser.url, Path(folder), seconds)
 
 
 @contextmanager
-def visited(url: str, token_file: Path) -> Iterator[Client]:
-    """The organiser's client of a service that is not ours."""
+def connect(url: str, token_file: Path) -> Iterator[Client]:
+    """Yield the organiser's client of a running service."""
     try:
         with Client(url, token_file.read_text().strip()) as organiser:
             yield organiser
@@ -81,31 +83,34 @@ def visited(url: str, token_file: Path) -> Iterator[Client]:
 
 
 @contextmanager
-def own(folder: Path) -> Iterator[Client]:
-    """The organiser's client of a service of our own."""
-    with service(folder) as url, Client(url, first_token(folder).read_text().strip()) as organiser:
+def start_and_connect(folder: Path) -> Iterator[Client]:
+    """Start a service with its data in `folder`; yield the organiser's client."""
+    with start_service(folder) as url, Client(url, first_token(folder).read_text().strip()) as organiser:
         yield organiser
 
 
-def show(console: Console, organiser: Client, stack: ExitStack) -> None:
-    """Everything, in order."""
+def run_demo(console: Console, organiser: Client, stack: ExitStack) -> None:
+    """Run all steps of the demonstration and print their results."""
     track, version = create_track(organiser)
-    tell_track(console, track, version)
+    print_track(console, track, version)
     submissions = submit_all(console, organiser, stack)
     compare_offline(console, organiser, submissions)
     for measure in MEASURES:
-        show_board(console, organiser.leaderboard(TRACK, measure=measure))
-    show_malformed(console, organiser)
+        print_leaderboard(console, organiser.leaderboard(TRACK, measure=measure))
+    print_refusal(console, organiser)
     corrected = publish(organiser, EXAMPLE / "collection-corrected.yaml")
-    tell_correction(console, corrected)
+    print_correction(console, corrected)
     for measure in MEASURES:
         diff = organiser.qrels_diff(TRACK, corrected.number, base=version.number, measure=measure)
-        show_moves(console, diff)
+        print_rank_changes(console, diff)
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[str]:
-    """The URL of a service of our own, which ends with us. Its log is service.log in its folder."""
+def start_service(folder: Path) -> Iterator[str]:
+    """Start a service with its data in `folder`; yield its URL, and stop it at the end.
+
+    The service writes its log to service.log in the folder.
+    """
     command = [str(Path(sys.executable).parent / "cupel"), "serve", "--data", str(folder), "--port", "0"]
     with (folder / "service.log").open("w") as log:
         process = subprocess.Popen(
@@ -114,39 +119,39 @@ def service(folder: Path) -> Iterator[str]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            process_group=0,  # Ctrl-C is for us: we then stop the service
+            process_group=0,  # Ctrl-C then reaches this process only, which stops the service.
             preexec_fn=die_with_parent(),
         )
         try:
-            yield url_from(process, folder / "service.log")
+            yield wait_for_url(process, folder / "service.log")
         except ServiceError as error:
             raise click.ClickException(
-                f"{error}\n\nThe service said:\n{end_of(folder / 'service.log')}"
+                f"{error}\n\nLog of the service:\n{read_log_end(folder / 'service.log')}"
             ) from error
         finally:
             process.terminate()
             process.communicate()
 
 
-def url_from(process: subprocess.Popen[str], log: Path) -> str:
+def wait_for_url(process: subprocess.Popen[str], log: Path) -> str:
     assert process.stdout is not None
     for line in process.stdout:
         if match := re.search(r"ready at (\S+)", line):
             return match.group(1)
-    raise click.ClickException(f"the service did not start:\n{end_of(log)}")
+    raise click.ClickException(f"the service did not start; its log:\n{read_log_end(log)}")
 
 
-def end_of(log: Path) -> str:
+def read_log_end(log: Path) -> str:
     return "\n".join(log.read_text().splitlines()[-40:])
 
 
-def say(console: Console, title: str, text: str) -> None:
+def print_section(console: Console, title: str, text: str) -> None:
     console.print(f"\n{title}", style="bold cyan")
     console.print(text)
 
 
 def create_track(organiser: Client) -> tuple[TrackResource, QrelsResource]:
-    """The example track with its first judgments in force."""
+    """Create the example track and publish the first version of its judgments."""
     declared = yaml.safe_load((EXAMPLE / "collection.yaml").read_text())
     track = organiser.create_track(
         TRACK, title="Health questions", aspects=declared["aspects"], measures=declared["measures"]
@@ -155,7 +160,7 @@ def create_track(organiser: Client) -> tuple[TrackResource, QrelsResource]:
 
 
 def publish(organiser: Client, collection: Path) -> QrelsResource:
-    """Upload the judgments that a collection file describes, publish them, wait until they are current."""
+    """Upload and publish the judgments of a collection file; wait until they are current."""
     text = collection.read_text()
     declared = yaml.safe_load(text)
     names = [*(entry["file"] for entry in declared["qrels"]), declared["topics"]]
@@ -166,71 +171,79 @@ def publish(organiser: Client, collection: Path) -> QrelsResource:
     return last
 
 
-def tell_track(console: Console, track: TrackResource, version: QrelsResource) -> None:
+def print_track(console: Console, track: TrackResource, version: QrelsResource) -> None:
     measures = ", ".join(track.measures)
-    say(
+    print_section(
         console,
-        "A track",
-        f"“{track.title}” with 50 topics, judged for {', '.join(track.aspects)}.\n"
-        f"Its judgments are version {version.number}, {version.digest[:12]}. It scores by {measures}.",
+        "Track",
+        f"“{track.title}”: 50 topics with judgments of {', '.join(track.aspects)}\n"
+        f"(version {version.number}, digest {version.digest[:12]}). Measures: {measures}.",
     )
 
 
 def submit_all(console: Console, organiser: Client, stack: ExitStack) -> dict[str, SubmissionResource]:
-    """Hand in every run with a token of its team, and wait until all are scored: run name -> submission."""
-    say(console, "Thirty runs of ten teams", "Each team hands in three runs with a token of its own.")
-    began = time.monotonic()
+    """Submit every run with a token of its team and wait until all are scored.
+
+    Returns a mapping of run names to submissions.
+    """
+    print_section(console, "Submissions", "Ten teams submit three runs each, each team with its own token.")
+    started = time.monotonic()
     teams = {path.stem.split("-")[0] for path in RUNS}
-    doors = {team: stack.enter_context(Client(organiser.url, token_of(organiser, team))) for team in teams}
+    clients = {
+        team: stack.enter_context(Client(organiser.url, issue_token(organiser, team))) for team in teams
+    }
     columns = (TextColumn("{task.description:<10}"), BarColumn(40), MofNCompleteColumn())
     with Progress(*columns, console=console) as progress:
         accepting = progress.add_task("accepted", total=len(RUNS))
         scoring = progress.add_task("scored", total=len(RUNS))
-        handed_in = {}
+        submissions = {}
         for path in RUNS:
-            handed_in[path.stem] = doors[path.stem.split("-")[0]].submit(TRACK, path)
+            submissions[path.stem] = clients[path.stem.split("-")[0]].submit(TRACK, path)
             progress.advance(accepting)
-        for name, submission in handed_in.items():
-            *_, handed_in[name] = organiser.watch_submission(submission.id)
+        for name, submission in submissions.items():
+            *_, submissions[name] = organiser.watch_submission(submission.id)
             progress.advance(scoring)
-    console.print(f"All were scored {time.monotonic() - began:.1f} seconds after the first was sent.")
-    return handed_in
+    console.print(f"All runs were scored within {time.monotonic() - started:.1f} seconds.")
+    return submissions
 
 
-def token_of(organiser: Client, team: str) -> str:
+def issue_token(organiser: Client, team: str) -> str:
     text = organiser.issue_token(team, "participant", label="demo").token
     assert text is not None
     return text
 
 
 def compare_offline(console: Console, organiser: Client, submissions: dict[str, SubmissionResource]) -> None:
-    """Score every run here as well, without the service, and count the equal scores."""
+    """Score every run with the library alone and count the scores that equal those of the service."""
     collection = read_collection(EXAMPLE / "collection.yaml")
     measures = [parse(text).bound(collection.aspects) for text in MEASURES]
     equal = total = 0
     for path in RUNS:
         scores = {
-            one.measure: one.value for one in organiser.scores(submissions[path.stem].id, measures=MEASURES)
+            score.measure: score.value
+            for score in organiser.scores(submissions[path.stem].id, measures=MEASURES)
         }
-        own = evaluate(collection.qrels, join_run(path, collection.qrels), measures)
+        evaluation = evaluate(collection.qrels, join_run(path, collection.qrels), measures)
         for measure in measures:
             total += 1
-            equal += scores[str(measure)] == aggregate(measure, own.values[measure])
-    console.print(f"Scored again by the library alone: {equal} of {total} scores are equal to the last bit.")
+            equal += scores[str(measure)] == aggregate(measure, evaluation.values[measure])
+    console.print(
+        f"{equal} of {total} scores are bit-identical when computed by the library without the service."
+    )
 
 
-def show_board(console: Console, board: LeaderboardResource) -> None:
-    console.print(f"\nLeaderboard by {board.measure}, judgments version {board.qrels}", style="bold")
-    table = listing("rank>", "team", "run", "score>", "")
-    for row in board.rows[:SHOWN]:
+def print_leaderboard(console: Console, board: LeaderboardResource) -> None:
+    console.print(f"\nLeaderboard by {board.measure}, version {board.qrels} of the judgments", style="bold")
+    table = make_table("rank>", "team", "run", "score>", "")
+    for row in board.rows[:N_ROWS]:
         missing = f"{row.missing_topics} topics missing" if row.missing_topics else ""
         table.add_row(str(row.rank), row.team, row.tag, f"{row.score:.4f}", missing)
     console.print(table)
-    console.print(f"and {len(board.rows) - SHOWN} more", style="dim")
+    console.print(f"and {len(board.rows) - N_ROWS} more", style="dim")
 
 
-def listing(*columns: str) -> Table:
-    """A table without lines; columns whose name ends in `>` are aligned to the right."""
+def make_table(*columns: str) -> Table:
+    """Return an empty table without lines. Columns whose name ends in `>` are right-aligned."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in columns:
         table.add_column(
@@ -239,10 +252,12 @@ def listing(*columns: str) -> Table:
     return table
 
 
-def show_malformed(console: Console, organiser: Client) -> None:
-    """Hand in a file that was merged by hand; show the verdict."""
+def print_refusal(console: Console, organiser: Client) -> None:
+    """Submit a malformed run file and print the errors."""
     path = EXAMPLE / "aster-merged.txt"
-    say(console, "A malformed run", f"Somebody edited {path.name} by hand, and hands it in:")
+    print_section(
+        console, "Malformed run", f"A team submits {path.name}, a run file that was edited by hand."
+    )
     try:
         organiser.submit(TRACK, path)
     except ServiceError as refusal:
@@ -250,50 +265,55 @@ def show_malformed(console: Console, organiser: Client) -> None:
         for error in sorted(refusal.errors, key=lambda error: error.line or 0):
             console.print(f"  line {error.line}: {error.message}")
             console.print(f"    {error.remedy}", style="dim")
-        held = len(list(organiser.submissions(TRACK)))
-        console.print(f"Nothing was stored: the track has {held} submissions, as before.")
+        n_submissions = len(list(organiser.submissions(TRACK)))
+        console.print(f"Nothing was stored: the track still has {n_submissions} submissions.")
     else:
         raise click.ClickException(f"{path.name} should have been refused")
 
 
-def tell_correction(console: Console, version: QrelsResource) -> None:
-    say(
+def print_correction(console: Console, version: QrelsResource) -> None:
+    print_section(
         console,
-        "A correction",
-        "One assessor was careless. Nine topics were judged again, and the organiser publishes the\n"
-        f"judgments as version {version.number}: all {version.progress.scored} runs were scored again, "
-        "then the board switched at once.",
+        "Corrected judgments",
+        "Nine topics of a careless assessor were judged again. The organiser publishes the corrected\n"
+        f"judgments as version {version.number}. All {version.progress.scored} runs were rescored before "
+        "the leaderboards switched to it.",
     )
 
 
-def show_moves(console: Console, diff: QrelsDiffResource) -> None:
-    """Which runs changed places, from the top of the new board."""
+def print_rank_changes(console: Console, diff: QrelsDiffResource) -> None:
+    """Print the runs whose ranks changed, in the order of the new leaderboard."""
     moved = [row for row in diff.rows if row.old_rank != row.new_rank]
-    title = f"\nWhat moved by {diff.measure}: {len(moved)} of {len(diff.rows)} runs changed places"
+    title = f"\nRank changes by {diff.measure}: {len(moved)} of {len(diff.rows)} runs changed ranks"
     console.print(title, style="bold")
-    table = listing("rank>", "before>", "", "run", "score>", "before>")
-    for row in moved[:SHOWN]:
+    table = make_table("rank>", "before>", "", "run", "score>", "before>")
+    for row in moved[:N_ROWS]:
         up = (row.new_rank or 0) < (row.old_rank or 0)
         arrow = Text("▲", "green") if up else Text("▼", "red")
         table.add_row(
-            str(row.new_rank), str(row.old_rank), arrow, row.tag, shown(row.new_score), shown(row.old_score)
+            str(row.new_rank),
+            str(row.old_rank),
+            arrow,
+            row.tag,
+            format_score(row.new_score),
+            format_score(row.old_score),
         )
     console.print(table)
-    if len(moved) > SHOWN:
-        console.print(f"and {len(moved) - SHOWN} more", style="dim")
+    if len(moved) > N_ROWS:
+        console.print(f"and {len(moved) - N_ROWS} more", style="dim")
 
 
-def shown(score: float | None) -> str:
+def format_score(score: float | None) -> str:
     return "" if score is None else f"{score:.4f}"
 
 
-def stay(console: Console, url: str, folder: Path, seconds: float) -> None:
-    """Leave the service up until Ctrl-C."""
+def wait_for_interrupt(console: Console, url: str, folder: Path, seconds: float) -> None:
+    """Print commands to try, and keep the service running until Ctrl-C."""
     cupel = Path(sys.executable).parent / "cupel"
-    say(
+    print_section(
         console,
-        "Your turn",
-        f"All of this took {seconds:.0f} seconds. The service stays up until Ctrl-C. Try:",
+        "Try it",
+        f"The demonstration took {seconds:.0f} seconds. The service runs until Ctrl-C. Commands to try:",
     )
     commands: Sequence[str] = (
         f"{cupel} login {url} --token-file {first_token(folder)}",

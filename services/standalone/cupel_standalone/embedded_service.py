@@ -1,4 +1,4 @@
-"""What `cupel serve` does: one data folder, one port, and the processes that make up the service."""
+"""The service of `cupel serve`: one data folder, one port, and three supervised processes."""
 
 import fcntl
 import json
@@ -14,61 +14,68 @@ from typing import IO
 from cupel_backend.infrastructure.settings import Settings
 from cupel_standalone.supervisor import Child, Supervisor
 
-Say = Callable[[str, str], None]
+WriteLog = Callable[[str, str], None]
+"""Writes a line to the log. Arguments: name of the process, text."""
 
 
 class CannotServe(Exception):
-    """The service can't be started here; the message says why and what to do."""
+    """The service cannot be started; the message says why and what to do."""
 
 
-def serve(settings: Settings, *, host: str, port: int, say: Say, ready: Callable[[str], None]) -> None:
+def serve(
+    settings: Settings, *, host: str, port: int, write_log: WriteLog, on_ready: Callable[[str], None]
+) -> None:
     """Serve `settings.data` at host:port until SIGTERM or SIGINT.
 
-    port: 0 takes a free one. say: shows a line of the log, (who, text). ready: called once with the URL, when
-    the service answers. Raises WrongSetting, CannotServe, or GaveUp when a child can't be kept alive.
+    port: 0 takes a free port.
+    on_ready: called once with the URL when the service is ready.
+    Raises WrongSetting, CannotServe, or ChildFailed when a child process fails again and again.
     """
-    os.umask(0o077)  # judgments may be secret: the data folder is its owner's alone
+    os.umask(0o077)  # Judgments may be secret, so only the owner may read the data folder.
     settings.prepare()
-    with only_server(settings.data) as claim, listening(host, port) as listener:
+    with lock_data_folder(settings.data) as lock_file, open_listener(host, port) as listener:
         url = url_of(listener)
-        note(claim, url)
-        prepare(settings)
-        kept = children(settings, listener)
+        write_lock_owner(lock_file, url)
+        prepare_data_folder(settings)
+        children = make_children(settings, listener)
 
-        def answered() -> None:
-            kept[0].came_up = True  # the gateway
-            ready(url)
+        def report_ready() -> None:
+            children[0].has_come_up = True  # The gateway is the first child.
+            on_ready(url)
 
-        Supervisor(kept, say).run(Readiness(listener, answered).look)
+        Supervisor(children, write_log).run(ReadinessProbe(listener, report_ready).check)
 
 
 @contextmanager
-def only_server(data: Path) -> Iterator[IO[str]]:
-    """Hold the data folder, so that no second service starts on it; the kernel lets go when we are gone."""
-    with open(data / "serve.lock", "a+") as claim:
+def lock_data_folder(data: Path) -> Iterator[IO[str]]:
+    """Lock the data folder, so that no second service starts on it; yield the lock file.
+
+    The kernel releases the lock when this process ends, even by SIGKILL.
+    """
+    with open(data / "serve.lock", "a+") as lock_file:
         try:
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            claim.seek(0)
-            other = json.loads(claim.read() or "{}")
+            lock_file.seek(0)
+            other = json.loads(lock_file.read() or "{}")
             where = f" at {other['url']}" if "url" in other else ""
             raise CannotServe(
                 f"{data} is already being served{where} by process {other.get('pid', 'unknown')}: "
                 "use that service, stop it, or choose another folder with --data"
             ) from None
-        yield claim
+        yield lock_file
 
 
-def note(claim: IO[str], url: str) -> None:
-    """Tell whoever finds the folder held who holds it."""
-    claim.truncate(0)
-    claim.write(json.dumps({"pid": os.getpid(), "url": url}))
-    claim.flush()
+def write_lock_owner(lock_file: IO[str], url: str) -> None:
+    """Write this process and its URL to the lock file, for the message of a second `cupel serve`."""
+    lock_file.truncate(0)
+    lock_file.write(json.dumps({"pid": os.getpid(), "url": url}))
+    lock_file.flush()
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """The one port. The supervisor holds it open, so callers wait, not fail, while a gateway restarts."""
+def open_listener(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen on host:port. The supervisor keeps the socket open, so clients wait while a gateway restarts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -76,27 +83,27 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             listener.bind((host, port))
         except OSError as error:
             raise CannotServe(
-                f"port {port} of {host} can't be used ({error.strerror}): choose another with --port, "
-                "or let --port 0 find one"
+                f"cannot listen on port {port} of {host} ({error.strerror}): choose another port "
+                "with --port, or a free one with --port 0"
             ) from None
         listener.listen(512)
         yield listener
 
 
 def token_file(data: Path) -> Path:
-    """Where the first token of a data folder is kept until its owner takes it away."""
+    """Return the path of the file with the first admin token of a data folder."""
     return data / "admin-token"
 
 
 def url_of(listener: socket.socket) -> str:
-    """The address that people type."""
+    """Return the URL at which the listener can be reached."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def prepare(settings: Settings) -> None:
-    """Tables and the first token, in a process that goes away again."""
-    done = subprocess.run(
+def prepare_data_folder(settings: Settings) -> None:
+    """Migrate the database and issue the first token, in a short-lived process."""
+    completed = subprocess.run(
         [sys.executable, "-m", "cupel_standalone.data_folder"],
         env=settings.environment(),
         stdin=subprocess.DEVNULL,
@@ -104,12 +111,15 @@ def prepare(settings: Settings) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    if done.returncode:
-        raise CannotServe(f"{settings.data} can't be prepared:\n{done.stdout.strip()}")
+    if completed.returncode:
+        raise CannotServe(f"cannot prepare the data folder {settings.data}:\n{completed.stdout.strip()}")
 
 
-def children(settings: Settings, listener: socket.socket) -> list[Child]:
-    """The processes of the service. They find everything but the port in their environment."""
+def make_children(settings: Settings, listener: socket.socket) -> list[Child]:
+    """Return the processes of the service: gateway, worker and scheduler.
+
+    They read their settings from the environment; the gateway inherits the listening socket.
+    """
     environment = settings.environment()
     python = (sys.executable, "-m")
     return [
@@ -124,33 +134,33 @@ def children(settings: Settings, listener: socket.socket) -> list[Child]:
     ]
 
 
-class Readiness:
-    """Asks the service whether it is ready, without ever waiting for the answer, and tells once."""
+class ReadinessProbe:
+    """Polls /readyz without blocking the supervisor, and reports once that the service is ready."""
 
-    def __init__(self, listener: socket.socket, tell: Callable[[], None]) -> None:
+    def __init__(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self._address = listener.getsockname()[:2]
-        self._tell = tell
-        self._told = False
-        self._question: socket.socket | None = None
+        self._on_ready = on_ready
+        self._is_ready = False
+        self._connection: socket.socket | None = None
 
-    def look(self) -> None:
-        """Ask, or see whether the answer has come."""
-        if not self._told and self._answered():
-            self._told = True
-            self._tell()
+    def check(self) -> None:
+        """Send a request, or look whether the response has arrived."""
+        if not self._is_ready and self._receives_ok():
+            self._is_ready = True
+            self._on_ready()
 
-    def _answered(self) -> bool:
-        if self._question is None:
-            # The supervisor itself holds the port, so the kernel accepts at once.
-            self._question = socket.create_connection(self._address, timeout=1.0)
-            self._question.sendall(b"GET /readyz HTTP/1.1\r\nHost: cupel\r\nConnection: close\r\n\r\n")
-            self._question.setblocking(False)
+    def _receives_ok(self) -> bool:
+        if self._connection is None:
+            # The supervisor itself holds the listening socket, so the kernel accepts the connection at once.
+            self._connection = socket.create_connection(self._address, timeout=1.0)
+            self._connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: cupel\r\nConnection: close\r\n\r\n")
+            self._connection.setblocking(False)
         try:
-            answer = self._question.recv(64)
+            response = self._connection.recv(64)
         except BlockingIOError:
             return False
         except OSError:
-            answer = b""
-        self._question.close()
-        self._question = None
-        return answer.startswith(b"HTTP/1.1 200 ")
+            response = b""
+        self._connection.close()
+        self._connection = None
+        return response.startswith(b"HTTP/1.1 200 ")

@@ -1,15 +1,15 @@
-"""Invents the example collection: health search with three aspects, 50 topics and 30 runs of 10 teams.
+"""A generator of the example collection: health search, three aspects, 50 topics, 30 runs of 10 teams.
 
     python -m cupel_standalone.example_generator FOLDER
 
-Everything follows from one seed, and only from additions, products and comparisons of uniform numbers, so
-that every machine writes the same bytes. The model, topic by topic:
+The collection is generated from one random seed. Only uniform random numbers, additions, products and
+comparisons are used, so every machine writes the same bytes. The model of a topic:
 
-1. Each candidate document has a latent relevance; its credibility and readability lean on it a little.
-2. A system scores a candidate by what it sees of the three (its team's skill, its own mix), plus noise that
-   it shares with its team and noise of its own, and hands in its first 100.
-3. The pool is the first 20 of two runs of eight teams; the rest is unjudged. Assessors grade the pool.
-   One assessor was careless; in the corrected judgments her topics are judged again and her labels replaced.
+1. Each candidate document has a latent relevance. Its credibility and readability correlate weakly with it.
+2. A system scores a candidate by a weighted sum of the three values, with weights of its team. It adds noise
+   shared by the team's systems and independent noise, and returns its first 100 documents.
+3. The pool consists of the first 20 documents of two runs of each of eight teams. Assessors judge the pool;
+   all other documents are unjudged. One assessor was careless; the corrected judgments replace her labels.
 """
 
 import gzip
@@ -23,8 +23,8 @@ SEED = "cupel example collection 1"
 CANDIDATES = 320
 DEPTH = 100
 POOL_DEPTH = 20
-CARELESS = range(27, 36)
-"""Numbers of the topics whose assessor was careless."""
+CARELESS_TOPICS = range(27, 36)
+"""Numbers of the topics of the careless assessor."""
 
 SUBJECTS = (
     "ibuprofen and blood pressure", "sore throat in small children", "vitamin D in winter", "a stiff neck",
@@ -36,7 +36,7 @@ SUBJECTS = (
 )  # fmt: skip
 QUESTIONS = ("what helps with {}", "is it worth worrying about {}")
 
-PLAN = (
+MEASURES = (
     "nDCG@10",
     "AP",
     "P@10",
@@ -48,7 +48,11 @@ PLAN = (
 
 @dataclass(frozen=True)
 class Team:
-    """A participant: what its systems see of a document, and the manner in which it writes its files."""
+    """A participant.
+
+    skill, credibility, readability: weights of the three latent values in the scores of its systems.
+    decimals, first_rank, separator, newline: format of its run files.
+    """
 
     name: str
     skill: float
@@ -74,7 +78,7 @@ TEAMS = (
     Team("juniper", 0.62, 0.35, 0.00, ("bm25", "mesh", "expert")),
 )
 OUTSIDE_THE_POOL = {"harbor", "juniper"}
-"""Teams that came too late to contribute to the pool."""
+"""Teams whose runs do not contribute to the pool."""
 
 SYSTEM_SKILL = (0.85, 1.0, 1.15)
 MISSED = {("fjord-axiom", "h17"), ("harbor-boolean", "h17"), ("harbor-boolean", "h42")}
@@ -83,7 +87,7 @@ MISSED = {("fjord-axiom", "h17"), ("harbor-boolean", "h17"), ("harbor-boolean", 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A document as it really is for one topic: three latent values, roughly from -2 to 2."""
+    """A document and its three latent values for one topic, roughly from -2 to 2."""
 
     document: str
     relevance: float
@@ -95,46 +99,52 @@ Rankings = dict[str, dict[str, list[tuple[str, float]]]]
 """Run name -> topic -> (document, score), best first."""
 
 
-def noise(random: Random) -> float:
-    """A draw from a bell-shaped distribution: mean 0, standard deviation 1, at most 3.5 away."""
+def draw_noise(random: Random) -> float:
+    """Draw from an approximately normal distribution: mean 0, standard deviation 1, within ±3.5."""
     return (random.random() + random.random() + random.random() + random.random() - 2.0) * 1.7320508
 
 
-def topics() -> dict[str, str]:
-    """Topic id -> title."""
+def make_topics() -> dict[str, str]:
+    """Return a mapping of topic ids to titles."""
     titles = [question.format(subject) for question in QUESTIONS for subject in SUBJECTS]
     return {f"h{number:02d}": title for number, title in enumerate(titles, 1)}
 
 
-def candidates(topic: str) -> list[Candidate]:
-    """The documents that any system could find for a topic; topics differ in how much there is to find."""
+def make_candidates(topic: str) -> list[Candidate]:
+    """Return the documents that systems can retrieve for a topic. Topics differ in difficulty."""
     random = Random(f"{SEED}/candidates/{topic}")
-    ease = 0.35 * noise(random)
+    ease = 0.35 * draw_noise(random)
     numbers = sorted({int(random.random() * 10_000) for _ in range(CANDIDATES)})
-    return [candidate(f"web{number:04d}", ease, random) for number in numbers]
+    return [make_candidate(f"web{number:04d}", ease, random) for number in numbers]
 
 
-def candidate(document: str, ease: float, random: Random) -> Candidate:
-    relevance = noise(random) + ease - 0.5
-    credibility = 0.35 * relevance + 0.9 * noise(random)
-    readability = 0.1 * relevance - 0.25 * credibility + 0.9 * noise(random)
+def make_candidate(document: str, ease: float, random: Random) -> Candidate:
+    """Draw the latent values of a document. ease: shift of its relevance."""
+    relevance = draw_noise(random) + ease - 0.5
+    credibility = 0.35 * relevance + 0.9 * draw_noise(random)
+    readability = 0.1 * relevance - 0.25 * credibility + 0.9 * draw_noise(random)
     return Candidate(document, relevance, credibility, readability)
 
 
 def rank(team: Team, system: int, topic: str, documents: list[Candidate]) -> list[tuple[str, float]]:
-    """What one system returns for one topic. Scores are rounded as the team writes them: there are ties."""
-    shared, own = Random(f"{SEED}/{team.name}/{topic}"), Random(f"{SEED}/{team.name}/{system}/{topic}")
+    """Return the ranking of one system for one topic; scores are rounded like in its file, so some tie."""
+    team_random = Random(f"{SEED}/{team.name}/{topic}")
+    system_random = Random(f"{SEED}/{team.name}/{system}/{topic}")
     skill = team.skill * SYSTEM_SKILL[system]
     scored = []
-    for one in documents:
-        seen = skill * one.relevance + team.credibility * one.credibility + team.readability * one.readability
-        blurred = seen + 0.6 * noise(shared) + 0.5 * noise(own)
-        scored.append((one.document, round(12 + 2.5 * blurred, team.decimals)))
+    for candidate in documents:
+        signal = (
+            skill * candidate.relevance
+            + team.credibility * candidate.credibility
+            + team.readability * candidate.readability
+        )
+        noisy = signal + 0.6 * draw_noise(team_random) + 0.5 * draw_noise(system_random)
+        scored.append((candidate.document, round(12 + 2.5 * noisy, team.decimals)))
     return sorted(scored, key=lambda pair: (pair[1], pair[0]), reverse=True)[:DEPTH]
 
 
-def rankings(collection: dict[str, list[Candidate]]) -> Rankings:
-    """All 30 runs."""
+def make_rankings(collection: dict[str, list[Candidate]]) -> Rankings:
+    """Return the rankings of all 30 runs."""
     return {
         f"{team.name}-{name}": {
             topic: rank(team, system, topic, documents)
@@ -146,51 +156,56 @@ def rankings(collection: dict[str, list[Candidate]]) -> Rankings:
     }
 
 
-def pool(runs: Rankings, topic: str) -> set[str]:
-    """The documents to be judged: the first 20 of the second and third run of the teams that contributed."""
-    contributed = [
+def make_pool(runs: Rankings, topic: str) -> set[str]:
+    """Return the pool: the first 20 documents of the second and third run of each contributing team."""
+    contributing_runs = [
         f"{team.name}-{name}"
         for team in TEAMS
         if team.name not in OUTSIDE_THE_POOL
         for name in team.systems[1:]
     ]
-    return {document for run in contributed for document, _ in runs[run].get(topic, [])[:POOL_DEPTH]}
+    return {document for run in contributing_runs for document, _ in runs[run].get(topic, [])[:POOL_DEPTH]}
 
 
-def judge(topic: str, one: Candidate, *, careless: bool) -> tuple[str, str, str]:
-    """The labels of an assessor for relevance, credibility and readability.
+def judge(topic: str, candidate: Candidate, *, is_careless: bool) -> tuple[str, str, str]:
+    """Return the labels of an assessor for relevance, credibility and readability.
 
-    Relevance -2 is junk, -1 "could not judge"; credibility -1 likewise.
+    Relevance -2 means junk. Relevance or credibility -1 means "could not judge".
     """
-    random = Random(f"{SEED}/assessor/{topic}/{one.document}/{careless}")
-    blur = 1.1 if careless else 0.25
-    relevance = one.relevance + blur * noise(random)
-    credibility = one.credibility + blur * noise(random)
-    readability = 50 + 18 * (one.readability + 0.2 * noise(random))
+    random = Random(f"{SEED}/assessor/{topic}/{candidate.document}/{is_careless}")
+    spread = 1.1 if is_careless else 0.25
+    relevance = candidate.relevance + spread * draw_noise(random)
+    credibility = candidate.credibility + spread * draw_noise(random)
+    readability = 50 + 18 * (candidate.readability + 0.2 * draw_noise(random))
     grade = sum(relevance > bound for bound in (0.1, 0.9, 1.7))
-    chance = random.random()
-    if chance < 0.01:
+    draw = random.random()
+    if draw < 0.01:
         return "-1", "-1", str(int(readability))
-    label = "-2" if grade == 0 and chance > 0.97 else str(grade)
-    word = "-1" if chance > 0.985 else ("nc", "pc", "c")[sum(credibility > bound for bound in (-0.3, 0.7))]
+    label = "-2" if grade == 0 and draw > 0.97 else str(grade)
+    word = "-1" if draw > 0.985 else ("nc", "pc", "c")[sum(credibility > bound for bound in (-0.3, 0.7))]
     return label, word, str(min(100, max(0, int(readability))))
 
 
-def judgments(collection: dict[str, list[Candidate]], runs: Rankings, *, corrected: bool) -> dict[str, str]:
-    """The qrels file of each aspect as text; the corrected ones judge the careless assessor's topics anew."""
+def make_judgments(
+    collection: dict[str, list[Candidate]], runs: Rankings, *, corrected: bool
+) -> dict[str, str]:
+    """Return the qrels file of each aspect as text.
+
+    corrected: whether the topics of the careless assessor are judged again.
+    """
     files: dict[str, list[str]] = {"relevance": [], "credibility": [], "readability": []}
     for number, (topic, documents) in enumerate(collection.items(), 1):
-        pooled = pool(runs, topic)
-        for one in documents:
-            if one.document in pooled:
-                labels = judge(topic, one, careless=number in CARELESS and not corrected)
+        pooled = make_pool(runs, topic)
+        for candidate in documents:
+            if candidate.document in pooled:
+                labels = judge(topic, candidate, is_careless=number in CARELESS_TOPICS and not corrected)
                 for lines, label in zip(files.values(), labels, strict=True):
-                    lines.append(f"{topic} 0 {one.document} {label}\n")
+                    lines.append(f"{topic} 0 {candidate.document} {label}\n")
     return {aspect: "".join(lines) for aspect, lines in files.items()}
 
 
-def run_text(team: Team, name: str, ranked: dict[str, list[tuple[str, float]]]) -> str:
-    """A run file as the team writes it."""
+def format_run(team: Team, name: str, ranked: dict[str, list[tuple[str, float]]]) -> str:
+    """Return a run file in the format of the team."""
     return "".join(
         team.separator.join((topic, "Q0", document, str(place), f"{score:.{team.decimals}f}", name))
         + team.newline
@@ -199,20 +214,20 @@ def run_text(team: Team, name: str, ranked: dict[str, list[tuple[str, float]]]) 
     )
 
 
-def malformed(text: str) -> str:
-    """A good run spoilt in five places, as happens to files that were merged or edited by hand."""
+def corrupt(text: str) -> str:
+    """Return the run file with five errors, as in files that were merged or edited by hand."""
     lines = text.splitlines()[: 10 * DEPTH]
-    lines[6] = " ".join(lines[6].split()[:5])  # the tag is lost
-    lines[40] = lines[40].replace(lines[40].split()[4], "n/a")  # no score
-    lines[152] = lines[151]  # a document twice in a topic
+    lines[6] = " ".join(lines[6].split()[:5])  # The tag is missing.
+    lines[40] = lines[40].replace(lines[40].split()[4], "n/a")  # The score is not a number.
+    lines[152] = lines[151]  # A document is repeated in a topic.
     lines[301] = lines[301].replace(lines[301].split()[4], lines[301].split()[4].replace(".", ","))
     lines[477] = lines[477].replace(f" {lines[477].split()[3]} ", " first ")
     return "\n".join(lines) + "\n"
 
 
-def description(version: str) -> str:
-    """The collection file that describes one version of the judgments."""
-    plan = ", ".join(f'"{measure}"' for measure in PLAN)
+def describe_collection(version: str) -> str:
+    """Return the collection file of one version of the judgments."""
+    measures = ", ".join(f'"{measure}"' for measure in MEASURES)
     return f"""\
 aspects:
   relevance: {{labels: [0, 1, 2, 3], lowest: [-2], unjudged: [-1]}}
@@ -223,31 +238,31 @@ qrels:
   - {{file: {version}/credibility.txt, aspect: credibility}}
   - {{file: {version}/readability.txt, aspect: readability}}
 topics: topics.txt
-measures: [{plan}]
+measures: [{measures}]
 """
 
 
-def files() -> Iterator[tuple[str, str]]:
-    """Every file of the collection: its name and its text. Names that end in `.gz` are to be compressed."""
-    titles = topics()
-    collection = {topic: candidates(topic) for topic in titles}
-    runs = rankings(collection)
+def generate_files() -> Iterator[tuple[str, str]]:
+    """Yield (name, text) for each file of the collection. Files named `*.gz` must be compressed."""
+    titles = make_topics()
+    collection = {topic: make_candidates(topic) for topic in titles}
+    runs = make_rankings(collection)
     yield "topics.txt", "".join(f"{topic} {title}\n" for topic, title in titles.items())
     for version, corrected in (("qrels", False), ("qrels-corrected", True)):
-        yield f"{version.replace('qrels', 'collection')}.yaml", description(version)
-        for aspect, text in judgments(collection, runs, corrected=corrected).items():
+        yield f"{version.replace('qrels', 'collection')}.yaml", describe_collection(version)
+        for aspect, text in make_judgments(collection, runs, corrected=corrected).items():
             yield f"{version}/{aspect}.txt", text
     for team in TEAMS:
         for system in team.systems:
             name = f"{team.name}-{system}"
-            yield f"runs/{name}.gz", run_text(team, name, runs[name])
+            yield f"runs/{name}.gz", format_run(team, name, runs[name])
     name = "aster-merged"
-    yield f"{name}.txt", malformed(run_text(TEAMS[0], name, runs["aster-rm3"]))
+    yield f"{name}.txt", corrupt(format_run(TEAMS[0], name, runs["aster-rm3"]))
 
 
-def write(folder: Path) -> None:
-    """Write the whole collection into `folder`; gzip members carry no time, so bytes are reproducible."""
-    for name, text in files():
+def write_example(folder: Path) -> None:
+    """Write the collection to `folder`. Gzip headers have no timestamp, so the bytes are reproducible."""
+    for name, text in generate_files():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         content = text.encode()
@@ -255,4 +270,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write_example(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""The verbs that this package adds to the `cupel` command: `serve` and `example`."""
+"""The commands `cupel serve` and `cupel example`."""
 
 import shutil
 from contextlib import suppress
@@ -14,7 +14,9 @@ EXAMPLE = Path(__file__).parent / "example"
 
 @click.command()
 @click.option(
-    "--data", type=click.Path(file_okay=False, path_type=Path), help="Folder that holds everything."
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Data folder of the service (default: ./cupel-data).",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -22,20 +24,20 @@ EXAMPLE = Path(__file__).parent / "example"
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="Port to listen on; 0 takes a free one.",
+    help="Port to listen on; 0 chooses a free port.",
 )
-@click.option("--workers", type=click.IntRange(1), help="Processes that score runs.")
+@click.option("--workers", type=click.IntRange(1), help="Number of worker processes (default: 2).")
 def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
     """Run the whole service on this machine.
 
-    Everything is kept in one folder (./cupel-data unless you say otherwise). Ctrl-C stops the service;
-    started again on the same folder, it goes on where it was.
+    All state is kept in the data folder. Ctrl-C stops the service. To resume, start it again
+    with the same folder.
 
     \b
     Example:
       cupel serve --data /srv/cupel --port 8080
     """
-    # Imported here: every other verb would pay for it at its start.
+    # Imported lazily, because the import would delay every other command.
     from cupel_backend.infrastructure.settings import WrongSetting, read_settings
     from cupel_standalone import embedded_service, supervisor
 
@@ -45,33 +47,33 @@ def serve(data: Path | None, host: str, port: int, workers: int | None) -> None:
             settings,
             host=host,
             port=port,
-            say=log,
-            ready=lambda url: welcome(url, embedded_service.token_file(settings.data)),
+            write_log=write_log,
+            on_ready=lambda url: print_welcome(url, embedded_service.token_file(settings.data)),
         )
     except WrongSetting as error:
         fail(str(error), USAGE)
-    except (embedded_service.CannotServe, supervisor.GaveUp, OSError) as error:
+    except (embedded_service.CannotServe, supervisor.ChildFailed, OSError) as error:
         fail(str(error), SERVICE_FAILED)
-    log("cupel", "stopped")
+    write_log("cupel", "stopped")
 
 
-def log(who: str, text: str) -> None:
-    """One line of the log, on standard error."""
-    colour = {"cupel": "bright_white", "gateway": "cyan", "worker": "green", "scheduler": "magenta"}.get(who)
-    with suppress(OSError):  # a log on a full disk, say: what it tells of goes on
-        click.echo(f"{click.style(f'{who:>9}', fg=colour)} | {text}", err=True)
+def write_log(process: str, text: str) -> None:
+    """Write a line of the log to standard error."""
+    colours = {"cupel": "bright_white", "gateway": "cyan", "worker": "green", "scheduler": "magenta"}
+    with suppress(OSError):  # A failed write, on a full disk for example, must not stop the service.
+        click.echo(f"{click.style(f'{process:>9}', fg=colours.get(process))} | {text}", err=True)
 
 
-def welcome(url: str, token: Path) -> None:
-    """Say where the service is and how to get in, on standard output."""
+def print_welcome(url: str, token: Path) -> None:
+    """Print the URL of the service and how to log in, to standard output."""
     click.echo(f"\nCupel is ready at {click.style(url, bold=True)} (Ctrl-C stops it)")
     if token.exists():
-        click.echo(f"The first token, an administrator's, is in {token}. To log in with it:")
+        click.echo(f"An administrator's token is in {token}. To log in:")
         click.echo(f"  cupel login {url} --token-file {token}\n")
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """End with a message."""
+    """Print an error message and exit."""
     click.echo(f"cupel serve: {message}", err=True)
     raise SystemExit(code)
 
@@ -79,7 +81,7 @@ def fail(message: str, code: int) -> NoReturn:
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def example(folder: Path) -> None:
-    """Copy the example collection to FOLDER: judgments of three aspects, 30 runs, a malformed one.
+    """Copy the example collection to FOLDER: judgments for three aspects, 30 runs, one malformed run.
 
     \b
     Example:
@@ -87,7 +89,7 @@ def example(folder: Path) -> None:
       cupel evaluate my-example/collection.yaml my-example/runs/*.gz -m "nDCG@10 CAM(of=nDCG@10)"
     """
     if folder.exists():
-        raise click.UsageError(f"{folder} exists already: name a folder that does not")
+        raise click.UsageError(f"{folder} already exists; choose a new folder")
     shutil.copytree(EXAMPLE, folder)
-    click.echo(f"The example collection is in {folder}. Try:")
+    click.echo(f"Copied the example collection to {folder}. Try:")
     click.echo(f'  cupel evaluate {folder}/collection.yaml {folder}/runs/*.gz -m "nDCG@10 CAM(of=nDCG@10)"')

@@ -1,7 +1,7 @@
-"""Keeping child processes alive: start them, show what they say, start them again when they die, stop them.
+"""A supervisor of child processes, which logs their output and restarts them when they die.
 
-One thread does everything: it waits for output, for a signal and for the next thing that is due. So a child
-may safely be forked at any moment, and nothing here needs a lock.
+A single thread waits for output, signals and due restarts, so it may fork a child at any moment and needs no
+lock.
 """
 
 import ctypes
@@ -16,49 +16,57 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import IO
 
-TICK = 0.1
-"""Seconds between two looks at the children."""
+POLL_SECONDS = 0.1
+"""Seconds between two checks of the children."""
 
-STEADY = 10.0
-"""A child that lived for so many seconds came up: its death counts as the first one."""
+STABLE_SECONDS = 10.0
+"""Lifetime in seconds after which a child counts as started successfully."""
 
-PATIENCE = 5
-"""Deaths in quick succession after which a child that never came up is given up."""
+MAX_DEATHS = 5
+"""Consecutive deaths after which the supervisor gives up, if the child has never started successfully."""
 
-LONGEST_PAUSE = 30.0
-"""Seconds at most before a dead child is started again."""
+MAX_RESTART_DELAY = 30.0
+"""Longest pause in seconds before a dead child is restarted."""
 
-GRACE = 30.0
-"""Seconds that children have to finish what they are doing, once told to stop."""
+GRACE_SECONDS = 30.0
+"""Seconds that children have to finish their work after SIGTERM."""
 
-STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that ask the supervisor to stop: the last is a terminal that was closed."""
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that stop the supervisor. SIGHUP is sent when its terminal is closed."""
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
-class GaveUp(Exception):
-    """A child died again and again and never came up; the message says which, and how."""
+class ChildFailed(Exception):
+    """A child died repeatedly without ever starting successfully; the message names it."""
 
 
 def die_with_parent() -> Callable[[], None]:
-    """What a child is to run before it becomes its program: has Linux kill it when this process is gone,
-    even by `kill -9`, so that nothing goes on serving a folder that nobody looks after."""
+    """Return a `preexec_fn` that makes Linux kill the child when this process ends, even by SIGKILL.
+
+    Without it, a child would go on serving a data folder that has no supervisor any more.
+    """
     parent = os.getpid()
 
-    def ask() -> None:
+    def request_death_signal() -> None:
         if _libc is not None:
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # gone before we could ask
+        if os.getppid() != parent:  # The parent ended before the request.
             os._exit(1)
 
-    return ask
+    return request_death_signal
 
 
 @dataclass
 class Child:
-    """One kept process: how it is started, and how it has been doing."""
+    """A supervised process: its command, and its state.
+
+    inherited: file descriptors that the process inherits.
+    started, due: times of the last start and of the next restart, on the monotonic clock.
+    deaths: consecutive deaths; a lifetime of more than `stable_seconds` restarts the count.
+    unfinished: output after the last newline.
+    """
 
     name: str
     command: Sequence[str]
@@ -69,11 +77,11 @@ class Child:
     started: float = 0.0
     due: float = 0.0
     deaths: int = 0
-    came_up: bool = False
+    has_come_up: bool = False
     unfinished: bytes = field(default=b"", repr=False)
 
     def start(self) -> None:
-        """Start the process, as leader of a group that holds its own children."""
+        """Start the process as the leader of a new process group, which its own children join."""
         self.process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -91,134 +99,140 @@ class Child:
         os.set_blocking(self.output.fileno(), False)
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        if self.alive and self.process is not None:
+        """Send a signal to the process if it is alive."""
+        if self.is_alive and self.process is not None:
             self.process.send_signal(number)
 
     def kill_group(self) -> None:
-        """End whatever is left of the process and of the processes that it started."""
+        """Kill the process and all processes that it started."""
         if self.process is not None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 return
 
-    def buried(self, steady: float) -> str:
-        """Note a death: returns how it ended, and decides when it may start again."""
+    def record_death(self, stable_seconds: float) -> str:
+        """Record the death and schedule the restart; return a description of how the process ended."""
         assert self.process is not None
         code, lived = self.process.wait(), time.monotonic() - self.started
         self.process = None
-        self.came_up = self.came_up or lived > steady
-        self.deaths = 1 if lived > steady else self.deaths + 1
-        self.due = time.monotonic() + min(0.2 * 2 ** min(self.deaths - 1, 10), LONGEST_PAUSE)
+        self.has_come_up = self.has_come_up or lived > stable_seconds
+        self.deaths = 1 if lived > stable_seconds else self.deaths + 1
+        self.due = time.monotonic() + min(0.2 * 2 ** min(self.deaths - 1, 10), MAX_RESTART_DELAY)
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"{self.name} {how} after {lived:.0f} s"
 
 
 class Supervisor:
-    """Runs children until it is told to stop, or one of them never comes up.
+    """Runs children until a stop signal, or until a child fails to start repeatedly.
 
-    A child that came up once is started again for ever, at growing intervals: what kills it (a full disk,
-    say) may pass, and its siblings go on meanwhile. say: shows one line of (who, text). steady: seconds of
-    life by which a child has come up. patience: deaths of one that has not after which it is given up.
+    A child that has started successfully once is restarted forever, at growing intervals, because its
+    problem (a full disk, for example) may pass. Its siblings keep running meanwhile.
+
+    write_log: writes a line to the log (name of the process, text).
+    stable_seconds: lifetime after which a child counts as started successfully.
+    max_deaths: consecutive deaths after which `run` raises ChildFailed.
     """
 
     def __init__(
         self,
         children: Sequence[Child],
-        say: Callable[[str, str], None],
+        write_log: Callable[[str, str], None],
         *,
-        steady: float = STEADY,
-        patience: int = PATIENCE,
+        stable_seconds: float = STABLE_SECONDS,
+        max_deaths: int = MAX_DEATHS,
     ) -> None:
         self.children = children
-        self.say = say
-        self.steady = steady
-        self.patience = patience
-        self.stopping: float | None = None
+        self.write_log = write_log
+        self.stable_seconds = stable_seconds
+        self.max_deaths = max_deaths
+        self.stop_deadline: float | None = None
         self._selector = selectors.DefaultSelector()
 
     def run(self, each_tick: Callable[[], None] = lambda: None) -> None:
-        """Start the children and keep them until a signal of STOPS; GaveUp if one never comes up.
+        """Run the children until a signal of STOP_SIGNALS, and call `each_tick` after every check of them.
 
-        A signal that is ignored when we start (SIGHUP under nohup) goes on being ignored.
+        A signal that is ignored at the start (SIGHUP under nohup) stays ignored. Raises ChildFailed.
         """
-        heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self._asked_to_stop) for number in heeded}
+        handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._request_stop) for number in handled}
         try:
-            while self.stopping is None:
-                self._start_what_is_due()
-                self._listen(TICK)
-                self._bury_the_dead()
+            while self.stop_deadline is None:
+                self._start_due_children()
+                self._log_output(POLL_SECONDS)
+                self._handle_deaths()
                 each_tick()
         finally:
             self._stop()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
-        """A second signal takes the rest of the grace away."""
-        self.stopping = time.monotonic() + GRACE if self.stopping is None else 0.0
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
+        """Handle a stop signal. A second signal ends the grace period."""
+        self.stop_deadline = time.monotonic() + GRACE_SECONDS if self.stop_deadline is None else 0.0
 
-    def _start_what_is_due(self) -> None:
+    def _start_due_children(self) -> None:
         for child in self.children:
             if child.process is None and child.due <= time.monotonic():
                 child.start()
                 self._selector.register(child.output, selectors.EVENT_READ, child)  # type: ignore[arg-type]
 
-    def _bury_the_dead(self) -> None:
+    def _handle_deaths(self) -> None:
+        """Log the last output of dead children and schedule their restarts."""
         for child in self.children:
-            if child.process is None or child.alive:
+            if child.process is None or child.is_alive:
                 continue
             child.kill_group()
             while child.output is not None:
-                self._hear(child)
-            how = child.buried(self.steady)
-            if child.deaths >= self.patience and not child.came_up:
-                raise GaveUp(f"{how}, {self.patience} times in a row; what it said is above")
-            pause = child.due - time.monotonic()
-            self.say("cupel", f"{how}; starting it again" + (f" in {pause:.0f} s" if pause > 1 else ""))
+                self._read_output(child)
+            death = child.record_death(self.stable_seconds)
+            if child.deaths >= self.max_deaths and not child.has_come_up:
+                raise ChildFailed(f"{death}, {self.max_deaths} times in a row; see its output above")
+            delay = child.due - time.monotonic()
+            self.write_log("cupel", f"{death}; restarting it" + (f" in {delay:.0f} s" if delay > 1 else ""))
 
-    def _listen(self, seconds: float) -> None:
-        """Show what the children say, for at most `seconds` of silence."""
+    def _log_output(self, seconds: float) -> None:
+        """Log the output of the children; wait at most `seconds` for it."""
         for key, _ in self._selector.select(seconds):
-            self._hear(key.data)
+            self._read_output(key.data)
 
-    def _hear(self, child: Child) -> None:
-        """Show the complete lines that have arrived; at the end of the output, forget the pipe."""
+    def _read_output(self, child: Child) -> None:
+        """Log the complete lines that have arrived; close the pipe at the end of the output."""
         assert child.output is not None
         chunk = child.output.read(1 << 16)
         *lines, child.unfinished = (child.unfinished + (chunk or b"")).split(b"\n")
-        ended = chunk == b"" or (chunk is None and not child.alive)
+        ended = chunk == b"" or (chunk is None and not child.is_alive)
         if ended and child.unfinished:
             lines.append(child.unfinished)
             child.unfinished = b""
         for line in lines:
-            self.say(child.name, line.decode(errors="replace").rstrip("\r"))
+            self.write_log(child.name, line.decode(errors="replace").rstrip("\r"))
         if ended:
             self._selector.unregister(child.output)
             child.output.close()
             child.output = None
 
     def _stop(self) -> None:
-        """Let the children finish, then end what is left of them."""
-        deadline = self.stopping if self.stopping is not None else time.monotonic() + GRACE
+        """Send SIGTERM to the children, wait for them, and kill those that are left at the deadline."""
+        deadline = self.stop_deadline if self.stop_deadline is not None else time.monotonic() + GRACE_SECONDS
         if deadline:
-            self.say("cupel", "stopping; press Ctrl-C again to end at once")
+            self.write_log("cupel", "stopping; press Ctrl-C again to stop immediately")
         for child in self.children:
             child.send(signal.SIGTERM)
-        while any(child.alive for child in self.children) and time.monotonic() < deadline:
-            self._listen(TICK)
-            deadline = min(deadline, self.stopping if self.stopping is not None else deadline)
+        while any(child.is_alive for child in self.children) and time.monotonic() < deadline:
+            self._log_output(POLL_SECONDS)
+            if self.stop_deadline is not None:
+                deadline = min(deadline, self.stop_deadline)
         for child in self.children:
-            if child.alive:
-                self.say("cupel", f"{child.name} did not stop in time and is ended")
+            if child.is_alive:
+                self.write_log("cupel", f"killing {child.name}, which did not stop in time")
             child.kill_group()
             if child.process is not None:
                 child.process.wait()
             while child.output is not None:
-                self._hear(child)
+                self._read_output(child)
         self._selector.close()

@@ -111,7 +111,7 @@ def test_report_is_that_of_an_independent_bootstrap() -> None:
             ),
         },
         warnings=[
-            "AP@4: the paired bootstrap test needs an interval scale, and the measure is neither an interval "
-            "nor an ordinal scale"
+            "AP@4: the paired bootstrap test needs an interval scale, but the measure has neither an "
+            "interval nor an ordinal scale"
         ],
     )

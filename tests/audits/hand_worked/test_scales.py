@@ -95,6 +95,7 @@ def test_report_is_that_derived_from_the_definitions(design: str, alpha: float) 
             )
         },
         warnings=[
-            "AP@4: ANOVA needs an interval scale, and the measure is neither an interval nor an ordinal scale"
+            "AP@4: ANOVA needs an interval scale, but the measure has neither an interval nor an "
+            "ordinal scale"
         ],
     )

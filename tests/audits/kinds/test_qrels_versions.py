@@ -156,7 +156,7 @@ def test_versions_are_compared_over_the_common_topics() -> None:
 def test_one_common_topic_has_no_groups() -> None:
     report = report_of(both(OLD, {"1": NEW["1"]}, "AP"))
     assert report.numbers["regrouped(AP)"] is None
-    assert "groups of AP: one topic has no spread" in report.undefined
+    assert "groups of AP: there is only one topic" in report.undefined
     assert report.numbers["tau(AP)"] is not None
 
 
@@ -214,7 +214,7 @@ def test_tau_of_equal_runs_is_undefined() -> None:
     assert "one is best instead of" not in report.verdict[0]
     assert "all 3 runs (tied) are best instead of one" in report.verdict[0]
     assert "tau of AP: all runs have the same score under one version" in report.undefined
-    assert "agreement on relevance: no pair is judged in both" in report.undefined
+    assert "agreement on relevance: no topic-document pair is judged in both" in report.undefined
 
 
 def test_equal_warnings_of_several_measures_are_merged(versions: AuditSubject) -> None:

@@ -108,8 +108,8 @@ def test_verdict_names_measures_with_the_same_pairs() -> None:
         "AP@30": "neither",
     }
     assert report.warnings == (
-        "RBP(p=0.2)@30: ANOVA needs an interval scale, and the measure is an ordinal scale",
-        "AP@30: ANOVA needs an interval scale, and the measure is neither an interval nor an ordinal scale",
+        "RBP(p=0.2)@30: ANOVA needs an interval scale, but the measure has an ordinal scale",
+        "AP@30: ANOVA needs an interval scale, but the measure has neither an interval nor an ordinal scale",
     )
 
 

@@ -405,7 +405,7 @@ def test_board_with_one_topic_is_undefined(system: System) -> None:
     work_off(system, analysing=True)
     shown = leaderboards.read_board(system, BOB, "single")
     assert shown is not None
-    assert (shown.analysis.state, shown.analysis.undefined) == ("undefined", "one topic has no spread")
+    assert (shown.analysis.state, shown.analysis.undefined) == ("undefined", "there is only one topic")
     assert {(row.interval, row.rank_interval, row.tied_for_first) for row in shown.rows} == {(None,) * 3}
 
 

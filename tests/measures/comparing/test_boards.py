@@ -49,11 +49,11 @@ def test_the_order_of_systems_and_other_measures_change_nothing_that_is_not_draw
 @pytest.mark.filterwarnings("error")
 def test_degenerate_boards_say_why() -> None:
     [one] = analyse([np.ones((10, 1))], replicates=50)
-    assert one.undefined == "there is no pair of systems"
+    assert one.undefined == "there are fewer than two systems"
     assert one.standings[0].tied_for_first
     assert one.standings[0].groups == (0,)
     [single] = analyse([np.array([[0.1, 0.9]])], replicates=50)
-    assert single.undefined == "one topic has no spread"
+    assert single.undefined == "there is only one topic"
     assert [s.tied_for_first for s in single.standings] == [True, True]
     assert single.smallest_difference is None
     [nan] = analyse([np.array([[np.nan, 0.9], [0.1, 0.2]])], replicates=50)
@@ -69,7 +69,7 @@ def test_degenerate_boards_say_why() -> None:
 def test_a_weak_scale_is_told() -> None:
     [found] = analyse([made([0, 1])], scales=["neither"], replicates=50)
     assert found.warnings == (
-        "Tukey's HSD needs an interval scale, and the measure is neither an interval nor an ordinal scale",
+        "Tukey's HSD needs an interval scale, but the measure has neither an interval nor an ordinal scale",
     )
 
 

@@ -105,9 +105,9 @@ def test_overlap_by_hand() -> None:
 
 
 def test_what_can_not_be_correlated() -> None:
-    with pytest.raises(ValueError, match="2 systems in the first, 3 in the second"):
+    with pytest.raises(ValueError, match="the first measure has 2 systems, the second 3"):
         tau_b([1, 2], [1, 2, 3])
-    assert tau_b([1, 1], [1, 2]).undefined == "all systems score the same under one of the two"
+    assert tau_b([1, 1], [1, 2]).undefined == "all systems score the same under one of the two measures"
     assert tau_b([], []).value is None
     assert tau_b_by_topic([[1, 1]], [[1, 2]]).undefined
 

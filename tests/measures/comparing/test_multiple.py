@@ -167,8 +167,8 @@ class TestDegenerate:
     @pytest.mark.parametrize("test", [kruskal_wallis, anova, randomised_hsd])
     def test_no_pair_and_one_topic_are_undefined(self, test: object) -> None:
         assert callable(test)
-        assert test(np.ones((5, 1))).undefined == "there is no pair of systems"
-        assert test(np.ones((1, 3))).undefined == "one topic has no spread"
+        assert test(np.ones((5, 1))).undefined == "there are fewer than two systems"
+        assert test(np.ones((1, 3))).undefined == "there is only one topic"
         assert test(np.zeros((0, 3))).undefined == "there are no scores"
         assert test(np.array([[1, np.nan], [1, 2]])).undefined == "a score is undefined or infinite"
         assert not test(np.ones((1, 3))).differs.any()
@@ -201,7 +201,7 @@ class TestDegenerate:
 @pytest.mark.parametrize("correct", CORRECTIONS.values())
 @pytest.mark.parametrize("p", [[0.1, np.nan], [0.1, 1.5], [0.1, -1e-9]])
 def test_what_is_no_p_is_not_corrected(correct: Callable[[list[float]], object], p: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"p is between 0 and 1, not .* \(at 1\)"):
+    with pytest.raises(ValueError, match=r"p must be between 0 and 1, got .* \(at index 1\)"):
         correct(p)
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis, randomised_hsd
-from cupel_measures.comparing.compared_measures import Asked
+from cupel_measures.comparing.compared_measures import ComparedMeasure
 from cupel_measures.comparing.comparison import Choices, compare
 from cupel_measures.comparing.corrections import benjamini_hochberg, holm
 from cupel_measures.comparing.paired_tests import TESTS
@@ -74,7 +74,7 @@ class TestOnePair:
             discriminative_power(scores, alpha=ALPHA, replicates=400, seed=seed)
             for seed, scores in enumerate(alike(number, 60, 2, seed=4))
         ]
-        assert at_rate(sum(one.discriminated for one in found), number)
+        assert at_rate(sum(one.n_discriminated for one in found), number)
 
 
 def _wilcoxon_rate(topics: int) -> float:
@@ -154,7 +154,10 @@ DRAWN: dict[str, tuple[Callable[..., object], tuple[object, ...]]] = {
     "ranks": (rank_intervals, (SCORES,)),
     "power": (discriminative_power, (SCORES,)),
     "groups": (randomised_hsd, (SCORES,)),
-    "report": (compare, ([*"abcd"], [*map(str, range(30))], {"M": SCORES}, [Asked("M", "interval")])),
+    "report": (
+        compare,
+        ([*"abcd"], [*map(str, range(30))], {"M": SCORES}, [ComparedMeasure(text="M", scale="interval")]),
+    ),
 }
 
 
@@ -194,7 +197,11 @@ def test_no_choice_but_the_seed_changes_what_is_drawn() -> None:
     scores = np.random.default_rng(11).random((20, 3))
     reports = [
         compare(
-            [*"abc"], [str(topic) for topic in range(20)], {"M": scores}, [Asked("M", "interval")], choices
+            [*"abc"],
+            [str(topic) for topic in range(20)],
+            {"M": scores},
+            [ComparedMeasure(text="M", scale="interval")],
+            choices,
         )
         for choices in (Choices(), Choices(correction="none"), Choices(alpha=0.2), Choices(all_pairs=True))
     ]

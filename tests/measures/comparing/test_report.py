@@ -10,7 +10,7 @@ from scipy import stats
 
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.all_pairs import randomised_hsd
-from cupel_measures.comparing.compared_measures import Asked, Under, asked_for
+from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import Choices, ComparisonReport, compare
 from cupel_measures.comparing.paired_tests import TESTS, effect_size
 from cupel_measures.comparing.resampling import intervals
@@ -34,7 +34,7 @@ def report(
     values: Floats, *, names: Sequence[str] = NAMES, choices: Choices | None = None, **more: Floats
 ) -> ComparisonReport:
     """A comparison by the measure M, and by others."""
-    asked = [Asked(name, "interval") for name in ("M", *more)]
+    asked = [ComparedMeasure(text=name, scale="interval") for name in ("M", *more)]
     topics = TOPICS[: len(values)]
     return compare(names[: values.shape[1]], topics, {"M": values, **more}, asked, choices)
 
@@ -88,8 +88,8 @@ class TestEachPair:
         values = np.array([[0.5, 0.5], [0.1, 0.7], [0.9, 0.2], [0.3, 0.3 + 1e-16], [0.2, 0.3]])
         [pair] = report(values).measures[0].differences
         assert pair.topics == (2, 2, 1)
-        assert [one.topic for one in pair.swings] == ["t2", "t1", "t4"]
-        assert [one.difference for one in pair.swings] == pytest.approx([-0.7, 0.6, 0.1])
+        assert [one.topic for one in pair.largest_differences] == ["t2", "t1", "t4"]
+        assert [one.difference for one in pair.largest_differences] == pytest.approx([-0.7, 0.6, 0.1])
         assert pair.difference.value == pytest.approx(0.0)
 
     def test_all_pairs_are_compared_in_their_order(self) -> None:
@@ -130,7 +130,7 @@ class TestEachMeasure:
 
     def test_two_systems_have_no_groups_nor_orders(self) -> None:
         found = report(scores()[:, :2], N=scores(2)[:, :2])
-        assert (found.measures[0].groups, found.measures[0].ungrouped, found.orders) == ((), None, ())
+        assert (found.measures[0].groups, found.measures[0].groups_undefined, found.orders) == ((), None, ())
 
     def test_orders_are_told_by_tau_b(self) -> None:
         one, other = scores(1), scores(2)[:, [1, 0, 3, 2]]
@@ -140,14 +140,14 @@ class TestEachMeasure:
         assert found.by_topic.value == pytest.approx(np.mean(by_topic))
 
     def test_a_geometric_mean_is_compared_by_logarithms(self) -> None:
-        asked = [asked_for(parse("GMAP"), qrels())]
-        values = {text: np.array([[0.5, 0.25], [0.1, 0.2]]) for one in asked for text in one.texts}
+        asked = [compared_measure(parse("GMAP"), qrels())]
+        values = {text: np.array([[0.5, 0.25], [0.1, 0.2]]) for one in asked for text in one.required}
         report = compare(["a", "b"], ["1", "2"], values, asked)
         found, [apart, _] = report.measures[0], report.aspects
         assert found.means[0].value == pytest.approx(math.log(0.05) / 2)
         assert found.differences[0].difference.value == pytest.approx(0.0, abs=1e-12)
         assert apart.differences == (found.differences[0].difference,)
-        assert found.warnings[-1] == "the means of its topics' logarithms are compared"
+        assert found.warnings[-1] == "compared by the mean of the logarithms of its per-topic values"
 
 
 class TestNothingDependsOn:
@@ -166,7 +166,7 @@ class TestNothingDependsOn:
 
     def test_the_order_of_measures(self) -> None:
         values, other = scores(3), scores(4)
-        asked = [Asked("M", "interval"), Asked("N", "interval")]
+        asked = [ComparedMeasure(text="M", scale="interval"), ComparedMeasure(text="N", scale="interval")]
         matrices = {"M": values, "N": other}
         one, two = (compare(NAMES, TOPICS, matrices, order) for order in (asked, asked[::-1]))
         assert one.measures[0].differences == two.measures[1].differences
@@ -192,12 +192,12 @@ class TestDegenerate:
         found = report(np.array([[0.25, 0.5, 0.75]]), choices=Choices(test=test))
         measure = found.measures[0]
         assert measure.means[1].value == 0.5
-        assert measure.means[1].undefined == "one topic says nothing about others"
-        assert measure.ungrouped == "one topic has no spread"
+        assert measure.means[1].undefined == "there is only one topic"
+        assert measure.groups_undefined == "there is only one topic"
         assert measure.detectable is None
         for pair in measure.differences:
-            assert pair.difference.undefined == "one topic says nothing about others"
-            assert pair.effect.undefined == "the differences have no spread"
+            assert pair.difference.undefined == "there is only one topic"
+            assert pair.effect.undefined == "the differences have no variance"
             assert pair.test.p is None or pair.test.p == 1.0
             assert not pair.significant
 
@@ -210,9 +210,12 @@ class TestDegenerate:
                 assert (pair.test.p is None) == (pair.test.undefined is not None)
                 assert pair.test.p in (None, 1.0)
                 assert pair.topics == (0, 5, 0)
-                assert pair.swings == ()
+                assert pair.largest_differences == ()
             assert found.measures[0].groups == ((0,), (0,), (0,))
-            assert found.orders[0].overall.undefined == "all systems score the same under one of the two"
+            assert (
+                found.orders[0].overall.undefined
+                == "all systems score the same under one of the two measures"
+            )
 
     @pytest.mark.parametrize("test", TESTS)
     @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
@@ -223,7 +226,7 @@ class TestDegenerate:
         assert (measure.means[1].value, measure.differences[0].difference.value) == (None, None)
         assert measure.differences[0].test.undefined
         assert measure.differences[0].topics is None
-        assert measure.ungrouped
+        assert measure.groups_undefined
         assert measure.detectable is None
         clean = report(scores(), choices=Choices(test=test)).measures[0]
         assert measure.differences[1].difference == clean.differences[1].difference
@@ -231,62 +234,62 @@ class TestDegenerate:
 
     def test_too_few_topics_for_any_finding_are_told(self) -> None:
         [told] = report(scores(topics=4)[:, :2]).warnings
-        assert "with 4 topics no p of the randomisation test is below 0.125" in told
+        assert "with 4 topics p of the randomisation test is at least 0.125" in told
         assert report(scores(topics=8)[:, :2]).warnings == ()
         several = report(scores(topics=8), choices=Choices(all_pairs=True, test="sign"))
         # 2 / 2^8 = 0.0078, and six tests
         assert several.warnings == ()
         [told] = report(scores(topics=7), choices=Choices(all_pairs=True, test="sign")).warnings
-        assert told.endswith("nothing can be significant at 0.05 after Holm's correction over 6 tests")
+        assert told.endswith("no difference can be significant at 0.05 after Holm's correction over 6 tests")
 
     def test_wrong_requests_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="two systems or more"):
+        with pytest.raises(ValueError, match="at least two systems"):
             report(scores()[:, :1])
-        with pytest.raises(ValueError, match="of different names"):
+        with pytest.raises(ValueError, match="with different names"):
             report(scores(), names=["a", "a", "b", "c"])
-        with pytest.raises(ValueError, match="there is no test 'z': there are randomisation"):
+        with pytest.raises(ValueError, match="unknown test 'z'; choose one of randomisation"):
             Choices(test="z")
         with pytest.raises(ValueError, match="benjamini-hochberg, none"):
             Choices(correction="bonferroni")
-        with pytest.raises(ValueError, match="alpha is between 0 and 1"):
+        with pytest.raises(ValueError, match="alpha must be between 0 and 1"):
             Choices(alpha=1.0)
         with pytest.raises(ValueError, match="expected scores of shape"):
-            compare(["a", "b"], ["1"], {"M": scores()}, [Asked("M", "interval")])
+            compare(["a", "b"], ["1"], {"M": scores()}, [ComparedMeasure(text="M", scale="interval")])
 
 
 class TestBeside:
     """What is asked for with a measure."""
 
     def test_a_measure_of_one_aspect_is_told_under_each(self) -> None:
-        found = asked_for(parse("nDCG(aspect=credibility)@5"), qrels())
-        assert found.under == (
-            Under("nDCG@5", "relevance", "nDCG@5"),
-            Under("nDCG@5", "credibility", "nDCG(aspect=credibility)@5"),
+        found = compared_measure(parse("nDCG(aspect=credibility)@5"), qrels())
+        assert found.variants == (
+            AspectVariant("nDCG@5", "relevance", "nDCG@5"),
+            AspectVariant("nDCG@5", "credibility", "nDCG(aspect=credibility)@5"),
         )
         assert found.unjudged == "Unjudged(aspect=credibility)@5"
 
     def test_a_combining_measure_is_told_by_what_it_combines(self) -> None:
-        found = asked_for(parse("TOMA(of=nDCG@5)"), qrels())
-        assert found.under == asked_for(parse("nDCG@5"), qrels()).under
+        found = compared_measure(parse("TOMA(of=nDCG@5)"), qrels())
+        assert found.variants == compared_measure(parse("nDCG@5"), qrels()).variants
         assert found.unjudged == "Unjudged@5"
-        apart = asked_for(parse("CAM(of={relevance:AP,credibility:P@3})"), qrels())
-        assert [one.measure for one in apart.under] == ["AP", "P(aspect=credibility)@3"]
+        apart = compared_measure(parse("CAM(of={relevance:AP,credibility:P@3})"), qrels())
+        assert [one.measure for one in apart.variants] == ["AP", "P(aspect=credibility)@3"]
         assert apart.unjudged == "Unjudged@10"
-        assert asked_for(parse("NWCS"), qrels()).under == ()
+        assert compared_measure(parse("NWCS"), qrels()).variants == ()
 
     def test_what_an_aspect_cannot_have_is_left_out_with_the_reason(self) -> None:
         declared = (
             "aspects: {a: {labels: [0, 1]}, b: {labels: [0, 1, 2, 3]}}\nqrels: [{file: q.txt, aspect: a}]\n"
         )
         judged = parse_collection(declared, {"q.txt": b"1 0 d 1\n"}).qrels
-        found = asked_for(parse("ERR(max_gain=1)@5"), judged)
-        assert [one.aspect for one in found.under] == ["a"]
-        assert "not told under b: ERR(max_gain=1,aspect=b)@5: max_gain=1 is below 3" in found.notes[0]
+        found = compared_measure(parse("ERR(max_gain=1)@5"), judged)
+        assert [one.aspect for one in found.variants] == ["a"]
+        assert "not compared under b: ERR(max_gain=1,aspect=b)@5: max_gain=1 is below 3" in found.notes[0]
 
     def test_the_scale_type_is_told_and_asked_of(self) -> None:
         for text, warned in (("nDCG@5", True), ("P@5", False), ("SBTO@5", False), ("gRBP(p=1/9)", True)):
-            asked = [asked_for(parse(text), qrels())]
-            values = {one: np.random.default_rng(1).random((6, 2)) for one in asked[0].texts}
+            asked = [compared_measure(parse(text), qrels())]
+            values = {one: np.random.default_rng(1).random((6, 2)) for one in asked[0].required}
             found = compare(["a", "b"], TOPICS[:6], values, asked).measures[0]
             assert (
                 any("the randomisation test needs an interval scale" in it for it in found.warnings) == warned
@@ -295,19 +298,19 @@ class TestBeside:
             assert [it for it in signs.warnings if "test" in it] == []
 
     def test_runs_that_are_not_judged_alike_are_told(self) -> None:
-        asked = [Asked("M", "interval", unjudged="Unjudged@10")]
+        asked = [ComparedMeasure(text="M", scale="interval", unjudged="Unjudged@10")]
         shares = np.array([[0.0, 0.1, 0.3], [0.1, 0.2, 0.5]])
         found = compare(["a", "b", "c"], ["1", "2"], {"M": scores()[:2, :3], "Unjudged@10": shares}, asked)
         assert found.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
-        assert [(one.first, one.second) for one in found.uneven] == [(0, 2)]
+        assert [(one.first, one.second) for one in found.unjudged_gaps] == [(0, 2)]
 
     def test_differences_by_aspect_are_told_once(self) -> None:
-        asked = [asked_for(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]
+        asked = [compared_measure(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]
         values = {
-            text: np.random.default_rng(len(text)).random((6, 2)) for one in asked for text in one.texts
+            text: np.random.default_rng(len(text)).random((6, 2)) for one in asked for text in one.required
         }
         found = compare(["a", "b"], TOPICS[:6], values, asked)
-        assert [one.under.aspect for one in found.aspects] == ["relevance", "credibility"]
+        assert [one.variant.aspect for one in found.aspects] == ["relevance", "credibility"]
         [difference] = found.aspects[1].differences
         under = values["nDCG(aspect=credibility)@5"]
         assert difference == intervals((under[:, 1] - under[:, 0])[:, None])[0]

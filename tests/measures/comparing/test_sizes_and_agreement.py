@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cupel_measures.comparing.agreement import agreement, agreement_of
+from cupel_measures.comparing.agreement import agreement, label_agreement
 from cupel_measures.comparing.all_pairs import anova
 from cupel_measures.comparing.topic_set_sizes import (
     pooled_variance,
@@ -65,16 +65,16 @@ class TestSizes:
 class TestAgreement:
     def test_kappa_and_alpha_equal_scikit_learn_and_krippendorff(self) -> None:
         for value in PEER_VALUES["agreements"]:
-            found = agreement_of(value["first"], value["second"], 4)
+            found = label_agreement(value["first"], value["second"], 4)
             assert found.kappa == pytest.approx(value["kappa"], abs=1e-12), value
             assert found.alpha == pytest.approx(value["alpha"], abs=1e-9), value
 
     def test_agreement_on_one_label_is_undefined(self) -> None:
-        assert agreement_of([2, 2, 2], [2, 2, 2], 4).undefined == "one label alone was given"
+        assert label_agreement([2, 2, 2], [2, 2, 2], 4).undefined == "all pairs have the same label"
 
     def test_by_hand(self) -> None:
         # 2 of 4 the same; expected by chance: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
-        found = agreement_of([0, 0, 1, 1], [0, 0, 0, 1], 2)
+        found = label_agreement([0, 0, 1, 1], [0, 0, 0, 1], 2)
         assert found.same == 0.75
         assert found.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))
 
@@ -85,8 +85,8 @@ class TestAgreement:
         [found] = agreement(first, second)
         assert (found.aspect, found.pairs) == ("relevance", 3)  # (1, a), (1, b): the lowest label, (2, a)
         assert found.same == pytest.approx(2 / 3)
-        assert agreement_of([], [], 3).undefined == "no pair is judged in both"
-        with pytest.raises(ValueError, match="other labels"):
+        assert label_agreement([], [], 3).undefined == "no topic-document pair is judged in both"
+        with pytest.raises(ValueError, match="different labels"):
             agreement(first, qrels_of({Aspect("relevance", range(4)): {"1": {"a": 2}}}))
 
 
@@ -97,8 +97,8 @@ def test_an_alpha_at_the_edge_has_no_smallest_difference(alpha: float, expected:
 
 
 def test_labels_that_are_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 labels in the first, 3 in the second"):
-        agreement_of([1], [0, 1, 1], 2)
+    with pytest.raises(ValueError, match="the first list has 1 labels, the second 3"):
+        label_agreement([1], [0, 1, 1], 2)
     for label in (-1, 2):
-        with pytest.raises(ValueError, match="label indices go from 0 to 1"):
-            agreement_of([label, 0], [1, 0], 2)
+        with pytest.raises(ValueError, match="expected label indices from 0 to 1"):
+            label_agreement([label, 0], [1, 0], 2)

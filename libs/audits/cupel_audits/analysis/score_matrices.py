@@ -8,9 +8,9 @@ import numpy as np
 
 from cupel_audits.declarations import Audit
 from cupel_audits.subject import DECIMALS, AuditSubject, by_topic, means
-from cupel_measures.comparing.compared_measures import asked_for
-from cupel_measures.comparing.comparison import as_compared
-from cupel_measures.comparing.outcomes import unusable
+from cupel_measures.comparing.compared_measures import compared_measure
+from cupel_measures.comparing.comparison import compared_values
+from cupel_measures.comparing.outcomes import undefined_reason
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.grammar.syntax import MeasureError
@@ -43,23 +43,23 @@ class Compared:
 
 def compared(subject: AuditSubject, measure: Measure) -> Compared:
     """Return the scores by any measure; raise MeasureError as `evaluate` does."""
-    description = asked_for(measure, subject.qrels)
+    description = compared_measure(measure, subject.qrels)
     scores = by_topic(subject.evaluator.evaluate([measure]), [measure])
-    values = as_compared(scores[str(measure)], description)
+    values = compared_values(scores[str(measure)], description)
     exact = _exact_numerators(subject, measure)
     run_means: Numbers = means(scores, [measure])[str(measure)].tolist()
     orders: Sequence[Numbers] = np.round(scores[str(measure)], DECIMALS).tolist()
     if exact is not None:
         orders, run_means = exact, [sum(column) for column in zip(*exact, strict=True)]
     return Compared(
-        measure=description.measure,
+        measure=description.text,
         scale=description.scale,
         values=values,
         orders=orders,
         means=run_means,
         exact=exact is not None,
         notes=description.notes,
-        undefined=unusable(values),
+        undefined=undefined_reason(values),
     )
 
 

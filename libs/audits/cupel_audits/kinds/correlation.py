@@ -11,7 +11,7 @@ from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportTable, RunCell, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.compared_measures import Under, asked_for
+from cupel_measures.comparing.compared_measures import AspectVariant, compared_measure
 from cupel_measures.comparing.correlation import levels, tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.grammar.parameters import OneFlag
 
@@ -237,10 +237,10 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
     pairs = [MeasurePair(first=first, second=second) for first, second in combinations(texts, 2)]
     if not aspects:
         return pairs
-    by_base: dict[str, dict[Under, None]] = {}
+    by_base: dict[str, dict[AspectVariant, None]] = {}
     for measure in subject.measures:
-        for under in asked_for(measure, subject.qrels).under:
-            by_base.setdefault(under.whole, {})[under] = None
+        for variant in compared_measure(measure, subject.qrels).variants:
+            by_base.setdefault(variant.base, {})[variant] = None
     return pairs + [
         MeasurePair(
             first=first.measure, second=second.measure, base=base, aspects=(first.aspect, second.aspect)

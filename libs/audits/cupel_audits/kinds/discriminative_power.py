@@ -12,7 +12,7 @@ from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
-from cupel_measures.comparing.resampling import Power, discriminative_power
+from cupel_measures.comparing.resampling import PairTests, discriminative_power
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.parameters import Number
 
@@ -193,7 +193,7 @@ class DiscriminativePower(OverTopics):
         result.update(
             {
                 "pairs": len(is_significant),
-                "significant": power.discriminated,
+                "significant": power.n_discriminated,
                 "percent": power.percent,
                 "smallest": min(np.abs(difference[is_significant]).tolist(), default=None),
                 "greatest": max(np.abs(difference[~is_significant]).tolist(), default=None),
@@ -228,7 +228,7 @@ def _detectable_difference(scores: Compared, alpha: float) -> float | None:
     return smallest_difference(variance, len(scores.values), alpha=alpha) if variance else None
 
 
-def _percent_below(power: Power, level: float) -> float:
+def _percent_below(power: PairTests, level: float) -> float:
     return 100.0 * int(np.count_nonzero(power.asl < level)) / len(power.asl)
 
 

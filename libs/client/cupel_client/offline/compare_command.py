@@ -17,7 +17,7 @@ from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_client.output import format_option, printable
-from cupel_measures.comparing.compared_measures import Asked, asked_for
+from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import NO_CORRECTION, Choices
 from cupel_measures.comparing.comparison import compare as compared
 from cupel_measures.comparing.corrections import CORRECTIONS
@@ -87,7 +87,7 @@ def compare(
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
-    asked = [asked_for(measure, job.qrels) for measure in job.parsed]
+    asked = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, asked))
     scored = each(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
@@ -100,9 +100,9 @@ def compare(
     finish(report, names)
 
 
-def _needed(job: ScoringTask, asked: Sequence[Asked]) -> tuple[str, ...]:
+def _needed(job: ScoringTask, asked: Sequence[ComparedMeasure]) -> tuple[str, ...]:
     """Return the measures of the job and those reported with them."""
-    return tuple(dict.fromkeys([*job.measures, *(text for request in asked for text in request.texts)]))
+    return tuple(dict.fromkeys([*job.measures, *(text for request in asked for text in request.required)]))
 
 
 def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
@@ -117,7 +117,7 @@ def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bo
 
 
 def _compared(
-    report: EvaluationReport, wide: ScoringTask, asked: Sequence[Asked], choices: Choices
+    report: EvaluationReport, wide: ScoringTask, asked: Sequence[ComparedMeasure], choices: Choices
 ) -> ComparisonResult:
     scores = {
         text: np.column_stack([(one.values or ())[place] for one in report.scored.values()])

@@ -1,1 +1,1 @@
-"""Verbs that speak to a service, through the SDK."""
+"""Commands that call a Cupel service through its Python client."""

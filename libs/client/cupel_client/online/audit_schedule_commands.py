@@ -1,22 +1,22 @@
-"""`cupel audits schedule` and `cupel audits alert`: audits again and again, and bounds on what they find."""
+"""`cupel audits schedule` and `cupel audits alert`: repeated audits, and bounds on reported numbers."""
 
 import click
 
 from cupel_client.api.client import Client
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.online.audit_options import asked_options
-from cupel_client.online.connection import service
-from cupel_client.online.online_output import decimal, plain, rows, say, when
+from cupel_client.online.audit_request_options import audit_request_options
+from cupel_client.online.connection import with_client
+from cupel_client.online.online_output import format_number, format_time, json_value, print_line, print_rows
 from cupel_client.output import format_option
-from cupel_contract.audit_rule_resources import AlertResource
+from cupel_contract.audit_rule_resources import AlertResource, ScheduleResource
 
-SCHEDULES = ("id", "request", "cron", "zone", "runs", "due_at", "problem", "created_at", "paused_at")
-ALERTS = ("id", "kind", "number", "below", "above", "raised", "value", "audit", "judged_at")
+SCHEDULE_COLUMNS = ("id", "request", "cron", "zone", "runs", "due_at", "problem", "created_at", "paused_at")
+ALERT_COLUMNS = ("id", "kind", "number", "below", "above", "raised", "value", "audit", "judged_at")
 
 
 @click.group()
 def schedule() -> None:
-    """Have a track audited again and again.
+    """Repeat audits of a track.
 
     \b
     Example:
@@ -27,27 +27,31 @@ def schedule() -> None:
 @schedule.command("add")
 @click.argument("track")
 @click.argument("kind")
-@click.option("--cron", help="When: minute hour day month weekday.")
-@click.option("--zone", help="The time zone of that [default: UTC].")
-@click.option("--runs", type=click.IntRange(1), help="With so many new runs instead.")
-@asked_options
-@service
-def add_schedule(client: Client, track: str, kind: str, **asked: object) -> None:
-    """Have TRACK audited by --cron, or with so many new --runs, or else with every new qrels version.
+@click.option("--cron", help="Cron expression: minute, hour, day, month and weekday.")
+@click.option("--zone", help="Time zone of the cron expression (default: UTC).")
+@click.option(
+    "--runs", type=click.IntRange(1), help="Repeat after this many new runs are scored, instead of --cron."
+)
+@audit_request_options
+@with_client
+def add_schedule(client: Client, track: str, kind: str, **request: object) -> None:
+    """Repeat an audit of TRACK by --cron or after --runs new runs.
+
+    Without either option, each new qrels version is audited.
 
     \b
     Example:
       cupel audits schedule add health-2026 downsampling --runs 10 --set repeats=10
     """
-    made = client.add_schedule(track, kind, **asked)  # type: ignore[arg-type]
-    due = f", next at {when(made.due_at)} UTC" if made.due_at else ""
-    say(f"{made.id}: {_rule(made.cron, made.zone, made.runs)}{due}")
+    created = client.add_schedule(track, kind, **request)  # type: ignore[arg-type]
+    due = f", next at {format_time(created.due_at)} UTC" if created.due_at else ""
+    print_line(f"{created.id}: {_rule(created)}{due}")
 
 
 @schedule.command("list")
 @click.argument("track")
 @format_option()
-@service
+@with_client
 def list_schedules(client: Client, track: str, form: str) -> None:
     """List the schedules of TRACK.
 
@@ -55,48 +59,48 @@ def list_schedules(client: Client, track: str, form: str) -> None:
     Example:
       cupel audits schedule list health-2026
     """
-    found = list(client.schedules(track))
+    schedules = list(client.schedules(track))
     if form != "table":
-        rows(form, SCHEDULES, [plain(one.model_dump()) for one in found])
+        print_rows(form, SCHEDULE_COLUMNS, [json_value(item.model_dump()) for item in schedules])
         return
-    keys = [[one.id, str(one.request.get("kind")), _rule(one.cron, one.zone, one.runs)] for one in found]
-    due = ["paused" if one.paused_at else when(one.due_at) if one.due_at else "" for one in found]
-    problems = [one.problem or "" for one in found]
+    keys = [[item.id, str(item.request.get("kind")), _rule(item)] for item in schedules]
+    due = [_next_time(item) for item in schedules]
+    problems = [item.problem or "" for item in schedules]
     show_blocks(["schedule", "kind", "when"], keys, [("next (UTC)", due), ("problem", problems)])
 
 
 @schedule.command("pause")
 @click.argument("schedule")
-@click.option("--resume", is_flag=True, help="Let it go on; what it missed is passed over.")
-@service
+@click.option("--resume", is_flag=True, help="Resume the schedule. Missed audits are skipped.")
+@with_client
 def pause_schedule(client: Client, schedule: str, resume: bool) -> None:
-    """Pause a SCHEDULE (sch_...), or let it go on.
+    """Pause or resume a SCHEDULE (sch_...).
 
     \b
     Example:
       cupel audits schedule pause sch_0192f0c5 --resume
     """
     client.pause_schedule(schedule, paused=not resume)
-    say(f"{schedule} {'goes on' if resume else 'is paused'}.")
+    print_line(f"{'Resumed' if resume else 'Paused'} schedule {schedule}.")
 
 
 @schedule.command("remove")
 @click.argument("schedule")
-@service
+@with_client
 def remove_schedule(client: Client, schedule: str) -> None:
-    """End a SCHEDULE; the audits that it made stay.
+    """Remove a SCHEDULE (sch_...). Its audits remain.
 
     \b
     Example:
       cupel audits schedule remove sch_0192f0c5
     """
     client.remove_schedule(schedule)
-    say(f"{schedule} is gone.")
+    print_line(f"Removed schedule {schedule}.")
 
 
 @click.group()
 def alert() -> None:
-    """Be alerted when a number of an audit's report is out of bounds.
+    """Raise alerts when a number of an audit report is out of bounds.
 
     \b
     Example:
@@ -108,68 +112,74 @@ def alert() -> None:
 @click.argument("track")
 @click.argument("kind")
 @click.argument("number")
-@click.option("--below", type=float, help="Raised below this.")
-@click.option("--above", type=float, help="Raised above this.")
-@service
+@click.option("--below", type=float, help="Raise the alert if the number is below this bound.")
+@click.option("--above", type=float, help="Raise the alert if the number is above this bound.")
+@with_client
 def add_alert(
     client: Client, track: str, kind: str, number: str, below: float | None, above: float | None
 ) -> None:
-    """Be alerted when NUMBER of the reports of KIND on TRACK is --below or --above a bound.
+    """Raise an alert when NUMBER in the reports of KIND on TRACK is out of bounds.
 
     \b
     Example:
       cupel audits alert add health-2026 downsampling "tau(AP)@50" --below 0.9
     """
-    made = client.add_alert(track, kind, number, below=below, above=above)
-    say(f"{made.id}: {_judged(made)}")
+    created = client.add_alert(track, kind, number, below=below, above=above)
+    print_line(f"{created.id}: {_alert_state(created)}")
 
 
 @alert.command("list")
 @click.argument("track")
 @format_option()
-@service
+@with_client
 def list_alerts(client: Client, track: str, form: str) -> None:
-    """List the alerts of TRACK, and which are raised by the newest audits.
+    """List the alerts of TRACK, with their states after the newest audits.
 
     \b
     Example:
       cupel audits alert list health-2026
     """
-    found = list(client.alerts(track))
+    alerts = list(client.alerts(track))
     if form != "table":
-        rows(form, ALERTS, [plain(one.model_dump()) for one in found])
+        print_rows(form, ALERT_COLUMNS, [json_value(item.model_dump()) for item in alerts])
         return
-    keys = [[one.id, one.kind, one.number, _judged(one)] for one in found]
-    bounds = [
-        ("below", [decimal(one.below) for one in found]),
-        ("above", [decimal(one.above) for one in found]),
+    keys = [[item.id, item.kind, item.number, _alert_state(item)] for item in alerts]
+    columns = [
+        ("below", [format_number(item.below) for item in alerts]),
+        ("above", [format_number(item.above) for item in alerts]),
+        ("value", [format_number(item.value) for item in alerts]),
     ]
-    show_blocks(
-        ["alert", "kind", "number", "state"], keys, [*bounds, ("is", [decimal(one.value) for one in found])]
-    )
+    show_blocks(["alert", "kind", "number", "state"], keys, columns)
 
 
 @alert.command("remove")
 @click.argument("alert")
-@service
+@with_client
 def remove_alert(client: Client, alert: str) -> None:
-    """End an ALERT (alt_...).
+    """Remove an ALERT (alt_...).
 
     \b
     Example:
       cupel audits alert remove alt_0192f0c5
     """
     client.remove_alert(alert)
-    say(f"{alert} is gone.")
+    print_line(f"Removed alert {alert}.")
 
 
-def _rule(cron: str | None, zone: str | None, runs: int | None) -> str:
-    if cron is not None:
-        return f"{cron} ({zone})"
-    return f"every {runs} new runs" if runs else "every new qrels version"
+def _rule(schedule: ScheduleResource) -> str:
+    """Return in words when a schedule requests audits."""
+    if schedule.cron is not None:
+        return f"{schedule.cron} ({schedule.zone})"
+    return f"every {schedule.runs} new runs" if schedule.runs else "every new qrels version"
 
 
-def _judged(alert: AlertResource) -> str:
+def _next_time(schedule: ScheduleResource) -> str:
+    if schedule.paused_at:
+        return "paused"
+    return format_time(schedule.due_at) if schedule.due_at else ""
+
+
+def _alert_state(alert: AlertResource) -> str:
     if alert.raised is None:
         return "no audit yet"
     if alert.value is None:

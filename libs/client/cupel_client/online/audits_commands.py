@@ -1,4 +1,4 @@
-"""`cupel audits`: have the track of a service audited, watch it, read what came out."""
+"""`cupel audits`: request audits of a track, follow them and read their reports."""
 
 import json
 from pathlib import Path
@@ -8,27 +8,35 @@ import click
 from cupel_client.api.client import Client
 from cupel_client.main import SERVICE_FAILED
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.online.audit_options import asked_options
+from cupel_client.online.audit_request_options import audit_request_options
 from cupel_client.online.audit_schedule_commands import alert, schedule
-from cupel_client.online.connection import service
-from cupel_client.online.online_output import decimal, each, fields, plain, progress, rows, say, when
+from cupel_client.online.connection import with_client
+from cupel_client.online.online_output import (
+    format_number,
+    format_time,
+    json_value,
+    print_fields,
+    print_line,
+    print_rows,
+    progress_bar,
+)
 from cupel_client.output import format_option
-from cupel_contract.audit_resources import AuditResource
+from cupel_contract.audit_resources import AuditKindResource, AuditResource
 
 COLUMNS = ("id", "track", "kind", "parameters", "measures", "seed", "qrels", "other", "state", "progress",
            "digest", "verdict", "numbers", "created_at", "concluded_at")  # fmt: skip
-
-POINTS = ("at", "qrels", "value", "audit")
+KIND_COLUMNS = ("name", "title", "answers", "source", "texts")
+POINT_COLUMNS = ("at", "qrels", "value", "audit")
 
 LISTED = 40
-"""Numbers that are printed for people."""
+"""Largest number of report numbers that are printed as a table."""
 
 
 @click.group()
 def audits() -> None:
-    """Tell how far the judgments and the board of a track can be trusted.
+    """Audit the reliability of a track's judgments and leaderboard.
 
-    The service does it, part by part; `cupel audit` does the same on files of this machine.
+    The service runs the audits in parts; `cupel audit` audits files on this machine.
 
     \b
     Example:
@@ -43,63 +51,68 @@ audits.add_command(alert)
 @audits.command()
 @click.argument("kind", required=False)
 @format_option()
-@service
+@with_client
 def kinds(client: Client, kind: str | None, form: str) -> None:
-    """List the kinds of audits, or tell all about KIND.
+    """List the kinds of audits, or describe KIND with its parameters.
 
     \b
     Example:
       cupel audits kinds downsampling
     """
-    known = {one.name: one for one in client.audit_kinds()}
-    if kind is not None and kind not in known:
-        raise click.UsageError(f"there is no kind {kind!r}; there are {', '.join(known)}")
-    chosen = [one for one in known.values() if kind in (None, one.name)]
+    by_name = {item.name: item for item in client.audit_kinds()}
+    if kind is not None and kind not in by_name:
+        raise click.UsageError(f"there is no kind {kind!r}; the kinds are {', '.join(by_name)}")
+    selected = [item for item in by_name.values() if kind in (None, item.name)]
     if form != "table":
-        rows(
-            form, ("name", "title", "answers", "source", "texts"), [plain(one.model_dump()) for one in chosen]
-        )
+        print_rows(form, KIND_COLUMNS, [json_value(item.model_dump()) for item in selected])
     elif kind is None:
-        show_blocks(["kind"], [[one.name] for one in chosen], [("answers", [one.answers for one in chosen])])
+        answers = [item.answers for item in selected]
+        show_blocks(["kind"], [[item.name] for item in selected], [("question", answers)])
     else:
-        (one,) = chosen
-        say(f"{one.title}: {one.answers}")
-        say(f"({one.source})", dim=True)
-        for line in one.documentation.splitlines():
-            say(line)
-        keys = [[part.name, part.default or ""] for part in one.parameters]
-        shown = [f"{part.about}: {part.expects}" for part in one.parameters]
-        show_blocks(["parameter", "default"], keys, [("", shown)])
+        _print_kind(by_name[kind])
+
+
+def _print_kind(kind: AuditKindResource) -> None:
+    print_line(f"{kind.title}: {kind.answers}")
+    print_line(f"({kind.source})", dim=True)
+    for line in kind.documentation.splitlines():
+        print_line(line)
+    keys = [[parameter.name, parameter.default or ""] for parameter in kind.parameters]
+    descriptions = [f"{parameter.about}: {parameter.expects}" for parameter in kind.parameters]
+    show_blocks(["parameter", "default"], keys, [("", descriptions)])
 
 
 @audits.command()
 @click.argument("track")
 @click.argument("kind")
-@asked_options
+@audit_request_options
 @click.option(
-    "--submission", "submissions", multiple=True, help="One of those audited [default: all scored]."
+    "--submission",
+    "submissions",
+    multiple=True,
+    help="Submission to audit (sub_...); repeatable (default: all scored submissions).",
 )
-@click.option("--part-trials", type=click.IntRange(1), help="Trials of a part, at most.")
-@click.option("--watch", "watch_too", is_flag=True, help="Wait for it, and tell what came out.")
-@service
-def request(client: Client, track: str, kind: str, watch_too: bool, **asked: object) -> None:
-    """Have TRACK audited.
+@click.option("--part-trials", type=click.IntRange(1), help="Largest number of trials in a part.")
+@click.option("--watch", "wait", is_flag=True, help="Wait for the audit and print its findings.")
+@with_client
+def request(client: Client, track: str, kind: str, wait: bool, **request: object) -> None:
+    """Request an audit of TRACK.
 
     \b
     Example:
       cupel audits request health-2026 downsampling --set repeats=10 -m "nDCG@10 AP" --watch
     """
-    audit = client.request_audit(track, kind, **asked)  # type: ignore[arg-type]
-    say(audit.id)
-    if watch_too:
+    audit = client.request_audit(track, kind, **request)  # type: ignore[arg-type]
+    print_line(audit.id)
+    if wait:
         _watch(client, audit.id)
 
 
 @audits.command("list")
 @click.argument("track")
-@click.option("--kind", help="Only of this kind.")
+@click.option("--kind", help="List only audits of this kind.")
 @format_option()
-@service
+@with_client
 def list_(client: Client, track: str, kind: str | None, form: str) -> None:
     """List the audits of TRACK, newest first.
 
@@ -107,43 +120,43 @@ def list_(client: Client, track: str, kind: str | None, form: str) -> None:
     Example:
       cupel audits list health-2026 --kind downsampling
     """
-    found = list(client.audits(track, kind=kind))
+    listed = list(client.audits(track, kind=kind))
     if form != "table":
-        rows(form, COLUMNS, [plain(one.model_dump()) for one in found])
+        print_rows(form, COLUMNS, [json_value(audit.model_dump()) for audit in listed])
         return
-    if not found:
-        which = f" by {kind}" if kind else ""
-        say(f"{track} has no audits{which} yet: `cupel audits request` makes one.", err=True)
+    if not listed:
+        of_kind = f" of kind {kind}" if kind else ""
+        print_line(f"{track} has no audits{of_kind} yet; request one with `cupel audits request`.", err=True)
         return
-    keys = [[one.id, one.kind, str(one.qrels), one.state] for one in found]
-    done = [_done(one) for one in found]
-    asked = [when(one.created_at) for one in found]
-    show_blocks(["audit", "kind", "qrels", "state"], keys, [("trials", done), ("asked for", asked)])
+    keys = [[audit.id, audit.kind, str(audit.qrels), audit.state] for audit in listed]
+    trials = [_trials(audit) for audit in listed]
+    times = [format_time(audit.created_at) for audit in listed]
+    show_blocks(["audit", "kind", "qrels", "state"], keys, [("trials", trials), ("requested (UTC)", times)])
 
 
 @audits.command()
 @click.argument("audit")
 @format_option()
-@service
+@with_client
 def show(client: Client, audit: str, form: str) -> None:
-    """Show an AUDIT (aud_...): its state, its verdict, its numbers.
+    """Show the state, verdict and numbers of an AUDIT (aud_...).
 
     \b
     Example:
       cupel audits show aud_0192f0c5
     """
-    found = client.audit(audit)
+    resource = client.audit(audit)
     if form != "table":
-        rows(form, COLUMNS, [plain(found.model_dump())])
+        print_rows(form, COLUMNS, [json_value(resource.model_dump())])
         return
-    _show(found)
+    _print_audit(resource)
 
 
 @audits.command()
 @click.argument("audit")
-@service
+@with_client
 def watch(client: Client, audit: str) -> None:
-    """Wait until an AUDIT is over, and tell what came out; exit code 3 if it failed.
+    """Wait for an AUDIT (aud_...) and print its findings. The exit code is 3 if it failed.
 
     \b
     Example:
@@ -156,26 +169,30 @@ def watch(client: Client, audit: str) -> None:
 @click.argument("audit")
 @click.option(
     "--format", "form", type=click.Choice(["json", "csv", "html"]), default="json", show_default=True,
-    help="How to write it.",
+    help="Format of the report.",
 )  # fmt: skip
-@click.option("--table", default="points", show_default=True, help="Of the report, as csv.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file [default: print it].")
-@service
+@click.option("--table", default="points", show_default=True, help="Table of the report to print as CSV.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write (default: standard output).",
+)
+@with_client
 def report(client: Client, audit: str, form: str, table: str, out: Path | None) -> None:
-    """Print the report of an AUDIT, or write it to a file; a partial one, while it runs.
+    """Print the report of an AUDIT (aud_...), or write it to a file. It is partial while the audit runs.
 
     \b
     Example:
       cupel audits report aud_0192f0c5 --format html --out report.html
     """
-    text = _text(client, audit, form, table)
+    text = _report_text(client, audit, form, table)
     if out is None:
         click.echo(text, nl=False)
     else:
         out.write_text(text, encoding="utf-8")
 
 
-def _text(client: Client, audit: str, form: str, table: str) -> str:
+def _report_text(client: Client, audit: str, form: str, table: str) -> str:
     if form == "csv":
         return client.audit_table(audit, table)
     if form == "html":
@@ -188,9 +205,9 @@ def _text(client: Client, audit: str, form: str, table: str) -> str:
 @click.argument("kind")
 @click.argument("number")
 @format_option()
-@service
+@with_client
 def history(client: Client, track: str, kind: str, number: str, form: str) -> None:
-    """Show a NUMBER of the reports of one KIND over time and qrels versions.
+    """Show a NUMBER of the reports of KIND over time and qrels versions.
 
     \b
     Example:
@@ -198,61 +215,64 @@ def history(client: Client, track: str, kind: str, number: str, form: str) -> No
     """
     points = client.audit_history(track, kind, number).points
     if form != "table":
-        rows(form, POINTS, [plain(one.model_dump()) for one in points])
+        print_rows(form, POINT_COLUMNS, [json_value(point.model_dump()) for point in points])
         return
     if not points:
-        say(f"no audit by {kind} that is done has a number {number!r}", err=True)
+        print_line(f"no finished audit of kind {kind} has a number {number!r}", err=True)
         return
-    keys = [[when(one.at), str(one.qrels), one.audit] for one in points]
-    show_blocks(["time", "qrels", "audit"], keys, [(number, [decimal(one.value) for one in points])])
+    keys = [[format_time(point.at), str(point.qrels), point.audit] for point in points]
+    values = [format_number(point.value) for point in points]
+    show_blocks(["time (UTC)", "qrels", "audit"], keys, [(number, values)])
 
 
 @audits.command()
 @click.argument("audit")
-@service
+@with_client
 def cancel(client: Client, audit: str) -> None:
-    """Stop an AUDIT; what is done of it stays.
+    """Cancel an AUDIT (aud_...). Its finished trials are kept.
 
     \b
     Example:
       cupel audits cancel aud_0192f0c5
     """
-    say(f"{audit} is {client.cancel_audit(audit).state}: {_done(client.audit(audit))} trials are done.")
+    state = client.cancel_audit(audit).state
+    print_line(f"{audit} is {state}; finished trials: {_trials(client.audit(audit))}")
 
 
 @audits.command()
 @click.argument("audit")
 @click.argument("parts", nargs=-1, type=click.IntRange(0))
-@service
+@with_client
 def rerun(client: Client, audit: str, parts: tuple[int, ...]) -> None:
-    """Try PARTS of an AUDIT again that were given up [default: all of them].
+    """Retry failed PARTS of an AUDIT (aud_...) (default: all failed parts).
 
     \b
     Example:
       cupel audits rerun aud_0192f0c5
     """
-    wanted = parts or tuple(one.part for one in client.audit(audit).failures)
-    for number in wanted:
+    numbers = parts or tuple(failure.part for failure in client.audit(audit).failures)
+    for number in numbers:
         client.rerun_audit_part(audit, number)
-    say(f"{len(wanted)} part{'s' * (len(wanted) != 1)} of {audit} will be tried again.")
+    print_line(f"Retrying {len(numbers)} part{'s' * (len(numbers) != 1)} of {audit}.")
 
 
-def _watch(client: Client, id: str) -> None:
-    with progress(f"auditing {id}") as bar:
-        for audit in client.watch_audit(id):
-            bar.set(audit.progress.trials_done, audit.progress.trials or 1)
-    found = client.audit(id)
-    _show(found)
-    click.get_current_context().exit(0 if found.state == "done" else SERVICE_FAILED)
+def _watch(client: Client, audit_id: str) -> None:
+    """Wait for an audit, print it and end the command."""
+    with progress_bar(f"auditing {audit_id}") as bar:
+        for state in client.watch_audit(audit_id):
+            bar.set(state.progress.trials_done, state.progress.trials or 1)
+    audit = client.audit(audit_id)
+    _print_audit(audit)
+    click.get_current_context().exit(0 if audit.state == "done" else SERVICE_FAILED)
 
 
-def _show(audit: AuditResource) -> None:
-    compared = f" against {audit.other}" if audit.other else ""
-    fields(
+def _print_audit(audit: AuditResource) -> None:
+    compared = f" compared with {audit.other}" if audit.other else ""
+    print_fields(
         {
             "audit": f"{audit.kind} of {audit.track}",
             "state": audit.state,
-            "trials": _done(audit),
+            "trials": _trials(audit),
             "qrels": f"{audit.qrels}{compared}",
             "runs": str(audit.submissions),
             "measures": " ".join(audit.measures),
@@ -260,17 +280,18 @@ def _show(audit: AuditResource) -> None:
         }
     )
     for sentence in (*audit.problems, *audit.verdict):
-        say(sentence)
-    for one in audit.alerts:
-        say(f"alert: {one.number} is {decimal(one.value)} ({one.alert})", err=True)
+        print_line(sentence)
+    for raised in audit.alerts:
+        print_line(f"alert: {raised.number} is {format_number(raised.value)} ({raised.alert})", err=True)
     for failure in audit.failures:
-        say(f"part {failure.part} failed: {failure.error} (`cupel audits rerun {audit.id}`)", err=True)
+        retry = f"retry with `cupel audits rerun {audit.id}`"
+        print_line(f"part {failure.part} failed: {failure.error}; {retry}", err=True)
     names = list(audit.numbers)[:LISTED]
     if names:
-        show_blocks(
-            ["number"], [[name] for name in names], [("", [decimal(audit.numbers[n]) for n in names])]
-        )
+        values = [format_number(audit.numbers[name]) for name in names]
+        show_blocks(["number"], [[name] for name in names], [("value", values)])
 
 
-def _done(audit: AuditResource) -> str:
-    return "/".join(each((audit.progress.trials_done, audit.progress.trials or "?")))
+def _trials(audit: AuditResource) -> str:
+    """Return finished and planned trials, such as "3/20"."""
+    return f"{audit.progress.trials_done}/{audit.progress.trials or '?'}"

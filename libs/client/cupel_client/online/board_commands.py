@@ -1,4 +1,4 @@
-"""`cupel scores | leaderboard`: read scores."""
+"""`cupel scores` and `cupel leaderboard`: scores of a submission, leaderboard of a track."""
 
 import time
 
@@ -6,8 +6,8 @@ import click
 
 from cupel_client.api.client import Client
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.online.connection import service
-from cupel_client.online.online_output import decimal, plain, rows, say, when
+from cupel_client.online.connection import with_client
+from cupel_client.online.online_output import format_number, format_time, json_value, print_line, print_rows
 from cupel_client.output import format_option
 from cupel_contract.leaderboard_resources import (
     LeaderboardAnalysis,
@@ -16,22 +16,29 @@ from cupel_contract.leaderboard_resources import (
 )
 from cupel_contract.score_resources import ScoreResource
 
-LONG = ("run", "measure", "topic", "value")
-ROW = (
+SCORE_COLUMNS = ("run", "measure", "topic", "value")
+BOARD_COLUMNS = (
     *("rank", "submission", "team", "name", "tag", "score", "received_at", "missing_topics", "exact"),
     *("interval", "rank_interval", "groups", "tied_for_first"),
 )
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 @click.command()
 @click.argument("submission")
-@click.option("-m", "--measures", multiple=True, help="Measures, one or more [default: the plan].")
-@click.option("--qrels", type=click.IntRange(1), help="The qrels version [default: the current one].")
-@click.option("--per-topic", is_flag=True, help="The value on every topic too.")
+@click.option(
+    "-m",
+    "--measures",
+    multiple=True,
+    help="Measures, separated by spaces (default: the measures of the track).",
+)
+@click.option(
+    "--qrels", type=click.IntRange(1), help="Number of the qrels version (default: the current one)."
+)
+@click.option("--per-topic", is_flag=True, help="Print the value of each topic as well.")
 @format_option()
-@service
+@with_client
 def scores(
     client: Client, submission: str, measures: tuple[str, ...], qrels: int | None, per_topic: bool, form: str
 ) -> None:
@@ -41,37 +48,41 @@ def scores(
     Example:
       cupel scores sub_0192f0c5 --per-topic -m nDCG@10 --format csv
     """
-    found = client.scores(submission, measures=measures, qrels=qrels)
-    by_topic = {
-        one.measure: {
-            on.topic: on.value for on in client.topic_scores(submission, one.measure, qrels=qrels).topics
+    listed = client.scores(submission, measures=measures, qrels=qrels)
+    per_measure = {
+        score.measure: {
+            item.topic: item.value
+            for item in client.topic_scores(submission, score.measure, qrels=qrels).topics
         }
-        for one in (found if per_topic else [])
+        for score in (listed if per_topic else [])
     }
     if form == "table":
-        _print_scores(found, by_topic)
+        _print_scores(listed, per_measure)
         return
     name = client.submission(submission).name or submission
-    long = []
-    for one in found:
-        topics = by_topic.get(one.measure, {}) | {"all": one.value}
-        long += [
-            {"run": name, "measure": one.measure, "topic": topic, "value": value}
-            for topic, value in topics.items()
-        ]
-    rows(form, LONG, long)
-
-
-def _print_scores(found: list[ScoreResource], by_topic: dict[str, dict[str, float]]) -> None:
-    if not found:
-        say("There are no scores yet.", err=True)
-        return
-    topics = list(next(iter(by_topic.values()), {}))
-    columns = [
-        (one.measure, [*(decimal(by_topic[one.measure][topic]) for topic in topics), decimal(one.value)])
-        for one in found
+    rows = [
+        {"run": name, "measure": score.measure, "topic": topic, "value": value}
+        for score in listed
+        for topic, value in {**per_measure.get(score.measure, {}), "all": score.value}.items()
     ]
-    first = found[0]
+    print_rows(form, SCORE_COLUMNS, rows)
+
+
+def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, float]]) -> None:
+    """Print a column per measure. per_measure: the values by measure and topic, possibly empty."""
+    if not scores:
+        print_line("There are no scores yet.", err=True)
+        return
+    topics = list(next(iter(per_measure.values()), {}))
+    columns = [
+        (
+            score.measure,
+            [format_number(per_measure[score.measure][topic]) for topic in topics]
+            + [format_number(score.value)],
+        )
+        for score in scores
+    ]
+    first = scores[0]
     missing = f", {first.missing_topics} missing from the run" if first.missing_topics else ""
     version = f"qrels {first.qrels} ({first.qrels_digest[:12]})"
     caption = f"{version}, {first.topics} topics{missing}, profile {first.profile}"
@@ -81,19 +92,23 @@ def _print_scores(found: list[ScoreResource], by_topic: dict[str, dict[str, floa
 
 @click.command()
 @click.argument("track")
-@click.option("-m", "--measure", help="The measure to order by [default: the first of the plan].")
-@click.option("--qrels", type=click.IntRange(1), help="The qrels version [default: the current one].")
-@click.option("--wait", is_flag=True, help="Wait until it is known what the order is worth.")
+@click.option(
+    "-m", "--measure", help="Measure that orders the leaderboard (default: the first measure of the track)."
+)
+@click.option(
+    "--qrels", type=click.IntRange(1), help="Number of the qrels version (default: the current one)."
+)
+@click.option("--wait", is_flag=True, help="Wait for the significance analysis.")
 @format_option()
-@service
+@with_client
 def leaderboard(
     client: Client, track: str, measure: str | None, qrels: int | None, wait: bool, form: str
 ) -> None:
-    """Print the leaderboard of TRACK, and what its order is worth. Equal scores share a rank.
+    """Print the leaderboard of TRACK with its significance analysis. Equal scores share a rank.
 
-    Two submissions share a group (a, b, ...) exactly where they are not told apart by this test
-    (randomised Tukey HSD at 0.05), which does not show that they are equal; those that share one with the
-    first are tied for first. "ranks" are those a submission may have on other topics.
+    Submissions that share a letter are not significantly different (randomised Tukey HSD at 0.05). "top
+    group" marks those that are not significantly different from the best. Rank intervals give the best and
+    worst rank of a submission on other samples of topics.
 
     \b
     Example:
@@ -101,85 +116,97 @@ def leaderboard(
     """
     board = client.leaderboard(track, measure=measure, qrels=qrels)
     while wait and board.analysis is not None and board.analysis.state == "pending":
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
         board = client.leaderboard(track, measure=measure, qrels=qrels)
     if form == "table":
         _print_board(board)
     elif form == "json":
-        rows(form, ROW, [plain(board.model_dump())])
+        print_rows(form, BOARD_COLUMNS, [json_value(board.model_dump())])
     else:
-        rows(form, ROW, [plain(row.model_dump()) for row in board.rows])
+        print_rows(form, BOARD_COLUMNS, [json_value(row.model_dump()) for row in board.rows])
 
 
 def _print_board(board: LeaderboardResource) -> None:
+    """Print the ranks and the analysis; warnings and unranked submissions go to standard error."""
     if board.rows:
         _print_ranks(board)
+        _print_analysis(board)
     else:
-        why = "nothing is scored yet" if board.qrels else "no judgments are published yet"
-        if board.qrels and board.unscored:
-            why = f"nothing is scored by {board.measure} yet; a track scores the measures of its plan"
-        say(f"The leaderboard of {board.track} is empty: {why}.", err=True)
-    if board.rows and board.analysis is not None:
-        say(_worth(board.analysis))
-    warned = board.scale.warning if board.rows and board.scale is not None else None
-    for warning in ([warned] if warned else []) + list(board.analysis.warnings if board.analysis else ()):
-        say(warning, err=True)
-    for one in board.unscored:
-        say(f"not ranked: {one.submission} of {one.team}: {one.reason}", err=True)
+        print_line(f"The leaderboard of {board.track} is empty: {_reason_for_no_rows(board)}.", err=True)
+    warnings = [board.scale.warning] if board.rows and board.scale is not None else []
+    warnings += board.analysis.warnings if board.analysis else ()
+    for warning in filter(None, warnings):
+        print_line(warning, err=True)
+    for item in board.unscored:
+        print_line(f"not ranked: {item.submission} of {item.team}: {item.reason}", err=True)
+
+
+def _reason_for_no_rows(board: LeaderboardResource) -> str:
+    if not board.qrels:
+        return "no judgments are published yet"
+    if not board.unscored:
+        return "no submission is scored yet"
+    return f"no submission is scored by {board.measure}; only the measures of the track are scored"
 
 
 def _print_ranks(board: LeaderboardResource) -> None:
     keys = [[str(row.rank), row.team, row.name or row.tag] for row in board.rows]
     columns = [
-        (board.measure, [decimal(row.score) for row in board.rows]),
-        *_standings(board),
+        (board.measure, [format_number(row.score) for row in board.rows]),
+        *_analysis_columns(board),
         ("missing topics", [str(row.missing_topics or "") for row in board.rows]),
-        ("received (UTC)", [when(row.received_at) for row in board.rows]),
+        ("received (UTC)", [format_time(row.received_at) for row in board.rows]),
     ]
-    shown = [(name, cells) for name, cells in columns if any(cells)]
+    nonempty = [(heading, cells) for heading, cells in columns if any(cells)]
     version = f"qrels {board.qrels} ({(board.qrels_digest or '')[:12]})"
     caption = f"{version}, profile {board.profile}, scoring version {board.scoring_version}"
-    show_blocks(["", "team", "run"], keys, shown, title=f"{board.track} by {board.measure}", caption=caption)
+    title = f"{board.track} by {board.measure}"
+    show_blocks(["rank", "team", "run"], keys, nonempty, title=title, caption=caption)
 
 
-def _standings(board: LeaderboardResource) -> list[tuple[str, list[str]]]:
-    """The columns that say what a place is worth."""
+def _analysis_columns(board: LeaderboardResource) -> list[tuple[str, list[str]]]:
+    """Return the columns of the significance analysis; they are empty while it is pending."""
     alpha = board.analysis.alpha if board.analysis else None
     return [
-        (f"{1 - (alpha or 0):.0%} interval", [_between(row.interval, ".4f") for row in board.rows]),
-        ("ranks", [_between(row.rank_interval, "g") for row in board.rows]),
-        ("groups", [_groups(row) for row in board.rows]),
-        ("for first", ["tied" if row.tied_for_first else "" for row in board.rows]),
+        (f"{1 - (alpha or 0):.0%} interval", [_format_interval(row.interval, ".4f") for row in board.rows]),
+        ("rank interval", [_format_interval(row.rank_interval, "g") for row in board.rows]),
+        ("groups", [_format_groups(row) for row in board.rows]),
+        ("top group", ["yes" if row.tied_for_first else "" for row in board.rows]),
     ]
 
 
-def _between(interval: tuple[float, ...] | None, form: str) -> str:
-    return "" if interval is None else " to ".join(format(end, form) for end in interval)
+def _format_interval(interval: tuple[float, ...] | None, form: str) -> str:
+    return "" if interval is None else " to ".join(format(bound, form) for bound in interval)
 
 
-def _groups(row: LeaderboardRowResource) -> str:
-    """Those between the first and the last one are all its groups, too."""
+def _format_groups(row: LeaderboardRowResource) -> str:
+    """Return letters such as "a b" or "a-d". The groups of a submission are always consecutive."""
     return " ".join(row.groups) if len(row.groups) < 3 else f"{row.groups[0]}-{row.groups[-1]}"
 
 
-def _worth(analysis: LeaderboardAnalysis) -> str:
-    """What the order of a board is worth, in words."""
+def _print_analysis(board: LeaderboardResource) -> None:
+    if board.analysis is not None:
+        print_line(_summarise(board.analysis))
+
+
+def _summarise(analysis: LeaderboardAnalysis) -> str:
+    """Return the result of a significance analysis as one sentence."""
     if analysis.state == "pending":
-        return "What this order is worth is being worked out: ask again in a moment, or with --wait."
+        return "The significance analysis is still running; try again in a moment, or add --wait."
     if analysis.submissions == 1:
-        return "One submission: nothing to compare with."
+        return "There is only one submission, so there is nothing to compare."
     if analysis.state == "undefined":
-        return f"What this order is worth is undefined: {analysis.undefined}."
-    said = [
-        f"{analysis.tied_for_first} of {analysis.submissions} submissions are tied for first"
+        return f"The significance analysis is undefined: {analysis.undefined}."
+    clauses = [
+        f"{analysis.tied_for_first} of {analysis.submissions} submissions are not significantly different "
+        "from the best"
         if analysis.tied_for_first != 1
-        else f"the first of {analysis.submissions} submissions is told apart from all others",
-        f"{analysis.separable} of {analysis.neighbours} neighbours are told apart",
+        else f"the best of {analysis.submissions} submissions is significantly different from all others",
+        f"{analysis.separable} of {analysis.neighbours} pairs of neighbours differ significantly",
     ]
     if analysis.smallest_difference is not None:
-        smallest = f"{analysis.smallest_difference:.3g}"
-        said.append(
-            f"differences below {smallest} are easily missed on {analysis.topics} topics, even where two "
-            "submissions alone are compared"
+        clauses.append(
+            f"with {analysis.topics} topics, a paired t-test detects a true difference of "
+            f"{analysis.smallest_difference:.3g} with power 0.8, and smaller ones less often"
         )
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(clauses)}."

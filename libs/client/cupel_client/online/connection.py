@@ -1,4 +1,4 @@
-"""Which service, with which token: what `cupel login` keeps, and the options that every online verb has."""
+"""The connection to a service: stored credentials, --url and --token, and reports of refused requests."""
 
 import functools
 import json
@@ -6,21 +6,21 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from cupel_client.api.client import Client, ServiceError
 from cupel_client.main import NEGATIVE, SERVICE_FAILED, USAGE
 from cupel_client.offline.presentation import finding_lines
-from cupel_client.online.online_output import say
+from cupel_client.online.online_output import print_line
 from cupel_client.output import printable
 from cupel_contract.problem_resources import ErrorItem
 from cupel_measures.findings import KINDS, Finding, Findings, Severity, declare
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-VERDICTS = (
+INVALID_FILE_CODES = (
     "run-invalid",
     "qrels-invalid",
     "qrels-file-name",
@@ -28,121 +28,130 @@ VERDICTS = (
     "upload-too-large",
     "body-too-large",
 )
-"""Refusals that are a verdict on a file, not on the command."""
+"""Codes of refusals that are verdicts on a file: the command exits with 1, not with 2."""
 
 LISTED = 10
-"""Findings of a code that are told; `cupel validate` can tell all."""
+"""Findings of one code that are listed; `cupel validate --all` lists all of them."""
 
 
 def credentials_file() -> Path:
+    """Return the path of the file that stores the tokens."""
     return Path.home() / ".config" / "cupel" / "credentials.json"
 
 
-def known() -> dict[str, Any]:
-    """What `cupel login` kept: `default`, a URL, and `services`, a token by URL."""
+def read_credentials() -> dict[str, Any]:
+    """Return the stored credentials: `default`, a URL, and `services`, a token by URL."""
     try:
-        kept: dict[str, Any] = json.loads(credentials_file().read_text())
+        credentials: dict[str, Any] = json.loads(credentials_file().read_text())
     except FileNotFoundError:
         return {"default": None, "services": {}}
     except ValueError:
-        raise click.UsageError(f"{credentials_file()} can't be read: remove it, and log in again") from None
-    return kept
+        raise click.UsageError(
+            f"{credentials_file()} is not valid JSON; remove the file and log in again"
+        ) from None
+    return credentials
 
 
-def remember(url: str, token: str) -> None:
-    """Keep a token for its owner's eyes only, and make its service the default one."""
-    kept = known()
-    kept = {"default": url, "services": kept["services"] | {url: token}}
+def save_credentials(url: str, token: str) -> None:
+    """Store a token in a file that only its owner can read, and make its service the default."""
+    credentials = {"default": url, "services": read_credentials()["services"] | {url: token}}
     path = credentials_file()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)  # so that the mode below is the mode of the file
+    new.unlink(missing_ok=True)  # the mode below only applies to a new file
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(kept, file, indent=2)
+        json.dump(credentials, file, indent=2)
     new.replace(path)
 
 
-def service(command: _Command) -> _Command:
-    """Give a verb the options --url and --token, and as its first argument a Client; tell its failures."""
+def with_client(command: _Command) -> _Command:
+    """Add --url and --token to a command, and pass it a Client as the first argument.
+
+    An error of the service ends the command with a message and an exit code.
+    """
 
     @click.option(
-        "--url", envvar="CUPEL_URL", help="The service [default: the last `cupel login`; CUPEL_URL]."
+        "--url",
+        envvar="CUPEL_URL",
+        help="URL of the service (default: CUPEL_URL, or the service of the last `cupel login`).",
     )
-    @click.option("--token", envvar="CUPEL_TOKEN", help="The token [default: as logged in; CUPEL_TOKEN].")
+    @click.option(
+        "--token",
+        envvar="CUPEL_TOKEN",
+        help="Token (default: CUPEL_TOKEN, or the token that `cupel login` stored for the service).",
+    )
     @functools.wraps(command)
-    def connected(*arguments: Any, url: str | None, token: str | None, **options: Any) -> Any:
-        with connection(url, token) as client, failing():
+    def call(*arguments: Any, url: str | None, token: str | None, **options: Any) -> Any:
+        with open_client(url, token) as client, exit_on_service_error():
             return command(client, *arguments, **options)
 
-    return connected  # type: ignore[return-value]
+    return call  # type: ignore[return-value]
 
 
 @contextmanager
-def connection(url: str | None, token: str | None) -> Iterator[Client]:
-    """A client of the service that was named, or of the one last logged in to."""
-    kept = known()
-    where = (url or kept["default"] or "").rstrip("/")
-    if not where:
-        raise click.UsageError("no service: `cupel login URL` first, or say --url, or set CUPEL_URL")
-    with Client(where, token or kept["services"].get(where)) as client:
+def open_client(url: str | None, token: str | None) -> Iterator[Client]:
+    """Open a client of the service at `url`, by default the service of the last login."""
+    credentials = read_credentials()
+    address = (url or credentials["default"] or "").rstrip("/")
+    if not address:
+        raise click.UsageError("no service is selected; run `cupel login URL`, or set --url or CUPEL_URL")
+    with Client(address, token or credentials["services"].get(address)) as client:
         yield client
 
 
 @contextmanager
-def failing() -> Iterator[None]:
-    """End the command with what the service says, where it refuses or fails."""
+def exit_on_service_error() -> Iterator[None]:
+    """End the command with a message and an exit code if the service refuses a request or fails."""
     try:
         yield
     except ServiceError as problem:
-        refused(problem)
-
-
-def refused(problem: ServiceError) -> NoReturn:
-    """Tell a refusal and end: 1 for a verdict on a file, 2 for a wrong request, 3 for a failing service."""
-    tell(problem)
-    click.get_current_context().exit(exit_code(problem))
+        print_problem(problem)
+        click.get_current_context().exit(exit_code(problem))
 
 
 def exit_code(problem: ServiceError) -> int:
-    if problem.code in VERDICTS:
+    """Return 1 for an invalid file, 2 for any other invalid request, 3 for a failure of the service."""
+    if problem.code in INVALID_FILE_CODES:
         return NEGATIVE
-    ours = 400 <= problem.status < 500 and problem.status != 408 and not problem.is_temporary
-    return USAGE if ours else SERVICE_FAILED
+    is_invalid_request = 400 <= problem.status < 500 and problem.status != 408 and not problem.is_temporary
+    return USAGE if is_invalid_request else SERVICE_FAILED
 
 
-def tell(problem: ServiceError, *, file: str = "") -> None:
-    """What was refused, where, and what would be right, on standard error."""
-    if problem.code in VERDICTS and problem.totals:
-        verdict(file or "cupel", f"refused ({problem.code})", findings(problem.errors, problem.totals))
+def print_problem(problem: ServiceError, *, file: str = "") -> None:
+    """Print on standard error what the service refused, where, and what to do."""
+    if problem.code in INVALID_FILE_CODES and problem.totals:
+        findings = findings_of(problem.errors, problem.totals)
+        print_findings(file or "cupel", f"refused ({problem.code})", findings)
         return
-    say(f"{file or 'cupel'}: {problem.detail} ({problem.code})", err=True)
+    print_line(f"{file or 'cupel'}: {problem.detail} ({problem.code})", err=True)
     for item in problem.errors:
-        say(f"  {item.field or item.code}: {item.message}", err=True)
+        print_line(f"  {item.field or item.code}: {item.message}", err=True)
     if problem.remedy:
-        say(f"  -> {problem.remedy}", err=True, dim=True)
+        print_line(f"  -> {problem.remedy}", err=True, dim=True)
     if problem.status >= 500 and problem.request_id:
-        say(f"  name the request when you report this: {problem.request_id}", err=True)
+        print_line(f"  quote this request id in a report: {problem.request_id}", err=True)
 
 
-def verdict(file: str, outcome: str, found: Findings) -> None:
-    """What was found in a file, on standard error, as `cupel validate` says it."""
-    colour = "red" if found.refused else "green"
+def print_findings(file: str, outcome: str, findings: Findings) -> None:
+    """Print the outcome and the findings for a file on standard error, as `cupel validate` does."""
+    colour = "red" if findings.refused else "green"
     click.echo(
         f"{click.style(printable(file), bold=True)}: {click.style(printable(outcome), fg=colour)}", err=True
     )
-    for line in finding_lines.lines_of(found, file=Path(file).name, at_most=LISTED):
+    for line in finding_lines.lines_of(findings, file=Path(file).name, at_most=LISTED):
         click.echo(f"  {finding_lines.coloured(line)}", err=True)
-    for line in finding_lines.remedies(found):
-        say(f"  -> {line}", err=True, dim=True)
+    for line in finding_lines.remedies(findings):
+        print_line(f"  -> {line}", err=True, dim=True)
 
 
-def findings(items: Iterable[ErrorItem], totals: Mapping[str, int], severity: Severity = "error") -> Findings:
-    """What the service found, as our own readers tell it; codes unknown here are declared as told."""
+def findings_of(
+    items: Iterable[ErrorItem], totals: Mapping[str, int], severity: Severity = "error"
+) -> Findings:
+    """Convert findings of the service; codes that this client does not know are declared."""
     listed = []
     for item in items:
         if item.code not in KINDS:
             declare(item.code, severity, item.message, item.remedy or "")
         place = (item.file, item.line, item.column, item.topic, item.sample)
         listed.append(Finding(item.code, item.message, *place))
-    counted = {code: total for code, total in totals.items() if code in KINDS}
-    return Findings(listed, counted)
+    return Findings(listed, {code: total for code, total in totals.items() if code in KINDS})

@@ -1,4 +1,4 @@
-"""`cupel explain`: what the scores of a submission do not tell by themselves."""
+"""`cupel explain`: explanations of the scores of a submission."""
 
 from collections.abc import Sequence
 
@@ -7,84 +7,96 @@ import click
 from cupel_client.api.client import Client
 from cupel_client.main import SERVICE_FAILED
 from cupel_client.offline.presentation.explanation_lines import show_explanations
-from cupel_client.online.connection import service
-from cupel_client.online.online_output import plain, progress, rows, say
+from cupel_client.online.connection import with_client
+from cupel_client.online.online_output import json_value, print_line, print_rows, progress_bar
 from cupel_client.output import format_option, write_json
 from cupel_contract.score_resources import ExplanationResource, PendingExplanations
 from cupel_measures.explaining import ABOUT
 
-LONG = ("run", "measure", "about", "told")
-TOLD = "\b\nWhat may be told:\n" + "\n".join(f"  {name:<10} {sentence}" for name, sentence in ABOUT.items())
-
-
-@click.command(epilog=TOLD)
-@click.argument("submission")
-@click.option("-m", "--measures", multiple=True, help="Measures, one or more [default: the plan].")
-@click.option(
-    "--about", multiple=True, type=click.Choice([*ABOUT, "all"]), help="What to tell [default: all]."
+COLUMNS = ("run", "measure", "about", "told")
+PARTS = "\b\nParts of an explanation:\n" + "\n".join(
+    f"  {name:<10} {sentence}" for name, sentence in ABOUT.items()
 )
-@click.option("--qrels", type=click.IntRange(1), help="The qrels version [default: the current one].")
+
+
+@click.command(epilog=PARTS)
+@click.argument("submission")
+@click.option(
+    "-m",
+    "--measures",
+    multiple=True,
+    help="Measures, separated by spaces (default: the measures of the track).",
+)
+@click.option(
+    "--about",
+    "parts",
+    multiple=True,
+    type=click.Choice([*ABOUT, "all"]),
+    help="Part of the explanation to print; repeatable (default: all).",
+)
+@click.option(
+    "--qrels", type=click.IntRange(1), help="Number of the qrels version (default: the current one)."
+)
 @format_option()
-@service
+@with_client
 def explain(
     client: Client,
     submission: str,
     measures: tuple[str, ...],
-    about: tuple[str, ...],
+    parts: tuple[str, ...],
     qrels: int | None,
     form: str,
 ) -> None:
-    """Tell what the scores of a SUBMISSION (sub_...) do not tell by themselves.
+    """Explain the scores of a SUBMISSION (sub_...): ties, unjudged documents, scale, aspects, profiles.
 
-    The service works it out once, and keeps it. The exit code is 3 where it could not.
+    The service computes each explanation once and stores it. The exit code is 3 if a computation fails.
 
     \b
     Example:
       cupel explain sub_0192f0c5 -m nDCG@10 --about ties --about judgments
     """
-    about = () if "all" in about else about
-    wanted = client.explain(submission, measures=measures, about=about, qrels=qrels)
-    failures = _followed(client, wanted)
-    found = client.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
-    parts = about or tuple(ABOUT)
-    kept = {one.measure: one for one in found.explanations}
-    told = [_only(kept[text], parts) for text in wanted.measures if text in kept]
+    parts = () if "all" in parts else parts
+    request = client.explain(submission, measures=measures, about=parts, qrels=qrels)
+    failures = _wait(client, request)
+    response = client.explanations(submission, measures=request.measures, qrels=request.qrels)
+    by_measure = {item.measure: _select_parts(item, parts or tuple(ABOUT)) for item in response.explanations}
+    explanations = [by_measure[text] for text in request.measures if text in by_measure]
     if form == "json":
-        write_json(plain(found.model_copy(update={"explanations": tuple(told)}).model_dump()))
+        selected = response.model_copy(update={"explanations": tuple(explanations)})
+        write_json(json_value(selected.model_dump()))
     else:
-        _print(client.submission(submission).name or submission, told, form)
+        _print_explanations(client.submission(submission).name or submission, explanations, form)
     for failure in failures:
-        say(failure, err=True)
+        print_line(failure, err=True)
     click.get_current_context().exit(SERVICE_FAILED if failures else 0)
 
 
-def _only(one: ExplanationResource, parts: Sequence[str]) -> ExplanationResource:
-    """Without what was told to somebody else."""
-    return ExplanationResource(
-        measure=one.measure, told={name: one.told[name] for name in one.told if name in parts}
-    )
+def _select_parts(explanation: ExplanationResource, parts: Sequence[str]) -> ExplanationResource:
+    """Return the explanation with only `parts`; others may be stored from earlier requests."""
+    selected = {name: data for name, data in explanation.told.items() if name in parts}
+    return ExplanationResource(measure=explanation.measure, told=selected)
 
 
-def _print(run: str, told: Sequence[ExplanationResource], form: str) -> None:
+def _print_explanations(run: str, explanations: Sequence[ExplanationResource], form: str) -> None:
     if form == "table":
-        for one in told:
-            show_explanations(run, one.measure, one.told)
+        for explanation in explanations:
+            show_explanations(run, explanation.measure, explanation.told)
         return
-    long = [
-        {"run": run, "measure": one.measure, "about": name, "told": data}
-        for one in told
-        for name, data in one.told.items()
+    rows = [
+        {"run": run, "measure": explanation.measure, "about": name, "told": data}
+        for explanation in explanations
+        for name, data in explanation.told.items()
     ]
-    rows(form, LONG, long)
+    print_rows(form, COLUMNS, rows)
 
 
-def _followed(client: Client, wanted: PendingExplanations) -> list[str]:
-    """Wait for the jobs; what went wrong, if anything did."""
+def _wait(client: Client, request: PendingExplanations) -> list[str]:
+    """Wait for the jobs of a request; return a sentence for each job that failed."""
     failures = []
-    with progress(f"explaining {wanted.submission}") as bar:
-        for done, job in enumerate(wanted.jobs, 1):
+    with progress_bar(f"explaining {request.submission}") as bar:
+        for done, job in enumerate(request.jobs, 1):
             *_, last = client.watch_job(job.id)
-            bar.set(done, len(wanted.jobs))
+            bar.set(done, len(request.jobs))
             if last.state == "dead":
                 failures.append(f"not explained: {last.error} ({last.id})")
     return failures

@@ -1,4 +1,4 @@
-"""`cupel login`: keep a token for a service."""
+"""`cupel login`: check and store a token for a service."""
 
 import sys
 from pathlib import Path
@@ -6,22 +6,29 @@ from pathlib import Path
 import click
 
 from cupel_client.api.client import Client
-from cupel_client.online.connection import credentials_file, failing, remember
-from cupel_client.online.online_output import say
+from cupel_client.online.connection import credentials_file, exit_on_service_error, save_credentials
+from cupel_client.online.online_output import print_line
 
 
 @click.command()
 @click.argument("url")
-@click.option("--token", envvar="CUPEL_TOKEN", help="The token. Others may see it in the list of processes.")
+@click.option(
+    "--token",
+    envvar="CUPEL_TOKEN",
+    help="Token (default: the environment variable CUPEL_TOKEN). Other users of the machine may see it in "
+    "the process list.",
+)
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
 @click.option(
-    "--token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Read it from a file."
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Read the token from this file.",
 )
 def login(url: str, token: str | None, token_stdin: bool, token_file: Path | None) -> None:
-    """Log in to the service at URL: check a token and keep it for the verbs that follow.
+    """Log in to the service at URL: check a token and store it.
 
-    The last service logged in to is the default one. Tokens are kept in ~/.config/cupel/credentials.json,
-    readable by you alone. Without an option you are asked for the token.
+    Later commands use this service by default. Tokens are stored in ~/.config/cupel/credentials.json, which
+    only you can read. Without an option, the command prompts for the token.
 
     \b
     Example:
@@ -33,15 +40,15 @@ def login(url: str, token: str | None, token_stdin: bool, token_file: Path | Non
         token = sys.stdin.readline()
     elif token is None:
         token = click.prompt("Token", hide_input=True, err=True)
-    token, url = str(token).strip(), _address(url)
-    with failing(), Client(url, token) as client:
+    token, url = str(token).strip(), _normalise_url(url)
+    with exit_on_service_error(), Client(url, token) as client:
         caller = client.me()
-    remember(url, token)
-    say(f"Logged in to {url} as team {caller.team}, {caller.scope} (kept in {credentials_file()})")
+    save_credentials(url, token)
+    print_line(f"Logged in to {url} as team {caller.team}, {caller.scope} (token in {credentials_file()})")
 
 
-def _address(url: str) -> str:
-    """The URL with its scheme, without a last slash."""
+def _normalise_url(url: str) -> str:
+    """Return the URL with a scheme and without trailing slashes."""
     if "://" not in url:
         url = f"http://{url}" if url.startswith(("127.", "localhost", "[::1]")) else f"https://{url}"
     return url.rstrip("/")

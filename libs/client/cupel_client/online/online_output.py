@@ -1,6 +1,6 @@
-"""What online verbs print: the same values as tables for people and as json, jsonl and csv for programs."""
+"""Output of the online commands: lines, fields, progress bars, and rows as JSON, JSON Lines or CSV."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Protocol
@@ -11,19 +11,19 @@ from cupel_client import output
 from cupel_client.output import console, printable, write_csv, write_json, write_jsonl
 
 
-class Bar(Protocol):
-    """A bar of progress; `set` says how much is done, of how much."""
+class ProgressBar(Protocol):
+    """A progress bar. `set` takes the work done, the total work and an optional new label."""
 
     def set(self, done: float, total: float, text: str | None = None) -> None: ...
 
 
-def say(text: str, *, err: bool = False, dim: bool = False) -> None:
-    """Print one line that may hold text of strangers."""
+def print_line(text: str, *, err: bool = False, dim: bool = False) -> None:
+    """Print one line. Control characters are escaped, because the text may come from other users."""
     click.echo(click.style(printable(text), dim=True) if dim else printable(text), err=err)
 
 
-def rows(form: str, columns: Sequence[str], values: Sequence[Mapping[str, Any]]) -> None:
-    """Print `values` as json, jsonl or csv."""
+def print_rows(form: str, columns: Sequence[str], values: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as `form`: "json", "jsonl" or "csv"; `columns` are the columns of the CSV."""
     if form == "json":
         write_json(list(values))
     elif form == "jsonl":
@@ -32,45 +32,43 @@ def rows(form: str, columns: Sequence[str], values: Sequence[Mapping[str, Any]])
         write_csv(columns, values)
 
 
-def fields(values: Mapping[str, str]) -> None:
-    """One line per field, names aligned."""
+def print_fields(values: Mapping[str, str]) -> None:
+    """Print one line per field, with the values aligned."""
     width = max(map(len, values))
     for name, value in values.items():
         click.echo(f"{click.style(name.ljust(width), bold=True)}  {printable(value)}")
 
 
-def plain(value: Any) -> Any:
-    """`value` as JSON has it: instants as RFC 3339 text, tuples as lists."""
+def json_value(value: Any) -> Any:
+    """Return `value` as JSON types: times as RFC 3339 text, tuples as lists."""
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: json_value(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [json_value(item) for item in value]
     return value
 
 
-def when(instant: datetime) -> str:
-    """An instant for people, in UTC as everything here."""
-    return f"{instant:%Y-%m-%d %H:%M}"
+def format_time(time: datetime) -> str:
+    """Return a time as date, hours and minutes, in UTC like all times of the service."""
+    return f"{time:%Y-%m-%d %H:%M}"
 
 
-def decimal(value: float | None) -> str:
+def format_number(value: float | None) -> str:
+    """Return a value with four decimals, or "-" for None."""
     return "-" if value is None else output.decimal(value)
 
 
-def change(old: float | None, new: float | None) -> str:
-    """The signed difference, where there is one."""
+def format_change(old: float | None, new: float | None) -> str:
+    """Return the signed difference of two values, or "" if one is missing."""
     return "" if old is None or new is None else output.decimal(new - old, "+")
 
 
-def each(values: Iterable[object]) -> list[str]:
-    return [str(value) for value in values]
-
-
 @contextmanager
-def progress(text: str) -> Iterator[Bar]:
-    """A bar on standard error while something lasts; nothing where that is no terminal."""
+def progress_bar(text: str) -> Iterator[ProgressBar]:
+    """Show a progress bar on standard error if that is a terminal."""
+    # Import rich late: the formats for programs do not need it, and its import is slow.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
@@ -78,10 +76,9 @@ def progress(text: str) -> Iterator[Bar]:
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
         task = bars.add_task(printable(text), total=None)
 
-        class Shown:
+        class RichBar:
             def set(self, done: float, total: float, text: str | None = None) -> None:
-                bars.update(
-                    task, completed=done, total=total, description=None if text is None else printable(text)
-                )
+                label = None if text is None else printable(text)
+                bars.update(task, completed=done, total=total, description=label)
 
-        yield Shown()
+        yield RichBar()

@@ -1,4 +1,4 @@
-"""`cupel qrels`: upload judgments, publish them, see what moved."""
+"""`cupel qrels`: upload, publish, list, show and compare versions of a track's judgments."""
 
 from pathlib import Path
 
@@ -6,9 +6,16 @@ import click
 
 from cupel_client.api.client import Client
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.online.connection import findings, service, verdict
-from cupel_client.online.online_output import change, decimal, each, plain, progress, rows, say
-from cupel_client.online.track_commands import load
+from cupel_client.online.connection import findings_of, print_findings, with_client
+from cupel_client.online.online_output import (
+    format_change,
+    format_number,
+    json_value,
+    print_line,
+    print_rows,
+    progress_bar,
+)
+from cupel_client.online.track_commands import load_collection
 from cupel_client.output import format_option
 from cupel_contract.qrels_resources import QrelsResource
 
@@ -23,7 +30,7 @@ COLUMNS = (
     "published_at",
     "current_since",
 )
-MOVES = ("submission", "team", "name", "tag", "old_score", "new_score", "old_rank", "new_rank")
+DIFF_COLUMNS = ("submission", "team", "name", "tag", "old_score", "new_score", "old_rank", "new_rank")
 
 
 @click.group()
@@ -41,34 +48,36 @@ def qrels() -> None:
 @click.argument("collection", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--publish",
-    "publish_too",
+    "publish_after",
     is_flag=True,
-    help="Publish it at once, and wait until the board has switched.",
+    help="Publish the version, and wait until it is the current one.",
 )
-@service
-def upload(client: Client, track: str, collection: Path, publish_too: bool) -> None:
-    """Upload the judgments that the file COLLECTION names, as the next version of TRACK.
+@with_client
+def upload(client: Client, track: str, collection: Path, publish_after: bool) -> None:
+    """Upload the judgments that the file COLLECTION names as a new version for TRACK.
 
     \b
     Example:
       cupel qrels upload health-2026 collection.yaml --publish
     """
-    version = client.upload_qrels(track, collection.read_bytes(), _gathered(collection))
-    warnings = findings(version.findings.warnings, version.findings.totals, "warning")
+    version = client.upload_qrels(track, collection.read_bytes(), _read_files(collection))
+    warnings = findings_of(version.findings.warnings, version.findings.totals, "warning")
     if warnings.totals:
-        verdict(str(collection), "accepted", warnings)
-    say(f"Version {version.number} of {track}: {_counts(version)}")
-    if publish_too:
+        print_findings(str(collection), "accepted", warnings)
+    print_line(f"Version {version.number} of {track}: {_counts(version)}")
+    if publish_after:
         _publish(client, track, version.number, wait=True)
 
 
 @qrels.command()
 @click.argument("track")
 @click.argument("number", type=click.IntRange(1))
-@click.option("--wait/--no-wait", default=True, help="Wait until the board has switched.")
-@service
+@click.option(
+    "--wait/--no-wait", default=True, help="Wait until the version is the current one (default: --wait)."
+)
+@with_client
 def publish(client: Client, track: str, number: int, wait: bool) -> None:
-    """Rescore every submission to TRACK under version NUMBER, then switch the board to it.
+    """Rescore all submissions to TRACK with version NUMBER, then make it the current version.
 
     \b
     Example:
@@ -80,109 +89,119 @@ def publish(client: Client, track: str, number: int, wait: bool) -> None:
 @qrels.command("list")
 @click.argument("track")
 @format_option()
-@service
+@with_client
 def list_(client: Client, track: str, form: str) -> None:
-    """List the versions of TRACK, newest first.
+    """List the qrels versions of TRACK, newest first.
 
     \b
     Example:
       cupel qrels list health-2026
     """
-    found = list(client.qrels_versions(track))
+    versions = list(client.qrels_versions(track))
     if form != "table":
-        rows(form, COLUMNS, [plain(one.model_dump()) for one in found])
+        print_rows(form, COLUMNS, [json_value(version.model_dump()) for version in versions])
         return
-    if not found:
-        say(f"{track} has no judgments yet: `cupel qrels upload` brings some.", err=True)
+    if not versions:
+        print_line(f"{track} has no judgments yet; upload them with `cupel qrels upload`.", err=True)
         return
-    keys = [[str(one.number), one.state, _counts(one), one.digest[:12]] for one in found]
-    scored = [f"{one.progress.scored}/{one.progress.total}" for one in found]
-    show_blocks(["", "state", "holds", "digest"], keys, [("scored", scored)])
+    keys = [[str(item.number), item.state, _counts(item), item.digest[:12]] for item in versions]
+    scored = [f"{version.progress.scored}/{version.progress.total}" for version in versions]
+    show_blocks(["version", "state", "content", "digest"], keys, [("scored", scored)])
 
 
 @qrels.command()
 @click.argument("track")
 @click.argument("number", type=click.IntRange(1))
 @format_option()
-@service
+@with_client
 def show(client: Client, track: str, number: int, form: str) -> None:
-    """Show version NUMBER of TRACK, and what was found in its files.
+    """Show version NUMBER of the judgments of TRACK, with the warnings about its files.
 
     \b
     Example:
       cupel qrels show health-2026 1
     """
-    found = client.qrels_version(track, number)
+    version = client.qrels_version(track, number)
     if form != "table":
-        rows(form, COLUMNS, [plain(found.model_dump())])
+        print_rows(form, COLUMNS, [json_value(version.model_dump())])
         return
-    say(f"Version {found.number} of {track}, {found.state}: {_counts(found)}; digest {found.digest}")
-    say(_progress(found))
-    warnings = findings(found.findings.warnings, found.findings.totals, "warning")
+    print_line(
+        f"Version {version.number} of {track}, {version.state}: {_counts(version)}; digest {version.digest}"
+    )
+    print_line(_progress(version))
+    warnings = findings_of(version.findings.warnings, version.findings.totals, "warning")
     if warnings.totals:
-        verdict(track, "warnings", warnings)
+        print_findings(track, "warnings", warnings)
 
 
 @qrels.command()
 @click.argument("track")
 @click.argument("number", type=click.IntRange(1))
-@click.option("--from", "base", type=click.IntRange(1), help="The earlier version [default: the one before].")
-@click.option("-m", "--measure", help="The measure to compare by [default: the first of the plan].")
+@click.option(
+    "--from", "base", type=click.IntRange(1), help="Number of the earlier version (default: NUMBER - 1)."
+)
+@click.option(
+    "-m", "--measure", help="Measure that orders the leaderboards (default: the first measure of the track)."
+)
 @format_option()
-@service
+@with_client
 def diff(client: Client, track: str, number: int, base: int | None, measure: str | None, form: str) -> None:
-    """Show what moved on the board of TRACK with version NUMBER.
+    """Show how scores and ranks on TRACK change from an earlier version to version NUMBER.
 
     \b
     Example:
       cupel qrels diff health-2026 2 -m nDCG@10
     """
     if base is None and number == 1:
-        raise click.UsageError("version 1 has none before it: say --from")
+        raise click.UsageError("version 1 has no earlier version; name a version with --from")
     measure = measure or client.track(track).measures[0]
-    found = client.qrels_diff(track, number, base=base or number - 1, measure=measure)
+    changes = client.qrels_diff(track, number, base=base or number - 1, measure=measure)
     if form != "table":
-        rows(form, MOVES, [plain(one.model_dump()) for one in found.rows])
+        print_rows(form, DIFF_COLUMNS, [json_value(row.model_dump()) for row in changes.rows])
         return
-    keys = [[_ranks(one.old_rank, one.new_rank), one.team, one.name or one.tag] for one in found.rows]
+    keys = [[_rank_change(row.old_rank, row.new_rank), row.team, row.name or row.tag] for row in changes.rows]
     columns = [
-        (f"qrels {found.base}", [decimal(one.old_score) for one in found.rows]),
-        (f"qrels {found.number}", [decimal(one.new_score) for one in found.rows]),
-        ("change", [change(one.old_score, one.new_score) for one in found.rows]),
+        (f"qrels {changes.base}", [format_number(row.old_score) for row in changes.rows]),
+        (f"qrels {changes.number}", [format_number(row.new_score) for row in changes.rows]),
+        ("change", [format_change(row.old_score, row.new_score) for row in changes.rows]),
     ]
-    show_blocks(["rank", "team", "run"], keys, columns, title=f"{track} by {found.measure}")
+    show_blocks(["rank", "team", "run"], keys, columns, title=f"{track} by {changes.measure}")
 
 
 def _publish(client: Client, track: str, number: int, *, wait: bool) -> None:
     version = client.publish_qrels(track, number)
     if wait:
-        with progress(f"publishing version {number}") as bar:
+        with progress_bar(f"publishing version {number}") as bar:
             for version in client.watch_qrels(track, number):
                 bar.set(version.progress.scored + version.progress.dead, version.progress.total)
-    say(f"Version {number} of {track} is {version.state}. {_progress(version)}")
+    print_line(f"Version {number} of {track} is {version.state}. {_progress(version)}")
 
 
-def _gathered(collection: Path) -> dict[str, bytes]:
-    """The files that a collection names, by the names it uses."""
-    said = load(collection)
-    entries = [one.get("file") for one in said.get("qrels") or [] if isinstance(one, dict)]
-    names = [name for name in [*entries, said.get("topics"), said.get("texts")] if isinstance(name, str)]
-    lacking = [name for name in names if not (collection.parent / name).is_file()]
-    if lacking:
-        raise click.UsageError(f"{collection} names files that are not there: {', '.join(lacking)}")
+def _read_files(collection: Path) -> dict[str, bytes]:
+    """Return the content of the files that a collection file names, by these names."""
+    content = load_collection(collection)
+    entries = [entry.get("file") for entry in content.get("qrels") or [] if isinstance(entry, dict)]
+    names = [
+        name for name in [*entries, content.get("topics"), content.get("texts")] if isinstance(name, str)
+    ]
+    missing = [name for name in names if not (collection.parent / name).is_file()]
+    if missing:
+        raise click.UsageError(f"{collection} names files that do not exist: {', '.join(missing)}")
     return {name: (collection.parent / name).read_bytes() for name in names}
 
 
 def _counts(version: QrelsResource) -> str:
-    simple = {name: count for name, count in version.counts.items() if isinstance(count, int)}
-    return ", ".join(f"{count:,} {name}" for name, count in simple.items()) or "nothing counted"
+    counts = {name: count for name, count in version.counts.items() if isinstance(count, int)}
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "no counts"
 
 
 def _progress(version: QrelsResource) -> str:
-    done = version.progress
-    failed = f", {done.dead} failed" if done.dead else ""
-    return f"{done.scored} of {done.total} submissions scored{failed}."
+    progress = version.progress
+    failed = f", {progress.dead} failed" if progress.dead else ""
+    return f"{progress.scored} of {progress.total} submissions scored{failed}."
 
 
-def _ranks(old: int | None, new: int | None) -> str:
-    return " -> ".join(each("-" if one is None else one for one in (old, new))) if old != new else str(new)
+def _rank_change(old: int | None, new: int | None) -> str:
+    if old == new:
+        return str(new)
+    return " -> ".join("-" if rank is None else str(rank) for rank in (old, new))

@@ -1,4 +1,4 @@
-"""`cupel submit | watch | runs`: hand in runs and follow them."""
+"""`cupel submit`, `cupel watch` and `cupel runs`: submit runs, follow and list submissions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,25 +9,33 @@ import click
 from cupel_client.api.client import Client, ServiceError
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.online.connection import exit_code, findings, service, tell, verdict
-from cupel_client.online.online_output import decimal, each, plain, progress, rows, say, when
+from cupel_client.online.connection import exit_code, findings_of, print_findings, print_problem, with_client
+from cupel_client.online.online_output import (
+    format_number,
+    format_time,
+    json_value,
+    print_line,
+    print_rows,
+    progress_bar,
+)
 from cupel_client.output import format_option
 from cupel_contract.submission_resources import SubmissionResource
 
 COLUMNS = ("id", "track", "team", "name", "tag", "state", "topics", "documents", "received_at", "digest")
 UNSCORED = ("waiting", "queued", "partly")
+"""States of submissions that have measures left to score."""
 
 
 @click.command()
 @click.argument("track")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--wait", is_flag=True, help="Wait for the scores, and print them.")
+@click.option("--wait", is_flag=True, help="Wait for the scores and print them.")
 @format_option()
-@service
+@with_client
 def submit(client: Client, track: str, runs: Sequence[Path], wait: bool, form: str) -> None:
-    """Hand in one or more RUNS to TRACK, and say what is wrong with them or worth knowing.
+    """Submit one or more RUNS to TRACK, and print the errors and warnings about each.
 
-    Large plain files are compressed on the way. The exit code is 1 where a run is refused.
+    Large uncompressed files are compressed for the upload. The exit code is 1 if a run is refused.
 
     \b
     Example:
@@ -39,79 +47,88 @@ def submit(client: Client, track: str, runs: Sequence[Path], wait: bool, form: s
         try:
             accepted.append(_submit(client, track, path))
         except ServiceError as problem:
-            tell(problem, file=str(path))
+            print_problem(problem, file=str(path))
             codes.append(exit_code(problem))
             if codes[-1] != NEGATIVE:
-                break  # what is wrong is not this file: the others would meet the same
+                break  # the error does not depend on the file, so the other files would fail as well
     if wait:
-        accepted = [_followed(client, one) for one in accepted]
-        codes += [SERVICE_FAILED for one in accepted if one.state in ("dead", "partly")]
-        _tell_unjudged(accepted)
+        accepted = [_wait_for_scores(client, submission) for submission in accepted]
+        codes += [SERVICE_FAILED for submission in accepted if submission.state in ("dead", "partly")]
+        _print_unjudged_tracks(accepted)
     if accepted or form != "table":
-        _print(accepted, form)
+        _print_submissions(accepted, form)
     if wait and form == "table":
         _print_scores(client, accepted)
     click.get_current_context().exit(max(codes, default=0))
 
 
 @click.command()
-@click.argument("what")
-@service
-def watch(client: Client, what: str) -> None:
-    """Follow a submission (sub_...), or everything that TRACK has to score, until it is done.
+@click.argument("target", metavar="SUBMISSION|TRACK")
+@with_client
+def watch(client: Client, target: str) -> None:
+    """Wait until a submission (sub_...), or every submission to a track, is scored.
 
     \b
     Example:
       cupel watch health-2026
     """
-    if what.startswith("sub_"):
-        found = [_followed(client, client.submission(what))]
+    if target.startswith("sub_"):
+        unscored = [client.submission(target)]
     else:
-        publishing = client.track(what).publishing
-        if publishing is not None:
-            with progress(f"publishing qrels {publishing}") as bar:
-                for version in client.watch_qrels(what, publishing):
-                    bar.set(version.progress.scored + version.progress.dead, version.progress.total)
-            say(f"qrels {publishing}: {version.state}")
-        found = [_followed(client, one) for one in client.submissions(what) if one.state in UNSCORED]
-    for one in found:
-        say(f"{one.id}  {one.name or one.run.tag}: {one.state}")
-    _tell_unjudged(found)
-    click.get_current_context().exit(SERVICE_FAILED if any(one.state == "dead" for one in found) else 0)
+        _wait_for_publication(client, target)
+        unscored = [item for item in client.submissions(target) if item.state in UNSCORED]
+    submissions = [_wait_for_scores(client, submission) for submission in unscored]
+    for submission in submissions:
+        print_line(f"{submission.id}  {submission.name or submission.run.tag}: {submission.state}")
+    _print_unjudged_tracks(submissions)
+    has_failed = any(submission.state == "dead" for submission in submissions)
+    click.get_current_context().exit(SERVICE_FAILED if has_failed else 0)
 
 
 @click.command("runs")
 @click.argument("track")
 @format_option()
-@service
+@with_client
 def list_runs(client: Client, track: str, form: str) -> None:
-    """List what your team handed in to TRACK, newest first; its organisers see everything.
+    """List the submissions of your team to TRACK, newest first. Organisers see those of all teams.
 
     \b
     Example:
       cupel runs health-2026 --format csv
     """
-    _print(list(client.submissions(track)), form)
+    _print_submissions(list(client.submissions(track)), form)
 
 
 def _submit(client: Client, track: str, path: Path) -> SubmissionResource:
-    size, read = path.stat().st_size, 0
-    with progress(path.name) as bar:
+    """Upload one run with a progress bar, and print its warnings."""
+    size, sent = path.stat().st_size, 0
+    with progress_bar(path.name) as bar:
 
-        def report(count: int) -> None:
-            nonlocal read
-            read += count
-            bar.set(read, size, f"{path.name}: being checked" if read >= size else None)
+        def update(count: int) -> None:
+            nonlocal sent
+            sent += count
+            bar.set(sent, size, f"checking {path.name}" if sent >= size else None)
 
-        made = client.submit(track, path, progress=report)
-    warnings = findings(made.findings.warnings, made.findings.totals, "warning")
-    verdict(str(path), f"accepted as {made.id}", warnings)
-    return made
+        submission = client.submit(track, path, progress=update)
+    warnings = findings_of(submission.findings.warnings, submission.findings.totals, "warning")
+    print_findings(str(path), f"accepted as {submission.id}", warnings)
+    return submission
 
 
-def _followed(client: Client, submission: SubmissionResource) -> SubmissionResource:
-    """The submission once nothing is left to score."""
-    with progress(f"scoring {submission.name or submission.run.tag}") as bar:
+def _wait_for_publication(client: Client, track: str) -> None:
+    """Wait for the qrels version that is being published, if any, and print its state."""
+    number = client.track(track).publishing
+    if number is None:
+        return
+    with progress_bar(f"publishing qrels {number}") as bar:
+        for version in client.watch_qrels(track, number):
+            bar.set(version.progress.scored + version.progress.dead, version.progress.total)
+    print_line(f"qrels {number}: {version.state}")
+
+
+def _wait_for_scores(client: Client, submission: SubmissionResource) -> SubmissionResource:
+    """Return the submission after its last scoring job has ended."""
+    with progress_bar(f"scoring {submission.name or submission.run.tag}") as bar:
         for state in client.watch_submission(submission.id):
             ended = sum(job.state in ("done", "dead") for job in state.jobs)
             bar.set(ended, max(1, len(state.jobs)))
@@ -119,40 +136,44 @@ def _followed(client: Client, submission: SubmissionResource) -> SubmissionResou
     return submission
 
 
-def _tell_unjudged(followed: Sequence[SubmissionResource]) -> None:
-    """Say why there is nothing to wait for."""
-    for track in dict.fromkeys(one.track for one in followed if one.state in UNSCORED and not one.jobs):
-        why = "no published judgments yet: what was handed in is kept, and scored once there are some"
-        say(f"{track} has {why}.", err=True)
+def _print_unjudged_tracks(submissions: Sequence[SubmissionResource]) -> None:
+    """Explain why submissions to a track without published judgments have no scores."""
+    unjudged = [item.track for item in submissions if item.state in UNSCORED and not item.jobs]
+    for track in dict.fromkeys(unjudged):
+        reason = "has no published judgments yet; submissions are scored when judgments are published"
+        print_line(f"{track} {reason}.", err=True)
 
 
-def _print(found: Sequence[SubmissionResource], form: str) -> None:
+def _print_submissions(submissions: Sequence[SubmissionResource], form: str) -> None:
     if form != "table":
-        rows(form, COLUMNS, [_data(one) for one in found])
-    elif not found:
-        say("There are no submissions yet.", err=True)
+        print_rows(form, COLUMNS, [_row(submission) for submission in submissions])
+    elif not submissions:
+        print_line("There are no submissions yet.", err=True)
     else:
+        headings = ["submission", "team", "file", "tag", "state", "received (UTC)"]
         keys = [
-            [one.id, one.team, one.name or "-", one.run.tag, one.state, when(one.received_at)]
-            for one in found
+            [item.id, item.team, item.name or "-", item.run.tag, item.state, format_time(item.received_at)]
+            for item in submissions
         ]
-        documents = ("documents", [f"{one.run.documents:,}" for one in found])
-        topics = ("topics", each(one.run.topics for one in found))
-        show_blocks(
-            ["submission", "team", "file", "tag", "state", "received (UTC)"], keys, [topics, documents]
-        )
+        topics = [str(submission.run.topics) for submission in submissions]
+        documents = [f"{submission.run.documents:,}" for submission in submissions]
+        show_blocks(headings, keys, [("topics", topics), ("documents", documents)])
 
 
-def _data(one: SubmissionResource) -> dict[str, Any]:
-    """A submission as a flat row, with all that is not in a column of a csv after it."""
-    flat = {name: getattr(one if hasattr(one, name) else one.run, name) for name in COLUMNS}
-    return dict(plain(flat | {"run": one.run.id, "findings": one.findings.model_dump()}))
+def _row(submission: SubmissionResource) -> dict[str, Any]:
+    """Return a submission as a flat row: the CSV columns, then the other fields."""
+    flat = {
+        name: getattr(submission if hasattr(submission, name) else submission.run, name) for name in COLUMNS
+    }
+    more = {"run": submission.run.id, "findings": submission.findings.model_dump()}
+    return dict(json_value(flat | more))
 
 
 def _print_scores(client: Client, submissions: Sequence[SubmissionResource]) -> None:
-    scored = [(one, client.scores(one.id)) for one in submissions if one.state == "scored"]
+    scored = [(item, client.scores(item.id)) for item in submissions if item.state == "scored"]
     if scored and any(scores for _, scores in scored):
         measures = [score.measure for score in scored[0][1]]
         values = [{score.measure: score.value for score in scores} for _, scores in scored]
-        columns = [(measure, [decimal(one.get(measure)) for one in values]) for measure in measures]
-        show_blocks(["file"], [[one.name or one.run.tag] for one, _ in scored], columns)
+        columns = [(measure, [format_number(row.get(measure)) for row in values]) for measure in measures]
+        keys = [[submission.name or submission.run.tag] for submission, _ in scored]
+        show_blocks(["file"], keys, columns)

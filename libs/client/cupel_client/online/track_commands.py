@@ -1,4 +1,4 @@
-"""`cupel track`: make, list, show and change tracks."""
+"""`cupel track`: create, list, show and change tracks."""
 
 from pathlib import Path
 from typing import Any
@@ -8,19 +8,19 @@ import yaml
 
 from cupel_client.api.client import Client
 from cupel_client.offline.presentation.column_blocks import show_blocks
-from cupel_client.online.connection import service
-from cupel_client.online.online_output import fields, plain, rows, say
+from cupel_client.online.connection import with_client
+from cupel_client.online.online_output import json_value, print_fields, print_line, print_rows
 from cupel_client.output import format_option
 from cupel_contract.track_resources import TrackResource
 
 COLUMNS = ("name", "title", "team", "current", "publishing", "measures", "aspects", "created_at", "closed_at")
 DESCRIPTION = ("aspects", "label_sets", "profile", "measures")
-"""What a collection file says about a track."""
+"""Keys of a collection file that describe a track."""
 
 
 @click.group()
 def track() -> None:
-    """Make, list, show and change tracks.
+    """Create, list, show and change tracks.
 
     \b
     Example:
@@ -31,35 +31,40 @@ def track() -> None:
 @track.command()
 @click.argument("name")
 @click.argument("collection", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--title", help="Its name for people [default: NAME].")
-@click.option("-m", "--measures", multiple=True, help="The plan [default: the collection's].")
-@click.option("--profile", help="Reading and ordering rules [default: the collection's, else cupel].")
-@click.option("--depth", type=click.IntRange(1), help="Rankings are cut here [default: 1000].")
-@service
+@click.option("--title", help="Title to display (default: NAME).")
+@click.option(
+    "-m", "--measures", multiple=True, help="Measures, separated by spaces (default: those of COLLECTION)."
+)
+@click.option(
+    "--profile",
+    help="Tie-breaking and parsing conventions (default: those of COLLECTION, or else cupel).",
+)
+@click.option("--depth", type=click.IntRange(1), help="Documents kept per ranking (default: 1000).")
+@with_client
 def create(
     client: Client, name: str, collection: Path, title: str | None, measures: tuple[str, ...], **options: Any
 ) -> None:
-    """Make the track NAME with the aspects that the file COLLECTION declares.
+    """Create the track NAME with the aspects that the file COLLECTION declares.
 
-    Its judgments are uploaded apart, by `cupel qrels upload`.
+    `cupel qrels upload` uploads the judgments separately.
 
     \b
     Example:
       cupel track create health-2026 collection.yaml --title "Health answers 2026" -m "nDCG@10 AP"
     """
-    declared = load(collection)
-    description = {one: declared[one] for one in DESCRIPTION if one in declared}
-    given = {"measures": list(measures) or None, **options}
-    description |= {one: value for one, value in given.items() if value is not None}
+    declared = load_collection(collection)
+    description = {key: declared[key] for key in DESCRIPTION if key in declared}
+    overrides = {"measures": list(measures) or None, **options}
+    description |= {key: value for key, value in overrides.items() if value is not None}
     if not description.get("measures"):
-        raise click.UsageError(f"{collection} names no measures: give the plan with -m")
-    made = client.create_track(name, title=title or name, **description)
-    say(f"Made the track {made.name} of team {made.team}: {len(made.measures)} measures")
+        raise click.UsageError(f"{collection} does not name any measures; name them with -m")
+    created = client.create_track(name, title=title or name, **description)
+    print_line(f"Created track {created.name} of team {created.team}: {len(created.measures)} measures")
 
 
 @track.command("list")
 @format_option()
-@service
+@with_client
 def list_(client: Client, form: str) -> None:
     """List all tracks, newest first.
 
@@ -67,23 +72,22 @@ def list_(client: Client, form: str) -> None:
     Example:
       cupel track list
     """
-    found = list(client.tracks())
+    tracks = list(client.tracks())
     if form != "table":
-        rows(form, COLUMNS, [_data(one) for one in found])
+        print_rows(form, COLUMNS, [_row(track) for track in tracks])
         return
-    if not found:
-        say("There are no tracks yet.", err=True)
+    if not tracks:
+        print_line("There are no tracks yet.", err=True)
         return
-    keys = [[one.name, one.title, one.team, _state(one)] for one in found]
-    show_blocks(
-        ["track", "title", "team", "state"], keys, [("measures", [str(len(one.measures)) for one in found])]
-    )
+    keys = [[track.name, track.title, track.team, _state(track)] for track in tracks]
+    n_measures = [str(len(track.measures)) for track in tracks]
+    show_blocks(["track", "title", "team", "state"], keys, [("measures", n_measures)])
 
 
 @track.command()
 @click.argument("name")
 @format_option()
-@service
+@with_client
 def show(client: Client, name: str, form: str) -> None:
     """Show the track NAME.
 
@@ -91,65 +95,67 @@ def show(client: Client, name: str, form: str) -> None:
     Example:
       cupel track show health-2026
     """
-    found = client.track(name)
+    track = client.track(name)
     if form != "table":
-        rows(form, COLUMNS, [_data(found)])
+        print_rows(form, COLUMNS, [_row(track)])
         return
-    fields(
+    print_fields(
         {
-            "track": found.name,
-            "title": found.title,
-            "team": found.team,
-            "state": _state(found),
-            "aspects": ", ".join(found.aspects),
-            "measures": "  ".join(found.measures),
-            "profile": found.profile,
-            "depth": str(found.depth),
+            "track": track.name,
+            "title": track.title,
+            "team": track.team,
+            "state": _state(track),
+            "aspects": ", ".join(track.aspects),
+            "measures": "  ".join(track.measures),
+            "profile": track.profile,
+            "depth": str(track.depth),
         }
     )
 
 
 @track.command()
 @click.argument("name")
-@click.option("--title", help="A new title.")
-@click.option("-m", "--measures", multiple=True, help="A new plan of measures.")
-@click.option("--close/--open", "closed", default=None, help="Whether it takes submissions.")
-@service
+@click.option("--title", help="Set a new title.")
+@click.option("-m", "--measures", multiple=True, help="Set new measures, separated by spaces.")
+@click.option(
+    "--close/--open", "closed", default=None, help="Close the track for submissions, or open it again."
+)
+@with_client
 def change(
     client: Client, name: str, title: str | None, measures: tuple[str, ...], closed: bool | None
 ) -> None:
-    """Change the title, the plan, or whether the track NAME takes submissions.
+    """Change the title or the measures of the track NAME, or close or open it for submissions.
 
     \b
     Example:
       cupel track change health-2026 -m "nDCG@10 AP RBP(p=0.8)"
     """
-    given = {"title": title, "measures": list(measures) or None, "closed": closed}
-    changes = {one: value for one, value in given.items() if value is not None}
+    options = {"title": title, "measures": list(measures) or None, "closed": closed}
+    changes = {key: value for key, value in options.items() if value is not None}
     if not changes:
-        raise click.UsageError("nothing to change: give --title, -m, --close or --open")
+        raise click.UsageError("nothing to change; give --title, -m, --close or --open")
     changed = client.change_track(name, **changes)
-    say(f"Changed {changed.name}: {_state(changed)}, {len(changed.measures)} measures")
+    print_line(f"Changed {changed.name}: {_state(changed)}, {len(changed.measures)} measures")
 
 
-def load(collection: Path) -> dict[str, Any]:
-    """What a collection file (YAML or JSON) says."""
+def load_collection(path: Path) -> dict[str, Any]:
+    """Return the content of a collection file (YAML or JSON)."""
     try:
-        said = yaml.safe_load(collection.read_bytes())
+        content = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise click.UsageError(f"{collection} is no YAML: {problem}") from None
-    if not isinstance(said, dict):
-        raise click.UsageError(f"{collection} is no collection file: it should say `aspects:`")
-    return said
+        raise click.UsageError(f"{path} is not valid YAML: {problem}") from None
+    if not isinstance(content, dict):
+        raise click.UsageError(f"{path} is not a collection file; a collection file declares `aspects:`")
+    return content
 
 
 def _state(track: TrackResource) -> str:
     parts = ["closed" if track.closed_at else "open"]
     parts.append(f"qrels {track.current}" if track.current else "no qrels yet")
     if track.publishing:
-        parts.append(f"qrels {track.publishing} being published")
+        parts.append(f"publishing qrels {track.publishing}")
     return ", ".join(parts)
 
 
-def _data(track: TrackResource) -> dict[str, Any]:
-    return {name: plain(value) for name, value in track.model_dump().items()}
+def _row(track: TrackResource) -> dict[str, Any]:
+    return {name: json_value(value) for name, value in track.model_dump().items()}

@@ -1,4 +1,4 @@
-"""Agreement of two judgings of the same pairs of topic and document, aspect by aspect (spec 12)."""
+"""Agreement of two sets of judgments of the same topic-document pairs, aspect by aspect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,13 @@ import numpy as np
 from cupel_measures.model import NEGATIVE, Floats, Ints, Qrels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """pairs: judged in both. same: share of them with the same label. kappa: Cohen's, with linear weights.
-    alpha: Krippendorff's, ordinal. Each is None where `undefined` says why.
+    """The agreement of two sets of judgments on one aspect.
+
+    pairs: number of topic-document pairs judged in both. same: share of them with the same label. kappa:
+    Cohen's kappa with linear weights. alpha: Krippendorff's alpha for ordinal labels. The last three are None
+    if they are undefined; `undefined` gives the reason.
     """
 
     aspect: str
@@ -23,78 +26,99 @@ class Agreement:
 
 
 def agreement(first: Qrels, second: Qrels) -> tuple[Agreement, ...]:
-    """How far two qrels agree on each aspect that both have, over the pairs judged in both.
+    """Return the agreement of two qrels on each aspect that both have.
 
-    Both declare the same labels for it. ValueError where they don't.
+    Raises ValueError if they declare different labels for an aspect.
     """
-    shared = [one for one in first.aspects if any(one.name == other.name for other in second.aspects)]
-    found = []
-    for aspect in shared:
+    agreements = []
+    for aspect in first.aspects:
+        if all(aspect.name != other.name for other in second.aspects):
+            continue
         other = second.aspects[second.aspect_index(aspect.name)]
         if list(other.labels) != list(aspect.labels):
-            raise ValueError(f"aspect {aspect.name!r} has other labels in the two qrels")
-        mine, theirs = _both(first, second, aspect.name)
-        found.append(agreement_of(mine, theirs, len(aspect.labels), name=aspect.name))
-    return tuple(found)
+            raise ValueError(f"aspect {aspect.name!r} has different labels in the two qrels")
+        first_labels, second_labels = _common_labels(first, second, aspect.name)
+        agreements.append(label_agreement(first_labels, second_labels, len(aspect.labels), name=aspect.name))
+    return tuple(agreements)
 
 
-def agreement_of(
+def label_agreement(
     first: Sequence[int] | Ints, second: Sequence[int] | Ints, labels: int, *, name: str = ""
 ) -> Agreement:
-    """Agreement of two lists of label indices, 0..labels - 1, of the same pairs; ValueError for others."""
-    mine, theirs = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
-    if mine.shape != theirs.shape:
-        raise ValueError(f"{len(mine)} labels in the first, {len(theirs)} in the second")
-    given = np.concatenate([mine, theirs])
-    if ((given < 0) | (given >= labels)).any():
-        raise ValueError(f"label indices go from 0 to {labels - 1}, not from {given.min()} to {given.max()}")
+    """Return the agreement of two lists of labels of the same pairs.
+
+    Labels are indices from 0 to labels - 1. Raises ValueError for any other, and for lists of different
+    lengths.
+    """
+    x, y = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+    if x.shape != y.shape:
+        raise ValueError(f"the first list has {len(x)} labels, the second {len(y)}")
+    both = np.concatenate([x, y])
+    if ((both < 0) | (both >= labels)).any():
+        raise ValueError(f"expected label indices from 0 to {labels - 1}, got {both.min()} to {both.max()}")
     table = np.zeros((labels, labels))
-    np.add.at(table, (mine, theirs), 1.0)
-    return agreement_in(table, name=name)
+    np.add.at(table, (x, y), 1.0)
+    return table_agreement(table, name=name)
 
 
-def agreement_in(table: Floats, *, name: str = "") -> Agreement:
-    """Agreement of two judgings, from float64[labels, labels]: pairs by label of the first and the second."""
-    labels = len(table)
+def table_agreement(table: Floats, *, name: str = "") -> Agreement:
+    """Return the agreement in a contingency table, float64[labels, labels].
+
+    A cell is the number of pairs with the row's label in the first set and the column's label in the second.
+    """
     pairs = int(table.sum())
     if not pairs:
-        return Agreement(name, 0, None, None, None, "no pair is judged in both")
+        return _without_coefficients(name, 0, None, "no topic-document pair is judged in both")
     same = float(np.trace(table)) / pairs
     if np.count_nonzero(table.sum(axis=0) + table.sum(axis=1)) < 2:
-        return Agreement(name, pairs, same, None, None, "one label alone was given")
-    steps = np.arange(labels)
+        return _without_coefficients(name, pairs, same, "all pairs have the same label")
+    steps = np.arange(len(table))
     linear = np.abs(steps[:, None] - steps).astype(np.float64)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / pairs
-    return Agreement(name, pairs, same, _beyond_chance(table, expected, linear), _krippendorff(table))
+    return Agreement(
+        aspect=name,
+        pairs=pairs,
+        same=same,
+        kappa=_chance_corrected(table, expected, linear),
+        alpha=_krippendorff(table),
+    )
+
+
+def _without_coefficients(name: str, pairs: int, same: float | None, reason: str) -> Agreement:
+    return Agreement(aspect=name, pairs=pairs, same=same, kappa=None, alpha=None, undefined=reason)
 
 
 def _krippendorff(table: Floats) -> float:
-    """Ordinal alpha of two complete judgings (Krippendorff 2011): distances count the labels in between."""
+    """Return the ordinal alpha of two complete sets of judgments (Krippendorff 2011).
+
+    The distance between two labels counts the labels that were assigned between them.
+    """
     coincidences = table + table.T
-    given = coincidences.sum(axis=0)
-    below = np.concatenate([[0.0], np.cumsum(given)])
-    middle = below[:-1] + given / 2
+    totals = coincidences.sum(axis=0)
+    below = np.concatenate([[0.0], np.cumsum(totals)])
+    middle = below[:-1] + totals / 2
     distance = (middle[:, None] - middle[None, :]) ** 2
-    expected = (np.outer(given, given) - np.diag(given)) / (given.sum() - 1)
-    return _beyond_chance(coincidences, expected, distance)
+    expected = (np.outer(totals, totals) - np.diag(totals)) / (totals.sum() - 1)
+    return _chance_corrected(coincidences, expected, distance)
 
 
-def _beyond_chance(found: Floats, expected: Floats, distance: Floats) -> float:
-    return 1.0 - float((found * distance).sum()) / float((expected * distance).sum())
+def _chance_corrected(observed: Floats, expected: Floats, distance: Floats) -> float:
+    """Return 1 - observed disagreement / disagreement expected by chance."""
+    return 1.0 - float((observed * distance).sum()) / float((expected * distance).sum())
 
 
-def _both(first: Qrels, second: Qrels, aspect: str) -> tuple[Ints, Ints]:
-    """Label indices of the pairs that both judge."""
-    mine, theirs = judged(first, aspect), judged(second, aspect)
-    shared = sorted(mine.keys() & theirs.keys())
-    return np.array([mine[one] for one in shared]), np.array([theirs[one] for one in shared])
+def _common_labels(first: Qrels, second: Qrels, aspect: str) -> tuple[Ints, Ints]:
+    """Return the label indices of the pairs that are judged in both qrels."""
+    x, y = judged_labels(first, aspect), judged_labels(second, aspect)
+    pairs = sorted(x.keys() & y.keys())
+    return np.array([x[pair] for pair in pairs]), np.array([y[pair] for pair in pairs])
 
 
-def judged(qrels: Qrels, aspect: str) -> dict[tuple[str, bytes], int]:
-    """Label index by topic and document, a negative grade being the lowest label."""
+def judged_labels(qrels: Qrels, aspect: str) -> dict[tuple[str, bytes], int]:
+    """Return the label index of each judged (topic, document); a negative grade is the lowest label."""
     labels = qrels.labels[qrels.aspect_index(aspect)]
     documents, topics = qrels.documents.to_list(), qrels.topic_of.tolist()
     return {
-        (qrels.topics[topics[place]], documents[place]): max(int(labels[place]), 0)
-        for place in np.flatnonzero(labels >= NEGATIVE).tolist()
+        (qrels.topics[topics[i]], documents[i]): max(int(labels[i]), 0)
+        for i in np.flatnonzero(labels >= NEGATIVE).tolist()
     }

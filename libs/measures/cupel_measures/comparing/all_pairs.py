@@ -1,7 +1,7 @@
-"""All pairs of systems at once: Kruskal-Wallis and ANOVA with Tukey's criterion, and randomised HSD.
+"""Tests of all pairs of systems at once: Kruskal-Wallis, ANOVA with Tukey's HSD, and randomised Tukey HSD.
 
-Spec 4.4, 4.5, 12. Scores are topics x systems. A pair differs where its difference exceeds a width that all
-pairs share, so the chance of any false finding among all of them stays below alpha.
+Scores are topics x systems. Two systems differ significantly if their difference exceeds a width that all
+pairs share. The probability of any false positive among all pairs is then at most alpha.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cupel_measures.comparing.outcomes import CLOSE, asks_too_much, matrix, mean, unusable
+from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, scale_warnings, undefined_reason
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats, Ints
@@ -21,21 +21,22 @@ Design = Literal["two_way", "one_way"]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AllPairs:
-    """A test over all systems, and which pairs of them differ.
+    """The result of a test of all pairs of systems.
 
-    statistic: H, F, or the observed range of means. p: that of no difference at all. df: of the error. mse:
-    mean square of the error. difference: float64[pairs], first - second, of mean ranks or means. width: what
-    it has to exceed. pair_p: float64[pairs], corrected for all pairs, where the test gives one.
+    first, second: int64[pairs], the systems of each pair. difference: float64[pairs], first - second, of
+    means or mean ranks. width: the critical difference. statistic: H, F, or the range of the means. p: of the
+    hypothesis that no systems differ. df, mse: degrees of freedom and mean square of the error. pair_p:
+    float64[pairs], corrected for all pairs; None if the test gives none. undefined: why there is no result.
     """
 
     first: Ints
     second: Ints
     difference: Floats
-    width: float | None
-    statistic: float | None
-    p: float | None
+    width: float | None = None
+    statistic: float | None = None
+    p: float | None = None
     df: float | None = None
     mse: float | None = None
     pair_p: Floats | None = None
@@ -45,7 +46,7 @@ class AllPairs:
 
     @property
     def differs(self) -> Mask:
-        """bool[pairs]: which pairs differ."""
+        """bool[pairs]: whether the two systems differ significantly."""
         if self.undefined is not None:
             return np.zeros(len(self.first), dtype=bool)
         if self.pair_p is not None:
@@ -54,22 +55,23 @@ class AllPairs:
 
     @property
     def percent(self) -> float | None:
-        """Share of the pairs that differ; None where there is no pair."""
+        """Percentage of the pairs that differ significantly; None if there are no pairs."""
         return 100.0 * np.count_nonzero(self.differs) / len(self.first) if len(self.first) else None
 
 
 def kruskal_wallis(scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.05) -> AllPairs:
-    """Kruskal-Wallis over systems, topics pooled, with Tukey's criterion on mean ranks (spec 4.4).
+    """Test all systems by Kruskal-Wallis, and pairs by Tukey's criterion on mean ranks.
 
-    Only the order of scores counts, so any scale serves. With scores that are exact numbers, give their
-    ranks.
+    The scores of all topics are ranked together (Ferrante, Ferro and Losiouk, TKDE 2019, section 5.3). Only
+    the order of the scores counts, so the test is valid on any scale. Give the ranks of scores that are exact
+    numbers.
     """
     from scipy.stats import chi2, rankdata
 
     values = matrix(scores)
-    blank = _blank(values, alpha, ())
-    if blank.undefined is not None:
-        return blank
+    result = _empty_result(values, alpha, ())
+    if result.undefined is not None:
+        return result
     topics, systems = values.shape
     n = values.size
     ranks = rankdata(values)
@@ -81,9 +83,9 @@ def kruskal_wallis(scores: Sequence[Sequence[float]] | Floats, *, alpha: float =
     h = h / untied if untied > 0 else 0.0
     p = float(chi2.sf(h, systems - 1)) if untied > 0 else 1.0
     variance = n * (n + 1) / 12 - ties / (12 * (n - 1))
-    width = _critical(alpha, systems, float("inf")) * (max(variance, 0.0) / topics) ** 0.5
-    difference = (sums[blank.first] - sums[blank.second]) / topics
-    return replace(blank, difference=difference, width=width, statistic=h, p=p)
+    width = _critical_range(alpha, systems, float("inf")) * (max(variance, 0.0) / topics) ** 0.5
+    difference = (sums[result.first] - sums[result.second]) / topics
+    return replace(result, difference=difference, width=width, statistic=h, p=p)
 
 
 def anova(
@@ -93,33 +95,34 @@ def anova(
     alpha: float = 0.05,
     scale: ScaleType = "interval",
 ) -> AllPairs:
-    """ANOVA of systems with Tukey's HSD (spec 4.5).
+    """Test all systems by an analysis of variance, and pairs by Tukey's HSD.
 
-    two_way: topics and systems, without interaction, an observation a cell. one_way: systems alone. Without
-    any error the statistic is infinite, and every pair of different means differs.
+    two_way: factors topic and system, without interaction, one observation per cell. one_way: factor system
+    (`libs/measures/READINGS.md`, reading 11). If the error is zero, the statistic is infinite, and all pairs
+    of different means differ.
     """
-    from scipy.stats import f as distribution
+    from scipy.stats import f as f_distribution
 
     values = matrix(scores)
-    blank = _blank(values, alpha, asks_too_much(scale, "ANOVA"))
-    if blank.undefined is not None:
-        return blank
+    result = _empty_result(values, alpha, scale_warnings(scale, "ANOVA"))
+    if result.undefined is not None:
+        return result
     topics, systems = values.shape
     means, grand = mean(values), float(mean(values.reshape(-1, 1))[0])
-    of_systems = topics * _squares(means - grand)
-    of_topics = systems * _squares(mean(values.T) - grand) if design == "two_way" else 0.0
-    error = max(0.0, _squares((values - grand).ravel()) - of_systems - of_topics)
+    system_squares = topics * _sum_of_squares(means - grand)
+    topic_squares = systems * _sum_of_squares(mean(values.T) - grand) if design == "two_way" else 0.0
+    error = max(0.0, _sum_of_squares((values - grand).ravel()) - system_squares - topic_squares)
     df = (topics - 1) * (systems - 1) if design == "two_way" else systems * (topics - 1)
-    mse = error / df if error > CLOSE * max(of_systems, of_topics, 1e-300) else 0.0
-    difference = means[blank.first] - means[blank.second]
+    mse = error / df if error > CLOSE * max(system_squares, topic_squares, 1e-300) else 0.0
+    difference = means[result.first] - means[result.second]
     difference = np.where(np.abs(difference) < CLOSE, 0.0, difference)
-    width = _critical(alpha, systems, df) * (mse / topics) ** 0.5
-    blank = replace(blank, difference=difference, width=width, df=df, mse=mse)
+    width = _critical_range(alpha, systems, df) * (mse / topics) ** 0.5
+    result = replace(result, difference=difference, width=width, df=df, mse=mse)
     if mse == 0.0:
         same = not difference.any()
-        return replace(blank, statistic=0.0 if same else float("inf"), p=1.0 if same else 0.0)
-    statistic = of_systems / (systems - 1) / mse
-    return replace(blank, statistic=statistic, p=float(distribution.sf(statistic, systems - 1, df)))
+        return replace(result, statistic=0.0 if same else float("inf"), p=1.0 if same else 0.0)
+    statistic = system_squares / (systems - 1) / mse
+    return replace(result, statistic=statistic, p=float(f_distribution.sf(statistic, systems - 1, df)))
 
 
 def randomised_hsd(
@@ -130,13 +133,14 @@ def randomised_hsd(
     seed: int = 0,
     scale: ScaleType = "interval",
 ) -> AllPairs:
-    """Randomised Tukey HSD over all pairs (Carterette 2012; spec 12).
+    """Test all pairs by randomised Tukey HSD (Carterette, TOIS 2012).
 
-    Where all systems are alike, scores could be dealt out anew within each topic. A pair's p = (replicates
-    whose range of means reaches its difference + 1) / (replicates + 1); it differs where p <= alpha.
+    Each replicate permutes the scores of every topic among the systems. p of a pair is (r + 1) /
+    (replicates + 1), where r replicates have a range of means that is at least the pair's difference. A pair
+    differs if p <= alpha.
     """
-    [found] = randomised_hsds([scores], alpha=alpha, replicates=replicates, seed=seed, scales=[scale])
-    return found
+    [result] = randomised_hsds([scores], alpha=alpha, replicates=replicates, seed=seed, scales=[scale])
+    return result
 
 
 def randomised_hsds(
@@ -147,76 +151,94 @@ def randomised_hsds(
     seed: int = 0,
     scales: Sequence[ScaleType] | None = None,
 ) -> list[AllPairs]:
-    """`randomised_hsd` of several measures of the same topics and systems, which share the replicates."""
+    """Return `randomised_hsd` of several measures of the same topics and systems.
+
+    All measures share the replicates; the result of a measure does not depend on the others.
+    """
     values = [matrix(scores) for scores in matrices]
-    if len({one.shape for one in values}) > 1:
-        raise ValueError("the measures are not of the same topics and systems")
-    warnings = [asks_too_much(scale, "Tukey's HSD") for scale in scales or ["interval"] * len(values)]
-    blanks = [_blank(one, alpha, warning) for one, warning in zip(values, warnings, strict=True)]
-    usable = [one for one, blank in zip(values, blanks, strict=True) if blank.undefined is None]
-    ranges = iter(_ranges(np.stack(usable), replicates, seed) if usable else ())
+    if len({scores.shape for scores in values}) > 1:
+        raise ValueError("the measures have different numbers of topics or systems")
+    warnings = [scale_warnings(scale, "Tukey's HSD") for scale in scales or ["interval"] * len(values)]
+    results = [_empty_result(scores, alpha, texts) for scores, texts in zip(values, warnings, strict=True)]
+    usable = [scores for scores, result in zip(values, results, strict=True) if result.undefined is None]
+    ranges = iter(_permuted_ranges(np.stack(usable), replicates, seed) if usable else ())
     return [
-        blank if blank.undefined is not None else _by_range(blank, one, next(ranges))
-        for one, blank in zip(values, blanks, strict=True)
+        result if result.undefined is not None else _compare_with_ranges(result, scores, next(ranges))
+        for scores, result in zip(values, results, strict=True)
     ]
 
 
-def _by_range(blank: AllPairs, values: Floats, ranges: Floats) -> AllPairs:
-    """ranges: float64[replicates], ascending."""
+def _compare_with_ranges(result: AllPairs, values: Floats, ranges: Floats) -> AllPairs:
+    """Complete the result of randomised Tukey HSD. ranges: float64[replicates], ascending."""
     means = mean(values)
-    difference = means[blank.first] - means[blank.second]
+    difference = means[result.first] - means[result.second]
     size = np.abs(difference)
     reached = len(ranges) - np.searchsorted(ranges, np.where(size < CLOSE, 0.0, size * (1 - CLOSE)))
     pair_p = (reached + 1) / (len(ranges) + 1)
-    widest = float(np.quantile(ranges, 1 - blank.alpha, method="higher"))
-    p = float(pair_p.min(initial=1.0))
     return replace(
-        blank, difference=difference, width=widest, statistic=float(np.ptp(means)), p=p, pair_p=pair_p
+        result,
+        difference=difference,
+        width=float(np.quantile(ranges, 1 - result.alpha, method="higher")),
+        statistic=float(np.ptp(means)),
+        p=float(pair_p.min(initial=1.0)),
+        pair_p=pair_p,
     )
 
 
-def _ranges(values: Floats, replicates: int, seed: int) -> list[Floats]:
-    """float64[replicates] for each of [measures, topics, systems]: range of means, scores dealt out anew."""
+def _permuted_ranges(values: Floats, replicates: int, seed: int) -> list[Floats]:
+    """Return the ranges of the means after permuting scores within topics, ascending.
+
+    values: float64[measures, topics, systems]. Each result is float64[replicates].
+    """
     measures, topics, systems = values.shape
-    found = np.empty((measures, replicates))
-    for begin, dealt in _deals(topics, systems, replicates, seed):
-        for place, one in enumerate(values):
-            total = np.zeros(dealt.shape[1:])
+    ranges = np.empty((measures, replicates))
+    for begin, orders in _permutations(topics, systems, replicates, seed):
+        for index, scores in enumerate(values):
+            total = np.zeros(orders.shape[1:])
             for topic in range(topics):
-                total += one[topic][dealt[topic]]
-            found[place, begin : begin + len(total)] = np.ptp(total, axis=1) / topics
-    return list(np.sort(found, axis=1))
+                total += scores[topic][orders[topic]]
+            ranges[index, begin : begin + len(total)] = np.ptp(total, axis=1) / topics
+    return list(np.sort(ranges, axis=1))
 
 
-def _deals(topics: int, systems: int, replicates: int, seed: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """(first replicate, int32[topics, block, systems]): a random order of the systems for each topic."""
+def _permutations(
+    topics: int, systems: int, replicates: int, seed: int
+) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Yield (index of the first replicate, int32[topics, block, systems]): random orders of the systems."""
     size = max(1, (1 << 20) // max(topics * systems, 1))
     for block, begin in enumerate(range(0, replicates, size)):
-        draw = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
         shape = topics, min(size, replicates - begin), systems
         orders = np.broadcast_to(np.arange(systems, dtype=np.int32), shape)
-        yield begin, draw.permuted(orders, axis=2)
+        yield begin, rng.permuted(orders, axis=2)
 
 
 @lru_cache(maxsize=256)
-def _critical(alpha: float, systems: int, df: float) -> float:
-    """The studentised range's upper quantile; slow to compute, and asked for again."""
+def _critical_range(alpha: float, systems: int, df: float) -> float:
+    """Return the upper alpha quantile of the studentised range; cached because it is slow to compute."""
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(1 - alpha, systems, df))
 
 
-def _blank(values: Floats, alpha: float, warnings: tuple[str, ...]) -> AllPairs:
+def _empty_result(values: Floats, alpha: float, warnings: tuple[str, ...]) -> AllPairs:
+    """Return the pairs without a statistic, and the reason if no test is possible."""
     topics, systems = values.shape
     first, second = np.triu_indices(systems, 1)
-    why = unusable(values)
-    if why is None and systems < 2:
-        why = "there is no pair of systems"
-    if why is None and topics < 2:
-        why = "one topic has no spread"
-    nothing = np.zeros(len(first))
-    return AllPairs(first, second, nothing, None, None, None, alpha=alpha, warnings=warnings, undefined=why)
+    reason = undefined_reason(values)
+    if reason is None and systems < 2:
+        reason = "there are fewer than two systems"
+    if reason is None and topics < 2:
+        reason = "there is only one topic"
+    return AllPairs(
+        first=first,
+        second=second,
+        difference=np.zeros(len(first)),
+        alpha=alpha,
+        warnings=warnings,
+        undefined=reason,
+    )
 
 
-def _squares(values: Floats) -> float:
+def _sum_of_squares(values: Floats) -> float:
     return float(np.cumsum(values**2)[-1])

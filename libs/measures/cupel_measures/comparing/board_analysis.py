@@ -1,5 +1,7 @@
-"""What the order of a leaderboard is worth: intervals, ranges of ranks, and groups that are not told apart by
-this test, randomised Tukey HSD: that shows no equality.
+"""The significance analysis of a leaderboard: intervals of means and ranks, and groups of systems.
+
+Groups come from randomised Tukey HSD. Systems in one group do not differ significantly, which does not show
+that they are equal.
 """
 
 from collections.abc import Sequence
@@ -21,9 +23,11 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class RankedSystem:
-    """A system on a board. mean, rank: with their intervals. groups: two systems share one exactly where the
-    test did not tell them apart; numbered from the best on. tied_for_first: whether it did not
-    tell it apart from the system of the greatest mean.
+    """A system on a leaderboard.
+
+    mean, rank: with confidence intervals. groups: two systems share a group unless they differ significantly;
+    numbered from the best on. tied_for_first: whether the system does not differ significantly from the
+    system with the highest mean.
     """
 
     mean: Interval
@@ -32,14 +36,14 @@ class RankedSystem:
     tied_for_first: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BoardAnalysis:
-    """A board by one measure. standings: in the order of the columns of scores.
+    """The analysis of a leaderboard by one measure.
 
-    separable: how many neighbours on the board the test tells apart, of `neighbours`. smallest_difference:
-    the least true difference of means that so many topics show with chance 0.8 to a paired t-test at alpha;
-    None where there is none, or no spread.
-    undefined: why there are no groups; every system is then tied for first.
+    standings: in the order of the columns of scores. separable: how many of the `neighbours` pairs of
+    adjacent systems differ significantly. smallest_difference: the true difference of means that a paired
+    t-test at alpha detects with power 0.8 on these topics; None if it is undefined. undefined: why there are
+    no groups; every system is then in one group, and tied for first.
     """
 
     standings: tuple[RankedSystem, ...]
@@ -61,44 +65,48 @@ def analyse(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[BoardAnalysis]:
-    """The board by each of several measures of the same systems, which share what is drawn.
+    """Return the analysis of the board by each of several measures, which share the replicates.
 
-    matrices: float64[topics, systems] of each measure. Groups are those of randomised Tukey HSD; the
-    intervals of means and ranks are of the bootstrap over topics, at 1 - alpha.
+    matrices: float64[topics, systems] per measure. Means and ranks have bootstrap intervals over topics at
+    confidence 1 - alpha.
     """
     values = [matrix(scores) for scores in matrices]
     tests = randomised_hsds(values, alpha=alpha, replicates=replicates, seed=seed, scales=scales)
-    return [_analysis(one, test, replicates, seed) for one, test in zip(values, tests, strict=True)]
+    return [_analysis(scores, test, replicates, seed) for scores, test in zip(values, tests, strict=True)]
 
 
 def _analysis(values: Floats, test: AllPairs, replicates: int, seed: int) -> BoardAnalysis:
-    drawn = {"confidence": 1 - test.alpha, "replicates": replicates, "seed": seed}
-    means, ranks = intervals(values, **drawn), rank_intervals(values, **drawn)  # type: ignore[arg-type]
-    order, apart = board(values, test)
-    number = groups(len(order), sorted(apart))
-    place = {system: at for at, system in enumerate(order)}
+    options = {"confidence": 1 - test.alpha, "replicates": replicates, "seed": seed}
+    means, ranks = intervals(values, **options), rank_intervals(values, **options)  # type: ignore[arg-type]
+    order, different = board_order(values, test)
+    groups_by_place = groups(len(order), sorted(different))
+    place_of = {system: place for place, system in enumerate(order)}
     variance = pooled_variance(values)
     return BoardAnalysis(
-        tuple(
-            RankedSystem(mean, rank, number[place[system]], (0, place[system]) not in apart)
+        standings=tuple(
+            RankedSystem(
+                mean, rank, groups_by_place[place_of[system]], (0, place_of[system]) not in different
+            )
             for system, (mean, rank) in enumerate(zip(means, ranks, strict=True))
         ),
-        sum(pair in apart for pair in pairwise(range(len(order)))),
-        max(0, len(order) - 1),
-        (smallest_difference(variance, len(values), alpha=test.alpha) or None) if variance else None,
-        test.alpha,
-        replicates,
-        seed,
-        test.warnings,
-        test.undefined,
+        separable=sum(pair in different for pair in pairwise(range(len(order)))),
+        neighbours=max(0, len(order) - 1),
+        smallest_difference=(smallest_difference(variance, len(values), alpha=test.alpha) or None)
+        if variance
+        else None,
+        alpha=test.alpha,
+        replicates=replicates,
+        seed=seed,
+        warnings=test.warnings,
+        undefined=test.undefined,
     )
 
 
-def board(values: Floats, test: AllPairs) -> tuple[list[int], set[tuple[int, int]]]:
-    """The systems from the best on, and the pairs of places on the board that the test tells apart."""
+def board_order(values: Floats, test: AllPairs) -> tuple[list[int], set[tuple[int, int]]]:
+    """Return the systems from best to worst, and the pairs of places that differ significantly."""
     means = mean(values) if len(values) else np.zeros(values.shape[1])
     order = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
     place = np.argsort(order)
-    one, other = place[test.first[test.differs]], place[test.second[test.differs]]
-    pairs = zip(np.minimum(one, other).tolist(), np.maximum(one, other).tolist(), strict=True)
+    first, second = place[test.first[test.differs]], place[test.second[test.differs]]
+    pairs = zip(np.minimum(first, second).tolist(), np.maximum(first, second).tolist(), strict=True)
     return order.tolist(), set(pairs)

@@ -1,4 +1,4 @@
-"""What a comparison asks of a measure, and which other measures are told beside it, all by their texts."""
+"""The measures of a comparison, and the related measures that are reported with each of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,94 +13,94 @@ from cupel_measures.model import Aspect, Qrels
 from cupel_measures.scoring.evaluator import check
 
 DEPTH = 10
-"""How deep unjudged documents are counted for a measure without a cutoff."""
+"""Depth to which unjudged documents are counted for a measure without a cutoff."""
 
 NO_MEANS = {
-    "sum": "its mean over topics is compared, not its sum",
-    "geometric mean": "the means of its topics' logarithms are compared",
+    "sum": "compared by its mean over topics instead of its sum",
+    "geometric mean": "compared by the mean of the logarithms of its per-topic values",
 }
-"""What is said of measures that are not averaged over topics."""
+"""Notes on measures that are not averaged over topics, by aggregate."""
 
 
 @dataclass(frozen=True)
-class Under:
-    """A measure under one aspect. whole: the same without its aspect, by which these are told together."""
+class AspectVariant:
+    """A measure under one aspect. base: the text of the measure without its aspect."""
 
-    whole: str
+    base: str
     aspect: str
     measure: str
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A measure to compare systems by.
+@dataclass(frozen=True, kw_only=True)
+class ComparedMeasure:
+    """A measure that systems are compared by. Measures are given by their texts.
 
-    logarithms: whether it is compared by those of its values. under: the same under each aspect, or what a
-    combining measure is made of; none with a single aspect. unjudged: the share of documents without a
-    judgment, as far down as the measure looks; None for measures of subtopics. notes: what is to be said.
+    uses_logarithms: whether the logarithms of its values are compared. variants: the measure under each
+    aspect, or the measures that a combining measure consists of; empty for a single aspect. unjudged: the
+    measure of the share of unjudged documents, down to the measure's cutoff; None for measures of subtopics.
     """
 
-    measure: str
+    text: str
     scale: ScaleType
-    logarithms: bool = False
-    under: tuple[Under, ...] = ()
+    uses_logarithms: bool = False
+    variants: tuple[AspectVariant, ...] = ()
     unjudged: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def texts(self) -> Iterator[str]:
-        """All measures whose scores are needed."""
-        yield self.measure
-        yield from (one.measure for one in self.under)
+    def required(self) -> Iterator[str]:
+        """The texts of all measures whose scores the comparison needs."""
+        yield self.text
+        yield from (variant.measure for variant in self.variants)
         if self.unjudged is not None:
             yield self.unjudged
 
 
-def asked_for(measure: Measure, qrels: Qrels) -> Asked:
-    """What to compare systems by where `measure` is asked for; MeasureError as in `Measure.bound`."""
-    bound, declared = measure.bound(qrels.aspects), measure.declaration
-    notes = [NO_MEANS[declared.aggregate]] if declared.aggregate in NO_MEANS else []
-    under = []
-    for whole, aspect, one in _under(bound, qrels.aspects):
+def compared_measure(measure: Measure, qrels: Qrels) -> ComparedMeasure:
+    """Return the measures that a comparison by `measure` needs; raise MeasureError like `Measure.bound`."""
+    bound, declaration = measure.bound(qrels.aspects), measure.declaration
+    notes = [NO_MEANS[declaration.aggregate]] if declaration.aggregate in NO_MEANS else []
+    variants = []
+    for base, aspect, variant in _variants(bound, qrels.aspects):
         try:
-            check(qrels, [one])
-        except MeasureError as problem:
-            notes.append(f"not told under {aspect}: {problem}")
+            check(qrels, [variant])
+        except MeasureError as error:
+            notes.append(f"not compared under {aspect}: {error}")
         else:
-            under.append(Under(whole, aspect, str(one)))
-    return Asked(
-        str(measure),
-        scale_type(measure, qrels.aspects),
-        declared.aggregate == "geometric mean",
-        tuple(under),
-        None if declared.subtopics else str(_unjudged(bound, qrels.aspects)),
-        tuple(notes),
+            variants.append(AspectVariant(base, aspect, str(variant)))
+    return ComparedMeasure(
+        text=str(measure),
+        scale=scale_type(measure, qrels.aspects),
+        uses_logarithms=declaration.aggregate == "geometric mean",
+        variants=tuple(variants),
+        unjudged=None if declaration.subtopics else str(_unjudged(bound, qrels.aspects)),
+        notes=tuple(notes),
     )
 
 
-def _under(measure: Measure, aspects: Sequence[Aspect]) -> Iterator[tuple[str, str, Measure]]:
-    """(the measure without its aspect, the aspect, the measure under it)."""
+def _variants(measure: Measure, aspects: Sequence[Aspect]) -> Iterator[tuple[str, str, Measure]]:
+    """Yield (text of the measure without its aspect, aspect, measure under the aspect)."""
     arguments, combines = measure.arguments, measure.declaration.combines
     if len(aspects) < 2 or measure.declaration.subtopics or (combines and "of" not in arguments):
         return
-    of = arguments["of"] if combines else measure.having(aspect=None)
-    whole = str(of if isinstance(of, Measure) else measure)
+    base = arguments["of"] if combines else measure.having(aspect=None)
+    text = str(base if isinstance(base, Measure) else measure)
     for name in arguments["aspects"] if combines else [aspect.name for aspect in aspects]:
-        one = inner(of, name) if combines else of
-        yield whole, name, _with_aspect(one, name, aspects)
+        variant = inner(base, name) if combines else base
+        yield text, name, _with_aspect(variant, name, aspects)
 
 
 def _unjudged(measure: Measure, aspects: Sequence[Aspect]) -> Measure:
-    """By the measure's own aspect, or the first that it combines."""
+    """Return the measure of unjudged documents for the measure's aspect, or the first that it combines."""
     arguments = measure.arguments
-    listed = arguments.get("aspects") or [aspects[0].name]
-    name = arguments.get("aspect") or listed[0]
-    of = arguments.get("of")
-    within = (inner(of, name) if of is not None else measure).arguments
-    found = parse(f"Unjudged@{within.get('cutoff') or DEPTH}")
-    return _with_aspect(found, name, aspects)
+    combined = arguments.get("aspects") or [aspects[0].name]
+    name = arguments.get("aspect") or combined[0]
+    components = arguments.get("of")
+    component = inner(components, name) if components is not None else measure
+    unjudged = parse(f"Unjudged@{component.arguments.get('cutoff') or DEPTH}")
+    return _with_aspect(unjudged, name, aspects)
 
 
 def _with_aspect(measure: Measure, name: str, aspects: Sequence[Aspect]) -> Measure:
-    """The first aspect is left out of a text."""
+    """Return the measure under an aspect; texts do not name the collection's first aspect."""
     return measure if name == aspects[0].name else measure.having(aspect=name)

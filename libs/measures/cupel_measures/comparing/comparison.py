@@ -1,7 +1,7 @@
-"""The report of a comparison: which of several systems differ, by how much, and what stands beside it.
+"""The comparison of several systems: significant differences, effect sizes, groups and related measures.
 
-Everything is computed from scores, float64[topics, systems] by the text of a measure; nothing depends on the
-order of systems or measures. Differences are of the second system less the first, the baseline.
+Everything is computed from scores, float64[topics, systems], by the text of a measure. The results do not
+depend on the order of systems or measures. A difference is the second system minus the first.
 """
 
 import math
@@ -13,29 +13,30 @@ from itertools import combinations
 import numpy as np
 
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
-from cupel_measures.comparing.compared_measures import Asked, Under
+from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure
 from cupel_measures.comparing.corrections import CORRECTIONS, groups
 from cupel_measures.comparing.correlation import Correlation, TopicCorrelation, tau_b, tau_b_by_topic
-from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, asks_too_much, unusable
+from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import TESTS, EffectSize, effect_size, least_p
 from cupel_measures.comparing.resampling import Interval, check_confidence, intervals, randomisations
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
 
 Pair = tuple[int, int]
-SWINGS = 5
-"""How many topics are told on which two systems differ most."""
-UNEVEN = 0.1
-"""Systems whose shares of unjudged documents differ by more are not judged alike: one document of ten."""
+MOST_TOPICS = 5
+"""Number of topics that are listed for each pair, those with the largest differences."""
+UNJUDGED_GAP = 0.1
+"""Difference between the shares of unjudged documents above which a pair of systems gets a warning."""
 NO_CORRECTION = "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choices:
-    """How to compare. ValueError where a name is unknown or a number is no chance.
+    """Options of a comparison; ValueError for an unknown name and a number out of range.
 
     test: one of TESTS. correction: one of CORRECTIONS or "none", over all pairs and measures. all_pairs:
-    instead of the first system with each other one. alpha: largest corrected p of a significant difference.
+    compare all pairs instead of the first system with each other one. alpha: largest corrected p that is
+    significant.
     """
 
     test: str = "randomisation"
@@ -51,31 +52,31 @@ class Choices:
             ("correction", self.correction, [*CORRECTIONS, NO_CORRECTION]),
         ):
             if name not in known:
-                raise ValueError(f"there is no {kind} {name!r}: there are {', '.join(known)}")
+                raise ValueError(f"unknown {kind} {name!r}; choose one of {', '.join(known)}")
         if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha is between 0 and 1, not {self.alpha}")
+            raise ValueError(f"alpha must be between 0 and 1, got {self.alpha}")
         check_confidence(self.confidence)
 
     def pairs(self, systems: int) -> tuple[Pair, ...]:
-        """The pairs of systems that are compared."""
-        every = combinations(range(systems), 2)
-        return tuple(pair for pair in every if self.all_pairs or pair[0] == 0)
+        """Return the pairs of systems that are compared."""
+        pairs = combinations(range(systems), 2)
+        return tuple(pair for pair in pairs if self.all_pairs or pair[0] == 0)
 
 
 @dataclass(frozen=True)
-class Swing:
-    """A topic, and the difference on it."""
+class TopicDifference:
+    """The difference between two systems on one topic."""
 
     topic: str
     difference: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Two systems under one measure.
+    """The difference between two systems under one measure.
 
-    difference: mean of second - first. corrected_p: over all tests of the report. topics: on how many the
-    second scores higher, the same and lower; None where a score is no number. swings: where they differ most.
+    difference: mean of second - first. corrected_p: over all tests of the report. topics: numbers of topics
+    where the second system scores higher, the same and lower; None if a score is undefined.
     """
 
     first: int
@@ -86,39 +87,39 @@ class Difference:
     significant: bool
     effect: EffectSize
     topics: tuple[int, int, int] | None
-    swings: tuple[Swing, ...]
+    largest_differences: tuple[TopicDifference, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class OfMeasure:
-    """All systems under one measure.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeasureComparison:
+    """The comparison of all systems by one measure.
 
-    detectable: the smallest true difference that a paired t-test at alpha, uncorrected, finds on these topics
-    four times of five (spec 12); None where there is none, or no spread. groups: for each system the
-    significance groups it is in, by randomised Tukey HSD; () with two systems or where `ungrouped` says why.
-    warnings: what asks too much of the scale of the measure, and what else is to be said of it.
+    detectable: the smallest true difference that a paired t-test at alpha, uncorrected, detects with power
+    0.8 on these topics; None if it is undefined. groups: for each system its groups by randomised Tukey HSD,
+    where systems share a group unless they differ significantly; empty for two systems, and if
+    `groups_undefined` gives a reason. warnings: operations that the scale type does not allow, and notes.
     """
 
-    asked: Asked
+    measure: ComparedMeasure
     means: tuple[Interval, ...]
     differences: tuple[Difference, ...]
     detectable: float | None
     groups: tuple[tuple[int, ...], ...]
-    ungrouped: str | None
+    groups_undefined: str | None
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class UnderAspect:
-    """A measure under one aspect: the differences of all pairs, which are not tested."""
+class AspectDifferences:
+    """The differences of all pairs by a measure under one aspect, without a test."""
 
-    under: Under
+    variant: AspectVariant
     differences: tuple[Interval, ...]
 
 
 @dataclass(frozen=True)
 class OrderAgreement:
-    """How alike two measures order the systems: by their means, and topic by topic."""
+    """The correlation of the rankings by two measures: by means, and topic by topic."""
 
     first: str
     second: str
@@ -127,32 +128,38 @@ class OrderAgreement:
 
 
 @dataclass(frozen=True)
-class Uneven:
-    """Two systems of which one has many more unjudged documents: it may score lower for that alone."""
+class UnjudgedGap:
+    """Two systems whose shares of unjudged documents differ by more than UNJUDGED_GAP.
+
+    The system with more unjudged documents may score lower for that reason alone.
+    """
 
     unjudged: str
     first: int
     second: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonReport:
-    """A comparison of systems, by their places in `systems`. unjudged: share for each system, by measure."""
+    """A comparison of systems, which are given by their index in `systems`.
+
+    unjudged: the share of unjudged documents of each system, by the text of the measure that counts them.
+    """
 
     systems: tuple[str, ...]
     topics: tuple[str, ...]
     choices: Choices
     pairs: tuple[Pair, ...]
-    measures: tuple[OfMeasure, ...]
-    aspects: tuple[UnderAspect, ...]
+    measures: tuple[MeasureComparison, ...]
+    aspects: tuple[AspectDifferences, ...]
     unjudged: Mapping[str, tuple[float, ...]]
-    uneven: tuple[Uneven, ...]
+    unjudged_gaps: tuple[UnjudgedGap, ...]
     orders: tuple[OrderAgreement, ...]
     warnings: tuple[str, ...]
 
     @property
     def tests(self) -> int:
-        """How many tests p was corrected for."""
+        """Number of tests that p is corrected for."""
         return len(self.pairs) * len(self.measures)
 
 
@@ -160,98 +167,123 @@ def compare(
     systems: Sequence[str],
     topics: Sequence[str],
     scores: Mapping[str, Floats],
-    asked: Sequence[Asked],
+    measures: Sequence[ComparedMeasure],
     choices: Choices | None = None,
 ) -> ComparisonReport:
-    """Compare systems, of different names, by the measures that are asked for.
+    """Compare systems by measures.
 
-    scores: float64[topics, systems] of every text in `asked`. ValueError where there are fewer than two
-    systems, or scores of another shape.
+    scores: float64[topics, systems] of every text in `required` of the measures. Raises ValueError for fewer
+    than two systems, repeated names, and scores of another shape.
     """
     choices = choices or Choices()
-    _check(systems, topics, scores, asked)
+    _check(systems, topics, scores, measures)
     pairs = choices.pairs(len(systems))
-    matrices = [as_compared(scores[one.measure], one) for one in asked]
-    tests = [_tested(values, pairs, one, choices) for one, values in zip(asked, matrices, strict=True)]
-    grouped = _grouped(systems, matrices, asked, choices)
-    corrected = iter(_corrected([test.p for of_measure in tests for test in of_measure], choices))
-    measures = tuple(
-        OfMeasure(
-            one,
-            _means(values, choices),
-            tuple(_differences(values, topics, pairs, of_measure, corrected, choices)),
-            _detectable(_by_name(systems, values), choices.alpha),
-            *groups_of,
-            _warnings(one, of_measure),
-        )
-        for one, values, of_measure, groups_of in zip(asked, matrices, tests, grouped, strict=True)
-    )
-    unjudged = {one.unjudged: _shares(scores[one.unjudged]) for one in asked if one.unjudged is not None}
+    matrices = [compared_values(scores[measure.text], measure) for measure in measures]
+    unjudged = {
+        measure.unjudged: _column_means(scores[measure.unjudged])
+        for measure in measures
+        if measure.unjudged is not None
+    }
     return ComparisonReport(
-        tuple(systems),
-        tuple(topics),
-        choices,
-        pairs,
-        measures,
-        tuple(_under_aspects(scores, asked, pairs, choices)),
-        unjudged,
-        tuple(_uneven(unjudged, pairs)),
-        tuple(_orders(asked, matrices)) if len(systems) > 2 else (),
-        tuple(_hopeless(len(topics), len(pairs) * len(asked), choices)),
+        systems=tuple(systems),
+        topics=tuple(topics),
+        choices=choices,
+        pairs=pairs,
+        measures=tuple(_compare_measures(systems, topics, matrices, measures, pairs, choices)),
+        aspects=tuple(_aspect_differences(scores, measures, pairs, choices)),
+        unjudged=unjudged,
+        unjudged_gaps=tuple(_unjudged_gaps(unjudged, pairs)),
+        orders=tuple(_order_agreements(measures, matrices)) if len(systems) > 2 else (),
+        warnings=tuple(_power_warnings(len(topics), len(pairs) * len(measures), choices)),
     )
 
 
 def _check(
-    systems: Sequence[str], topics: Sequence[str], scores: Mapping[str, Floats], asked: Sequence[Asked]
+    systems: Sequence[str],
+    topics: Sequence[str],
+    scores: Mapping[str, Floats],
+    measures: Sequence[ComparedMeasure],
 ) -> None:
     if len(systems) < 2 or len(set(systems)) < len(systems):
-        raise ValueError("a comparison needs two systems or more, of different names")
+        raise ValueError("a comparison needs at least two systems with different names")
     shape = len(topics), len(systems)
-    for text in (text for one in asked for text in one.texts):
+    for text in (text for measure in measures for text in measure.required):
         if scores[text].shape != shape:
             raise ValueError(f"{text}: expected scores of shape {shape}, got {scores[text].shape}")
 
 
-def as_compared(values: Floats, asked: Asked) -> Floats:
-    """Values or logarithms: by Python's math, as numpy's differ between machines; no number of 0."""
-    if not asked.logarithms:
+def compared_values(values: Floats, measure: ComparedMeasure) -> Floats:
+    """Return the values that are compared: scores, or their logarithms (NaN for a score of 0).
+
+    Logarithms come from Python's math module, because numpy's differ between machines.
+    """
+    if not measure.uses_logarithms:
         return values
-    flat = [math.log(one) if 0 < one < math.inf else math.nan for one in values.ravel().tolist()]
+    flat = [math.log(value) if 0 < value < math.inf else math.nan for value in values.ravel().tolist()]
     return np.array(flat).reshape(values.shape)
 
 
-def _by_name(systems: Sequence[str], values: Floats) -> Floats:
-    """Columns in the order of names: what sums over systems, or deals scores out, sees them so."""
+def _sort_by_name(systems: Sequence[str], values: Floats) -> Floats:
+    """Return the columns in the order of names, so that sums and permutations ignore the given order."""
     return values[:, sorted(range(len(systems)), key=systems.__getitem__)]
 
 
 # ------------------------------------------------------------------------------------------ each measure
 
 
-def _tested(values: Floats, pairs: Sequence[Pair], asked: Asked, choices: Choices) -> list[Outcome]:
-    """The test of every pair."""
+def _compare_measures(
+    systems: Sequence[str],
+    topics: Sequence[str],
+    matrices: Sequence[Floats],
+    measures: Sequence[ComparedMeasure],
+    pairs: Sequence[Pair],
+    choices: Choices,
+) -> Iterator[MeasureComparison]:
+    outcomes = [
+        _test_pairs(values, pairs, measure, choices)
+        for measure, values in zip(measures, matrices, strict=True)
+    ]
+    grouped = _group_systems(systems, matrices, measures, choices)
+    corrected = iter(_corrected([test.p for tests in outcomes for test in tests], choices))
+    for measure, values, tests, (system_groups, reason) in zip(
+        measures, matrices, outcomes, grouped, strict=True
+    ):
+        yield MeasureComparison(
+            measure=measure,
+            means=_means(values, choices),
+            differences=tuple(_differences(values, topics, pairs, tests, corrected, choices)),
+            detectable=_detectable(_sort_by_name(systems, values), choices.alpha),
+            groups=system_groups,
+            groups_undefined=reason,
+            warnings=_warnings(measure, tests),
+        )
+
+
+def _test_pairs(
+    values: Floats, pairs: Sequence[Pair], measure: ComparedMeasure, choices: Choices
+) -> list[Outcome]:
     if choices.test == "randomisation":
-        first, second = (values[:, list(places)] for places in zip(*pairs, strict=True))
-        return randomisations(second, first, seed=choices.seed, scale=asked.scale)
-    more = {"confidence": choices.confidence} if choices.test == "t" else {}
-    test = partial(TESTS[choices.test], scale=asked.scale, **more)
+        first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
+        return randomisations(second, first, seed=choices.seed, scale=measure.scale)
+    options = {"confidence": choices.confidence} if choices.test == "t" else {}
+    test = partial(TESTS[choices.test], scale=measure.scale, **options)
     return [test(values[:, second], values[:, first]) for first, second in pairs]
 
 
 def _corrected(p: Sequence[float | None], choices: Choices) -> list[float | None]:
-    """p corrected over the whole family; a test without p counts, and finds nothing."""
+    """Return p corrected over all tests; a test without p counts as a test with p = 1."""
     if choices.correction == NO_CORRECTION:
         return list(p)
-    found = CORRECTIONS[choices.correction]([1.0 if one is None else one for one in p]).tolist()
-    return [None if one is None else value for one, value in zip(p, found, strict=True)]
+    corrected = CORRECTIONS[choices.correction]([1.0 if value is None else value for value in p]).tolist()
+    return [None if value is None else result for value, result in zip(p, corrected, strict=True)]
 
 
 def _means(values: Floats, choices: Choices) -> tuple[Interval, ...]:
-    """The mean of every system as it is scored, correctly rounded, with its interval."""
-    found = intervals(values, confidence=choices.confidence, seed=choices.seed)
+    """Return the mean of every system with its interval; the mean is correctly rounded, as in scores."""
+    bootstrap = intervals(values, confidence=choices.confidence, seed=choices.seed)
     return tuple(
-        one if one.value is None else replace(one, value=math.fsum(column) / len(column))
-        for one, column in zip(found, values.T.tolist(), strict=True)
+        interval if interval.value is None else replace(interval, value=math.fsum(column) / len(column))
+        for interval, column in zip(bootstrap, values.T.tolist(), strict=True)
     )
 
 
@@ -263,131 +295,146 @@ def _differences(
     corrected: Iterator[float | None],
     choices: Choices,
 ) -> Iterator[Difference]:
-    apart = _apart(values, pairs)
-    found = intervals(apart, confidence=choices.confidence, seed=choices.seed)
-    for (first, second), column, interval, test in zip(pairs, apart.T, found, tests, strict=True):
+    differences = _pair_differences(values, pairs)
+    bootstrap = intervals(differences, confidence=choices.confidence, seed=choices.seed)
+    for (first, second), column, interval, test in zip(pairs, differences.T, bootstrap, tests, strict=True):
         p = next(corrected)
-        if interval.value is None:
-            interval = replace(interval, undefined=test.undefined)  # what is wrong with the scores
-        effect = effect_size(values[:, second], values[:, first], confidence=choices.confidence)
+        if interval.value is None:  # the test names the problem of the scores themselves
+            interval = replace(interval, undefined=test.undefined)
+        is_defined = undefined_reason(column) is None
         yield Difference(
-            first,
-            second,
-            interval,
-            test,
-            p,
-            p is not None and p <= choices.alpha,
-            effect,
-            _higher_same_lower(column) if unusable(column) is None else None,
-            _swings(topics, column) if unusable(column) is None else (),
+            first=first,
+            second=second,
+            difference=interval,
+            test=test,
+            corrected_p=p,
+            significant=p is not None and p <= choices.alpha,
+            effect=effect_size(values[:, second], values[:, first], confidence=choices.confidence),
+            topics=_higher_same_lower(column) if is_defined else None,
+            largest_differences=_largest_differences(topics, column) if is_defined else (),
         )
 
 
-def _apart(values: Floats, pairs: Sequence[Pair]) -> Floats:
-    """float64[topics, pairs]: second - first, no number where either is none that can be computed with."""
-    first, second = (values[:, list(places)] for places in zip(*pairs, strict=True))
+def _pair_differences(values: Floats, pairs: Sequence[Pair]) -> Floats:
+    """Return second - first as float64[topics, pairs]; NaN where a score is undefined or too large."""
+    first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
     usable = (np.abs(first) <= LARGEST) & (np.abs(second) <= LARGEST)
-    apart: Floats = np.subtract(second, first, out=np.full(first.shape, np.nan), where=usable)
-    return apart
+    differences: Floats = np.subtract(second, first, out=np.full(first.shape, np.nan), where=usable)
+    return differences
 
 
-def _higher_same_lower(apart: Floats) -> tuple[int, int, int]:
-    higher, lower = int(np.count_nonzero(apart >= CLOSE)), int(np.count_nonzero(apart <= -CLOSE))
-    return higher, len(apart) - higher - lower, lower
+def _higher_same_lower(differences: Floats) -> tuple[int, int, int]:
+    higher = int(np.count_nonzero(differences >= CLOSE))
+    lower = int(np.count_nonzero(differences <= -CLOSE))
+    return higher, len(differences) - higher - lower, lower
 
 
-def _swings(topics: Sequence[str], apart: Floats) -> tuple[Swing, ...]:
-    """Largest first, in the topics' order where they are equal but for rounding."""
-    order = np.argsort(-np.round(np.abs(apart), 12), kind="stable")[:SWINGS].tolist()
-    return tuple(Swing(topics[place], float(apart[place])) for place in order if abs(apart[place]) >= CLOSE)
+def _largest_differences(topics: Sequence[str], differences: Floats) -> tuple[TopicDifference, ...]:
+    """Return the nonzero differences, largest first; equal ones keep the order of the topics."""
+    order = np.argsort(-np.round(np.abs(differences), 12), kind="stable")[:MOST_TOPICS].tolist()
+    return tuple(
+        TopicDifference(topics[index], float(differences[index]))
+        for index in order
+        if abs(differences[index]) >= CLOSE
+    )
 
 
 def _detectable(values: Floats, alpha: float) -> float | None:
-    """None also where differences have no spread: any would do, and it says nothing."""
+    """Return the smallest detectable difference; None if the differences have no variance."""
     variance = pooled_variance(values)
     return (smallest_difference(variance, len(values), alpha=alpha) or None) if variance else None
 
 
-def _grouped(
-    systems: Sequence[str], matrices: Sequence[Floats], asked: Sequence[Asked], choices: Choices
+def _group_systems(
+    systems: Sequence[str],
+    matrices: Sequence[Floats],
+    measures: Sequence[ComparedMeasure],
+    choices: Choices,
 ) -> list[tuple[tuple[tuple[int, ...], ...], str | None]]:
-    """(groups, or why there are none) for every measure."""
+    """Return (groups of each system, or why there are none) for every measure."""
     if len(systems) < 3:
-        return [((), None)] * len(asked)
-    found = randomised_hsds(
-        [_by_name(systems, values) for values in matrices],
+        return [((), None)] * len(measures)
+    tests = randomised_hsds(
+        [_sort_by_name(systems, values) for values in matrices],
         alpha=choices.alpha,
         seed=choices.seed,
-        scales=[one.scale for one in asked],
+        scales=[measure.scale for measure in measures],
     )
     names = sorted(systems)
-    places = [names.index(name) for name in systems]
+    columns = [names.index(name) for name in systems]
     return [
-        (_groups(comparison, _by_name(systems, values), places), comparison.undefined)
-        for comparison, values in zip(found, matrices, strict=True)
+        (_groups(test, _sort_by_name(systems, values), columns), test.undefined)
+        for test, values in zip(tests, matrices, strict=True)
     ]
 
 
-def _groups(found: AllPairs, values: Floats, places: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Of each system, by its place among the columns; the best mean is in the first group."""
-    if found.undefined is not None:
+def _groups(test: AllPairs, values: Floats, columns: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of each system, given by its column; the best mean is in the first group."""
+    if test.undefined is not None:
         return ()
     means = [math.fsum(column) for column in values.T.tolist()]
-    best_first = sorted(range(len(means)), key=lambda place: -means[place])
-    rank = {place: number for number, place in enumerate(best_first)}
-    first, second = found.first[found.differs].tolist(), found.second[found.differs].tolist()
-    apart = sorted(tuple(sorted((rank[a], rank[b]))) for a, b in zip(first, second, strict=True))
-    of_ranks = groups(len(means), ((a, b) for a, b in apart))
-    return tuple(of_ranks[rank[place]] for place in places)
+    best_first = sorted(range(len(means)), key=lambda column: -means[column])
+    rank = {column: number for number, column in enumerate(best_first)}
+    first, second = test.first[test.differs].tolist(), test.second[test.differs].tolist()
+    different = sorted(tuple(sorted((rank[a], rank[b]))) for a, b in zip(first, second, strict=True))
+    by_rank = groups(len(means), ((a, b) for a, b in different))
+    return tuple(by_rank[rank[column]] for column in columns)
 
 
-def _warnings(asked: Asked, tests: Sequence[Outcome]) -> tuple[str, ...]:
-    """What means and the tests ask of the scale, what else tests warn of, and the notes of the measure."""
-    of_tests = dict.fromkeys(warning for test in tests for warning in test.warnings)
-    return (*asks_too_much(asked.scale, "a mean"), *of_tests, *asked.notes)
+def _warnings(measure: ComparedMeasure, tests: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return the warnings of means and tests, and the notes of the measure."""
+    test_warnings = dict.fromkeys(warning for test in tests for warning in test.warnings)
+    return (*scale_warnings(measure.scale, "a mean"), *test_warnings, *measure.notes)
 
 
-# -------------------------------------------------------------------------------------------- beside them
+# ------------------------------------------------------------------------------------------ all measures
 
 
-def _under_aspects(
-    scores: Mapping[str, Floats], asked: Sequence[Asked], pairs: Sequence[Pair], choices: Choices
-) -> Iterator[UnderAspect]:
-    """Each measure under an aspect once, however many of those asked for lead to it."""
-    different = {under: one for one in asked for under in one.under}
-    for under, one in different.items():
-        apart = _apart(as_compared(scores[under.measure], one), pairs)
-        yield UnderAspect(under, intervals(apart, confidence=choices.confidence, seed=choices.seed))
+def _aspect_differences(
+    scores: Mapping[str, Floats],
+    measures: Sequence[ComparedMeasure],
+    pairs: Sequence[Pair],
+    choices: Choices,
+) -> Iterator[AspectDifferences]:
+    """Yield the differences by each variant once, also if several measures share it."""
+    measure_of = {variant: measure for measure in measures for variant in measure.variants}
+    for variant, measure in measure_of.items():
+        differences = _pair_differences(compared_values(scores[variant.measure], measure), pairs)
+        yield AspectDifferences(
+            variant, intervals(differences, confidence=choices.confidence, seed=choices.seed)
+        )
 
 
-def _shares(values: Floats) -> tuple[float, ...]:
+def _column_means(values: Floats) -> tuple[float, ...]:
     return tuple(math.fsum(column) / len(column) for column in values.T.tolist())
 
 
-def _uneven(unjudged: Mapping[str, tuple[float, ...]], pairs: Sequence[Pair]) -> Iterator[Uneven]:
+def _unjudged_gaps(unjudged: Mapping[str, tuple[float, ...]], pairs: Sequence[Pair]) -> Iterator[UnjudgedGap]:
     for text, shares in unjudged.items():
         for first, second in pairs:
-            if abs(shares[first] - shares[second]) > UNEVEN + CLOSE:
-                yield Uneven(text, first, second)
+            if abs(shares[first] - shares[second]) > UNJUDGED_GAP + CLOSE:
+                yield UnjudgedGap(text, first, second)
 
 
-def _orders(asked: Sequence[Asked], matrices: Sequence[Floats]) -> Iterator[OrderAgreement]:
-    for (one, x), (other, y) in combinations(zip(asked, matrices, strict=True), 2):
-        if (why := unusable(x, y)) is not None:
-            overall = Correlation(None, x.shape[1], why)
-            by_topic = TopicCorrelation(None, (None,) * len(x), why)
+def _order_agreements(
+    measures: Sequence[ComparedMeasure], matrices: Sequence[Floats]
+) -> Iterator[OrderAgreement]:
+    for (first, x), (second, y) in combinations(zip(measures, matrices, strict=True), 2):
+        if (reason := undefined_reason(x, y)) is not None:
+            overall = Correlation(None, x.shape[1], reason)
+            by_topic = TopicCorrelation(None, (None,) * len(x), reason)
         else:
-            overall, by_topic = tau_b(_shares(x), _shares(y)), tau_b_by_topic(x, y)
-        yield OrderAgreement(one.measure, other.measure, overall, by_topic)
+            overall, by_topic = tau_b(_column_means(x), _column_means(y)), tau_b_by_topic(x, y)
+        yield OrderAgreement(first.text, second.text, overall, by_topic)
 
 
-def _hopeless(topics: int, tests: int, choices: Choices) -> Iterator[str]:
-    """A sentence where no data could be significant."""
+def _power_warnings(topics: int, tests: int, choices: Choices) -> Iterator[str]:
+    """Yield a warning if there are too few topics for any significant difference."""
     least = least_p(choices.test, topics)
-    corrected = choices.correction == "holm"
-    if least * (tests if corrected else 1) > choices.alpha:
-        after = f" after Holm's correction over {tests} tests" if corrected and tests > 1 else ""
+    is_holm = choices.correction == "holm"
+    if least * (tests if is_holm else 1) > choices.alpha:
+        correction = f" after Holm's correction over {tests} tests" if is_holm and tests > 1 else ""
         yield (
-            f"with {topics} topic{'s' * (topics != 1)} no p of the {choices.test} test is below {least:.4g}, "
-            f"so nothing can be significant at {choices.alpha:g}{after}"
+            f"with {topics} topic{'s' * (topics != 1)} p of the {choices.test} test is at least {least:.4g}, "
+            f"so no difference can be significant at {choices.alpha:g}{correction}"
         )

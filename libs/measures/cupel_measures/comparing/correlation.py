@@ -1,7 +1,7 @@
-"""Correlation of two orders of systems: Kendall's tau-b, tau AP, and rank-biased overlap.
+"""Correlation of two rankings of systems: Kendall's tau-b, tau AP, and rank-biased overlap.
 
-All are computed on scores, never on lists of names sorted by score (spec 4.3): ties are then seen. Scores
-may be exact numbers.
+The functions take scores, not lists of names sorted by score, so that they detect ties. Scores may be exact
+numbers (int or Fraction).
 """
 
 import math
@@ -23,7 +23,7 @@ UNDEFINED = "a score is undefined"
 
 @dataclass(frozen=True)
 class Correlation:
-    """value: from -1 to 1 (overlap: from 0 to 1). undefined: why there is none."""
+    """A correlation of n systems from -1 to 1 (overlap: 0 to 1); `undefined` says why it is None."""
 
     value: float | None
     n: int
@@ -32,7 +32,10 @@ class Correlation:
 
 @dataclass(frozen=True)
 class TopicCorrelation:
-    """value: mean over the topics where the correlation is defined. topics: of each, None where it is not."""
+    """The correlation on each topic, and the mean over the topics where it is defined.
+
+    topics: None for topics where the correlation is undefined.
+    """
 
     value: float | None
     topics: tuple[float | None, ...]
@@ -40,118 +43,130 @@ class TopicCorrelation:
 
     @property
     def undefined_topics(self) -> int:
-        """Topics on which all systems score the same under one of the measures."""
+        """Number of topics where all systems have the same score under one of the measures."""
         return sum(value is None for value in self.topics)
 
 
 def tau_b(first: Scores, second: Scores) -> Correlation:
-    """Kendall's tau-b between scores of the same systems under two measures (Ferrante et al. 2019, eq. 7).
+    """Return Kendall's tau-b between scores of the same systems under two measures.
 
-    (P - Q) / sqrt((P + Q + T) (P + Q + U)): P pairs of systems in the same order, Q in opposite order, T tied
-    in the first alone, U in the second alone. Ties are exact equality. Undefined for a constant vector.
+    (P - Q) / sqrt((P + Q + T) (P + Q + U)) with P concordant and Q discordant pairs of systems, T pairs that
+    are tied in the first alone, and U pairs that are tied in the second alone (Ferrante et al., TKDE 2019,
+    equation 7). Only equal scores are tied. Undefined if all scores under one measure are equal.
     """
-    if _undefined(first, second):
+    if _has_nan(first, second):
         return Correlation(None, len(first), UNDEFINED)
     x, y = levels(first), levels(second)
-    _same_length(x, y)
+    _check_same_length(x, y)
     return _tau(x, y)
 
 
 def tau_b_by_topic(first: Sequence[Scores] | Floats, second: Sequence[Scores] | Floats) -> TopicCorrelation:
-    """tau-b on every topic (row), and its mean over the topics where it is defined (spec 4.3)."""
+    """Return tau-b on every topic (row), and its mean over the topics where it is defined.
+
+    See `libs/measures/READINGS.md`, reading 7.
+    """
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} topics in the first, {len(second)} in the second")
-    found = tuple(tau_b(x, y).value for x, y in zip(first, second, strict=True))
-    defined = [value for value in found if value is not None]
+        raise ValueError(f"the first measure has {len(first)} topics, the second {len(second)}")
+    by_topic = tuple(tau_b(x, y).value for x, y in zip(first, second, strict=True))
+    defined = [value for value in by_topic if value is not None]
     if not defined:
-        return TopicCorrelation(None, found, "no topic tells systems apart under both")
-    return TopicCorrelation(float(mean(np.array(defined))), found)
+        return TopicCorrelation(
+            None, by_topic, "on every topic, all systems score the same under one of the two measures"
+        )
+    return TopicCorrelation(float(mean(np.array(defined))), by_topic)
 
 
 def tau_ap(truth: Scores, estimate: Scores) -> Correlation:
-    """tau AP, which weighs swaps near the top of the estimated order more (Yilmaz et al., SIGIR 2008).
+    """Return tau AP, which gives more weight to swaps near the top of the estimated ranking.
 
-    2 / (n - 1) * sum over places i = 2..n of C(i) / (i - 1) - 1, C(i) being how many of the systems above
-    place i the truth also puts above it. With ties: the mean over all orders of tied systems, in closed
-    form. A pair that is tied in the truth is right half the time, and a system of a tied group of the
-    estimate stands at each of the group's places equally often.
+    2 / (n - 1) * sum over ranks i = 2..n of C(i) / (i - 1) - 1. C(i) is how many of the systems above rank i
+    are also above it in the true ranking (Yilmaz, Aslam and Robertson, SIGIR 2008). With ties the result is
+    the mean over all orders of the tied systems, in closed form. A pair that is tied in the truth counts as
+    half correct. A tied system of the estimate has each rank of its group with the same probability.
     """
-    if _undefined(truth, estimate):
+    if _has_nan(truth, estimate):
         return Correlation(None, len(truth), UNDEFINED)
-    true, seen = levels(truth), levels(estimate)
-    _same_length(true, seen)
+    true, estimated = levels(truth), levels(estimate)
+    _check_same_length(true, estimated)
     n = len(true)
     if n < 2:
-        return Correlation(None, n, "there is nothing to order")
-    right = (1 + np.sign(true[:, None] - true[None, :])) / 2  # [i, j]: the chance that i is above j
+        return Correlation(None, n, "there are fewer than two systems")
+    correct = (1 + np.sign(true[:, None] - true[None, :])) / 2  # [i, j]: probability that i is above j
     total, above = 0.0, 0
-    for level in sorted(set(seen.tolist()), reverse=True):
-        group, higher = np.flatnonzero(seen == level), np.flatnonzero(seen > level)
-        from_higher = float(np.cumsum(right[np.ix_(higher, group)])[-1]) / len(group) if len(higher) else 0.0
-        places = range(above + 1, above + len(group) + 1)
-        total += sum((from_higher + (i - above - 1) / 2) / (i - 1) for i in places if i > 1)
+    for level in sorted(set(estimated.tolist()), reverse=True):
+        group, higher = np.flatnonzero(estimated == level), np.flatnonzero(estimated > level)
+        from_higher = (
+            float(np.cumsum(correct[np.ix_(higher, group)])[-1]) / len(group) if len(higher) else 0.0
+        )
+        ranks = range(above + 1, above + len(group) + 1)
+        total += sum((from_higher + (i - above - 1) / 2) / (i - 1) for i in ranks if i > 1)
         above += len(group)
     return Correlation(2 * total / (n - 1) - 1, n)
 
 
 def overlap(first: Scores, second: Scores, *, p: float = 0.9) -> Correlation:
-    """Rank-biased overlap of two orders of the same systems, extrapolated (Webber et al., TOIS 2010, eq. 32).
+    """Return the extrapolated rank-biased overlap of two rankings of the same systems.
 
-    A(n) p^n + (1 - p) / p * sum over depths d of A(d) p^d; the agreement A(d) is 2 X / (|S| + |T|), of the
-    systems S and T at rank d or better and X of them in both; tied systems share the best of their ranks.
+    A(n) p^n + (1 - p) / p * sum over depths d of A(d) p^d (Webber, Moffat and Zobel, TOIS 2010, equation 32).
+    The agreement A(d) is 2 X / (|S| + |T|), where S and T are the systems at rank d or better, and X of them
+    are in both. Tied systems share the best of their ranks.
     """
     if not 0 < p < 1:
-        raise ValueError(f"p is a number between 0 and 1, not {p}")
-    if _undefined(first, second):
+        raise ValueError(f"p must be between 0 and 1, got {p}")
+    if _has_nan(first, second):
         return Correlation(None, len(first), UNDEFINED)
-    x, y = _shared_ranks(first), _shared_ranks(second)
-    _same_length(x, y)
+    x, y = _best_ranks(first), _best_ranks(second)
+    _check_same_length(x, y)
     n = len(x)
     if not n:
-        return Correlation(None, 0, "there is nothing to order")
-    agreement = [_agreement(x, y, depth) for depth in range(1, n + 1)]
-    weighed = sum(one * p**depth for depth, one in enumerate(agreement, 1))
-    return Correlation(agreement[-1] * p**n + (1 - p) / p * weighed, n)
+        return Correlation(None, 0, "there are no systems")
+    agreements = [_agreement(x, y, depth) for depth in range(1, n + 1)]
+    weighted = sum(agreement * p**depth for depth, agreement in enumerate(agreements, 1))
+    return Correlation(agreements[-1] * p**n + (1 - p) / p * weighted, n)
 
 
 def _agreement(x: Ints, y: Ints, depth: int) -> float:
-    seen, other = x <= depth, y <= depth
-    return float(2 * np.count_nonzero(seen & other) / (np.count_nonzero(seen) + np.count_nonzero(other)))
+    top_x, top_y = x <= depth, y <= depth
+    return float(2 * np.count_nonzero(top_x & top_y) / (np.count_nonzero(top_x) + np.count_nonzero(top_y)))
 
 
-def _shared_ranks(scores: Scores) -> Ints:
-    """Rank from 1 of each score, greatest first; equal ones share the best."""
+def _best_ranks(scores: Scores) -> Ints:
+    """Return the rank of each score, 1 for the greatest; equal scores share the best of their ranks."""
     level = levels(scores)
     ranks: Ints = np.count_nonzero(level[:, None] < level[None, :], axis=1) + 1
     return ranks
 
 
 def levels(scores: Scores) -> Levels:
-    """int32[n]: how many different scores are smaller; the order of exact numbers, without their size."""
+    """Return, for each score, how many different scores are smaller, int32[n].
+
+    The result has the order and the ties of the scores, also where they are exact numbers.
+    """
     values: list[Any] = scores.tolist() if isinstance(scores, np.ndarray) else list(scores)
-    place = {value: level for level, value in enumerate(sorted(set(values)))}
-    return np.array([place[value] for value in values], dtype=np.int32)
+    level_of = {value: level for level, value in enumerate(sorted(set(values)))}
+    return np.array([level_of[value] for value in values], dtype=np.int32)
 
 
-def _undefined(*scores: Scores) -> bool:
-    """Whether one is no number, which has no place in an order; infinite ones have."""
+def _has_nan(*scores: Scores) -> bool:
+    """Return whether a score is NaN, which cannot be ranked; infinite scores can."""
     return any(value != value for values in scores for value in values)
 
 
 def _tau(x: Levels, y: Levels) -> Correlation:
-    a, b = _above(x), _above(y)
-    one, other = np.count_nonzero(a), np.count_nonzero(b)
-    if not one or not other:
-        return Correlation(None, len(x), "all systems score the same under one of the two")
-    concordant, discordant = np.count_nonzero(a & b), np.count_nonzero(a & b.T)
-    return Correlation((concordant - discordant) / math.sqrt(one * other), len(x))
+    above_x, above_y = _is_above(x), _is_above(y)
+    untied_x, untied_y = np.count_nonzero(above_x), np.count_nonzero(above_y)
+    if not untied_x or not untied_y:
+        return Correlation(None, len(x), "all systems score the same under one of the two measures")
+    concordant, discordant = np.count_nonzero(above_x & above_y), np.count_nonzero(above_x & above_y.T)
+    return Correlation((concordant - discordant) / math.sqrt(untied_x * untied_y), len(x))
 
 
-def _above(levels: Levels) -> NDArray[np.bool_]:
-    """bool[n, n]: whether the score of i is above that of j."""
+def _is_above(levels: Levels) -> NDArray[np.bool_]:
+    """Return bool[n, n]: whether the score of system i is above that of system j."""
     return levels[:, None] > levels[None, :]
 
 
-def _same_length(x: NDArray[Any], y: NDArray[Any]) -> None:
+def _check_same_length(x: NDArray[Any], y: NDArray[Any]) -> None:
     if len(x) != len(y):
-        raise ValueError(f"{len(x)} systems in the first, {len(y)} in the second")
+        raise ValueError(f"the first measure has {len(x)} systems, the second {len(y)}")

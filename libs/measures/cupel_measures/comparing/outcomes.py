@@ -1,4 +1,4 @@
-"""What comparisons answer with, and what they ask of the scores that they are given."""
+"""The outcome of a paired test, and the checks of the scores that comparisons are given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from cupel_measures.grammar.scale_types import OPERATIONS
 from cupel_measures.model import Floats
 
 CLOSE = 1e-12
-"""Resampled statistics this close to the observed one, relatively, are as extreme as it is (spec 3.8)."""
+"""Relative tolerance within which a resampled statistic counts as equal to the observed one."""
 
 LARGEST = 1e150
-"""Scores beyond this can't be squared."""
+"""Largest absolute score, because the squares of larger scores overflow."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a test of the difference between two systems says.
+    """The outcome of a test of the difference between two systems.
 
-    estimate: mean of first - second over n topics. p: two-sided. interval: of what the test estimates.
-    undefined: why there is no statistic or p; they are None then.
+    estimate: mean of first - second over n topics. p: two-sided. interval: confidence interval of the mean
+    difference. statistic and p are None if they are undefined; `undefined` gives the reason.
     """
 
     n: int
@@ -34,41 +34,44 @@ class Outcome:
 
 
 def paired(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[Floats, Floats]:
-    """Two vectors of scores on the same topics, float64[T]; ValueError where they can't be."""
-    x, y = (np.asarray(one, dtype=np.float64) for one in (first, second))
+    """Return two vectors of scores on the same topics as float64[T]; raise ValueError for other shapes."""
+    x, y = (np.asarray(scores, dtype=np.float64) for scores in (first, second))
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"expected two vectors over the same topics, got shapes {x.shape} and {y.shape}")
     return x, y
 
 
 def matrix(scores: Sequence[Sequence[float]] | Floats) -> Floats:
-    """float64[topics, systems]; ValueError where it is no matrix."""
-    found = np.asarray(scores, dtype=np.float64)
-    if found.ndim != 2:
-        raise ValueError(f"expected scores as topics x systems, got an array of shape {found.shape}")
-    return found
+    """Return scores as float64[topics, systems]; raise ValueError for another number of dimensions."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"expected scores as topics x systems, got an array of shape {values.shape}")
+    return values
 
 
-def unusable(*scores: Floats) -> str | None:
-    """Why nothing can be said of `scores`, or None: there are none, or one is no finite number."""
-    if any(one.size == 0 for one in scores):
+def undefined_reason(*scores: Floats) -> str | None:
+    """Return why no statistic of `scores` is defined, or None if they can be used."""
+    if any(values.size == 0 for values in scores):
         return "there are no scores"
-    if not all(np.isfinite(one).all() for one in scores):
+    if not all(np.isfinite(values).all() for values in scores):
         return "a score is undefined or infinite"
-    if any(np.abs(one).max() > LARGEST for one in scores):
-        return f"a score is beyond {LARGEST:g}, whose square is no number of the machine"
+    if any(np.abs(values).max() > LARGEST for values in scores):
+        return f"a score exceeds {LARGEST:g}, so its square overflows"
     return None
 
 
-def asks_too_much(scale: ScaleType, what: str) -> tuple[str, ...]:
-    """A warning where `what` takes means or differences, and the scale of the measure allows neither."""
+def scale_warnings(scale: ScaleType, method: str) -> tuple[str, ...]:
+    """Return a warning if `method` takes means or differences, but the scale does not allow them."""
     if "mean" in OPERATIONS[scale]:
         return ()
-    kind = "an ordinal scale" if scale == "ordinal" else "neither an interval nor an ordinal scale"
-    return (f"{what} needs an interval scale, and the measure is {kind}",)
+    actual = "an ordinal scale" if scale == "ordinal" else "neither an interval nor an ordinal scale"
+    return (f"{method} needs an interval scale, but the measure has {actual}",)
 
 
 def mean(values: Floats) -> Floats:
-    """Mean along the first axis, one row after another: the same bits in any batch."""
+    """Return the mean along the first axis.
+
+    Rows are added one after another, so the result has the same bits in a batch of any size.
+    """
     total: Floats = np.cumsum(values, axis=0)[-1]
     return total / len(values)

@@ -1,6 +1,6 @@
-"""Swap rates: how often other topics turn a difference between two systems round.
+"""Swap rates: how often two sets of topics order a pair of systems differently.
 
-Voorhees and Buckley, The effect of topic set size on retrieval experiment error, SIGIR 2002 (spec 12).
+Voorhees and Buckley, The effect of topic set size on retrieval experiment error, SIGIR 2002.
 """
 
 import math
@@ -13,77 +13,83 @@ from cupel_measures.comparing.resampling import DECIMALS
 from cupel_measures.model import Floats, Ints
 
 STEEPEST = 10.0
-"""Rates that fall faster than by exp(-10) from one topic to the next are not told apart."""
+"""Largest rate b of decline; steeper curves are all close to zero after one topic."""
 GRID = 120
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Swaps:
-    """compared, swapped: int64[bins], pairs of systems by the size of their difference on the first set."""
+class SwapCounts:
+    """Numbers of compared and swapped pairs of systems, int64[bins], by difference on the first topics."""
 
     compared: Ints
     swapped: Ints
 
 
-def swaps(
+def count_swaps(
     first: Sequence[float] | Floats, second: Sequence[float] | Floats, width: float, bins: int
-) -> Swaps:
-    """All pairs of systems on two disjoint sets of topics, by their mean scores on each, float64[S].
+) -> SwapCounts:
+    """Count the pairs of systems that two disjoint sets of topics order differently.
 
-    Bin b has the pairs that differ by b * width or more on the first set, and by less than (b + 1) * width;
-    the last has all greater differences. A pair is swapped where the second set orders it the other way. One
-    that the first set does not order is not counted; one that the second does not order is not swapped.
-    ValueError where the sets are of different systems.
+    first, second: float64[systems], the mean scores on each set. Bin b contains the pairs whose difference on
+    the first set is at least b * width and less than (b + 1) * width; the last bin has no upper bound. A pair
+    is swapped if the second set orders it the other way. Pairs that are tied on the first set are not
+    counted; pairs that are tied on the second set are not swapped. Raises ValueError for vectors of different
+    lengths.
     """
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape or x.ndim != 1:
         raise ValueError(f"expected two vectors over the same systems, got shapes {x.shape} and {y.shape}")
-    one, other = np.triu_indices(len(x), 1)
-    here, there = (np.round(of[one] - of[other], DECIMALS) for of in (x, y))
-    ordered = here != 0
-    place = np.floor(np.round(np.abs(here[ordered]) / width, 9))  # 0.03 / 0.01 is less than 3
-    bin_of = np.minimum(place, bins - 1).astype(np.int64)
-    turned = here[ordered] * np.sign(there[ordered]) < 0
-    return Swaps(np.bincount(bin_of, minlength=bins), np.bincount(bin_of[turned], minlength=bins))
+    left, right = np.triu_indices(len(x), 1)
+    on_first, on_second = (np.round(means[left] - means[right], DECIMALS) for means in (x, y))
+    ordered = on_first != 0
+    quotient = np.floor(np.round(np.abs(on_first[ordered]) / width, 9))  # 0.03 / 0.01 is less than 3
+    bin_of = np.minimum(quotient, bins - 1).astype(np.int64)
+    swapped = on_first[ordered] * np.sign(on_second[ordered]) < 0
+    return SwapCounts(np.bincount(bin_of, minlength=bins), np.bincount(bin_of[swapped], minlength=bins))
 
 
 @dataclass(frozen=True)
-class Decline:
+class ExponentialDecline:
     """A rate of a * exp(-b * topics)."""
 
     a: float
     b: float
 
     def at(self, topics: float) -> float:
-        """The rate with so many topics, to 6 decimals: exponentials differ in their last bits by machine."""
+        """Return the rate for a number of topics.
+
+        It is rounded to 6 decimals, because the last bits of exponentials differ between machines.
+        """
         return round(self.a * math.exp(-self.b * topics), 6)
 
 
-def decline(topics: Sequence[int], rates: Sequence[float], weights: Sequence[float]) -> Decline | None:
-    """The exponential through rates by number of topics, by weighted least squares; it never rises.
+def fit_decline(
+    topics: Sequence[int], rates: Sequence[float], weights: Sequence[float]
+) -> ExponentialDecline | None:
+    """Fit an exponential curve that never rises to rates by number of topics, by weighted least squares.
 
-    None with fewer than two numbers of topics of positive weight.
+    Returns None if fewer than two different numbers of topics have a positive weight.
     """
     points = [
         (float(n), rate, weight) for n, rate, weight in zip(topics, rates, weights, strict=True) if weight > 0
     ]
     if len({n for n, _, _ in points}) < 2:
         return None
-    slopes = [0.0, *(STEEPEST * 10 ** (-6 * (1 - place / GRID)) for place in range(GRID + 1))]
+    slopes = [0.0, *(STEEPEST * 10 ** (-6 * (1 - step / GRID)) for step in range(GRID + 1))]
     losses = [_loss(points, slope) for slope in slopes]
     best = losses.index(min(losses))
     low, high = slopes[max(0, best - 1)], slopes[min(len(slopes) - 1, best + 1)]
-    found = _least(points, low, high)
-    slope = found if _loss(points, found) < losses[best] else slopes[best]
-    return Decline(_height(points, slope), slope)
+    refined = _minimise_loss(points, low, high)
+    slope = refined if _loss(points, refined) < losses[best] else slopes[best]
+    return ExponentialDecline(_height(points, slope), slope)
 
 
 Points = Sequence[tuple[float, float, float]]
 
 
-def _least(points: Points, low: float, high: float) -> float:
-    """Golden section."""
+def _minimise_loss(points: Points, low: float, high: float) -> float:
+    """Return the slope between low and high with the smallest loss, by golden-section search."""
     for _ in range(60):
         step = GOLDEN * (high - low)
         if _loss(points, high - step) <= _loss(points, low + step):
@@ -94,7 +100,7 @@ def _least(points: Points, low: float, high: float) -> float:
 
 
 def _height(points: Points, slope: float) -> float:
-    """The best a for this b; shifted to the first point, as exp(-b * n) may be no number."""
+    """Return the best a for a slope b; exponents start at the first point, so that they do not underflow."""
     start = min(n for n, _, _ in points)
     shape = [math.exp(-slope * (n - start)) for n, _, _ in points]
     above = math.fsum(w * rate * e for (_, rate, w), e in zip(points, shape, strict=True))

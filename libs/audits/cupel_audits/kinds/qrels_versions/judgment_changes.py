@@ -9,7 +9,7 @@ import numpy as np
 
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
-from cupel_measures.comparing.agreement import Agreement, agreement_in, judged
+from cupel_measures.comparing.agreement import Agreement, judged_labels, table_agreement
 from cupel_measures.model import Aspect, Qrels
 
 MOST_LABELS = 1000
@@ -133,7 +133,7 @@ def compare_judgments(first: Qrels, second: Qrels, topics: Collection[str]) -> J
         elif len(labels) > MOST_LABELS:
             result["missing"].append(f"{aspect.name}: it has more than {MOST_LABELS} labels")
         else:
-            sides = [_select(judged(qrels, aspect.name), topics) for qrels in (first, second)]
+            sides = [_select(judged_labels(qrels, aspect.name), topics) for qrels in (first, second)]
             if any(sides):
                 result["aspects"].append(_compare_labels(aspect.name, labels, *sides))
     if first.subtopics is not None and second.subtopics is not None:
@@ -255,7 +255,7 @@ def _agreement(changes: AspectChanges) -> Agreement:
     matrix = np.zeros((len(changes["labels"]), len(changes["labels"])))
     for cell in changes["cells"]:
         matrix[cell["first"], cell["second"]] = cell["pairs"]
-    return agreement_in(matrix, name=changes["aspect"])
+    return table_agreement(matrix, name=changes["aspect"])
 
 
 def _agreement_row(changes: AspectChanges, agreement: Agreement) -> AgreementByAspectRow:

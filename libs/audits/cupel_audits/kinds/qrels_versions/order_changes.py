@@ -12,7 +12,7 @@ from cupel_audits.analysis.score_matrices import warned
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
-from cupel_measures.comparing.board_analysis import board
+from cupel_measures.comparing.board_analysis import board_order
 from cupel_measures.comparing.corrections import groups, letters
 from cupel_measures.comparing.correlation import tau_ap, tau_b
 from cupel_measures.grammar.registry import ScaleType
@@ -168,7 +168,7 @@ def _runs_of_pairs(test: AllPairs, selected: NDArray[np.bool_]) -> list[bool]:
 
 def _group_letters(scores: Floats, test: AllPairs) -> list[str]:
     """Return the letters of the groups of each run."""
-    by_place, differing = board(scores, test)
+    by_place, differing = board_order(scores, test)
     by_run = [""] * len(by_place)
     for run, numbers in zip(by_place, groups(len(by_place), sorted(differing)), strict=True):
         by_run[run] = "".join(map(letters, numbers))

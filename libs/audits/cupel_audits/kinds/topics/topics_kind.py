@@ -20,8 +20,8 @@ from cupel_audits.kinds.topics.topics_report import (
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
 from cupel_measures.comparing.correlation import tau_b
-from cupel_measures.comparing.outcomes import asks_too_much, mean
-from cupel_measures.comparing.swap_rates import swaps
+from cupel_measures.comparing.outcomes import mean, scale_warnings
+from cupel_measures.comparing.swap_rates import count_swaps
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference, topics_needed
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Number, Numbers, Whole
@@ -115,7 +115,7 @@ class Topics(OverTopics):
         result = MeasureTopics(
             measure=scores.measure,
             undefined=scores.undefined,
-            notes=[*asks_too_much(scores.scale, "a mean"), *scores.notes],
+            notes=[*scale_warnings(scores.scale, "a mean"), *scores.notes],
             selected=[],
             topics=[],
             variance=0.0,
@@ -169,7 +169,7 @@ def _has_unit_range(measure: Measure) -> bool:
 
 def _compare_sets(values: Floats, first: Ints, second: Ints, width: float) -> SwapDraw:
     first_means, second_means = mean(values[first]), mean(values[second])
-    counts = swaps(first_means, second_means, width, BINS)
+    counts = count_swaps(first_means, second_means, width, BINS)
     all_means = np.round(mean(values), DECIMALS)
     return SwapDraw(
         size=len(first),

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired, TypedDict
 from cupel_audits.analysis.run_orders import STRONG, spread
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
-from cupel_measures.comparing.swap_rates import decline
+from cupel_measures.comparing.swap_rates import fit_decline
 
 NAMED_TOPICS = 3
 """Number of topics that a sentence names."""
@@ -218,7 +218,7 @@ def _swap_rows(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[Sw
         counts = _count_pairs(by_draw, place)
         rates = {size: swapped / compared for size, (compared, swapped) in counts.items()}
         weights = [float(compared) for compared, _ in counts.values()]
-        curve = decline([*rates], [*rates.values()], weights)
+        curve = fit_decline([*rates], [*rates.values()], weights)
         for size, (compared, swapped) in counts.items():
             yield SwapRow(
                 measure=measure,

@@ -11,7 +11,7 @@ from cupel_client import __version__
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
-from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, OfMeasure
+from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, MeasureComparison
 from cupel_measures.comparing.comparison import ComparisonReport as Compared
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import Interval
@@ -56,13 +56,13 @@ class ComparisonResult:
     def warnings(self) -> Iterator[str]:
         """What a reader of the numbers should know."""
         yield from self.found.warnings
-        of_measures = [(one.asked.measure, one.warnings) for one in self.found.measures]
+        of_measures = [(one.measure.text, one.warnings) for one in self.found.measures]
         for warning in dict.fromkeys(text for _, warnings in of_measures for text in warnings):
             yield f"{', '.join(name for name, warnings in of_measures if warning in warnings)}: {warning}"
         yield from self._uneven()
 
     def _uneven(self) -> Iterator[str]:
-        uneven = self.found.uneven
+        uneven = self.found.unjudged_gaps
         for one in uneven[:SHORT]:
             shares = self.found.unjudged[one.unjudged]
             more, less = sorted((one.first, one.second), key=lambda place: -shares[place])
@@ -120,13 +120,13 @@ def print_json(one: ComparisonResult) -> None:
     )
 
 
-def _measure_data(one: ComparisonResult, of_measure: OfMeasure) -> dict[str, Any]:
-    asked = of_measure.asked
+def _measure_data(one: ComparisonResult, of_measure: MeasureComparison) -> dict[str, Any]:
+    measure = of_measure.measure
     groups = of_measure.groups or [None] * len(one.found.systems)
     return {
-        "measure": asked.measure,
-        "scale": asked.scale,
-        "unjudged": asked.unjudged,
+        "measure": measure.text,
+        "scale": measure.scale,
+        "unjudged": measure.unjudged,
         "detectable": of_measure.detectable,
         "means": [
             {
@@ -136,11 +136,13 @@ def _measure_data(one: ComparisonResult, of_measure: OfMeasure) -> dict[str, Any
             }
             for place, (name, group) in enumerate(zip(one.found.systems, groups, strict=True))
         ],
-        "groups_undefined": of_measure.ungrouped,
+        "groups_undefined": of_measure.groups_undefined,
         "differences": [
             {
                 **_difference_data(one, of_measure, pair),
-                "swings": [{"topic": it.topic, "difference": it.difference} for it in pair.swings],
+                "swings": [
+                    {"topic": it.topic, "difference": it.difference} for it in pair.largest_differences
+                ],
             }
             for pair in of_measure.differences
         ],
@@ -157,16 +159,18 @@ def _interval_data(name: str, interval: Interval) -> dict[str, Any]:
     }
 
 
-def _as_scored(of_measure: OfMeasure, system: int) -> Interval:
+def _as_scored(of_measure: MeasureComparison, system: int) -> Interval:
     """The mean in the measure's own unit: the geometric one where those of logarithms are compared."""
     mean = of_measure.means[system]
-    if not of_measure.asked.logarithms:
+    if not of_measure.measure.uses_logarithms:
         return mean
     value, low, high = (None if one is None else math.exp(one) for one in (mean.value, mean.low, mean.high))
     return Interval(value, low, high, mean.undefined)
 
 
-def _difference_data(one: ComparisonResult, of_measure: OfMeasure, pair: Difference) -> dict[str, Any]:
+def _difference_data(
+    one: ComparisonResult, of_measure: MeasureComparison, pair: Difference
+) -> dict[str, Any]:
     first, second = one.pair(pair.first, pair.second)
     higher, same, lower = pair.topics or (None, None, None)
     effect_low, effect_high = pair.effect.interval or (None, None)
@@ -196,8 +200,8 @@ def _aspect_rows(one: ComparisonResult) -> Iterator[dict[str, Any]]:
         for pair, difference in zip(one.found.pairs, part.differences, strict=True):
             first, second = one.pair(*pair)
             yield {
-                "measure": part.under.measure,
-                "aspect": part.under.aspect,
+                "measure": part.variant.measure,
+                "aspect": part.variant.aspect,
                 "run": second,
                 "baseline": first,
                 **_interval_data("difference", difference),
@@ -209,7 +213,7 @@ def _rows(one: ComparisonResult) -> Iterator[dict[str, Any]]:
     for of_measure in one.found.measures:
         for pair in of_measure.differences:
             data = _difference_data(one, of_measure, pair)
-            yield {"measure": of_measure.asked.measure, "aspect": None, **data}
+            yield {"measure": of_measure.measure.text, "aspect": None, **data}
     yield from _aspect_rows(one)
 
 

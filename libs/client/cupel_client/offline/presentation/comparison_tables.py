@@ -7,7 +7,13 @@ import click
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
 from cupel_client.output import printable
-from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, OfMeasure, UnderAspect
+from cupel_measures.comparing.comparison import (
+    NO_CORRECTION,
+    AspectDifferences,
+    Difference,
+    MeasureComparison,
+    TopicDifference,
+)
 from cupel_measures.comparing.corrections import letters
 from cupel_measures.comparing.resampling import EXACT, FLIPS, REPLICATES, Interval
 
@@ -21,17 +27,17 @@ def print_tables(one: ComparisonResult) -> None:
         _print_differences(one, of_measure)
         _print_swings(one, of_measure)
         click.echo()
-    for whole in dict.fromkeys(part.under.whole for part in one.found.aspects):
-        _print_aspects(one, whole, [part for part in one.found.aspects if part.under.whole == whole])
+    for whole in dict.fromkeys(part.variant.base for part in one.found.aspects):
+        _print_aspects(one, whole, [part for part in one.found.aspects if part.variant.base == whole])
         click.echo()
     _print_orders(one)
     for line in (*_method(one), *(f"note: {warning}" for warning in one.warnings())):
         click.echo(printable(line))
 
 
-def _print_means(one: ComparisonResult, of_measure: OfMeasure) -> None:
+def _print_means(one: ComparisonResult, of_measure: MeasureComparison) -> None:
     """Runs, best first."""
-    found, unjudged = one.found, of_measure.asked.unjudged
+    found, unjudged = one.found, of_measure.measure.unjudged
     means = [interval.value for interval in of_measure.means]
     order = sorted(range(len(means)), key=lambda place: (-(means[place] or 0.0), found.systems[place]))
     columns: list[Column] = [
@@ -45,22 +51,22 @@ def _print_means(one: ComparisonResult, of_measure: OfMeasure) -> None:
         columns.append((unjudged, [percent(shares[place]) for place in order]))
     keys = [[found.systems[place]] for place in order]
     caption = "\n".join(_of_means(one, of_measure))
-    show_blocks(["run"], keys, columns, title=of_measure.asked.measure, caption=caption or None)
+    show_blocks(["run"], keys, columns, title=of_measure.measure.text, caption=caption or None)
 
 
-def _of_means(one: ComparisonResult, of_measure: OfMeasure) -> Iterator[str]:
+def _of_means(one: ComparisonResult, of_measure: MeasureComparison) -> Iterator[str]:
     if of_measure.groups:
         alpha = one.found.choices.alpha
         yield f"Randomised Tukey HSD over all runs (at {alpha:g}) tells none apart that share a group."
-    if of_measure.ungrouped is not None:
-        yield f"groups are undefined: {of_measure.ungrouped}"
+    if of_measure.groups_undefined is not None:
+        yield f"groups are undefined: {of_measure.groups_undefined}"
     yield from _reasons(
         "the interval of the mean is",
         [(name, mean.undefined) for name, mean in zip(one.found.systems, of_measure.means, strict=True)],
     )
 
 
-def _print_differences(one: ComparisonResult, of_measure: OfMeasure) -> None:
+def _print_differences(one: ComparisonResult, of_measure: MeasureComparison) -> None:
     names, keys = _keys(one)
     every = of_measure.differences
     columns: list[Column] = [
@@ -89,7 +95,7 @@ def _keys(one: ComparisonResult) -> tuple[list[str], list[list[str]]]:
     return ["run", "less"], [[second, first] for first, second in pairs]
 
 
-def _of_differences(one: ComparisonResult, of_measure: OfMeasure) -> Iterator[str]:
+def _of_differences(one: ComparisonResult, of_measure: MeasureComparison) -> Iterator[str]:
     found, alpha = one.found, one.found.choices.alpha
     significant = sum(pair.significant for pair in of_measure.differences)
     at = f"significant at {alpha:g}{one.correction()}"
@@ -127,9 +133,9 @@ def _reasons(what: str, cases: Sequence[tuple[str, str | None]]) -> Iterator[str
         yield f"{what} {UNDEFINED}{of}: {reason}"
 
 
-def _print_swings(one: ComparisonResult, of_measure: OfMeasure) -> None:
+def _print_swings(one: ComparisonResult, of_measure: MeasureComparison) -> None:
     """The topics on which each pair differs most."""
-    most = max((len(pair.swings) for pair in of_measure.differences), default=0)
+    most = max((len(pair.largest_differences) for pair in of_measure.differences), default=0)
     if not most:
         return
     names, keys = _keys(one)
@@ -137,8 +143,8 @@ def _print_swings(one: ComparisonResult, of_measure: OfMeasure) -> None:
         (
             "largest differences" if place == 0 else "",
             [
-                f"{pair.swings[place].topic} {_signed(pair.swings[place].difference)}"
-                if place < len(pair.swings)
+                _topic_difference(pair.largest_differences[place])
+                if place < len(pair.largest_differences)
                 else ""
                 for pair in of_measure.differences
             ],
@@ -148,10 +154,14 @@ def _print_swings(one: ComparisonResult, of_measure: OfMeasure) -> None:
     show_blocks(names, keys, columns)
 
 
-def _print_aspects(one: ComparisonResult, whole: str, parts: Sequence[UnderAspect]) -> None:
+def _topic_difference(on_topic: TopicDifference) -> str:
+    return f"{on_topic.topic} {_signed(on_topic.difference)}"
+
+
+def _print_aspects(one: ComparisonResult, whole: str, parts: Sequence[AspectDifferences]) -> None:
     names, keys = _keys(one)
     columns = [
-        (part.under.aspect, [f"{_signed(it.value)} {_bounds(it, '+')}" for it in part.differences])
+        (part.variant.aspect, [f"{_signed(it.value)} {_bounds(it, '+')}" for it in part.differences])
         for part in parts
     ]
     caption = f"Differences with their {one.confidence}s; they are not tested."

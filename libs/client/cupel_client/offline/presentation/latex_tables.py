@@ -6,7 +6,7 @@ import click
 
 from cupel_client.offline.presentation.comparison_output import CORRECTED, TITLES, ComparisonResult, tell
 from cupel_client.output import printable
-from cupel_measures.comparing.comparison import OfMeasure
+from cupel_measures.comparing.comparison import MeasureComparison
 from cupel_measures.comparing.corrections import letters
 
 SPECIAL = {
@@ -40,7 +40,7 @@ def _lines(one: ComparisonResult) -> Iterator[str]:
     yield rf"\caption{{{_caption(one)}}}"
     yield rf"\begin{{tabular}}{{l{'r' * len(found.measures)}}}"
     yield r"\toprule"
-    yield _row("run", *(escaped(it.asked.measure) for it in found.measures))
+    yield _row("run", *(escaped(it.measure.text) for it in found.measures))
     yield r"\midrule"
     for place, name in enumerate(found.systems):
         label = f"({letters(place)}) " if found.choices.all_pairs else ""
@@ -54,7 +54,7 @@ def _row(*cells: str) -> str:
     return f"{' & '.join(cells)} \\\\"
 
 
-def _cell(one: ComparisonResult, of_measure: OfMeasure, place: int) -> str:
+def _cell(one: ComparisonResult, of_measure: MeasureComparison, place: int) -> str:
     mean = of_measure.means[place].value
     if mean is None:
         return "undefined"
@@ -69,7 +69,7 @@ def _plain(value: float) -> str:
     return rf"{{{mantissa} \cdot 10^{{{int(exponent)}}}}}"  # in braces: marks may follow
 
 
-def _marks(one: ComparisonResult, of_measure: OfMeasure, place: int) -> str:
+def _marks(one: ComparisonResult, of_measure: MeasureComparison, place: int) -> str:
     """+ or - against the baseline; with all pairs the letters of the runs that score lower."""
     pairs = [pair for pair in of_measure.differences if pair.significant]
     if not one.found.choices.all_pairs:
@@ -90,7 +90,7 @@ def _caption(one: ComparisonResult) -> str:
     if choices.all_pairs:
         meant = "are significantly above the runs whose letters they bear"
     corrected = one.correction() if choices.correction in CORRECTED else ""
-    logarithms = [escaped(it.asked.measure) for it in one.found.measures if it.asked.logarithms]
+    logarithms = [escaped(it.measure.text) for it in one.found.measures if it.measure.uses_logarithms]
     of_logarithms = f" (of {' and '.join(logarithms)}: of logarithms)" if logarithms else ""
     return (
         f"Means over {topics} topic{'s' * (topics != 1)}{of_logarithms}. Marked ones {meant} "

@@ -1,7 +1,7 @@
-"""Exact scores, and explanations.
+"""Add exact scores and explanations.
 
-Scores that are there keep none: what they were computed from is not in the database. A board with one of them
-goes by floats, as it did, until its next qrels version.
+Existing scores get no exact score, because the database does not have the data to compute them. A leaderboard
+with such a score is sorted by floats, as before, until its next qrels version.
 """
 
 import sqlalchemy as sa

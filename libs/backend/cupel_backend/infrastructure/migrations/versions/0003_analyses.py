@@ -1,6 +1,6 @@
-"""Analyses of boards.
+"""Add analyses of leaderboards.
 
-No track has had any: the scheduler finds that out, and has the boards that are there analysed.
+The migration adds no analyses for existing leaderboards: the scheduler detects that and queues them.
 """
 
 import sqlalchemy as sa

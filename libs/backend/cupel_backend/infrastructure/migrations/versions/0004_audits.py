@@ -1,4 +1,4 @@
-"""Audits, the schedules that make them, and alerts on what they find."""
+"""Add audits, schedules that create audits, and alerts on their results."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -167,7 +167,7 @@ class TestNumbers:
             assert repr(float(row[column])) in scored.stdout
         apart = math.log(float(row["run_mean"])) - math.log(float(row["baseline_mean"]))
         assert float(row["difference"]) == pytest.approx(apart)  # of logarithms, as the note says
-        assert "logarithms are compared" in done.stderr
+        assert "compared by the mean of the logarithms" in done.stderr
 
 
 class TestBeside:
@@ -319,7 +319,7 @@ class TestDegenerate:
     def test_identical_runs(self) -> None:
         for test, undefined in (
             ("randomisation", None),
-            ("t", "the difference is the same on every topic: it has no spread"),
+            ("t", "the difference is the same on every topic, so its variance is zero"),
             ("wilcoxon", "the systems score the same on every topic"),
             ("sign", "the systems score the same on every topic"),
         ):
@@ -329,10 +329,10 @@ class TestDegenerate:
             assert (found["difference"], found["low"], found["high"]) == (0.0, 0.0, 0.0)
             assert (found["effect_size"], found["effect_undefined"]) == (
                 None,
-                "the differences have no spread",
+                "the differences have no variance",
             )
             told = cupel(*arguments).stdout
-            assert "the effect size is undefined: the differences have no spread" in told
+            assert "the effect size is undefined: the differences have no variance" in told
             assert undefined is None or f"p is undefined: {undefined}" in told
             assert ("The difference is not significant" in told) == (undefined is None)
             assert "nan" not in told.lower()
@@ -342,10 +342,10 @@ class TestDegenerate:
         arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
         told = cupel(*arguments).stdout
         for part in (
-            "the interval of the mean is undefined: one topic says nothing about others",
-            "groups are undefined: one topic has no spread",
-            "the interval of the difference is undefined: one topic says nothing about others",
-            "with 1 topic no p of the randomisation test is below 1",
+            "the interval of the mean is undefined: there is only one topic",
+            "groups are undefined: there is only one topic",
+            "the interval of the difference is undefined: there is only one topic",
+            "with 1 topic p of the randomisation test is at least 1",
             "exact: all 2 assignments of signs",
         ):
             assert part in told, part
@@ -358,10 +358,10 @@ class TestDegenerate:
         assert [one["mean"] for one in counts["means"]] == [1.0, 1.0, 1.0]
         assert [one["p"] for one in counts["differences"]] == [1.0, 1.0]
         assert {tuple(one["groups"]) for one in counts["means"]} == {("a",)}
-        assert counts["warnings"] == ["its mean over topics is compared, not its sum"]
-        assert found["orders"][0]["undefined"] == "all systems score the same under one of the two"
+        assert counts["warnings"] == ["compared by its mean over topics instead of its sum"]
+        assert found["orders"][0]["undefined"] == "all systems score the same under one of the two measures"
         assert (
-            "by means undefined: all systems score the same under one of the two"
+            "by means undefined: all systems score the same under one of the two measures"
             in cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR").stdout
         )
 
@@ -372,7 +372,7 @@ class TestDegenerate:
         (folder / "other.txt").write_text(deep.replace(" a ", " n1 "))
         arguments = ("qrels.txt", "deep.txt", "other.txt", "-m", "RBTO@900 RR")
         [counted, _] = story(*arguments)["measures"]
-        reason = "a score is beyond 1e+150, whose square is no number of the machine"
+        reason = "a score exceeds 1e+150, so its square overflows"
         assert (counted["means"][0]["mean"], counted["means"][0]["undefined"]) == (None, reason)
         assert (counted["differences"][0]["p"], counted["differences"][0]["p_undefined"]) == (None, reason)
         assert (counted["detectable"], counted["means"][1]["mean"]) == (None, 0.0)
