@@ -53,7 +53,7 @@ def test_without_options_it_is_the_papers_table() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--topicality", "2"), "topicality: expected chances from 0 to 1"),
+        (("--topicality", "2"), "topicality: expected probabilities from 0 to 1"),
         (("--rho", "1"), "rho: expected a number between 0 and 1"),
         (("--threshold", "nan"), "threshold: expected a label from 0 to 100"),
         (("--seed", "-1"), "--seed"),

@@ -363,7 +363,7 @@ class TestRankErrorEdgeCases:
 
     def test_swap_of_three_aspects_is_rejected(self) -> None:
         run, qrels = ranking_with_labels(a=[1, 2], b=[1, 2], c=[2, 1])
-        with pytest.raises(MeasureError, match="weights of two aspects; there are 3"):
+        with pytest.raises(MeasureError, match="weights of two aspects, but the measure has 3"):
             score_of("NLRE(swap=True)", run, qrels)
 
     def test_scores_of_three_aspects_equal_the_definition(self) -> None:
