@@ -3,10 +3,10 @@
     python tests/support/record_values.py COLLECTION_OR_QRELS RUN... --out FILE
     python tests/support/record_values.py COLLECTION_OR_QRELS RUN... --check FILE
 
-Everything is read from the JSON that the `cupel` command prints, so that no module is imported. Numbers are
-recorded in the order in which they are printed, as bits. Words, names of columns and nulls are not recorded,
-nor are digests of audits, which are over words. A check uses the measures that the recording names; it prints
-what differs, and exits with 1 if anything does.
+The values come from the JSON output of the `cupel` command, so the script imports no module of Cupel. Numbers
+are recorded in output order, with all their bits. Words, column names, nulls, and digests of audits (which
+depend on words) are not recorded. A check uses the measures in the recording. It prints the differences, and
+exits with 1 if there are any.
 """
 
 import argparse
@@ -95,10 +95,10 @@ SIMULATED = ("--runs", "50", "--topicality", "0.3", "--topicality", "0.6", "--mu
 
 @dataclass(frozen=True)
 class Subject:
-    """What is recorded.
+    """The collection, runs and audits to record.
 
-    options: of audits, such as `--other`. limit: how many runs are scored; digests and audits are of all.
-    kinds: of audits. board: whether the board of a service is recorded, too.
+    options: options of audits, such as `--other`. limit: the number of runs to score; digests and audits use
+    all runs. kinds: the kinds of audits. board: whether to record the leaderboard of a service.
     """
 
     collection: str
@@ -114,7 +114,7 @@ class Subject:
 
 
 class RefusedError(Exception):
-    """`cupel` prints no result; the argument is its exit code."""
+    """`cupel` printed no result. The argument is its exit code."""
 
 
 def run_cupel(*arguments: str) -> Any:
@@ -128,8 +128,8 @@ def run_cupel(*arguments: str) -> Any:
 def call_cupel(*arguments: str) -> tuple[int, str]:
     """Run `cupel` in this process; return its exit code and what it prints."""
     [command] = entry_points(group="console_scripts", name="cupel")
-    start, printed, said = command.load(), io.StringIO(), io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(said), called_with(*arguments):
+    start, printed, errors = command.load(), io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(errors), called_with(*arguments):
         try:
             start()
         except SystemExit as end:
@@ -148,18 +148,18 @@ def called_with(*arguments: str) -> Iterator[None]:
 
 
 def list_numbers(value: object) -> Iterator[str]:
-    """Yield the numbers in `value`, in order, as text that keeps every bit."""
+    """Yield the numbers in `value`, in order, as text without loss of precision."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from list_numbers(one)
+        for item in value:
+            yield from list_numbers(item)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield write_bits(value)
 
 
 def write_bits(number: int | float) -> str:
-    """Write whole numbers and floats alike, unless a float cannot hold the whole number."""
+    """Write a number as a hexadecimal float, or as an integer if no float is equal to it."""
     return repr(number) if isinstance(number, int) and abs(number) > 2**53 else float(number).hex()
 
 
@@ -168,13 +168,13 @@ def digest(parts: Iterable[str]) -> str:
 
 
 def digest_numbers(value: object) -> str:
-    """Tell how many numbers are in `value`, and their digest."""
+    """Return the number of numbers in `value`, and their digest."""
     numbers = list(list_numbers(value))
     return f"{len(numbers)} {digest(numbers)}"
 
 
 def list_measures(subject: Subject) -> list[str]:
-    """List every declared measure, some with parameters and some of other aspects, that `subject` allows."""
+    """List the applicable measures: all declared ones, and variants with parameters and other aspects."""
     texts = [text for declared in run_cupel("measures") for text in write_measure(declared)]
     scored = run_cupel("evaluate", subject.collection, subject.runs[0], "-m", "NumRet")
     aspects = [aspect["name"] for aspect in scored["qrels"]["aspects"]]
@@ -191,8 +191,11 @@ def list_measures(subject: Subject) -> list[str]:
 
 
 def write_measure(declared: Mapping[str, Any]) -> list[str]:
-    """Write a declared measure with its defaults, and with a cutoff where it may have one."""
-    name, needed = declared["name"], [one["name"] for one in declared["parameters"] if one["needed"]]
+    """Write a declared measure with its defaults, and with a cutoff if it takes one."""
+    name, needed = (
+        declared["name"],
+        [parameter["name"] for parameter in declared["parameters"] if parameter["needed"]],
+    )
     if "of" in needed:
         return [f"{name}(of=nDCG@10)"]
     control = CONTROLS.get(declared["at"], "")
@@ -200,7 +203,7 @@ def write_measure(declared: Mapping[str, Any]) -> list[str]:
 
 
 def keep_applicable(subject: Subject, measures: Sequence[str]) -> list[str]:
-    """Keep the measures that can be computed, found by halving."""
+    """Return the measures that can be computed, by bisection."""
     with suppress(RefusedError):
         evaluate(subject, measures, subject.runs[:1], "cupel")
         return list(measures)
@@ -213,12 +216,12 @@ def keep_applicable(subject: Subject, measures: Sequence[str]) -> list[str]:
 def evaluate(
     subject: Subject, measures: Sequence[str], runs: Sequence[str], profile: str, *options: str
 ) -> Any:
-    asked = ("-m", " ".join(measures), "--profile", profile, "--jobs", "1", *options)
-    return run_cupel("evaluate", subject.collection, *runs, *asked)
+    options_given = ("-m", " ".join(measures), "--profile", profile, "--jobs", "1", *options)
+    return run_cupel("evaluate", subject.collection, *runs, *options_given)
 
 
 def record_digests(subject: Subject) -> Recording:
-    """Record the digests of the qrels and of all runs, and what is counted in each."""
+    """Record the digests and counts of the qrels and of all runs."""
     found = run_cupel("evaluate", subject.collection, *subject.runs, "-m", "NumRet", "--jobs", "1")
     return {
         "qrels": f"{found['qrels']['digest']} {digest_numbers(found['qrels'])}",
@@ -227,7 +230,7 @@ def record_digests(subject: Subject) -> Recording:
 
 
 def record_scores(subject: Subject, measures: Sequence[str], profile: str) -> Recording:
-    """Record each run's scores: the aggregate, and digests of the exact value and of those of all topics."""
+    """Record the scores of each run: the aggregate, and digests of the exact value and of all topics."""
     found = evaluate(subject, measures, subject.first, profile, "--per-topic")
     return {run["run"]: {name: record_score(run, name) for name in run["scores"]} for run in found["runs"]}
 
@@ -243,21 +246,21 @@ def record_score(run: Mapping[str, Any], measure: str) -> str:
 def record_explanations(subject: Subject, measures: Sequence[str]) -> Recording:
     found = evaluate(subject, measures, subject.first[-1:], "cupel", "--explain", "all")
     return {
-        run["run"]: {name: digest_numbers(told) for name, told in run["explanations"].items()}
+        run["run"]: {name: digest_numbers(parts) for name, parts in run["explanations"].items()}
         for run in found["runs"]
     }
 
 
 def record_comparison(subject: Subject, measures: Sequence[str], options: Sequence[str]) -> Recording:
-    asked = ("-m", " ".join(measures), "--jobs", "1", *options)
-    found = run_cupel("compare", subject.collection, *subject.first, *asked)
-    return {one["measure"]: digest_numbers(one) for one in found["measures"]}
+    options_given = ("-m", " ".join(measures), "--jobs", "1", *options)
+    found = run_cupel("compare", subject.collection, *subject.first, *options_given)
+    return {entry["measure"]: digest_numbers(entry) for entry in found["measures"]}
 
 
 def record_audit(subject: Subject, measures: Sequence[str], kind: str) -> Recording:
-    """Record the rows of each table, by its place, and all named numbers in any order."""
-    asked = ("-m", " ".join(measures), "--jobs", "1", "--seed", "5", *subject.options, *AUDITS[kind])
-    found = run_cupel("audit", kind, subject.collection, *subject.runs, *asked)
+    """Record the rows of each table by position, and all named numbers in sorted order."""
+    options_given = ("-m", " ".join(measures), "--jobs", "1", "--seed", "5", *subject.options, *AUDITS[kind])
+    found = run_cupel("audit", kind, subject.collection, *subject.runs, *options_given)
     tables = {
         f"table {n}": digest_numbers(table["rows"]) for n, table in enumerate(found["report"]["tables"], 1)
     }
@@ -268,18 +271,18 @@ def record_audit(subject: Subject, measures: Sequence[str], kind: str) -> Record
 def record_simulation() -> Recording:
     cells = run_cupel("simulate", *SIMULATED)["cells"]
     measures = sorted({cell["measure"] for cell in cells})
-    return {name: digest_numbers([one for one in cells if one["measure"] == name]) for name in measures}
+    return {name: digest_numbers([cell for cell in cells if cell["measure"] == name]) for name in measures}
 
 
 def record_board(subject: Subject) -> Recording:
-    """Record the scores and the leaderboard of a service that is given the collection and the first runs."""
+    """Record the scores and the leaderboard of a service with the collection and the first runs."""
     with serve() as address:
         call_cupel("track", "create", "recorded", subject.collection, *address)
         call_cupel("qrels", "upload", "recorded", subject.collection, "--publish", *address)
-        handed = run_cupel("submit", "recorded", *subject.first, "--wait", *address)
-        scores = {one["tag"]: digest_numbers(run_cupel("scores", one["id"], *address)) for one in handed}
+        submitted = run_cupel("submit", "recorded", *subject.first, "--wait", *address)
+        scores = {run["tag"]: digest_numbers(run_cupel("scores", run["id"], *address)) for run in submitted}
         [board] = run_cupel("leaderboard", "recorded", "--wait", *address)
-    digests = {one["tag"]: one["digest"] for one in handed}
+    digests = {run["tag"]: run["digest"] for run in submitted}
     return {
         "digests": digests,
         "scores": scores,
@@ -290,7 +293,7 @@ def record_board(subject: Subject) -> Recording:
 
 @contextmanager
 def serve() -> Iterator[Sequence[str]]:
-    """Start a service on a folder of its own; yield the options that name it and its token."""
+    """Start a service in a temporary folder, and yield the options for its URL and token."""
     with tempfile.TemporaryDirectory() as folder:
         cupel = str(Path(sys.executable).parent / "cupel")
         command = [cupel, *("serve", "--port", "0", "--workers", "1", "--data"), folder]
@@ -308,19 +311,22 @@ def read_address(process: subprocess.Popen[str]) -> str:
     for line in process.stdout:
         if match := re.search(r"ready at (https?://\S+)", line):
             return match.group(1)
-    raise RuntimeError("the service ends before it is ready")
+    raise RuntimeError("the service exited before it was ready")
 
 
 Task = Callable[[], Recording]
 
 
 def list_tasks(subject: Subject, measures: Sequence[str]) -> dict[str, Task]:
-    """List what is recorded, by name. Audits and comparisons are of few measures."""
+    """List the tasks by name. Audits and comparisons use few measures."""
     few = [measure for measure in AUDITED if measure in measures]
     pairs = [measure for measure in measures if "aspects=[" in measure]
-    asked = {kind: pairs if kind == "desiderata" else few for kind in subject.kinds}
+    measures_of_kind = {kind: pairs if kind == "desiderata" else few for kind in subject.kinds}
     tasks: dict[str, Task] = {"board": partial(record_board, subject)} if subject.board else {}
-    tasks |= {f"audit {kind}": partial(record_audit, subject, asked[kind], kind) for kind in asked}
+    tasks |= {
+        f"audit {kind}": partial(record_audit, subject, measures_of_kind[kind], kind)
+        for kind in measures_of_kind
+    }
     tasks |= {f"scores {profile}": partial(record_scores, subject, measures, profile) for profile in PROFILES}
     tasks["explanations"] = partial(record_explanations, subject, measures)
     for test, options in COMPARED.items():
@@ -331,7 +337,7 @@ def list_tasks(subject: Subject, measures: Sequence[str]) -> dict[str, Task]:
 
 
 def perform(task: Task) -> Recording:
-    """Return what `task` records, or the exit code where `cupel` refuses it."""
+    """Return the recording of `task`, or the exit code if `cupel` fails."""
     try:
         return task()
     except RefusedError as refusal:
@@ -339,7 +345,7 @@ def perform(task: Task) -> Recording:
 
 
 def record(subject: Subject, measures: Sequence[str] = ()) -> Recording:
-    """Record `subject` with these measures, by default all that it allows."""
+    """Record `subject` with these measures (default: all applicable ones)."""
     chosen = list(measures) or list_measures(subject)
     tasks = list_tasks(subject, chosen)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
@@ -348,7 +354,7 @@ def record(subject: Subject, measures: Sequence[str] = ()) -> Recording:
 
 
 def list_differences(expected: Recording, found: Recording) -> list[str]:
-    """Say where two recordings differ, a line each."""
+    """Return the differences between two recordings, a line each."""
     before, after = dict(flatten(expected)), dict(flatten(found))
     return [
         f"{name}: {before.get(name, 'nothing')} became {after.get(name, 'nothing')}"
@@ -375,11 +381,20 @@ def read_arguments() -> argparse.Namespace:
     )
     parser.add_argument("collection")
     parser.add_argument("runs", nargs="+")
-    parser.add_argument("--limit", type=int, default=4, help="runs to score; digests and audits are of all")
-    parser.add_argument("--kinds", default=",".join(AUDITS), help="audits to record")
-    parser.add_argument("--other", help="judgments that audits compare with")
-    parser.add_argument("--team-pattern", help="the team in a run's name, for audits")
-    parser.add_argument("--board", action="store_true", help="record the board of a service, too")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=4,
+        help="number of runs to score (default: 4); digests and audits use all runs",
+    )
+    parser.add_argument(
+        "--kinds", default=",".join(AUDITS), help="audit kinds to record, separated by commas (default: all)"
+    )
+    parser.add_argument("--other", help="second qrels file, for audits that compare qrels")
+    parser.add_argument(
+        "--team-pattern", help="regular expression for the team in the name of a run, for audits"
+    )
+    parser.add_argument("--board", action="store_true", help="also record the leaderboard of a service")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--out", type=Path)
     target.add_argument("--check", type=Path)
@@ -401,7 +416,7 @@ def main() -> int:
         return 0
     expected = json.loads(arguments.check.read_text())
     differences = list_differences(expected, record(subject, expected["measures"]))
-    print("\n".join(differences) or "all values are the same")
+    print("\n".join(differences) or "all values are equal")
     return 1 if differences else 0
 
 

@@ -1,4 +1,4 @@
-"""The notation of worked examples: what it says, what becomes of it as files, and what is refused."""
+"""Tests of the notation of worked examples: parsing, writing as files, and errors."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from cupel_measures.catalogue.worked_examples import Judgment, Value, read
 
 
-def test_judgments_runs_and_values_are_told_apart() -> None:
+def test_example_is_parsed_into_judgments_runs_and_values() -> None:
     example = read(
         "Example: a=3 b=-2 | c=1; run b a | -: P@1 0.5 = (0 + 1) / 2,\nnDCG(gains={1:1,2:3}) 0.123457."
     )
@@ -24,12 +24,12 @@ def test_judgments_runs_and_values_are_told_apart() -> None:
     )
 
 
-def test_a_value_of_six_decimals_is_rounded_and_others_are_exact() -> None:
+def test_value_of_six_decimals_has_a_rounding_tolerance() -> None:
     assert Value("AP", "0.805556", None).tolerance > 5e-7
     assert Value("AP", "0.5", None).tolerance < 1e-9
 
 
-def test_grades_alone_become_plain_qrels(tmp_path: Path) -> None:
+def test_example_of_grades_is_written_as_plain_qrels(tmp_path: Path) -> None:
     qrels, runs = read("Example: a=3 | b=0; run x a | b: AP 0.25; run - | b: AP 0").write(tmp_path)
     assert qrels.read_text() == "1 0 a 3\n2 0 b 0\n"
     assert [run.read_text() for run in runs] == [
@@ -39,7 +39,7 @@ def test_grades_alone_become_plain_qrels(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["qrels.txt", "run-1.txt", "run-2.txt"]
 
 
-def test_aspects_become_a_collection(tmp_path: Path) -> None:
+def test_example_with_aspects_is_written_as_a_collection(tmp_path: Path) -> None:
     text = "Example: effort 100..0 from 40, trust low high; a=(20,high) b=(-,low); run a b: CAM(of=AP) 1"
     collection, _ = read(text).write(tmp_path)
     assert json.loads(collection.read_text()) == {
@@ -52,7 +52,7 @@ def test_aspects_become_a_collection(tmp_path: Path) -> None:
     assert (tmp_path / "qrels.txt").read_text() == "1 0 a 20 high\n1 0 b - low\n"
 
 
-def test_subtopics_and_texts_have_files_of_their_own(tmp_path: Path) -> None:
+def test_subtopics_and_texts_are_written_to_separate_files(tmp_path: Path) -> None:
     text = 'Example: a={1,2}"red cabbage" b={}"rain" c"snow"; run c a: StRecall@2 1'
     collection, _ = read(text).write(tmp_path)
     assert json.loads(collection.read_text())["texts"] == "texts.jsonl"
@@ -66,7 +66,7 @@ def test_subtopics_and_texts_have_files_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "message"),
     [
         ("Example: a=1", "run DOCUMENTS: RESULTS"),
         ("Example: run a: AP 1", "judgments"),
@@ -77,6 +77,6 @@ def test_subtopics_and_texts_have_files_of_their_own(tmp_path: Path) -> None:
         ("Example: a=1; run a: AP is 1", "expected a measure and its value"),
     ],
 )
-def test_what_is_no_example_is_refused(text: str, wanted: str) -> None:
-    with pytest.raises(ValueError, match=wanted.replace("(", r"\(")):
+def test_invalid_example_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         read(text)

@@ -1,4 +1,7 @@
-"""Values worked out by hand, for what no law and no other tool pins down."""
+"""Tests of measures on small examples with hand-computed values.
+
+They cover the behaviour that neither the laws nor the comparisons with other tools determine.
+"""
 
 import math
 
@@ -12,14 +15,14 @@ from support.data.small_collections import qrels_of, ranked, score_of
 TREC = PROFILES["trec_eval-10"]
 
 
-def of(text: str, order: str, judged: dict[str, int], aspect: Aspect | None = None) -> float:
-    """A measure of one topic, with one document a letter."""
+def score_topic(text: str, order: str, judged: dict[str, int], aspect: Aspect | None = None) -> float:
+    """Return the score of a ranking of one topic, with one letter per document."""
     qrels = qrels_of({aspect or Aspect("relevance", range(4)): {"1": judged}})
     return score_of(text, {"1": ranked(*order)}, qrels)
 
 
 class TestJudgedOnly:
-    """b and d are relevant, a is judged non-relevant, n is negative, u and v are unjudged."""
+    """Documents b and d are relevant, a is non-relevant, n has a negative grade, u and v are unjudged."""
 
     judged = {"a": 0, "b": 1, "d": 1, "n": -1}  # noqa: RUF012
     order = "uanvbd"
@@ -27,7 +30,7 @@ class TestJudgedOnly:
     @pytest.mark.parametrize(
         ("text", "cupel", "trec_eval"),
         [
-            ("P(judged_only=True)@3", 1 / 3, 2 / 3),  # left: a n b d, or a b d
+            ("P(judged_only=True)@3", 1 / 3, 2 / 3),  # documents left: a n b d, or a b d
             ("RR(judged_only=True)", 1 / 3, 1 / 2),
             ("AP(judged_only=True)", (1 / 3 + 2 / 4) / 2, (1 / 2 + 2 / 3) / 2),
             ("SetP(judged_only=True)", 2 / 4, 2 / 3),
@@ -36,7 +39,7 @@ class TestJudgedOnly:
             ("SetP", 2 / 6, 2 / 6),
         ],
     )
-    def test_unjudged_documents_are_removed_and_the_rest_ranked(
+    def test_judged_only_ranks_the_documents_that_remain(
         self, text: str, cupel: float, trec_eval: float
     ) -> None:
         qrels = qrels_of({"1": self.judged})
@@ -44,7 +47,7 @@ class TestJudgedOnly:
         assert score_of(text, run, qrels) == pytest.approx(cupel, abs=1e-15)
         assert score_of(text, run, qrels, profile=TREC) == pytest.approx(trec_eval, abs=1e-15)
 
-    def test_a_combined_label_is_judged_where_all_its_aspects_are(self) -> None:
+    def test_toma_document_is_judged_if_all_aspects_are(self) -> None:
         aspects = {Aspect("x", range(2)): {"1": {"a": 1, "b": 1}}, Aspect("y", range(2)): {"1": {"b": 1}}}
         qrels, run = qrels_of(aspects), {"1": ranked("a", "b")}
         # manhattan: b is best (2), a in the middle (1); only b is judged for both
@@ -53,8 +56,8 @@ class TestJudgedOnly:
         assert score_of("TOMA(of=RR(rel=2,judged_only=True),weighting=step1)", run, qrels) == 1.0
 
 
-class TestCountsOfJudgments:
-    """Of the first 4: a is judged, n is negative, x is pooled but marked as not judged, u is unknown."""
+class TestJudgmentCounts:
+    """Of the first 4 documents, a is judged, n is negative, x is pooled but unjudged, u is not pooled."""
 
     def values(self, text: str) -> tuple[float, float]:
         qrels = qrels_of({"1": {"a": 0, "n": -1, "x": 2}})
@@ -63,67 +66,77 @@ class TestCountsOfJudgments:
         run = {"1": ranked(*"anxu")}
         return score_of(text, run, qrels), score_of(text, run, qrels, profile=TREC)
 
-    def test_a_negative_grade_is_a_judgment_unless_the_profile_is_trec_evals(self) -> None:
+    def test_judged_counts_negative_grades_except_in_trec_eval_profiles(self) -> None:
         assert self.values("Judged@4") == (2 / 4, 1 / 4)
-        assert self.values("Judged@100") == (2 / 4, 1 / 4)  # divided by what was retrieved
+        assert self.values("Judged@100") == (2 / 4, 1 / 4)  # divided by the number of retrieved documents
         assert self.values("Judged@1") == (1.0, 1.0)
 
-    def test_for_the_unjudged_count_it_never_is(self) -> None:
+    def test_unjudged_counts_negative_grades_in_every_profile(self) -> None:
         assert self.values("Unjudged@4") == (3 / 4, 3 / 4)
         assert self.values("Unjudged@10") == (3 / 10, 3 / 10)  # divided by k, as trec_eval does
         assert self.values("Unjudged") == (3 / 4, 3 / 4)
 
-    def test_a_document_marked_as_not_judged_is_passed_over_and_gains_nothing(self) -> None:
+    def test_pooled_unjudged_document_has_no_gain(self) -> None:
         assert self.values("AP") == self.values("nDCG") == self.values("NumRel") == (0.0, 0.0)
 
 
-class TestLevels:
-    def test_rel_is_a_label_where_labels_are_integers(self) -> None:
+class TestRelevanceLevels:
+    def test_rel_is_a_label_of_an_integer_scale(self) -> None:
         aspect = Aspect("grade", (1, 2, 3, 4))
         judged = {"a": 0, "b": 1, "c": 2, "d": 3}  # indices of 1, 2, 3, 4
-        assert [of(f"P(rel={rel})@4", "abcd", judged, aspect) for rel in (1, 2, 3, 4, 5)] == [
+        assert [score_topic(f"P(rel={rel})@4", "abcd", judged, aspect) for rel in (1, 2, 3, 4, 5)] == [
             1,
             3 / 4,
             1 / 2,
             1 / 4,
             0,
         ]
-        assert of("P@4", "abcd", judged, aspect) == 3 / 4  # the threshold: the second label
+        assert (
+            score_topic("P@4", "abcd", judged, aspect) == 3 / 4
+        )  # the default threshold is the second label
 
-    def test_rel_counts_down_on_a_descending_scale(self) -> None:
+    def test_rel_on_a_descending_scale_includes_lower_numbers(self) -> None:
         aspect = Aspect("difficulty", range(3, -1, -1), threshold=2)
         judged = {"a": 0, "b": 1, "c": 2, "d": 3}  # indices of 3, 2, 1, 0
-        assert [of(f"P(rel={rel})@4", "abcd", judged, aspect) for rel in (2, 1, 0)] == [3 / 4, 1 / 2, 1 / 4]
-        assert of("P@4", "abcd", judged, aspect) == 1 / 2
+        assert [score_topic(f"P(rel={rel})@4", "abcd", judged, aspect) for rel in (2, 1, 0)] == [
+            3 / 4,
+            1 / 2,
+            1 / 4,
+        ]
+        assert score_topic("P@4", "abcd", judged, aspect) == 1 / 2
 
-    def test_rel_is_an_index_where_labels_are_words(self) -> None:
+    def test_rel_is_an_index_on_a_scale_of_words(self) -> None:
         aspect = Aspect("trust", ("no", "some", "full"))
         judged = {"a": 0, "b": 1, "c": 2}
-        assert [of(f"P(rel={rel})@4", "abc", judged, aspect) for rel in (1, 2, 3)] == [1 / 2, 1 / 4, 0]
+        assert [score_topic(f"P(rel={rel})@4", "abc", judged, aspect) for rel in (1, 2, 3)] == [
+            1 / 2,
+            1 / 4,
+            0,
+        ]
 
 
 class TestGains:
     judged = {"a": 1, "b": 2}  # noqa: RUF012
     discount = math.log2(3)
 
-    def test_a_labels_own_number_is_its_gain(self) -> None:
+    def test_integer_label_is_its_own_gain(self) -> None:
         expected = (1 + 2 / self.discount) / (2 + 1 / self.discount)
-        assert of("nDCG", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
+        assert score_topic("nDCG", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
 
-    def test_gains_take_the_place_of_some(self) -> None:
+    def test_gains_parameter_overrides_single_labels(self) -> None:
         expected = (1 + 9 / self.discount) / (9 + 1 / self.discount)
-        assert of("nDCG(gains={2:9})", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
+        assert score_topic("nDCG(gains={2:9})", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
 
-    def test_exp_log2_takes_powers_of_two_less_one(self) -> None:
+    def test_exp_log2_gain_is_a_power_of_two_minus_one(self) -> None:
         expected = (1 + 3 / self.discount) / (3 + 1 / self.discount)
-        assert of("nDCG(dcg=exp-log2)", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
+        assert score_topic("nDCG(dcg=exp-log2)", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
 
-    def test_a_descending_scale_gains_by_index(self) -> None:
-        aspect = Aspect("difficulty", range(2, -1, -1))  # 2, 1, 0 gain 0, 1, 2
+    def test_gain_on_a_descending_scale_is_the_index(self) -> None:
+        aspect = Aspect("difficulty", range(2, -1, -1))  # the gains of 2, 1, 0 are 0, 1, 2
         expected = (1 + 2 / self.discount) / (2 + 1 / self.discount)
-        assert of("nDCG", "ab", self.judged, aspect) == pytest.approx(expected, abs=1e-15)
+        assert score_topic("nDCG", "ab", self.judged, aspect) == pytest.approx(expected, abs=1e-15)
 
-    def test_a_negative_grade_has_the_lowest_labels_gain_and_an_unjudged_document_none(self) -> None:
+    def test_negative_grade_has_the_gain_of_the_lowest_label(self) -> None:
         aspect = Aspect("relevance", range(3), declared_gains=(1, 2, 3))
         qrels = qrels_of({aspect: {"1": {"a": 0, "n": -1}}})
         assert score_of("nDCG", {"1": ranked("u", "n", "a")}, qrels) == pytest.approx(
@@ -132,12 +145,12 @@ class TestGains:
         assert score_of("nDCG", {"1": ranked("n", "a")}, qrels, profile=TREC) == 1 / math.log2(3)
 
 
-class TestNegativeLabelsOfAScale:
-    """A scale that lists a negative number: it is a negative grade like any other to trec_eval's measures."""
+class TestNegativeLabels:
+    """Declared negative labels, which the measures of trec_eval treat as negative grades."""
 
     qrels = qrels_of({Aspect("relevance", (-2, 0, 1, 2)): {"1": {"a": 0, "b": 3, "c": 2, "d": 1}}})
 
-    def test_bpref_passes_it_over(self) -> None:
+    def test_bpref_ignores_a_negative_label(self) -> None:
         for profile in PROFILES.values():
             assert score_of("Bpref", {"1": ranked("a", "b")}, self.qrels, profile=profile) > 0
         qrels = qrels_of(
@@ -146,111 +159,116 @@ class TestNegativeLabelsOfAScale:
         assert score_of("Bpref", {"1": ranked("a", "b")}, qrels) == 0.5
         assert score_of("NumNonrelRet", {"1": ranked("a", "b")}, qrels) == 0
 
-    def test_its_order_counts_where_labels_are_combined(self) -> None:
+    def test_toma_orders_a_negative_label_below_0(self) -> None:
         assert score_of("TOMA(of=nDCG)", {"1": ranked("b", "c", "d", "a")}, self.qrels) == 1.0
 
 
-def test_rbp_is_a_weighted_sum_of_relevant_ranks() -> None:
-    assert of("RBP(p=0.5)", "axb", {"a": 1, "b": 2}) == 0.5 * (1 + 0.25)
-    assert of("RBP(p=0.5)@2", "axb", {"a": 1, "b": 2}) == 0.5
-    assert of("RBP(p=0.5,rel=2)", "axb", {"a": 1, "b": 2}) == 0.125
+def test_rbp_is_a_weighted_sum_over_relevant_ranks() -> None:
+    assert score_topic("RBP(p=0.5)", "axb", {"a": 1, "b": 2}) == 0.5 * (1 + 0.25)
+    assert score_topic("RBP(p=0.5)@2", "axb", {"a": 1, "b": 2}) == 0.5
+    assert score_topic("RBP(p=0.5,rel=2)", "axb", {"a": 1, "b": 2}) == 0.125
 
 
-def test_err_is_gdevals_unless_the_scale_says_otherwise() -> None:
-    # stops: (2^3 - 1) / 16 and (2^1 - 1) / 16
-    assert of("ERR", "axb", {"a": 3, "b": 1}) == pytest.approx(
+def test_err_uses_the_maximal_grade_of_gdeval_by_default() -> None:
+    # probabilities of stopping: (2^3 - 1) / 16 and (2^1 - 1) / 16
+    assert score_topic("ERR", "axb", {"a": 3, "b": 1}) == pytest.approx(
         7 / 16 + (1 / 3) * (1 / 16) * (9 / 16), abs=1e-15
     )
-    assert of("ERR(max_gain=scale)@1", "axb", {"a": 3, "b": 1}) == 7 / 8
+    assert score_topic("ERR(max_gain=scale)@1", "axb", {"a": 3, "b": 1}) == 7 / 8
 
 
-def test_err_refuses_gains_above_its_constant() -> None:
+def test_err_rejects_gains_above_max_gain() -> None:
     with pytest.raises(MeasureError, match=r"ERR: max_gain=4 is below 5, .* use max_gain=scale"):
-        of("ERR", "a", {"a": 5}, Aspect("relevance", range(6)))
+        score_topic("ERR", "a", {"a": 5}, Aspect("relevance", range(6)))
 
 
-def test_gains_too_great_for_a_power_are_refused() -> None:
+def test_exponential_gain_beyond_floats_is_rejected() -> None:
     for text in ("nDCG(dcg=exp-log2)", "ERR(max_gain=scale)", "nDCG(dcg=exp-log2,gains={1:5000})"):
         with pytest.raises(MeasureError, match="is too large"):
-            of(text, "a", {"a": 1}, Aspect("relevance", range(2001)))
+            score_topic(text, "a", {"a": 1}, Aspect("relevance", range(2001)))
 
 
-def test_the_greatest_gains_give_a_number() -> None:
+def test_ndcg_of_the_largest_gains_is_finite() -> None:
     aspect = Aspect("relevance", range(3), declared_gains=(0, 9e99, 1e100))
-    assert of("nDCG", "abc", {"a": 2, "b": 2, "c": 1}, aspect) == 1.0
+    assert score_topic("nDCG", "abc", {"a": 2, "b": 2, "c": 1}, aspect) == 1.0
 
 
 X, Y = Aspect("x", range(3)), Aspect("y", range(3))
 
 
-def two(documents: dict[str, tuple[int, int]], x: Aspect = X, y: Aspect = Y) -> Qrels:
-    return qrels_of({a: {"1": {d: of[i] for d, of in documents.items()}} for i, a in enumerate((x, y))})
+def judge_two_aspects(documents: dict[str, tuple[int, int]], x: Aspect = X, y: Aspect = Y) -> Qrels:
+    return qrels_of(
+        {a: {"1": {d: labels[i] for d, labels in documents.items()}} for i, a in enumerate((x, y))}
+    )
 
 
 class TestTOMA:
-    def test_an_embedding_moves_the_classes(self) -> None:
-        qrels, run = two({"a": (2, 0), "b": (1, 1)}), {"1": ranked("a", "b")}
+    def test_embedding_changes_the_order_of_label_tuples(self) -> None:
+        qrels, run = judge_two_aspects({"a": (2, 0), "b": (1, 1)}), {"1": ranked("a", "b")}
         # squared distances from (2, 2): a 4, b 2; with y at 0, 2, 2: a 4, b 1; with x at 0, 0, 3: a 4, b 10
         assert score_of("TOMA(of=nDCG)", run, qrels) < 1
         assert score_of("TOMA(of=nDCG,embedding={x:[0,0,3]})", run, qrels) == 1
         assert score_of("TOMA(of=nDCG,embedding={y:[0,2,2]})", run, qrels) < 1
 
-    def test_rationals_neither_split_nor_merge_classes(self) -> None:
+    def test_rational_embeddings_give_exact_classes(self) -> None:
         thirds = "[0,1/3,2/3]"
-        qrels, run = two({"a": (2, 0), "b": (1, 1), "c": (0, 2)}), {"1": ranked(*"abc")}
-        # manhattan: 2/3 from the best for each of them; nine tuples in five classes
+        qrels, run = judge_two_aspects({"a": (2, 0), "b": (1, 1), "c": (0, 2)}), {"1": ranked(*"abc")}
+        # manhattan: each has distance 2/3 from the best labels; nine tuples form five classes
         text = f"TOMA(of=nDCG,distance=manhattan,embedding={{x:{thirds},y:{thirds}}},weighting=[9,5,3,1,0])"
         assert score_of(text, run, qrels) == 1.0
         decimals = text.replace("1/3", "0.1").replace("2/3", "0.2")
         assert score_of(decimals, run, qrels) == 1.0
 
-    def test_positive_credits_all_but_the_farthest_class(self) -> None:
-        qrels = two({"a": (0, 0), "b": (0, 1)})
+    def test_positive_weighting_credits_all_but_the_worst_class(self) -> None:
+        qrels = judge_two_aspects({"a": (0, 0), "b": (0, 1)})
         assert score_of("TOMA(of=P@1,weighting=positive)", {"1": ranked("a")}, qrels) == 0
         assert score_of("TOMA(of=P@1,weighting=positive)", {"1": ranked("b")}, qrels) == 1
 
-    def test_observed_classes_are_those_of_judged_documents(self) -> None:
-        qrels = two({"a": (2, 2), "b": (1, 1), "c": (0, 1)})
-        # three observed tuples: weights 2, 1, 0; the nine tuples of cartesian would make six classes
+    def test_observed_label_set_has_the_classes_of_judged_documents(self) -> None:
+        qrels = judge_two_aspects({"a": (2, 2), "b": (1, 1), "c": (0, 1)})
+        # three observed tuples: weights 2, 1, 0; label_set=cartesian has nine tuples in six classes
         assert (
             score_of("TOMA(of=nDCG,label_set=observed,weighting=[2,1,0])", {"1": ranked(*"abc")}, qrels) == 1
         )
-        unlabelled = two({"a": (2, 2), "b": (1, 1), "c": (0, 1), "u": (0, 0)})
+        unlabelled = judge_two_aspects({"a": (2, 2), "b": (1, 1), "c": (0, 1), "u": (0, 0)})
         place = [unlabelled.documents[i] for i in range(4)].index("u")
         unlabelled.labels[:, place] = UNJUDGED
         run = {"1": ranked(*"abc")}
         assert score_of("TOMA(of=nDCG,label_set=observed,weighting=[2,1,0])", run, unlabelled) == 1
 
-    def test_an_unjudged_document_gains_nothing_whatever_the_worst_class_weighs(self) -> None:
-        qrels = two({"a": (0, 0)})
+    def test_unjudged_document_has_no_gain_if_the_worst_class_has_weight(self) -> None:
+        qrels = judge_two_aspects({"a": (0, 0)})
         text = "TOMA(of=P@1,weighting=[1,1,1,1,1,1])"
         assert score_of(text, {"1": ranked("a")}, qrels) == 1
         assert score_of(text, {"1": ranked("u")}, qrels) == 0
-        unjudged = two({"a": (2, 2), "x": (0, 0)})
+        unjudged = judge_two_aspects({"a": (2, 2), "x": (0, 0)})
         unjudged.labels[:, 1] = UNJUDGED
         assert score_of(text, {"1": ranked("x")}, unjudged) == 0
 
-    def test_a_missing_aspect_counts_as_its_lowest_label(self) -> None:
+    def test_missing_aspect_counts_as_its_lowest_label(self) -> None:
         qrels = qrels_of({X: {"1": {"a": 2, "b": 1}}, Y: {"1": {"b": 1}}})
-        # squared distances: a = (2, -) 4, b = (1, 1) 2; six classes 8 5 4 2 1 0 weigh 0 1 2 3 4 5
+        # squared distances: a = (2, -) 4, b = (1, 1) 2; the six classes 8 5 4 2 1 0 have weights 0 1 2 3 4 5
         expected = (2 + 3 / math.log2(3)) / (3 + 2 / math.log2(3))
         assert score_of("TOMA(of=nDCG)", {"1": ranked("a", "b")}, qrels) == pytest.approx(expected, abs=1e-15)
 
-    def test_scales_of_a_hundred_labels_are_no_trouble(self) -> None:
-        long = Aspect("x", range(101)), Aspect("y", range(101))
-        qrels = two({"a": (100, 100), "b": (99, 100), "c": (0, 0)}, *long)
+    def test_toma_supports_scales_of_101_labels(self) -> None:
+        long_scales = Aspect("x", range(101)), Aspect("y", range(101))
+        qrels = judge_two_aspects({"a": (100, 100), "b": (99, 100), "c": (0, 0)}, *long_scales)
         assert score_of("TOMA(of=nDCG)", {"1": ranked(*"abc")}, qrels) == 1.0
 
-    def test_scales_beyond_reach_are_refused(self) -> None:
-        endless = Aspect("x", range(1_000_001)), Aspect("y", range(1_000_001))
+    def test_toma_with_a_million_labels_requires_observed_label_set(self) -> None:
+        long_scales = Aspect("x", range(1_000_001)), Aspect("y", range(1_000_001))
         with pytest.raises(MeasureError, match="label_set=observed"):
-            score_of("TOMA(of=nDCG)", {"1": ranked("a")}, two({"a": (1, 1)}, *endless))
+            score_of("TOMA(of=nDCG)", {"1": ranked("a")}, judge_two_aspects({"a": (1, 1)}, *long_scales))
         text = "TOMA(of=nDCG,label_set=observed)"
-        assert score_of(text, {"1": ranked(*"ab")}, two({"a": (9, 9), "b": (1, 1)}, *endless)) == 1.0
+        assert (
+            score_of(text, {"1": ranked(*"ab")}, judge_two_aspects({"a": (9, 9), "b": (1, 1)}, *long_scales))
+            == 1.0
+        )
 
 
-def test_an_aspect_of_weight_0_is_ignored() -> None:
-    qrels = two({"a": (2, 0)})
+def test_aspect_of_weight_0_is_ignored() -> None:
+    qrels = judge_two_aspects({"a": (2, 0)})
     for name in ("CAM", "MM"):
         assert score_of(f"{name}(of=nDCG,weights={{x:1,y:0}})", {"1": ranked("a")}, qrels) == 1.0
         assert score_of(f"{name}(of=nDCG,weights={{x:0,y:1}})", {"1": ranked("a")}, qrels) == 0.0

@@ -1,4 +1,4 @@
-"""Tests of LMD and soft_alpha_nDCG, and of the selection of documents, terms and topics with them."""
+"""Tests of LMD and soft_alpha_nDCG, and of the selection of documents, terms and topics with LMD."""
 
 import random
 from collections import Counter
@@ -21,32 +21,34 @@ from cupel_measures.scoring.language_models import Corpus, Targets
 from support.data.small_collections import diverse, joined_of, qrels_of, ranked, score_of, scores_of, texts_of
 
 CLOSE = 6e-7  # values are printed to 6 decimals
-SAID = {
+WORDS = {
     "a": "apple fruit tree apple",
     "b": "apple pie fruit",
     "c": "mac computer apple",
     "d": "rain weather",
     "e": "computer keyboard",
 }
-TEXTS = texts_of(SAID)
+TEXTS = texts_of(WORDS)
 JUDGED = {"a": {"1": 1}, "b": {"1": 1}, "c": {"2": 1}, "d": {"1": 0}}
 QRELS = diverse({"1": JUDGED})
 
 
-def of(text: str, order: str, judged: dict[str, dict[str, int]] = JUDGED, said: Texts = TEXTS) -> float:
-    """A measure of one topic, with one document a letter."""
+def score_topic(
+    text: str, order: str, judged: dict[str, dict[str, int]] = JUDGED, said: Texts = TEXTS
+) -> float:
+    """Return the score of a ranking of one topic, with one letter per document."""
     return score_of(text, {"1": ranked(*order)}, diverse({"1": judged}), said=said)
 
 
 def model_of(*documents: str) -> dict[str, float]:
-    """The mean of the models of some documents."""
-    places = np.array([list(SAID).index(document) for document in documents])
+    """Return the mean language model of some documents, by term."""
+    places = np.array([list(WORDS).index(document) for document in documents])
     model = Corpus.of(TEXTS).mean(places)
     return {TEXTS.vocabulary[int(t)]: p for t, p in zip(model.terms, model.p.tolist(), strict=True)}
 
 
 class TestContentExample:
-    """The worked example of LMD: values from an independent implementation."""
+    """A worked example of LMD, with values from an independent implementation."""
 
     @pytest.mark.parametrize(
         ("order", "expected"),
@@ -60,13 +62,13 @@ class TestContentExample:
             ("", (0, 0, 0, 0)),
         ],
     )
-    def test_scores_are_as_printed(self, order: str, expected: tuple[float, ...]) -> None:
+    def test_scores_equal_the_worked_values(self, order: str, expected: tuple[float, ...]) -> None:
         parameters = ("", ",smoothing=0.2", ",smoothing=0.2,divergence=kl")
-        texts = [*(f"LMD(depth=3{one})" for one in parameters), "soft_alpha_nDCG"]
-        found = scores_of(texts, {"1": ranked(*order)}, QRELS, said=TEXTS)
-        assert [value for [value] in found.values()] == pytest.approx(expected, abs=CLOSE)
+        texts = [*(f"LMD(depth=3{option})" for option in parameters), "soft_alpha_nDCG"]
+        scores = scores_of(texts, {"1": ranked(*order)}, QRELS, said=TEXTS)
+        assert [value for [value] in scores.values()] == pytest.approx(expected, abs=CLOSE)
 
-    def test_subtopics_and_the_ranking_are_mixtures_of_documents(self) -> None:
+    def test_models_of_subtopics_and_rankings_are_mixtures(self) -> None:
         assert model_of("a", "b") == pytest.approx(
             {"apple": 0.416667, "fruit": 0.291667, "pie": 0.166667, "tree": 0.125}, abs=CLOSE
         )
@@ -75,49 +77,51 @@ class TestContentExample:
         weights = np.array(discounts) / sum(discounts)
         model = Corpus.of(TEXTS).mixture(np.array([0, 2, -1]), weights)
         assert model.null == pytest.approx(0.234639, abs=CLOSE)
-        found = {TEXTS.vocabulary[int(t)]: p for t, p in zip(model.terms, model.p.tolist(), strict=True)}
+        probabilities = {
+            TEXTS.vocabulary[int(t)]: p for t, p in zip(model.terms, model.p.tolist(), strict=True)
+        }
         computer = {"computer": 0.098694, "mac": 0.098694}
-        assert found == pytest.approx(
+        assert probabilities == pytest.approx(
             {"apple": 0.333333, "fruit": 0.117320, "tree": 0.117320, **computer}, abs=CLOSE
         )
 
-    def test_divergences_are_as_printed(self) -> None:
+    def test_divergences_equal_the_worked_values(self) -> None:
         corpus = Corpus.of(TEXTS)
-        a, c, every = (corpus.mean(np.array(one)) for one in ([0], [2], [0]))
+        a, c, a_model = (corpus.mean(np.array(places)) for places in ([0], [2], [0]))
         assert 1 - Targets(corpus=corpus, models=[c]).closeness(a)[0] == pytest.approx(0.595437, abs=CLOSE)
-        # KL(a || collection): the collection is what a document becomes as smoothing goes to 1
-        nearly = Targets(corpus=corpus, models=[every], divergence="kl")
+        # KL(a || collection): with smoothing close to 1 the model of a document is the collection
+        targets = Targets(corpus=corpus, models=[a_model], divergence="kl")
         background = corpus.background
         lengths = np.array([4, 3, 3, 2, 2]) / 14
-        whole = corpus.mixture(np.arange(5), lengths)
-        assert whole.p == pytest.approx(background[whole.terms])
-        assert -np.log(nearly.closeness(whole)[0]) == pytest.approx(0.732903, abs=CLOSE)
+        collection = corpus.mixture(np.arange(5), lengths)
+        assert collection.p == pytest.approx(background[collection.terms])
+        assert -np.log(targets.closeness(collection)[0]) == pytest.approx(0.732903, abs=CLOSE)
 
-    def test_soft_labels_are_closeness_to_subtopics(self) -> None:
+    def test_soft_labels_equal_closeness_to_subtopics(self) -> None:
         corpus = Corpus.of(TEXTS)
         models = [corpus.mean(np.array([0, 1])), corpus.mean(np.array([2]))]
         targets = Targets(corpus=corpus, models=models)
         assert targets.closeness(corpus.mean(np.array([0]))) == pytest.approx([0.897454, 0.404563], abs=CLOSE)
         assert targets.closeness(corpus.mean(np.array([4]))) == pytest.approx([0, 0.404563], abs=CLOSE)
 
-    def test_the_best_terms_tell_subtopics_from_the_collection(self) -> None:
+    def test_selected_terms_distinguish_subtopics_from_the_collection(self) -> None:
         assert select_terms(["ab", "c"], TEXTS, 4) == ("mac", "computer", "apple", "fruit")
-        assert of("LMD(depth=3,terms=4)", "ac") == pytest.approx(0.852733, abs=CLOSE)
+        assert score_topic("LMD(depth=3,terms=4)", "ac") == pytest.approx(0.852733, abs=CLOSE)
 
     def test_documents_are_selected_by_centrality(self) -> None:
-        found = centrality(["a", "b", "c"], TEXTS)
-        assert found == pytest.approx([0.548242, 0.512627, 0.368948], abs=CLOSE)
-        asked: list[str] = []
+        centralities = centrality(["a", "b", "c"], TEXTS)
+        assert centralities == pytest.approx([0.548242, 0.512627, 0.368948], abs=CLOSE)
+        labelled_documents: list[str] = []
 
         def label(document: str) -> set[str]:
-            asked.append(document)
+            labelled_documents.append(document)
             return {subtopic for subtopic, judgment in JUDGED.get(document, {}).items() if judgment > 0}
 
         selected = select_documents(["adc", "bec"], TEXTS, label, {"1", "2"}, depth=1, batch=1)
-        assert selected.documents == tuple(asked) == tuple("abdec")
+        assert selected.documents == tuple(labelled_documents) == tuple("abdec")
         assert (selected.depth, selected.missed, selected.share) == (3, frozenset(), 1.0)
 
-    def test_topics_are_selected_by_the_order_of_systems(self) -> None:
+    def test_topics_are_selected_by_correlation_of_systems(self) -> None:
         novel = np.array([[1.0, 2, 3], [3, 2, 1], [1, 3, 2]])
         reference = np.array([[1.0, 2, 3], [2, 2, 3], [1, 2, 4]])
         selected = select_topics(["t1", "t2", "t3"], novel, reference, 2)
@@ -131,36 +135,43 @@ class TestEdgeCases:
     NAMES = ("LMD", "soft_alpha_nDCG@20")
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_nothing_relevant_an_empty_run_and_a_missing_topic_score_0(self, name: str) -> None:
+    def test_topic_without_relevant_documents_or_run_scores_0(self, name: str) -> None:
         judged = {"1": JUDGED, "2": {"a": {"1": 0, "2": -2}}, "3": JUDGED}
         run = {"2": ranked(*"ab"), "3": {}, "9": ranked("a")}
         [values] = scores_of(name, run, diverse(judged), said=TEXTS).values()
         assert values == [0, 0, 0]
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_an_unjudged_document_counts_by_its_text(self, name: str) -> None:
+    def test_unjudged_document_is_scored_by_its_text(self, name: str) -> None:
         without = {document: labels for document, labels in JUDGED.items() if document != "b"}
-        assert of(name, "cb", without) > of(name, "cd", without) > 0
-        assert of(name, "e") > of(name, "x") == 0
+        assert score_topic(name, "cb", without) > score_topic(name, "cd", without) > 0
+        assert score_topic(name, "e") > score_topic(name, "x") == 0
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_a_negative_judgment_is_not_relevant(self, name: str) -> None:
-        assert of(name, "acd", JUDGED | {"e": {"1": -1, "9": -2}}) == of(name, "acd")
+    def test_negative_judgment_is_not_relevant(self, name: str) -> None:
+        assert score_topic(name, "acd", JUDGED | {"e": {"1": -1, "9": -2}}) == score_topic(name, "acd")
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_a_subtopic_whose_documents_have_no_text_is_left_out(self, name: str) -> None:
-        said = texts_of(SAID | {"f": ""})
-        assert of(name, "ac", JUDGED | {"x": {"3": 1}, "f": {"4": 1}}, said) == of(name, "ac")
-        assert of(name, "ac", {"x": {"3": 1}, "f": {"4": 1}}, said) == 0
+    def test_subtopic_without_texts_is_ignored(self, name: str) -> None:
+        said = texts_of(WORDS | {"f": ""})
+        assert score_topic(name, "ac", JUDGED | {"x": {"3": 1}, "f": {"4": 1}}, said) == score_topic(
+            name, "ac"
+        )
+        assert score_topic(name, "ac", {"x": {"3": 1}, "f": {"4": 1}}, said) == 0
 
     def test_document_equal_to_the_subtopic_scores_1(self) -> None:
-        assert of("LMD(depth=1)", "c", {"c": {"1": 1}}) == 1.0
-        assert of("soft_alpha_nDCG", "c", {"c": {"1": 1}}) == 1.0
+        assert score_topic("LMD(depth=1)", "c", {"c": {"1": 1}}) == 1.0
+        assert score_topic("soft_alpha_nDCG", "c", {"c": {"1": 1}}) == 1.0
 
-    def test_missing_ranks_keep_their_weight(self) -> None:
-        assert of("LMD(depth=2)", "ac") > of("LMD(depth=3)", "ac") > of("LMD", "ac") > 0
-        assert of("LMD(depth=2)", "acd") == of("LMD(depth=2)", "ac")
-        assert of("LMD(depth=3)", "acx") == of("LMD(depth=3)", "ac")
+    def test_missing_ranks_lower_the_score(self) -> None:
+        assert (
+            score_topic("LMD(depth=2)", "ac")
+            > score_topic("LMD(depth=3)", "ac")
+            > score_topic("LMD", "ac")
+            > 0
+        )
+        assert score_topic("LMD(depth=2)", "acd") == score_topic("LMD(depth=2)", "ac")
+        assert score_topic("LMD(depth=3)", "acx") == score_topic("LMD(depth=3)", "ac")
 
 
 class TestParameters:
@@ -168,8 +179,8 @@ class TestParameters:
         with pytest.raises(MeasureError, match=r"^LMD\(divergence=kl\): divergence=kl needs smoothing"):
             check(QRELS, [parse("LMD(divergence=kl)")], texts=True)
 
-    def test_kl_is_0_where_the_ranking_has_no_text_at_all(self) -> None:
-        assert of("LMD(smoothing=0.2,divergence=kl)", "xy") == 0
+    def test_kl_of_a_ranking_without_texts_is_0(self) -> None:
+        assert score_topic("LMD(smoothing=0.2,divergence=kl)", "xy") == 0
 
     @pytest.mark.parametrize(
         "text", ["LMD(smoothing=1)", "LMD(divergence=l1)", "LMD(stop=-1)", "LMD(terms=0)", "LMD@20"]
@@ -179,43 +190,53 @@ class TestParameters:
             parse(text)
 
     @pytest.mark.parametrize("smoothing", [0, 0.3])
-    def test_keeping_more_terms_than_there_are_keeps_all(self, smoothing: float) -> None:
+    def test_terms_above_the_vocabulary_size_keep_all_terms(self, smoothing: float) -> None:
         for k in (9, 10, 1000):
             text = f"LMD(terms={k},smoothing={smoothing})"
-            assert of(text, "ead") == pytest.approx(of(f"LMD(smoothing={smoothing})", "ead"), abs=1e-12)
+            assert score_topic(text, "ead") == pytest.approx(
+                score_topic(f"LMD(smoothing={smoothing})", "ead"), abs=1e-12
+            )
 
-    def test_stop_leaves_the_most_frequent_terms_out(self) -> None:
-        assert Counter(" ".join(SAID.values()).split()).most_common(1) == [("apple", 4)]
-        without = texts_of({d: text.replace("apple", "") for d, text in SAID.items()})
-        assert of("LMD(stop=1)", "ac") == of("LMD", "ac", said=without) != of("LMD", "ac")
-        # computer and fruit stand twice each: ties are alphabetical
-        without = texts_of({d: text.replace("apple", "").replace("computer", "") for d, text in SAID.items()})
-        assert of("soft_alpha_nDCG(stop=2)", "eb") == of("soft_alpha_nDCG", "eb", said=without)
-        assert of("LMD(stop=100)", "ac") == 0
+    def test_stop_removes_the_most_frequent_terms(self) -> None:
+        assert Counter(" ".join(WORDS.values()).split()).most_common(1) == [("apple", 4)]
+        without = texts_of({d: text.replace("apple", "") for d, text in WORDS.items()})
+        assert (
+            score_topic("LMD(stop=1)", "ac")
+            == score_topic("LMD", "ac", said=without)
+            != score_topic("LMD", "ac")
+        )
+        # computer and fruit occur twice each; ties are broken alphabetically
+        without = texts_of(
+            {d: text.replace("apple", "").replace("computer", "") for d, text in WORDS.items()}
+        )
+        assert score_topic("soft_alpha_nDCG(stop=2)", "eb") == score_topic(
+            "soft_alpha_nDCG", "eb", said=without
+        )
+        assert score_topic("LMD(stop=100)", "ac") == 0
 
-    def test_weights_are_the_documents_that_made_a_model(self) -> None:
+    def test_weights_documents_weights_subtopics_by_their_documents(self) -> None:
         once = {"a": {"1": 1}, "c": {"2": 1}}
-        assert of("LMD(weights=documents)", "ac", once) == of("LMD", "ac", once)
-        apart = {"a": {"1": 1}, "b": {"1": 1}, "d": {"2": 1}}  # subtopic 2 shares no word with subtopic 1
+        assert score_topic("LMD(weights=documents)", "ac", once) == score_topic("LMD", "ac", once)
+        disjoint = {"a": {"1": 1}, "b": {"1": 1}, "d": {"2": 1}}  # the subtopics have no common word
         by_size, equal = (
-            [of(f"LMD({weights}depth=1)", order, apart) for order in "ad"]
+            [score_topic(f"LMD({weights}depth=1)", order, disjoint) for order in "ad"]
             for weights in ("weights=documents,", "")
         )
         assert by_size[0] > equal[0]
         assert by_size[1] < equal[1]
 
-    def test_rel_is_the_least_judgment_that_counts(self) -> None:
+    def test_rel_is_the_lowest_relevant_judgment(self) -> None:
         judged = JUDGED | {"e": {"2": 2}}
-        assert of("LMD(rel=2)", "ea", judged) == of("LMD", "ea", {"e": {"2": 2}})
+        assert score_topic("LMD(rel=2)", "ea", judged) == score_topic("LMD", "ea", {"e": {"2": 2}})
 
-    def test_texts_are_canonical(self) -> None:
+    def test_measure_texts_are_canonical(self) -> None:
         assert str(parse("LMD(divergence=jsd,stop=50,depth=20,smoothing=0)")) == "LMD(stop=50)"
         assert str(parse("soft_alpha_nDCG(alpha=1/2)@20")) == "soft_alpha_nDCG@20"
 
 
 class TestWithoutTexts:
     @pytest.mark.parametrize("name", ["LMD", "soft_alpha_nDCG@5"])
-    def test_a_collection_is_refused_in_one_sentence(self, name: str) -> None:
+    def test_collection_without_texts_is_rejected_in_one_sentence(self, name: str) -> None:
         with pytest.raises(MeasureError) as refused:
             check(QRELS, [parse(name)])
         assert str(refused.value) == (
@@ -223,11 +244,11 @@ class TestWithoutTexts:
             "add them to the collection file, as in texts: docs.jsonl.gz"
         )
 
-    def test_judgments_by_subtopic_are_needed_too(self) -> None:
+    def test_collection_without_subtopics_is_rejected(self) -> None:
         with pytest.raises(MeasureError, match="LMD: it needs judgments by subtopic"):
             check(qrels_of({"1": {"a": 1}}), [parse("LMD")], texts=True)
 
-    def test_a_plan_is_refused_where_no_texts_are_named(self) -> None:
+    def test_content_measure_without_a_texts_file_is_rejected(self) -> None:
         text = "aspects: {rel: {labels: [0, 1]}}\nqrels: [{file: q, layout: subtopics}]\nmeasures: [LMD]\n"
         files = {"q": b"1 x a 1\n", "docs": b'{"id": "a", "text": "b"}\n'}
         with pytest.raises(Refused) as refused:
@@ -236,11 +257,11 @@ class TestWithoutTexts:
         assert "LMD: it needs the texts of the documents" in error.message
         assert parse_collection(text + "texts: docs\n", files).measures == ("LMD",)
 
-    def test_texts_with_other_rows_are_rejected(self) -> None:
+    def test_content_with_a_different_number_of_rows_is_rejected(self) -> None:
         with pytest.raises(ValueError, match="content has 2 rows, joined has 1"):
             evaluate(QRELS, joined_of({}, QRELS), [parse("LMD")], content=Content.empty(2))
 
-    def test_runs_over_different_texts_are_not_stacked(self) -> None:
+    def test_stacking_content_with_different_texts_is_rejected(self) -> None:
         with pytest.raises(ValueError, match="same texts"):
             Content.stack([Content.empty(1), Content.empty(1)])
 
@@ -266,80 +287,82 @@ MEASURES = (
 )
 
 
-class TestLaws:
+class TestContentLaws:
     @given(said, judgments, orders, st.randoms(use_true_random=False))
     @settings(max_examples=100, deadline=None)
-    def test_judgments_of_ranked_documents_matter_by_the_models_of_subtopics_alone(
+    def test_judgments_change_only_the_models_of_subtopics(
         self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
-        """Each relevant document in the run gives its judgments to a twin outside of it."""
-        twins = {f"x{document}": text for document, text in said.items()}
-        texts = texts_of(said | twins)
+        """Move the judgments of ranked documents to copies of the documents outside the run."""
+        copies = {f"x{document}": text for document, text in said.items()}
+        texts = texts_of(said | copies)
         moved = {
             (f"x{document}" if document in order and draw.random() < 0.7 else document): labels
             for document, labels in judged.items()
         }
         for text in MEASURES:
             before, after = (
-                score_of(text, {"1": ranked(*order)}, diverse({"1": one}), said=texts)
-                for one in (judged, moved)
+                score_of(text, {"1": ranked(*order)}, diverse({"1": labels}), said=texts)
+                for labels in (judged, moved)
             )
             assert after == pytest.approx(before, abs=1e-12)
 
     @given(said, judgments, orders)
     @settings(max_examples=100, deadline=None)
-    def test_scores_are_those_of_the_definition(
+    def test_scores_equal_the_definition(
         self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str]
     ) -> None:
         for text in MEASURES:
-            found = score_of(text, {"1": ranked(*order)}, diverse({"1": judged}), said=texts_of(said))
-            assert found == pytest.approx(_lmd(text, order, judged, said), abs=1e-9)
+            score = score_of(text, {"1": ranked(*order)}, diverse({"1": judged}), said=texts_of(said))
+            assert score == pytest.approx(_lmd(text, order, judged, said), abs=1e-9)
 
     @given(said, judgments, orders)
     @settings(max_examples=60, deadline=None)
-    def test_the_order_of_the_texts_in_their_file_changes_no_bit(
+    def test_scores_do_not_depend_on_the_order_of_texts(
         self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str]
     ) -> None:
         run, qrels = {"1": ranked(*order)}, diverse({"1": judged})
         texts = [*MEASURES, "soft_alpha_nDCG"]
-        back = texts_of(dict(reversed(said.items())))
-        assert scores_of(texts, run, qrels, said=texts_of(said)) == scores_of(texts, run, qrels, said=back)
+        reversed_texts = texts_of(dict(reversed(said.items())))
+        assert scores_of(texts, run, qrels, said=texts_of(said)) == scores_of(
+            texts, run, qrels, said=reversed_texts
+        )
 
     @given(judgments, orders)
     @settings(max_examples=60, deadline=None)
-    def test_soft_labels_of_documents_without_a_common_word_are_the_judgments(
+    def test_soft_labels_of_disjoint_texts_equal_judgments(
         self, judged: dict[str, dict[str, int]], order: list[str]
     ) -> None:
-        """With a subtopic to each document and words of its own, soft_alpha_nDCG is alpha_nDCG."""
-        own = {document: {document: max(labels.values())} for document, labels in judged.items()}
+        """If each document has its own subtopic and words, soft_alpha_nDCG equals alpha_nDCG."""
+        by_document = {document: {document: max(labels.values())} for document, labels in judged.items()}
         texts = texts_of({f"d{i}": f"w{i} v{i}" for i in range(10)})
-        assume(any(label for of in own.values() for label in of.values()))
-        run, qrels = {"1": ranked(*order)}, diverse({"1": own})
-        found = scores_of(["soft_alpha_nDCG@3", "alpha_nDCG@3"], run, qrels, said=texts).values()
-        [[soft], [hard]] = found
+        assume(any(label for labels in by_document.values() for label in labels.values()))
+        run, qrels = {"1": ranked(*order)}, diverse({"1": by_document})
+        scores = scores_of(["soft_alpha_nDCG@3", "alpha_nDCG@3"], run, qrels, said=texts).values()
+        [[soft], [hard]] = scores
         assert soft == pytest.approx(hard, abs=1e-12)
 
     @given(st.lists(said, min_size=1, max_size=3), judgments, st.lists(orders, min_size=1, max_size=3))
     @settings(max_examples=40, deadline=None)
-    def test_selection_ends_when_all_subtopics_are_covered_or_the_pool_is_exhausted(
+    def test_selection_covers_all_subtopics_or_the_pool(
         self, said: list[dict[str, str]], judged: dict[str, dict[str, int]], several: list[list[str]]
     ) -> None:
-        relevant = {d: {s for s, label in of.items() if label} for d, of in judged.items()}
+        relevant = {d: {s for s, label in labels.items() if label} for d, labels in judged.items()}
         known = set().union(*relevant.values())
         selected = select_documents(several, texts_of(said[0]), lambda d: relevant.get(d, set()), known)
         assert len(set(selected.documents)) == len(selected.documents) <= selected.pool
-        found = set().union(*(relevant.get(document, set()) for document in selected.documents))
-        assert selected.missed == known - found
-        assert not selected.missed or set(selected.documents) == {d for one in several for d in one}
+        covered = set().union(*(relevant.get(document, set()) for document in selected.documents))
+        assert selected.missed == known - covered
+        assert not selected.missed or set(selected.documents) == {d for ranking in several for d in ranking}
 
 
 def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: dict[str, str]) -> float:
-    """Compute LMD straight from its definition, with dictionaries."""
+    """Return LMD computed from its definition, with dictionaries."""
     depth, smoothing, divergence, terms = itemgetter("depth", "smoothing", "divergence", "terms")(
         parse(text).arguments
     )
-    every = Counter(word for one in said.values() for word in one.split())
-    background = {word: count / every.total() for word, count in every.items()}
+    all_counts = Counter(word for text in said.values() for word in text.split())
+    background = {word: count / all_counts.total() for word, count in all_counts.items()}
 
     def model(document: str | None) -> dict[str, float]:
         counts = Counter(said.get(document or "", "").split())
@@ -347,7 +370,7 @@ def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: d
             return {"NULL": 1.0}
         return {
             word: (1 - smoothing) * counts[word] / counts.total() + smoothing * background[word]
-            for word in every
+            for word in all_counts
         }
 
     groups: dict[str, list[str]] = {}
@@ -365,14 +388,14 @@ def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: d
     if terms is not None:
         value = {w: sum(t[w] * np.log2(t[w] / p) for t in thetas if t[w]) for w, p in background.items()}
         kept = sorted(value, key=lambda w: (-round(value[w] / len(thetas), 12), w))[:terms]
-        run, mean, *thetas = (_cut_down(one, {*kept, "NULL"}) for one in (run, mean, *thetas))
-    found, best = (fmean(_closeness(one, theta, divergence) for theta in thetas) for one in (run, mean))
-    return min(1.0, found / best)
+        run, mean, *thetas = (_cut_down(reduced, {*kept, "NULL"}) for reduced in (run, mean, *thetas))
+    raw, best = (fmean(_closeness(mixture, theta, divergence) for theta in thetas) for mixture in (run, mean))
+    return min(1.0, raw / best)
 
 
 def _mixture(parts: list[tuple[float, dict[str, float]]]) -> dict[str, float]:
-    words = {word for _, one in parts for word in one}
-    return {word: sum(weight * one.get(word, 0.0) for weight, one in parts) for word in words}
+    words = {word for _, model in parts for word in model}
+    return {word: sum(weight * model.get(word, 0.0) for weight, model in parts) for word in words}
 
 
 def _cut_down(model: dict[str, float], kept: set[str]) -> dict[str, float]:
@@ -387,5 +410,5 @@ def _closeness(p: dict[str, float], q: dict[str, float], divergence: str) -> flo
             return 0.0
         return float(np.exp(-sum(b * np.log(b / p[word]) for word, b in q.items() if b)))
     middle = {word: (p.get(word, 0.0) + q.get(word, 0.0)) / 2 for word in p.keys() | q.keys()}
-    halves = [sum(a * np.log2(a / middle[word]) for word, a in one.items() if a) for one in (p, q)]
+    halves = [sum(a * np.log2(a / middle[word]) for word, a in model.items() if a) for model in (p, q)]
     return 1.0 - sum(halves) / 2

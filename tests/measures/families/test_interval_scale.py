@@ -23,16 +23,19 @@ Degrees = Sequence[int]
 
 
 def collection(judged: Degrees, aspect: Aspect) -> Qrels:
-    """One topic whose documents d0, d1, ... have these degrees."""
+    """Return one topic whose documents d00, d01, ... have these degrees."""
     return qrels_of({aspect: {"1": {f"d{place:02}": degree for place, degree in enumerate(judged)}}})
 
 
 def run_of(degrees: Degrees, judged: Degrees) -> dict[str, float]:
-    """A ranking of different documents with these degrees; where `judged` has no 0 left, of unjudged ones."""
+    """Return a ranking of different documents with these degrees.
+
+    It has unjudged documents if `judged` has too few of degree 0.
+    """
     left = list(enumerate(judged))
     chosen = []
     for rank, degree in enumerate(degrees):
-        place = next((one for one in left if one[1] == degree), None)
+        place = next((pair for pair in left if pair[1] == degree), None)
         assert place or degree == 0
         if place:
             left.remove(place)
@@ -44,12 +47,13 @@ JUDGED = (2, 2, 1, 1, 1, 0, 0, 0, 0, 0)
 PLAIN, TENS = scale(2), Aspect("relevance", range(3), declared_gains=(0, 5, 10))
 
 
-def of(text: str, degrees: Degrees, judged: Degrees = JUDGED, aspect: Aspect = PLAIN) -> float:
+def score_topic(text: str, degrees: Degrees, judged: Degrees = JUDGED, aspect: Aspect = PLAIN) -> float:
+    """Return the score of a ranking with these degrees on one topic."""
     return score_of(text, {"1": run_of(degrees, judged)}, collection(judged, aspect))
 
 
 class TestIntervalScaleExample:
-    """Sections 4.1 to 4.3 of the paper, on r = (2,0,1,1,0), judged degrees 2,2,1,1,1,0,0,0,0,0."""
+    """Sections 4.1 to 4.3 of the paper, on r = (2,0,1,1,0) and judged degrees 2,2,1,1,1,0,0,0,0,0."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -78,59 +82,68 @@ class TestIntervalScaleExample:
             ("RBTO@7", 1566),
         ],
     )
-    def test_every_value_of_the_example_is_as_printed(self, text: str, expected: float) -> None:
-        assert of(text, (2, 0, 1, 1, 0)) == pytest.approx(expected, abs=CLOSE)
+    def test_scores_equal_the_worked_values(self, text: str, expected: float) -> None:
+        assert score_topic(text, (2, 0, 1, 1, 0)) == pytest.approx(expected, abs=CLOSE)
 
-    def test_declared_gains_count_too(self) -> None:
-        assert of("ERR(max_gain=scale)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(0.999040, abs=CLOSE)
-        assert of("DCG(base=10)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(20.0, abs=CLOSE)
-        # degrees stay what they are
-        assert of("RBTO@5", (2, 0, 1, 1, 0), aspect=TENS) == 174
+    def test_declared_gains_change_err_and_dcg(self) -> None:
+        assert score_topic("ERR(max_gain=scale)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(
+            0.999040, abs=CLOSE
+        )
+        assert score_topic("DCG(base=10)@5", (2, 0, 1, 1, 0), aspect=TENS) == pytest.approx(20.0, abs=CLOSE)
+        # RBTO depends on degrees only
+        assert score_topic("RBTO@5", (2, 0, 1, 1, 0), aspect=TENS) == 174
 
-    def test_ranks_beyond_the_base_are_discounted(self) -> None:
+    def test_dcg_discounts_ranks_beyond_the_base(self) -> None:
         long = (1, *[0] * 10, 2)
-        assert of("DCG(base=10)@12", long) == pytest.approx(2.853257, abs=CLOSE)
-        assert of("DCG(base=2)@12", long) == pytest.approx(1.557886, abs=CLOSE)
+        assert score_topic("DCG(base=10)@12", long) == pytest.approx(2.853257, abs=CLOSE)
+        assert score_topic("DCG(base=2)@12", long) == pytest.approx(1.557886, abs=CLOSE)
 
-    def test_sbto_of_two_documents_is_the_place_in_its_order(self) -> None:
+    def test_sbto_numbers_the_sets_of_two_documents(self) -> None:
         sets = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)]
-        assert [of("SBTO@2", one) for one in sets] == [0, 1, 2, 3, 4, 5]
+        assert [score_topic("SBTO@2", degrees) for degrees in sets] == [0, 1, 2, 3, 4, 5]
 
-    def test_the_papers_own_example(self) -> None:
+    def test_scores_equal_the_example_of_the_paper(self) -> None:
         r, s = (1, 0, 2, 0, 1), (1, 1, 0, 0, 0)
-        assert (of("RBTO@5", r), of("RBTO@5", s)) == (100, 108)
-        both = [(of(text, r), of(text, s)) for text in ("DCG(base=2)@5", "ERR(max_gain=scale)@5", "AP@5")]
+        assert (score_topic("RBTO@5", r), score_topic("RBTO@5", s)) == (100, 108)
+        both = [
+            (score_topic(text, r), score_topic(text, s))
+            for text in ("DCG(base=2)@5", "ERR(max_gain=scale)@5", "AP@5")
+        ]
         times = (1, 1, 5)  # AP is printed times RB
         flat = [value * factor for pair, factor in zip(both, times, strict=True) for value in pair]
         assert flat == pytest.approx([2.692536, 2, 0.446875, 0.343750, 2.266667, 2], abs=CLOSE)
         for p, prefers in (("0.453397", False), ("0.453399", True)):
-            assert (of(f"gRBP(p={p})@5", r) > of(f"gRBP(p={p})@5", s)) is prefers
+            assert (score_topic(f"gRBP(p={p})@5", r) > score_topic(f"gRBP(p={p})@5", s)) is prefers
 
-    def test_dcg_without_a_base_is_the_numerator_of_ndcg(self) -> None:
-        assert of("DCG@5", (2, 0, 1, 1, 0)) == pytest.approx(2 + 1 / 2 + 1 / math.log2(5), abs=1e-15)
-        assert of("DCG", (2, 0, 1, 1, 0)) == of("DCG@5", (2, 0, 1, 1, 0))
+    def test_dcg_without_base_is_the_numerator_of_ndcg(self) -> None:
+        assert score_topic("DCG@5", (2, 0, 1, 1, 0)) == pytest.approx(2 + 1 / 2 + 1 / math.log2(5), abs=1e-15)
+        assert score_topic("DCG", (2, 0, 1, 1, 0)) == score_topic("DCG@5", (2, 0, 1, 1, 0))
 
 
-class TestEdges:
-    def test_a_shorter_run_is_padded_and_a_longer_one_is_cut(self) -> None:
+class TestIntervalScaleEdgeCases:
+    def test_ranking_is_padded_or_cut_to_the_cutoff(self) -> None:
         for text in ("gP@5", "gR@5", "F@5", "gRBP@5", "SBTO@5", "RBTO@5"):
-            assert of(text, (2, 0, 1)) == of(text, (2, 0, 1, 0, 0)) == of(text, (2, 0, 1, 0, 0, 1, 2)), text
+            assert (
+                score_topic(text, (2, 0, 1))
+                == score_topic(text, (2, 0, 1, 0, 0))
+                == score_topic(text, (2, 0, 1, 0, 0, 1, 2))
+            ), text
 
-    def test_a_topic_where_nothing_can_gain_scores_0(self) -> None:
+    def test_topic_without_gains_scores_0(self) -> None:
         flat = Aspect("relevance", range(3), declared_gains=(0, 0, 0))
         for text in ("gP@3", "gR@3", "gR(normalised=True)@3", "gRBP", "DCG(base=10)"):
-            assert of(text, (2, 1), aspect=flat) == 0.0
-            assert of(text, (0, 0), (0, 0)) == 0.0
+            assert score_topic(text, (2, 1), aspect=flat) == 0.0
+            assert score_topic(text, (0, 0), (0, 0)) == 0.0
 
-    def test_decreasing_gains_are_rejected_before_any_run(self) -> None:
+    def test_decreasing_gains_are_rejected(self) -> None:
         for text in ("gRBP(gains={1:3})", "RBTO(gains={1:3})@5"):
             with pytest.raises(
                 MeasureError, match="label 2 has a smaller gain than 1; gains must not decrease"
             ):
                 check(collection(JUDGED, PLAIN), [parse(text)])
-            assert of(text.replace("3", "2"), (1, 2)) == of(text.replace("3", "2"), (2, 1))
+            assert score_topic(text.replace("3", "2"), (1, 2)) == score_topic(text.replace("3", "2"), (2, 1))
 
-    def test_the_lowest_label_may_gain_and_an_unjudged_document_never_does(self) -> None:
+    def test_lowest_label_may_have_a_gain_but_unjudged_documents_have_none(self) -> None:
         aspect = Aspect("relevance", (1, 2, 3))  # gains 1, 2, 3
         qrels = qrels_of({aspect: {"1": {"a": 0, "b": -1, "c": 2}}})
         run = {"1": ranked("a", "u", "b", "c")}
@@ -140,19 +153,19 @@ class TestEdges:
         assert exact == [Fraction(5, 12)]
         assert scale_type(parse("gP@4"), [aspect]) == "neither"
 
-    def test_labels_that_are_words_weigh_by_index(self) -> None:
+    def test_gains_of_word_labels_are_indices(self) -> None:
         words = Aspect("trust", ("no", "some", "full"))
-        assert of("RBTO@3", (2, 1, 0), aspect=words) == 21
-        assert of("RBTO(gains={2:3})@3", (2, 1, 0), aspect=words) == 30
+        assert score_topic("RBTO@3", (2, 1, 0), aspect=words) == 21
+        assert score_topic("RBTO(gains={2:3})@3", (2, 1, 0), aspect=words) == 30
 
     @pytest.mark.parametrize("text", ["RBTO@629", "RBTO(gains={2:1e90})@500", "RBTO@999999999999999999"])
-    def test_a_float_never_overflows_silently(self, text: str) -> None:
+    def test_score_beyond_floats_is_rejected(self, text: str) -> None:
         with pytest.raises(MeasureError, match=r"floats are limited to 10\^300; .*exact_values"):
             check(collection(JUDGED, PLAIN), [parse(text)])
-        assert of("RBTO@628", (2,)) == float(2 * 3**627)
+        assert score_topic("RBTO@628", (2,)) == float(2 * 3**627)
 
     @pytest.mark.parametrize("text", ["RBTO@999999999999999999", "SBTO@999999999999999999"])
-    def test_exact_values_are_limited(self, text: str) -> None:
+    def test_exact_values_beyond_the_limit_are_rejected(self, text: str) -> None:
         long = scale(1_000_000)
         qrels = collection((1,), long)
         with pytest.raises(MeasureError, match=r"exact values are limited to 10\^4000"):
@@ -160,11 +173,11 @@ class TestEdges:
         with pytest.raises(MeasureError, match="use a smaller cutoff"):
             check(qrels, [parse(text)])
 
-    def test_long_scales_and_deep_cutoffs_are_fast(self) -> None:
-        assert of("SBTO@999999999999999999", (2, 1)) == float(
+    def test_long_scales_and_deep_cutoffs_are_supported(self) -> None:
+        assert score_topic("SBTO@999999999999999999", (2, 1)) == float(
             math.comb(10**18 + 1, 2) - math.comb(10**18, 2) + 1
         )
-        assert of("SBTO@3", (100, 1), (100, 1), scale(100)) == math.comb(102, 3) + math.comb(2, 2)
+        assert score_topic("SBTO@3", (100, 1), (100, 1), scale(100)) == math.comb(102, 3) + math.comb(2, 2)
 
 
 TINY = st.integers(1, 3), st.integers(1, 4)
@@ -175,7 +188,10 @@ def sequences(top: int, length: int) -> Iterator[tuple[int, ...]]:
 
 
 def enumerated(text: str, top: int, length: int, aspect: Aspect | None = None) -> dict[Degrees, Exact]:
-    """The exact value of every run of `length` degrees 0..top, all judged documents being enough of each."""
+    """Return the exact value of every run of `length` degrees from 0 to `top`.
+
+    The topic has enough judged documents of every degree.
+    """
     judged = [degree for degree in range(top + 1) for _ in range(length)]
     qrels = collection(judged, aspect or scale(top))
     runs = list(sequences(top, length))
@@ -184,7 +200,7 @@ def enumerated(text: str, top: int, length: int, aspect: Aspect | None = None) -
     if has_exact_values(measure):
         return dict(zip(runs, exact_values(qrels, joined, [measure]).values[measure], strict=True))
     floats = evaluate(qrels, joined, [measure]).values[measure].tolist()
-    # those that differ by rounding only are one value
+    # rounding merges values that differ by float errors only
     return dict(
         zip(runs, [Fraction(round(value, 12)).limit_denominator(10**12) for value in floats], strict=True)
     )
@@ -193,23 +209,23 @@ def enumerated(text: str, top: int, length: int, aspect: Aspect | None = None) -
 SMALL = [(1, 1), (1, 4), (2, 3), (3, 2), (3, 3)]
 
 
-class TestProperties:
-    """RBTO and SBTO are bijections that preserve order; gRBP is RBTO divided by the number of rankings."""
+class TestIntervalScaleLaws:
+    """RBTO and SBTO number the rankings in order; gRBP is RBTO divided by the number of rankings."""
 
     @pytest.mark.parametrize(("top", "length"), SMALL)
-    def test_rbto_numbers_the_rankings_in_their_order(self, top: int, length: int) -> None:
-        found = enumerated(f"RBTO@{length}", top, length)
-        assert [found[run] for run in sorted(found)] == list(range((top + 1) ** length))
+    def test_rbto_numbers_all_rankings_in_order(self, top: int, length: int) -> None:
+        values = enumerated(f"RBTO@{length}", top, length)
+        assert [values[run] for run in sorted(values)] == list(range((top + 1) ** length))
 
     @pytest.mark.parametrize(("top", "length"), SMALL)
-    def test_sbto_numbers_the_sets_in_their_order(self, top: int, length: int) -> None:
-        found = enumerated(f"SBTO@{length}", top, length)
-        sets = {tuple(sorted(run, reverse=True)): value for run, value in found.items()}
-        assert all(sets[tuple(sorted(run, reverse=True))] == value for run, value in found.items())
-        assert [sets[one] for one in sorted(sets)] == list(range(math.comb(length + top, length)))
+    def test_sbto_numbers_all_sets_in_order(self, top: int, length: int) -> None:
+        values = enumerated(f"SBTO@{length}", top, length)
+        sets = {tuple(sorted(run, reverse=True)): value for run, value in values.items()}
+        assert all(sets[tuple(sorted(run, reverse=True))] == value for run, value in values.items())
+        assert [sets[degrees] for degrees in sorted(sets)] == list(range(math.comb(length + top, length)))
 
     @given(st.integers(1, 4), st.integers(1, 60), st.data())
-    def test_sbto_is_the_papers_sum(self, top: int, length: int, data: st.DataObject) -> None:
+    def test_sbto_equals_the_sum_of_the_paper(self, top: int, length: int, data: st.DataObject) -> None:
         degrees = data.draw(st.lists(st.integers(0, top), min_size=length, max_size=length))
         qrels = collection(degrees, scale(top))
         measure = parse(f"SBTO@{length}")
@@ -220,26 +236,29 @@ class TestProperties:
         assert value == sum(math.comb(d + length - j, length - j + 1) for j, d in falling)
 
     @given(st.integers(1, 4), st.integers(1, 30), st.data())
-    def test_grbp_is_rbto_over_the_number_of_rankings(
+    def test_grbp_is_rbto_divided_by_the_number_of_rankings(
         self, top: int, length: int, data: st.DataObject
     ) -> None:
         degrees = data.draw(st.lists(st.integers(0, top), min_size=length, max_size=length))
         qrels = collection(degrees, scale(top))
         measures = [parse(f"gRBP(p=1/{top + 1})@{length}"), parse(f"RBTO@{length}")]
         values = exact_values(qrels, joined_of({"1": run_of(degrees, degrees)}, qrels), measures).values
-        [biased], [place] = (values[measure] for measure in measures)
-        assert biased == Fraction(place) / (top + 1) ** length
+        [grbp], [rbto] = (values[measure] for measure in measures)
+        assert grbp == Fraction(rbto) / (top + 1) ** length
 
 
 def type_by_enumeration(values: dict[Degrees, Exact], *, by_set: bool) -> str:
-    """What the values of all runs say, held against the order by counts or by the first rank that differs."""
+    """Return the scale type that the values of all runs show.
+
+    by_set: compare with the order of sets, not with the order of rankings.
+    """
     key: Any = (lambda run: tuple(sorted(run, reverse=True))) if by_set else tuple
     classes: dict[Degrees, set[Exact]] = {}
     for run, value in values.items():
         classes.setdefault(key(run), set()).add(value)
-    if any(len(found) > 1 for found in classes.values()):
+    if any(len(distinct) > 1 for distinct in classes.values()):
         return "neither"
-    in_order = [min(classes[one]) for one in sorted(classes)]
+    in_order = [min(classes[order_key]) for order_key in sorted(classes)]
     steps = {after - before for before, after in itertools.pairwise(in_order)}
     if min(steps) <= 0:
         return "neither"
@@ -253,7 +272,7 @@ def gained(*gains: float) -> Aspect:
 SETS = ("P", "R", "F", "gP", "gR", "SBTO", "SetP", "SetR")
 
 BY_RULE = {
-    # text, gains: type, and a length at which enumeration shows it
+    # (text, gains): scale type, and a length for which enumeration shows it
     ("P@5", (0, 1)): ("interval", 5),
     ("R@5", (0, 1)): ("interval", 5),
     ("F@5", (0, 1)): ("interval", 5),
@@ -298,10 +317,10 @@ BY_RULE = {
 
 
 class TestScaleTypes:
-    """Scale types by the rules of the paper, sections 4.2 and 4.3, and by enumeration."""
+    """Scale types by the rules of the paper, sections 4.2 and 4.3, compared with enumeration."""
 
     @pytest.mark.parametrize(("text", "gains"), BY_RULE)
-    def test_the_type_by_rule_is_that_by_enumeration(self, text: str, gains: tuple[int, ...]) -> None:
+    def test_scale_type_equals_enumeration(self, text: str, gains: tuple[int, ...]) -> None:
         expected, length = BY_RULE[text, gains]
         aspect = gained(*gains)
         assert scale_type(parse(text), [aspect]) == expected
@@ -313,16 +332,18 @@ class TestScaleTypes:
         st.lists(st.integers(1, 5), min_size=1, max_size=2),
     )
     @settings(max_examples=60)
-    def test_the_type_of_any_grbp_is_that_by_enumeration(self, p: Fraction, steps: list[int]) -> None:
+    def test_scale_type_of_grbp_equals_enumeration(self, p: Fraction, steps: list[int]) -> None:
         gains = list(itertools.accumulate(steps, initial=0))
-        ruled = scale_type(parse("gRBP").having(p=p), [gained(*gains)])
-        found = type_by_enumeration(biased(p, gains, 6), by_set=False)
-        # at p above the bound a finite run may be too short for the tail to outweigh a step
+        rule_type = scale_type(parse("gRBP").having(p=p), [gained(*gains)])
+        enumerated_type = type_by_enumeration(grbp_by_formula(p, gains, 6), by_set=False)
+        # If p is above the bound, a short run may have a tail with less weight than a step.
         tail = sum(p**place for place in range(1, 6))
-        outweighs = tail * gains[-1] >= min(steps)
-        assert found == ruled or (ruled == "neither" and found == "ordinal" and not outweighs)
+        tail_outweighs_step = tail * gains[-1] >= min(steps)
+        assert enumerated_type == rule_type or (
+            rule_type == "neither" and enumerated_type == "ordinal" and not tail_outweighs_step
+        )
 
-    def test_a_rational_is_compared_exactly_and_a_decimal_within_a_billionth(self) -> None:
+    def test_rational_p_is_compared_exactly_and_decimal_p_with_a_tolerance(self) -> None:
         types = {
             "gRBP(p=1/3)": "interval",
             "gRBP(p=3333333333/10000000001)": "ordinal",
@@ -335,20 +356,20 @@ class TestScaleTypes:
     def test_rbto_with_weights_is_not_interval(self) -> None:
         assert scale_type(parse("RBTO(gains={2:3})@250"), [PLAIN]) == "neither"
 
-    def test_labels_of_one_gain_are_one_degree(self) -> None:
+    def test_labels_of_equal_gain_are_one_degree(self) -> None:
         junk = Aspect("relevance", (-2, 0, 1, 2))
         assert scale_type(parse("gRBP"), [junk]) == "interval"
         assert scale_type(parse("gP@5"), [Aspect("relevance", (-2, 0, 1))]) == "interval"
         assert scale_type(parse("gP@5"), [gained(0, 0)]) == "neither"
 
-    def test_it_is_the_type_under_the_aspect_that_is_named(self) -> None:
+    def test_scale_type_depends_on_the_aspect(self) -> None:
         aspects = [PLAIN, scale(1, "trust")]
         assert scale_type(parse("gP@5"), aspects) == "neither"
         assert scale_type(parse("gP(aspect=trust)@5"), aspects) == "interval"
         with pytest.raises(MeasureError, match="the collection has no aspect 'x'"):
             scale_type(parse("gP(aspect=x)@5"), aspects)
 
-    def test_a_combination_of_labels_has_the_type_of_its_measure_on_the_classes(self) -> None:
+    def test_toma_has_the_scale_type_of_its_inner_measure(self) -> None:
         aspects = [scale(1, "a"), scale(1, "b")]
         types = {
             "TOMA(of=P@5)": "interval",
@@ -363,21 +384,21 @@ class TestScaleTypes:
         }
         assert {text: scale_type(parse(text), aspects) for text in types} == types
 
-    def test_every_declared_measure_has_a_type_with_operations(self) -> None:
+    def test_every_declared_measure_has_a_scale_type(self) -> None:
         aspects = [PLAIN, Aspect("other", range(3))]
         for declaration in all_declarations():
-            of = "(of=gRBP)" if "of" in declaration.parameters else ""
+            inner = "(of=gRBP)" if "of" in declaration.parameters else ""
             other = "(understandability=other)" if "understandability" in declaration.parameters else ""
             at = declaration.at
-            needs = at is not None and declaration.parameters[at].default is not None
-            text = f"{declaration.name}{of or other}" + ("@1" if needs else "")
+            needs_control = at is not None and declaration.parameters[at].default is not None
+            text = f"{declaration.name}{inner or other}" + ("@1" if needs_control else "")
             assert scale_type(parse(text), aspects) in OPERATIONS, text
         assert "mean" in OPERATIONS["interval"]
         assert "mean" not in OPERATIONS["ordinal"]
 
 
-def biased(p: Fraction, gains: Sequence[int], length: int) -> dict[Degrees, Exact]:
-    """gRBP of every run, straight from the formula."""
+def grbp_by_formula(p: Fraction, gains: Sequence[int], length: int) -> dict[Degrees, Exact]:
+    """Return gRBP of every run, by the formula."""
     return {
         run: (1 - p) * sum(p**place * gains[degree] for place, degree in enumerate(run)) / gains[-1]
         for run in sequences(len(gains) - 1, length)

@@ -1,4 +1,4 @@
-"""Tests of identities between measures on real runs, with exact values and N = 250."""
+"""Tests of identities between measures on real runs, with exact values and cutoff 250."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class Runs:
 
     @cached_property
     def scores(self) -> list[ExactScores]:
-        """Those of every run, by every measure here."""
+        """The exact scores of every run by every measure of this module."""
         degrees = len(self.qrels.aspects[0].labels)
-        measures = [parse(text) for text in (*ANY, *(BINARY if degrees == 2 else ()))]
+        measures = [parse(text) for text in (*ALL_JUDGMENTS, *(BINARY_ONLY if degrees == 2 else ()))]
         measures.append(parse(f"gRBP(p=1/{degrees})@250"))
         paths = sorted((self.folder / "runs").rglob("*.gz"))
         return [exact_values(self.qrels, join_run(path, self.qrels), measures) for path in paths]
@@ -42,22 +42,22 @@ class Runs:
     def matrix(self, text: str) -> list[list[Exact]]:
         """A row per topic, a column per run."""
         measure = parse(text)
-        columns = [one.values[measure] for one in self.scores]
+        columns = [scores.values[measure] for scores in self.scores]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def means(self, text: str) -> list[Fraction]:
-        return [one.aggregates()[parse(text)] for one in self.scores]
+        return [scores.aggregates()[parse(text)] for scores in self.scores]
 
 
-ANY = (
+ALL_JUDGMENTS = (
     *("gP@250", "gR@250", "gR(normalised=True)@250", "SBTO@250", "RBTO@250"),
     *("RBTO(gains={1:2,2:4,3:6})@250", "gRBP(p=0.2)@250", "gRBP(p=0.8)@250"),
 )
-BINARY = ("P@250", "R@250", "F@250", "RBP(p=1/2)@250", "RBP(p=0.2)@250", "AP@250")
+BINARY_ONLY = ("P@250", "R@250", "F@250", "RBP(p=1/2)@250", "RBP(p=0.2)@250", "AP@250")
 
 CLEF_2014 = ("clef-ehealth-2014-task3", "qrels.clef2014.test.{}.txt.gz")
 CLEF_2015 = ("clef-ehealth-2015-task2", "qrels.eng.clef2015.qtest.{}.txt.gz")
-JUDGED_TWICE = [
+CLEF_QRELS = [
     (folder, name.format(kind)) for kind in ("bin", "graded") for folder, name in (CLEF_2014, CLEF_2015)
 ]
 TOUCHE = [("touche22-task2", f"touche-task2-2022-{aspect}.qrels") for aspect in ("relevance", "quality")]
@@ -68,69 +68,74 @@ def runs_at(data: Path, folder: str, file: str) -> Runs:
     return Runs(data / folder, file)
 
 
-@pytest.fixture(params=[*JUDGED_TWICE, *TOUCHE], ids=lambda one: one[1])
+@pytest.fixture(params=[*CLEF_QRELS, *TOUCHE], ids=lambda param: param[1])
 def runs(shared: Path, request: pytest.FixtureRequest) -> Runs:
-    """Binary or graded."""
+    """Return real runs under binary or graded judgments."""
     return runs_at(shared / "data", *request.param)
 
 
-@pytest.fixture(params=JUDGED_TWICE[:2], ids=lambda one: one[1])
+@pytest.fixture(params=CLEF_QRELS[:2], ids=lambda param: param[1])
 def binary(shared: Path, request: pytest.FixtureRequest) -> Runs:
+    """Return real runs under binary judgments."""
     return runs_at(shared / "data", *request.param)
 
 
-def taus(one: Sequence[Sequence[Exact]], two: Sequence[Sequence[Exact]]) -> set[float]:
-    """tau-b per topic where it is defined, to 12 decimals; scipy sees exact orders as small integers."""
-    found = [stats.kendalltau(levels(a), levels(b)).statistic for a, b in zip(one, two, strict=True)]
-    return {round(float(tau), 12) for tau in found if tau == tau}  # not a number where one is constant
+def taus(first: Sequence[Sequence[Exact]], second: Sequence[Sequence[Exact]]) -> set[float]:
+    """Return the values of tau-b of all topics where it is defined, to 12 decimals.
+
+    scipy gets dense ranks, because floats do not keep the exact order.
+    """
+    values = [stats.kendalltau(levels(a), levels(b)).statistic for a, b in zip(first, second, strict=True)]
+    return {round(float(tau), 12) for tau in values if tau == tau}  # tau is NaN if either is constant
 
 
-def overall(runs: Runs, one: str, two: str) -> float:
-    return round(float(stats.kendalltau(levels(runs.means(one)), levels(runs.means(two))).statistic), 12)
+def overall_tau(runs: Runs, first: str, second: str) -> float:
+    """Return tau-b between the mean scores of two measures, to 12 decimals."""
+    return round(float(stats.kendalltau(levels(runs.means(first)), levels(runs.means(second))).statistic), 12)
 
 
-def degrees(runs: Runs) -> int:
+def n_degrees(runs: Runs) -> int:
     return len(runs.qrels.aspects[0].labels)
 
 
 @pytest.mark.filterwarnings("ignore:An input array is constant")
 class TestCorrelationIdentities:
-    """Ferrante, Ferro and Losiouk 2019, Tables 1 and 2: tau is 1 with exact arithmetic."""
+    """Identities of Ferrante, Ferro and Losiouk 2019, Tables 1 and 2: exact arithmetic gives tau = 1."""
 
-    def test_graded_precision_and_recall_agree_topic_by_topic(self, runs: Runs) -> None:
+    def test_gp_and_gr_order_systems_equally_per_topic(self, runs: Runs) -> None:
         assert taus(runs.matrix("gP@250"), runs.matrix("gR@250")) == {1.0}
-        assert overall(runs, "gR@250", "gR(normalised=True)@250") == 1.0
+        assert overall_tau(runs, "gR@250", "gR(normalised=True)@250") == 1.0
 
-    def test_rbp_of_the_scale_is_the_rank_based_order(self, runs: Runs) -> None:
-        text = f"gRBP(p=1/{degrees(runs)})@250"
+    def test_grbp_with_p_of_the_scale_orders_systems_as_rbto(self, runs: Runs) -> None:
+        text = f"gRBP(p=1/{n_degrees(runs)})@250"
         assert taus(runs.matrix(text), runs.matrix("RBTO@250")) == {1.0}
-        assert overall(runs, text, "RBTO@250") == 1.0
+        assert overall_tau(runs, text, "RBTO@250") == 1.0
 
-    def test_a_multiple_of_the_weights_is_the_rank_based_order(self, runs: Runs) -> None:
+    def test_rbto_with_multiplied_gains_orders_systems_as_rbto(self, runs: Runs) -> None:
         multiple = "RBTO(gains={1:2,2:4,3:6})@250"
         assert taus(runs.matrix(multiple), runs.matrix("RBTO@250")) == {1.0}
-        assert overall(runs, multiple, "RBTO@250") == 1.0
+        assert overall_tau(runs, multiple, "RBTO@250") == 1.0
 
-    def test_grbp_with_low_p_agrees_with_rbto_topic_by_topic(self, runs: Runs) -> None:
-        """Printed as 0.9985 and 0.9996, from floating point."""
+    def test_grbp_with_low_p_orders_systems_as_rbto_per_topic(self, runs: Runs) -> None:
+        """The paper prints 0.9985 and 0.9996, because it computes with floats."""
         assert taus(runs.matrix("gRBP(p=0.2)@250"), runs.matrix("RBTO@250")) == {1.0}
 
-    def test_grbp_with_high_p_disagrees_with_rbto(self, runs: Runs) -> None:
+    def test_grbp_with_high_p_orders_systems_differently_from_rbto(self, runs: Runs) -> None:
         assert min(taus(runs.matrix("gRBP(p=0.8)@250"), runs.matrix("RBTO@250"))) < 1
 
-    def test_binary_sets_agree_topic_by_topic_and_precision_overall(self, binary: Runs) -> None:
+    def test_binary_set_measures_order_systems_as_sbto(self, binary: Runs) -> None:
         for text in ("P@250", "R@250", "F@250"):
             assert taus(binary.matrix(text), binary.matrix("SBTO@250")) == {1.0}
-        assert overall(binary, "P@250", "SBTO@250") == 1.0
+        assert overall_tau(binary, "P@250", "SBTO@250") == 1.0
 
-    def test_binary_rbp_of_a_half_and_of_a_fifth(self, binary: Runs) -> None:
+    def test_binary_rbp_orders_systems_as_rbto(self, binary: Runs) -> None:
         assert taus(binary.matrix("RBP(p=1/2)@250"), binary.matrix("RBTO@250")) == {1.0}
-        assert overall(binary, "RBP(p=1/2)@250", "RBTO@250") == 1.0
+        assert overall_tau(binary, "RBP(p=1/2)@250", "RBTO@250") == 1.0
         assert taus(binary.matrix("RBP(p=0.2)@250"), binary.matrix("RBTO@250")) == {1.0}
 
 
 class TestSignificanceIdentities:
-    """Ferrante, Ferro and Losiouk 2019, Tables 3 and 4: the same pairs of systems differ."""
+    """Identities of Ferrante, Ferro and Losiouk 2019, Tables 3 and 4: the same pairs differ significantly."""
 
     def test_precision_and_the_set_based_order_find_the_same_pairs(self, binary: Runs) -> None:
         assert_same_pairs(binary, "P@250", "SBTO@250")
@@ -139,7 +144,7 @@ class TestSignificanceIdentities:
         assert_same_pairs(binary, "RBP(p=1/2)@250", "RBTO@250")
 
     def test_rbp_of_the_scale_and_the_rank_based_order_find_the_same_pairs(self, runs: Runs) -> None:
-        assert_same_pairs(runs, f"gRBP(p=1/{degrees(runs)})@250", "RBTO@250")
+        assert_same_pairs(runs, f"gRBP(p=1/{n_degrees(runs)})@250", "RBTO@250")
 
     def test_grbp_with_low_p_finds_the_same_pairs_by_ranks(self, runs: Runs) -> None:
         assert rank_test(runs, "gRBP(p=0.2)@250") == rank_test(runs, "RBTO@250")

@@ -1,4 +1,4 @@
-"""Laws that every declared measure obeys; a new measure is tested as soon as it is declared."""
+"""Tests of the laws of all declared measures; new measures are included automatically."""
 
 import pickle
 import random
@@ -29,10 +29,10 @@ from support.data.random_collections import (
     grades,
     labels,
     possible,
+    random_variant,
     rankings,
     runs,
     values,
-    varied,
 )
 from support.data.small_collections import (
     Scored,
@@ -47,49 +47,51 @@ from support.data.small_collections import (
 
 @given(collections(), runs(), st.sampled_from(sorted(PROFILES)))
 @settings(max_examples=60, deadline=None)
-def test_every_score_is_a_number_within_the_declared_bounds(qrels: Qrels, run: Scored, profile: str) -> None:
-    for measure, of in values(qrels, run, profile=profile).items():
+def test_every_score_is_within_the_declared_bounds(qrels: Qrels, run: Scored, profile: str) -> None:
+    for measure, per_topic in values(qrels, run, profile=profile).items():
         low, high = measure.bounds
-        assert all(low <= value <= high for value in of), (measure, of)
+        assert all(low <= value <= high for value in per_topic), (measure, per_topic)
 
 
 @given(runs())
 @settings(max_examples=30, deadline=None)
-def test_a_topic_without_relevant_documents_scores_0(run: Scored) -> None:
+def test_topic_without_relevant_documents_scores_0(run: Scored) -> None:
     judged = {a: {t: {"d1": 0, "d2": 0} for t in TOPICS} for a in ASPECTS}
     qrels = qrels_of(judged, subtopics={t: {"d1": {"a": 0, "b": -1}, "d2": {"a": 0}} for t in TOPICS})
-    for measure, of in values(qrels, run).items():
+    for measure, per_topic in values(qrels, run).items():
         if not exempt(measure, NOTHING_RELEVANT):
-            assert of == [0, 0, 0], measure
+            assert per_topic == [0, 0, 0], measure
 
 
 @given(collections())
 @settings(max_examples=30, deadline=None)
-def test_an_empty_run_scores_0(qrels: Qrels) -> None:
-    for measure, of in values(qrels, {}).items():
+def test_empty_run_scores_0(qrels: Qrels) -> None:
+    for measure, per_topic in values(qrels, {}).items():
         if not exempt(measure, EMPTY):
-            assert of == [0, 0, 0], measure
+            assert per_topic == [0, 0, 0], measure
 
 
 @given(collections(), st.lists(documents, unique=True, min_size=2, max_size=9), st.data())
 @settings(max_examples=80, deadline=None)
-def test_a_better_swap_never_lowers_the_score(qrels: Qrels, order: list[str], data: st.DataObject) -> None:
+def test_swap_towards_a_better_order_never_lowers_the_score(
+    qrels: Qrels, order: list[str], data: st.DataObject
+) -> None:
     place = data.draw(st.integers(0, len(order) - 2))
     pair = order[place : place + 2]
     better = {
-        seen: _better(*(of(qrels, d) for d in pair))
-        for seen, of in {False: _labels, True: _subtopics}.items()
+        by_subtopic: _better(*(judgments(qrels, d) for d in pair))
+        for by_subtopic, judgments in {False: _labels, True: _subtopics}.items()
     }
     assume(any(better.values()))
     swapped = [*order[:place], order[place + 1], order[place], *order[place + 2 :]]
-    before, after = (values(qrels, {"1": ranked(*one)}) for one in (order, swapped))
+    before, after = (values(qrels, {"1": ranked(*ranking)}) for ranking in (order, swapped))
     for measure in before:
         if better[measure.declaration.subtopics] and not exempt(measure, SWAP):
             assert after[measure][0] >= before[measure][0] - 1e-12, measure
 
 
 def _better(above: list[int], below: list[int]) -> bool:
-    """Whether the document below is at least as good in everything."""
+    """Return whether the lower document is at least as good in everything."""
     return all(a <= b for a, b in zip(above, below, strict=True))
 
 
@@ -99,14 +101,14 @@ def _labels(qrels: Qrels, document: str) -> list[int]:
 
 
 def _subtopics(qrels: Qrels, document: str) -> list[int]:
-    """The judgment of a document of the first topic for each subtopic, -3 where it has none."""
+    """Return the judgment of a document of the first topic by subtopic, -3 without a judgment."""
     assert qrels.subtopics is not None
-    places, found = _places(qrels, document), dict.fromkeys(qrels.subtopics.names, -3)
+    places, judgments = _places(qrels, document), dict.fromkeys(qrels.subtopics.names, -3)
     columns = (qrels.subtopics.document, qrels.subtopics.subtopic, qrels.subtopics.judgment)
-    for at, subtopic, judgment in zip(*(column.tolist() for column in columns), strict=True):
-        if at in places:
-            found[qrels.subtopics.names[subtopic]] = judgment
-    return list(found.values())
+    for place, subtopic, judgment in zip(*(column.tolist() for column in columns), strict=True):
+        if place in places:
+            judgments[qrels.subtopics.names[subtopic]] = judgment
+    return list(judgments.values())
 
 
 def _places(qrels: Qrels, document: str) -> list[int]:
@@ -115,29 +117,25 @@ def _places(qrels: Qrels, document: str) -> list[int]:
 
 @given(collections(), st.lists(runs(), min_size=2, max_size=4), st.sampled_from([1, 7, evaluator.PART]))
 @settings(max_examples=20, deadline=None)
-def test_scores_are_the_same_bits_alone_and_in_any_batch(
-    qrels: Qrels, several: list[Scored], part: int
-) -> None:
+def test_scores_do_not_depend_on_the_batch(qrels: Qrels, several: list[Scored], part: int) -> None:
     measures = possible(qrels)
     joined = [joined_of(run, qrels) for run in several]
     content = [content_of(run, qrels, TEXTS) for run in several]
-    with mock.patch.object(evaluator, "PART", part):  # a few hits at once, so that the stack is cut
+    with mock.patch.object(evaluator, "PART", part):  # a small part size divides the stack
         together = evaluate(qrels, Joined.stack(joined), measures, content=Content.stack(content))
-    back = {"content": Content.stack(content[::-1])}
-    turned = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1], **back)
-    for place, one in enumerate(joined):
-        alone = evaluate(qrels, one, measures, content=content[place])
+    reversed_content = {"content": Content.stack(content[::-1])}
+    backwards = evaluate(qrels, Joined.stack(joined[::-1]), measures[::-1], **reversed_content)
+    for place, run in enumerate(joined):
+        alone = evaluate(qrels, run, measures, content=content[place])
         for measure in measures:
             bits = alone.values[measure].tobytes()
             assert together.of_run(place).values[measure].tobytes() == bits
-            assert turned.of_run(len(joined) - 1 - place).values[measure].tobytes() == bits
+            assert backwards.of_run(len(joined) - 1 - place).values[measure].tobytes() == bits
 
 
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_measures_in_one_call_never_influence_each_other(
-    qrels: Qrels, run: Scored, draw: random.Random
-) -> None:
+def test_measures_in_one_call_are_independent(qrels: Qrels, run: Scored, draw: random.Random) -> None:
     together = values(qrels, run)
     for measure in draw.sample(list(together), 12):
         fresh = replace(qrels, cache={})
@@ -148,9 +146,9 @@ def test_measures_in_one_call_never_influence_each_other(
 
 @given(collections(), runs())
 @settings(max_examples=30, deadline=None)
-def test_renaming_documents_in_the_same_order_changes_nothing(qrels: Qrels, run: Scored) -> None:
-    renamed = {topic: {f"x/{d}é": score for d, score in of.items()} for topic, of in run.items()}
-    ids = [b"x/" + one + "é".encode() for one in qrels.documents.to_list()]
+def test_renaming_documents_in_the_same_order_changes_no_score(qrels: Qrels, run: Scored) -> None:
+    renamed = {topic: {f"x/{d}é": score for d, score in scores.items()} for topic, scores in run.items()}
+    ids = [b"x/" + document + "é".encode() for document in qrels.documents.to_list()]
     other = replace(qrels, documents=type(qrels.documents).of(ids), cache={})
     texts = texts_of({f"x/{d}é": text for d, text in SAID.items()})
     assert values(qrels, run) == values(other, renamed, texts=texts)
@@ -162,8 +160,8 @@ def test_every_measure_round_trips_through_its_text(measure: Measure) -> None:
     assert parse(measure.text).text == measure.text
 
 
-@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
-def test_every_measure_is_documented_and_its_exemptions_are_of_known_laws(declaration: Declaration) -> None:
+@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda declaration: declaration.name)
+def test_every_measure_is_documented_and_exempt_from_known_laws_only(declaration: Declaration) -> None:
     assert len(declaration.summary.split()) > 4
     assert declaration.source
     assert set(declaration.exempt) <= set(LAWS)
@@ -182,46 +180,48 @@ class TestTOMA:
 
     @given(collections(), st.sampled_from(sorted(COMBINED)))
     @settings(max_examples=60, deadline=None)
-    def test_the_ranking_by_distance_scores_1_if_anything_has_weight(
-        self, qrels: Qrels, distance: str
-    ) -> None:
+    def test_toma_of_the_ranking_by_distance_is_1(self, qrels: Qrels, distance: str) -> None:
         text = "TOMA(of=nDCG)" if distance == "euclidean" else f"TOMA(of=nDCG,distance={distance})"
-        away = _distances(qrels, distance)
-        [value, *_] = scores_of(text, {"1": ranked(*sorted(away, key=away.__getitem__))}, qrels)[text]
-        credited = any(place < COMBINED[distance](3, 2) for place in away.values())
+        distances = _distances(qrels, distance)
+        [value, *_] = scores_of(text, {"1": ranked(*sorted(distances, key=distances.__getitem__))}, qrels)[
+            text
+        ]
+        credited = any(place < COMBINED[distance](3, 2) for place in distances.values())
         assert value == (1.0 if credited else 0.0)
 
     @given(grades, rankings)
     @settings(max_examples=40, deadline=None)
-    def test_with_one_aspect_it_is_the_measure_itself(self, judged: dict[str, int], order: list[str]) -> None:
+    def test_toma_of_one_aspect_is_its_inner_measure(self, judged: dict[str, int], order: list[str]) -> None:
         qrels = qrels_of({ASPECTS[0]: {"1": judged}})
         texts = [f"TOMA(of=nDCG,distance={name})" for name in ("euclidean", "manhattan", "chebyshev")]
-        found = scores_of(["nDCG", *texts], {"1": ranked(*order)}, qrels)
-        assert len({tuple(of) for of in found.values()}) == 1
+        scores = scores_of(["nDCG", *texts], {"1": ranked(*order)}, qrels)
+        assert len({tuple(values) for values in scores.values()}) == 1
 
     @given(labels, labels, rankings)
     @settings(max_examples=40, deadline=None)
-    def test_binary_aspects_make_euclidean_and_manhattan_equal(
-        self, one: dict[str, int], two: dict[str, int], order: list[str]
+    def test_toma_of_binary_aspects_is_equal_for_euclidean_and_manhattan(
+        self, first: dict[str, int], second: dict[str, int], order: list[str]
     ) -> None:
-        binary = [{d: min(label, 1) for d, label in judged.items()} for judged in (one, two)]
-        qrels = qrels_of({Aspect(name, range(2)): {"1": of} for name, of in zip("ab", binary, strict=True)})
+        binary = [{d: min(label, 1) for d, label in judged.items()} for judged in (first, second)]
+        qrels = qrels_of(
+            {Aspect(name, range(2)): {"1": judged} for name, judged in zip("ab", binary, strict=True)}
+        )
         texts = ["TOMA(of=nDCG)", "TOMA(of=nDCG,distance=manhattan)"]
         a, b = scores_of(texts, {"1": ranked(*order)}, qrels).values()
         assert a == b
 
     @given(collections(), runs())
     @settings(max_examples=40, deadline=None)
-    def test_mm_lies_between_the_least_score_and_cam(self, qrels: Qrels, run: Scored) -> None:
+    def test_mm_is_between_the_smallest_score_and_cam(self, qrels: Qrels, run: Scored) -> None:
         parts = ["nDCG(aspect=relevance)", "nDCG(aspect=credibility)"]
-        found = scores_of([*parts, "MM(of=nDCG)", "CAM(of=nDCG)"], run, qrels)
-        for one, two, mm, cam in zip(*found.values(), strict=True):
-            assert min(one, two) - 1e-12 <= mm <= cam + 1e-12
-            assert cam <= max(one, two) + 1e-12
+        scores = scores_of([*parts, "MM(of=nDCG)", "CAM(of=nDCG)"], run, qrels)
+        for x, y, mm, cam in zip(*scores.values(), strict=True):
+            assert min(x, y) - 1e-12 <= mm <= cam + 1e-12
+            assert cam <= max(x, y) + 1e-12
 
 
 def _distances(qrels: Qrels, distance: str) -> dict[str, int]:
-    """Distance of each document of the first topic to the best labels, (3, 2)."""
+    """Return the distance of each document of the first topic to the best labels, (3, 2)."""
     labels = np.maximum(qrels.labels, 0).T.tolist()
     return {
         qrels.documents[place]: COMBINED[distance](3 - labels[place][0], 2 - labels[place][1])
@@ -229,68 +229,74 @@ def _distances(qrels: Qrels, distance: str) -> dict[str, int]:
     }
 
 
-class TestScales:
-    """A measure that a longer scale may change says so: readers are told where the scale was inferred."""
+class TestUnusedLabels:
+    """Only measures declared as `by_scale` depend on unused labels of the scale."""
 
     @given(collections(), runs())
     @settings(max_examples=60, deadline=None)
     def test_unused_better_label_changes_no_other_measure(self, qrels: Qrels, run: Scored) -> None:
-        measures = [one for one in possible(qrels) if not (one.by_scale or one.declaration.texts)]
+        measures = [
+            measure for measure in possible(qrels) if not (measure.by_scale or measure.declaration.texts)
+        ]
         longer = replace(qrels, aspects=LONGER, cache={})
-        before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
+        before, after = (evaluate(q, joined_of(run, q), measures).values for q in (qrels, longer))
         for measure in measures:
             assert after[measure].tolist() == before[measure].tolist(), measure
 
-    @pytest.mark.parametrize("name", sorted({one.declaration.name for one in ALL if one.by_scale}))
+    @pytest.mark.parametrize(
+        "name", sorted({measure.declaration.name for measure in ALL if measure.by_scale})
+    )
     def test_declared_measures_change_with_an_unused_label(self, name: str) -> None:
         judged = {aspect: {t: dict(zip("abc", (1, 2, 0), strict=True)) for t in TOPICS} for aspect in ASPECTS}
         qrels = qrels_of(judged)
         longer = replace(qrels, aspects=LONGER, cache={})
         measures = [
-            one for one in ALL if one.declaration.name == name and one.by_scale and not fixed_to_labels(one)
+            measure
+            for measure in ALL
+            if measure.declaration.name == name and measure.by_scale and not fixed_to_labels(measure)
         ]
         run = {t: ranked(*order) for t, order in zip(TOPICS, ("abc", "cba", "acb"), strict=True)}
-        before, after = (evaluate(one, joined_of(run, one), measures).values for one in (qrels, longer))
+        before, after = (evaluate(q, joined_of(run, q), measures).values for q in (qrels, longer))
         changed = any(after[measure].tolist() != before[measure].tolist() for measure in measures)
-        assert changed or name == "SBTO"  # of it only the greatest value changes
+        assert changed or name == "SBTO"  # only the largest possible value of SBTO changes
 
 
 LONGER = (Aspect("relevance", range(5)), Aspect("credibility", ("nc", "pc", "c", "cc")))
-"""ASPECTS with a better label each."""
+"""ASPECTS with one more label at the top of each scale."""
 
 
 def fixed_to_labels(measure: Measure) -> bool:
-    """Whether the measure has a number for each label, so that another scale can't have it."""
+    """Return whether the measure has a number for each label, so that it does not fit another scale."""
     return any(measure.arguments.get(name) is not None for name in ("embedding", "gains"))
 
 
 @given(st.sampled_from(all_declarations()), st.randoms(use_true_random=False))
 @settings(max_examples=300, deadline=None)
-def test_any_parameters_round_trip_through_the_text(declaration: Declaration, draw: random.Random) -> None:
-    measure = varied(draw, declaration)
-    again = parse(str(measure))
-    assert again == measure
-    assert str(again) == str(measure)
-    assert again.arguments == measure.arguments
+def test_random_parameters_round_trip_through_the_text(declaration: Declaration, draw: random.Random) -> None:
+    measure = random_variant(draw, declaration)
+    parsed = parse(str(measure))
+    assert parsed == measure
+    assert str(parsed) == str(measure)
+    assert parsed.arguments == measure.arguments
     assert pickle.loads(pickle.dumps(measure)).arguments == measure.arguments
 
 
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_two_variants_in_one_call_equal_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
-    """Every instance of a declaration with another one of it, in both orders, on qrels without memory."""
+    """Evaluate two variants of a declaration in both orders, with qrels that have no cached results."""
     measures = possible(qrels)
     for declaration in draw.sample(all_declarations(), 6):
-        variants = [one for one in measures if one.declaration is declaration]
+        variants = [measure for measure in measures if measure.declaration is declaration]
         pair = draw.sample(variants, min(2, len(variants)))
-        alone = [_fresh(qrels, run, [one])[0] for one in pair]
+        alone = [_fresh(qrels, run, [measure])[0] for measure in pair]
         assert _fresh(qrels, run, pair) == alone
         assert _fresh(qrels, run, pair[::-1]) == alone[::-1]
 
 
 def _fresh(qrels: Qrels, run: Scored, measures: list[Measure]) -> list[list[float]]:
-    """Values by measure, where nothing was computed before."""
+    """Return the values by measure, computed without cached results."""
     unused = replace(qrels, cache={})
     content = content_of(run, unused, TEXTS)
-    found = evaluate(unused, joined_of(run, unused), measures, content=content).values
-    return [found[measure].tolist() for measure in measures]
+    scores = evaluate(unused, joined_of(run, unused), measures, content=content).values
+    return [scores[measure].tolist() for measure in measures]

@@ -1,4 +1,4 @@
-"""Worked examples of nDCG, AP, CAM, MM and TOMA, to 6 decimals."""
+"""Tests of CAM, MM and TOMA, and of the nDCG and AP in them, on worked examples to 6 decimals."""
 
 import pytest
 
@@ -10,7 +10,7 @@ CLOSE = 6e-7  # values are printed to 6 decimals
 
 
 class TestSingleAspectExample:
-    """Judgments a=3, b=0, c=1, d=-2, e=2."""
+    """An example with the judgments a=3, b=0, c=1, d=-2, e=2."""
 
     qrels = qrels_of({"1": {"a": 3, "b": 0, "c": 1, "d": -2, "e": 2}})
 
@@ -23,9 +23,11 @@ class TestSingleAspectExample:
             ("xy", (0, 0, 0, 0)),
         ],
     )
-    def test_ndcg_and_ap_are_as_printed(self, run: str, expected: tuple[float, ...]) -> None:
-        got = [score_of(text, {"1": ranked(*run)}, self.qrels) for text in ("nDCG", "nDCG@2", "AP", "AP@2")]
-        assert got == pytest.approx(expected, abs=CLOSE)
+    def test_ndcg_and_ap_equal_the_worked_values(self, run: str, expected: tuple[float, ...]) -> None:
+        scores = [
+            score_of(text, {"1": ranked(*run)}, self.qrels) for text in ("nDCG", "nDCG@2", "AP", "AP@2")
+        ]
+        assert scores == pytest.approx(expected, abs=CLOSE)
 
 
 RELEVANCE, CORRECTNESS = ("nr", "mr", "fr", "hr"), ("nc", "pc", "c")
@@ -49,7 +51,7 @@ TABLE_3 = {
 
 
 class TestMultiAspectExample:
-    """Maistro et al., CIKM 2021, section 4.2: relevance nr, mr, fr, hr and correctness nc, pc, c."""
+    """The example of Maistro et al., CIKM 2021, section 4.2, with aspects relevance and correctness."""
 
     aspects = (
         Aspect("relevance", RELEVANCE, threshold=2, declared_gains=(0, 5, 10, 15)),
@@ -66,7 +68,7 @@ class TestMultiAspectExample:
     )
 
     @pytest.mark.parametrize(("run", "mu"), TABLE_3)
-    def test_every_cell_of_table_3_is_as_printed(self, run: str, mu: str) -> None:
+    def test_scores_equal_table_3(self, run: str, mu: str) -> None:
         toma = "TOMA(of={},distance={},label_set=possible)"
         texts = [
             f"{mu}(aspect=relevance)",
@@ -75,16 +77,16 @@ class TestMultiAspectExample:
             f"MM(of={mu})",
             *(toma.format(mu, distance) for distance in ("euclidean", "manhattan", "chebyshev")),
         ]
-        got = [score_of(text, {"1": ranked(*run.split())}, self.qrels) for text in texts]
-        assert got == pytest.approx(TABLE_3[run, mu], abs=CLOSE)
+        scores = [score_of(text, {"1": ranked(*run.split())}, self.qrels) for text in texts]
+        assert scores == pytest.approx(TABLE_3[run, mu], abs=CLOSE)
 
-    def test_weights_count(self) -> None:
+    def test_weights_change_cam_and_mm(self) -> None:
         run = {"1": ranked("d1", "d2", "d3")}
         weights = "weights={relevance:0.7,correctness:0.3}"
-        got = [score_of(f"{name}(of=nDCG,{weights})", run, self.qrels) for name in ("CAM", "MM")]
-        assert got == pytest.approx((0.870197, 0.862551), abs=CLOSE)
+        scores = [score_of(f"{name}(of=nDCG,{weights})", run, self.qrels) for name in ("CAM", "MM")]
+        assert scores == pytest.approx((0.870197, 0.862551), abs=CLOSE)
 
-    def test_judged_tuple_outside_the_label_set_is_rejected(self) -> None:
+    def test_toma_rejects_judged_tuple_outside_the_label_set(self) -> None:
         judged = {self.aspects[0]: {"1": {"d": 0}}, self.aspects[1]: {"1": {"d": 2}}}
         with pytest.raises(MeasureError, match="outside the declared label set"):
             score_of("TOMA(of=AP,label_set=possible)", {}, qrels_of(judged, {"possible": POSSIBLE}))
@@ -92,7 +94,7 @@ class TestMultiAspectExample:
     @pytest.mark.parametrize(
         ("distance", "classes"), [("euclidean", 10), ("manhattan", 10), ("chebyshev", 5)]
     )
-    def test_the_number_of_classes_is_as_printed(self, distance: str, classes: int) -> None:
+    def test_toma_number_of_classes_equals_the_paper(self, distance: str, classes: int) -> None:
         text = f"TOMA(of=nDCG,distance={distance},label_set=possible,weighting=[1])"
         with pytest.raises(MeasureError, match=f"has 1 weights for {classes} classes"):
             score_of(text, {}, self.qrels)
@@ -108,19 +110,22 @@ class TestMultiAspectExample:
             ("top_half", "chebyshev", (0, 1, 0)),
         ],
     )
-    def test_the_weights_of_the_documents_are_as_printed(
+    def test_toma_weights_of_documents_equal_the_paper(
         self, weighting: str, distance: str, printed: tuple[int, ...]
     ) -> None:
-        # DCG of a run of one document is its weight
+        # the DCG of a run of one document is the weight of the document
         text = f"TOMA(of=DCG,distance={distance},weighting={weighting},label_set=possible)"
-        got = [score_of(text, {"1": ranked(document)}, self.qrels) for document in DOCUMENTS]
-        assert tuple(got) == printed
+        scores = [score_of(text, {"1": ranked(document)}, self.qrels) for document in DOCUMENTS]
+        assert tuple(scores) == printed
 
-    def test_euclidean_and_manhattan_give_one_ap_where_all_but_the_worst_class_counts(self) -> None:
-        """The statement holds for `positive`, not for `top_half` (READINGS.md, reading 3)."""
+    def test_toma_ap_with_positive_weighting_is_equal_for_euclidean_and_manhattan(self) -> None:
+        """The statement of the paper holds for `positive`, not for `top_half` (READINGS.md, reading 3)."""
         judged = {"d1": (0, 1), "d2": (2, 2), "d3": (3, 0), "d4": (0, 0), "d5": (1, 1)}
         qrels = qrels_of(
-            {aspect: {"1": {d: of[i] for d, of in judged.items()}} for i, aspect in enumerate(self.aspects)}
+            {
+                aspect: {"1": {d: labels[i] for d, labels in judged.items()}}
+                for i, aspect in enumerate(self.aspects)
+            }
         )
         values = {
             (weighting, distance): score_of(

@@ -1,4 +1,4 @@
-"""Tests that scores do not depend on line order, and that better labels never weigh less."""
+"""Tests that line order changes no score, and that better labels never have lower weights."""
 
 import random
 from dataclasses import replace
@@ -33,26 +33,30 @@ MEASURES = parse_many(
 )
 
 
-def lines_of(draw: random.Random) -> dict[str, list[str]]:
-    """Lines of qrels files and of a run, with ties and negative grades; no pair is judged twice."""
+def random_lines(draw: random.Random) -> dict[str, list[str]]:
+    """Return random lines of qrels files and of a run, with ties and negative grades.
+
+    No pair of a topic and a document is judged twice.
+    """
     topics, documents = ["1", "10", "2"], [f"d{i}" for i in range(12)]
     pairs = [(t, d) for t in topics for d in documents]
-    alone = set(draw.sample(pairs, 12))
+    relevance_only = set(draw.sample(pairs, 12))
     run = [(t, d) for t, d in pairs if draw.random() < 0.8] or pairs
     return {
-        "relevance": [f"{t} 0 {d} {draw.choice([-2, 0, 1, 2, 3])}" for t, d in sorted(alone)],
+        "relevance": [f"{t} 0 {d} {draw.choice([-2, 0, 1, 2, 3])}" for t, d in sorted(relevance_only)],
         "both": [
             f"{t} 0 {d} {draw.randrange(4)} {draw.choice(['nc', 'pc', 'c'])}"
             for t, d in pairs
-            if (t, d) not in alone and draw.random() < 0.7
+            if (t, d) not in relevance_only and draw.random() < 0.7
         ],
-        "subtopics": [f"{t} s{draw.randrange(3)} {d} {draw.randrange(3)}" for t, d in sorted(alone)],
+        "subtopics": [f"{t} s{draw.randrange(3)} {d} {draw.randrange(3)}" for t, d in sorted(relevance_only)],
         "run": [f"{t} Q0 {d} {i} {draw.randrange(5)} tag" for i, (t, d) in enumerate(run, 1)],
     }
 
 
-def bits(lines: dict[str, list[str]]) -> list[bytes]:
-    files = {name: "".join(f"{line}\n" for line in of).encode() for name, of in lines.items()}
+def score_bytes(lines: dict[str, list[str]]) -> list[bytes]:
+    """Return the scores of the run by every measure, as bytes."""
+    files = {name: "".join(f"{line}\n" for line in content).encode() for name, content in lines.items()}
     run = files.pop("run")
     qrels = parse_collection(COLLECTION, files).qrels
     values = evaluate(qrels, join_run(run, qrels), MEASURES).values
@@ -61,42 +65,42 @@ def bits(lines: dict[str, list[str]]) -> list[bytes]:
 
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
-def test_the_order_of_lines_in_qrels_and_runs_changes_no_bit(draw: random.Random) -> None:
-    lines = lines_of(draw)
-    shuffled = {name: draw.sample(of, len(of)) for name, of in lines.items()}
-    assert bits(shuffled) == bits(lines)
+def test_scores_do_not_depend_on_line_order(draw: random.Random) -> None:
+    lines = random_lines(draw)
+    shuffled = {name: draw.sample(content, len(content)) for name, content in lines.items()}
+    assert score_bytes(shuffled) == score_bytes(lines)
 
 
 @st.composite
 def scales(draw: st.DrawFn) -> list[Aspect]:
-    """One to four aspects, some with an embedding of their own."""
+    """Draw one to four aspects, some with a declared embedding."""
     number = draw(st.integers(1, 4))
-    found = []
+    aspects = []
     for index in range(number):
         labels = draw(st.integers(2, 4))
         embedding = draw(
             st.none() | st.lists(st.integers(0, 9), min_size=labels, max_size=labels).map(sorted)
         )
-        found.append(Aspect(f"a{index}", range(labels), declared_embedding=embedding and tuple(embedding)))
-    return found
+        aspects.append(Aspect(f"a{index}", range(labels), declared_embedding=embedding and tuple(embedding)))
+    return aspects
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "manhattan", "chebyshev"])
 @given(aspects=scales(), data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_labels_at_least_as_good_in_every_aspect_weigh_at_least_as_much(
+def test_toma_weight_never_decreases_with_better_labels(
     distance: str, aspects: list[Aspect], data: Any
 ) -> None:
-    """The DCG of a run of one document is its weight."""
-    labels = st.tuples(*(st.integers(0, len(one.labels) - 1) for one in aspects))
-    one, two = data.draw(labels), data.draw(labels)
-    better = tuple(map(max, one, two))
-    documents = {"x": one, "y": better}
-    apart = aspects[0]
-    if len(set(apart.embedding)) < 2:  # at least two classes
-        aspects = [replace(apart, declared_embedding=None), *aspects[1:]]
-    judged = [{document: of[i] for document, of in documents.items()} for i in range(len(aspects))]
-    qrels = qrels_of({a: {"1": of, "2": of} for a, of in zip(aspects, judged, strict=True)})
+    """Compare weights as DCG: for a run of one document, DCG is the weight of the document."""
+    labels = st.tuples(*(st.integers(0, len(aspect.labels) - 1) for aspect in aspects))
+    x, y = data.draw(labels), data.draw(labels)
+    better = tuple(map(max, x, y))
+    documents = {"x": x, "y": better}
+    first = aspects[0]
+    if len(set(first.embedding)) < 2:  # TOMA needs at least two classes
+        aspects = [replace(first, declared_embedding=None), *aspects[1:]]
+    judged = [{d: indices[i] for d, indices in documents.items()} for i in range(len(aspects))]
+    qrels = qrels_of({a: {"1": column, "2": column} for a, column in zip(aspects, judged, strict=True)})
     text = str(parse(f"TOMA(of=DCG,distance={distance})"))
     worse, at_least = scores_of(text, {"1": ranked("x"), "2": ranked("y")}, qrels)[text]
     assert at_least >= worse

@@ -1,4 +1,4 @@
-"""Tests of rank-error measures, WHAM and credibility: examples, enumerated bounds, laws, and the A66 data."""
+"""Tests of NLRE, NGRE, NWCS, WHAM and credibility: examples, enumerated bounds, laws, and the A66 data."""
 
 import itertools
 import math
@@ -24,31 +24,36 @@ R, C = Aspect("relevance", range(5)), Aspect("credibility", range(5))
 HALVES = (0.5, 0.5)
 
 
-def lists(**labels: Sequence[int]) -> tuple[Scored, Qrels]:
-    """A list of documents a, b, c, ... with their labels by aspect, in ranked order."""
+def ranking_with_labels(**labels: Sequence[int]) -> tuple[Scored, Qrels]:
+    """Return a ranking of documents a, b, c, ... and its qrels.
+
+    labels: by aspect, in the order of the ranking.
+    """
     aspects = {name: Aspect(name, range(5)) for name in labels}
     documents = "abcdefghijkl"[: len(next(iter(labels.values())))]
-    judged = {aspects[name]: {"1": dict(zip(documents, of, strict=True))} for name, of in labels.items()}
+    judged = {
+        aspects[name]: {"1": dict(zip(documents, column, strict=True))} for name, column in labels.items()
+    }
     return {"1": ranked(*documents)}, qrels_of(judged)
 
 
 def losses(positions: Sequence[Sequence[int]], weights: tuple[float, ...]) -> tuple[float, float]:
-    """LRE and GRE of one list."""
+    """Return LRE and GRE of one ranking from the ideal positions of its documents."""
     n = len(positions[0])
     rows, ranks = np.zeros(n, dtype=np.int64), np.arange(1, n + 1)
-    errors = Errors.from_positions([np.array(one) for one in positions], rows, ranks, 1)
+    errors = Errors.from_positions([np.array(row) for row in positions], rows, ranks, 1)
     return float(errors.local(weights)[0]), float(errors.overall(weights)[0])
 
 
 class TestRankErrorExample:
-    """Lioma et al., eq. 1-9, on Zr = (3,1,4,2), Zc = (1,4,2,2)."""
+    """The example of Lioma et al., eq. 1-9, on Zr = (3,1,4,2), Zc = (1,4,2,2)."""
 
     positions = ([2, 4, 1, 3], [4, 1, 2, 3])
-    run, qrels = lists(relevance=[3, 1, 4, 2], credibility=[1, 4, 2, 2])
+    run, qrels = ranking_with_labels(relevance=[3, 1, 4, 2], credibility=[1, 4, 2, 2])
 
-    def test_ideal_positions_and_errors_are_as_printed(self) -> None:
+    def test_errors_equal_the_worked_values(self) -> None:
         errors = Errors.from_positions(
-            [np.array(one) for one in self.positions], np.zeros(4, dtype=np.int64), np.arange(1, 5), 1
+            [np.array(row) for row in self.positions], np.zeros(4, dtype=np.int64), np.arange(1, 5), 1
         )
         assert errors.rank.tolist() == [1, 2]
         assert [size.tolist() for size in errors.sizes] == [[0, 3], [3, 0]]
@@ -60,7 +65,7 @@ class TestRankErrorExample:
             ((0.9, 0.1), 2.889279, 13.0, 2.514563, 4.6025),
         ],
     )
-    def test_losses_and_their_constants_are_as_printed(
+    def test_losses_and_upper_bounds_equal_the_worked_values(
         self, weights: tuple[float, float], lre: float, c_lre: float, gre: float, c_gre: float
     ) -> None:
         assert losses(self.positions, weights) == pytest.approx((lre, gre), abs=CLOSE)
@@ -74,7 +79,7 @@ class TestRankErrorExample:
             ("weights={relevance:0.9,credibility:0.1}", (0.777748, 0.845884, 0.453653)),
         ],
     )
-    def test_scores_are_as_printed(self, weights: str, expected: tuple[float, ...]) -> None:
+    def test_scores_equal_the_worked_values(self, weights: str, expected: tuple[float, ...]) -> None:
         comma = "," if weights else ""
         texts = [
             f"NLRE({weights})" if weights else "NLRE",
@@ -84,10 +89,10 @@ class TestRankErrorExample:
         got = [score_of(text, self.run, self.qrels) for text in texts]
         assert got == pytest.approx(expected, abs=CLOSE)
 
-    def test_the_worst_positions_score_0(self) -> None:
+    def test_worst_positions_score_0(self) -> None:
         assert with_positions([[4, 1, 3, 2]] * 2) == (0.0, 0.0)
 
-    def test_constants_for_halves_are_as_printed(self) -> None:
+    def test_upper_bounds_for_equal_weights_equal_the_worked_values(self) -> None:
         local = [greatest_local(n, HALVES) for n in range(2, 7)]
         overall = [greatest_overall(n, HALVES) for n in range(2, 7)]
         assert local == pytest.approx([2, 6, 13, 23, 36.773706], abs=CLOSE)
@@ -95,11 +100,11 @@ class TestRankErrorExample:
 
 
 class TestWeightedExample:
-    """Lioma et al., eq. 10-13."""
+    """Examples of Lioma et al., eq. 10-13."""
 
     run, qrels = TestRankErrorExample.run, TestRankErrorExample.qrels
 
-    def test_nwcs_is_as_printed(self) -> None:
+    def test_nwcs_equals_the_worked_values(self) -> None:
         weights = "weights={relevance:0.8,credibility:0.2}"
         got = [score_of(text, self.run, self.qrels) for text in ("NWCS", f"NWCS({weights})")]
         assert got == pytest.approx([0.922344, 0.904949], abs=CLOSE)
@@ -114,13 +119,13 @@ class TestWeightedExample:
             ("WHAM(of={relevance:P@10,credibility:P@5},weights={relevance:0.2,credibility:0.8})", 0.45),
         ],
     )
-    def test_cam_and_wham_of_nine_and_four_tenths_are_as_printed(self, text: str, expected: float) -> None:
+    def test_cam_and_wham_of_0_9_and_0_4_equal_the_worked_values(self, text: str, expected: float) -> None:
         relevance = dict.fromkeys("abcdefghi", 1)
         qrels = qrels_of({R: {"1": relevance}, C: {"1": {"a": 1, "b": 1}}})
         assert score_of(text, {"1": ranked(*"abcdefghij")}, qrels) == pytest.approx(expected, abs=CLOSE)
 
-    def test_wham_is_0_where_any_score_is_0_even_one_of_weight_0(self) -> None:
-        run, qrels = lists(relevance=[1, 1], credibility=[0, 0])
+    def test_wham_is_0_if_any_score_is_0(self) -> None:
+        run, qrels = ranking_with_labels(relevance=[1, 1], credibility=[0, 0])
         weights = "weights={relevance:1,credibility:0}"
         assert score_of(f"MM(of=P@2,{weights})", run, qrels) == 1.0
         assert score_of(f"WHAM(of=P@2,{weights})", run, qrels) == 0.0
@@ -131,31 +136,31 @@ class TestWeightedExample:
 
 
 class TestCredibilityExample:
-    """Lioma et al., section 6.1: credibility labels 1..4, credible from 3."""
+    """The example of Lioma et al., section 6.1: credibility labels 1 to 4, credible from 3."""
 
     aspect = Aspect("credibility", (1, 2, 3, 4), threshold=2)
 
     @pytest.mark.parametrize(
-        ("more", "expected"),
+        ("more_judged", "expected"),
         [
             ({}, (0.4, 1, 0.571429, 0.632456)),
             ({"x": 3, "y": 2}, (0.4, 0.5, 0.444444, 0.447214)),
         ],
     )
-    def test_precision_recall_f1_and_g_are_as_printed(
-        self, more: dict[str, int], expected: tuple[float, ...]
+    def test_set_measures_equal_the_worked_values(
+        self, more_judged: dict[str, int], expected: tuple[float, ...]
     ) -> None:
         judged = {"a": 3, "b": 0, "c": 2, "d": 1, "e": 0}
-        qrels = qrels_of({R: {"1": {"a": 1}}, self.aspect: {"1": {**judged, **more}}})
+        qrels = qrels_of({R: {"1": {"a": 1}}, self.aspect: {"1": {**judged, **more_judged}}})
         texts = [f"{name}(aspect=credibility)" for name in ("SetP", "SetR", "SetF", "SetG")]
         got = [score_of(text, {"1": ranked(*"abcde")}, qrels) for text in texts]
         assert got == pytest.approx(expected, abs=CLOSE)
 
-    def test_zero_divided_by_zero_is_0(self) -> None:
+    def test_set_g_of_0_divided_by_0_is_0(self) -> None:
         qrels = qrels_of({self.aspect: {"1": {"a": 0}}})
         assert score_of("SetG", {}, qrels) == score_of("SetG", {"1": ranked("a")}, qrels) == 0.0
 
-    def test_bpref_and_mrr_are_as_printed(self) -> None:
+    def test_bpref_and_mrr_equal_the_worked_values(self) -> None:
         qrels = qrels_of({"1": {"a": 1, "b": 0, "c": 1, "d": 0, "e": 1, "f": 0}})
         got = [score_of("Bpref", {"1": ranked(*run)}, qrels) for run in ("baudcfe", "abc")]
         assert got == pytest.approx([0.333333, 0.555556], abs=CLOSE)
@@ -163,13 +168,19 @@ class TestCredibilityExample:
 
 
 def error_vectors(n: int) -> np.ndarray:
-    """int64[vectors, n - 1]: every eps that a permutation of n ideal positions gives, without doubles."""
+    """Return the distinct error vectors eps of all permutations of n ideal positions.
+
+    The result is int64[vectors, n - 1].
+    """
     positions = np.array(list(itertools.permutations(range(1, n + 1))))
     return np.unique(np.maximum(positions[:, :-1] - positions[:, 1:], 0), axis=0)
 
 
 def undominated(vectors: np.ndarray) -> np.ndarray:
-    """Those that no other reaches everywhere: a loss that never falls in eps has its maximum among them."""
+    """Return the vectors that no other vector dominates.
+
+    A loss that never decreases with eps has its maximum among them.
+    """
     left = vectors[np.argsort(-vectors.sum(axis=1), kind="stable")]
     kept: list[np.ndarray] = []
     while len(left):
@@ -179,7 +190,7 @@ def undominated(vectors: np.ndarray) -> np.ndarray:
 
 
 def greatest_losses(vectors: np.ndarray, weights: tuple[float, ...]) -> tuple[float, float]:
-    """The greatest LRE and GRE of any combination of error vectors, straight from eq. 4 and 7."""
+    """Return the largest LRE and GRE of all combinations of error vectors, by eq. 4 and 7."""
     discount = np.array([math.log2(1 + i) for i in range(1, vectors.shape[1] + 1)])
     rest = np.indices((len(vectors),) * (len(weights) - 1)).reshape(len(weights) - 1, -1)
     local, overall = 0.0, 0.0
@@ -193,41 +204,45 @@ def greatest_losses(vectors: np.ndarray, weights: tuple[float, ...]) -> tuple[fl
 
 
 class TestGreatestLosses:
-    """Lioma et al., eq. 6 and 9, by enumeration.
+    """The upper bounds of Lioma et al., eq. 6 and 9, compared with enumeration.
 
-    The pruned enumeration is exact, because losses never decrease if an eps grows.
+    The pruned enumeration is exact, because losses never decrease with eps.
     """
 
     @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1), (3, 0.2), (1, 0)])
     @pytest.mark.parametrize("n", [2, 3, 4, 5])
-    def test_two_aspects(self, n: int, weights: tuple[float, float]) -> None:
-        self.check(n, weights, error_vectors(n))
+    def test_bounds_for_two_aspects_equal_enumeration(self, n: int, weights: tuple[float, float]) -> None:
+        self.assert_bounds(n, weights, error_vectors(n))
 
     @pytest.mark.sampled(every=3)
     @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1)])
     @pytest.mark.parametrize("n", [6, 7, 8])
-    def test_two_aspects_of_longer_lists(self, n: int, weights: tuple[float, float]) -> None:
-        self.check(n, weights, undominated(error_vectors(n)))
+    def test_bounds_for_two_aspects_and_longer_lists_equal_enumeration(
+        self, n: int, weights: tuple[float, float]
+    ) -> None:
+        self.assert_bounds(n, weights, undominated(error_vectors(n)))
 
     @pytest.mark.parametrize("weights", [(0.5, 0.5, 0.5), (0.9, 0.1, 0.4), (2, 0, 1)])
     @pytest.mark.parametrize("n", [2, 3, 4])
-    def test_three_aspects(self, n: int, weights: tuple[float, float, float]) -> None:
-        self.check(n, weights, error_vectors(n))
+    def test_bounds_for_three_aspects_equal_enumeration(
+        self, n: int, weights: tuple[float, float, float]
+    ) -> None:
+        self.assert_bounds(n, weights, error_vectors(n))
 
     @pytest.mark.parametrize("n", [5, 6])
-    def test_three_aspects_of_longer_lists(self, n: int) -> None:
-        self.check(n, (0.5, 0.5, 0.5), undominated(error_vectors(n)))
+    def test_bounds_for_three_aspects_and_longer_lists_equal_enumeration(self, n: int) -> None:
+        self.assert_bounds(n, (0.5, 0.5, 0.5), undominated(error_vectors(n)))
 
-    def check(self, n: int, weights: tuple[float, ...], vectors: np.ndarray) -> None:
+    def assert_bounds(self, n: int, weights: tuple[float, ...], vectors: np.ndarray) -> None:
         constants = greatest_local(n, weights), greatest_overall(n, weights)
         assert greatest_losses(vectors, weights) == pytest.approx(constants, rel=1e-12)
 
     @pytest.mark.parametrize("n", range(2, 9))
-    def test_the_worst_ranking_is_the_one_the_paper_names(self, n: int) -> None:
+    def test_worst_ranking_of_the_paper_scores_0(self, n: int) -> None:
         worst = [n - i // 2 if i % 2 == 0 else i // 2 + 1 for i in range(n)]
         assert with_positions([worst, worst]) == pytest.approx((0, 0), abs=1e-12)
 
-    def test_pruning_keeps_the_maximum(self) -> None:
+    def test_pruned_enumeration_has_the_same_maximum(self) -> None:
         for n in range(2, 6):
             pruned = greatest_losses(undominated(error_vectors(n)), (0.9, 0.1))
             assert pruned == greatest_losses(error_vectors(n), (0.9, 0.1))
@@ -236,39 +251,40 @@ class TestGreatestLosses:
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
 
 
-def two(pairs: Sequence[tuple[int, int]]) -> tuple[Scored, Qrels]:
-    return lists(relevance=[r for r, _ in pairs], credibility=[c for _, c in pairs])
+def with_two_aspects(pairs: Sequence[tuple[int, int]]) -> tuple[Scored, Qrels]:
+    """Return a ranking with these labels of relevance and credibility, and its qrels."""
+    return ranking_with_labels(relevance=[r for r, _ in pairs], credibility=[c for _, c in pairs])
 
 
-class TestLaws:
+class TestRankErrorLaws:
     @given(labels)
-    def test_score_is_1_iff_no_adjacent_pair_is_an_error(self, pairs: list[tuple[int, int]]) -> None:
+    def test_score_is_1_if_and_only_if_no_adjacent_pair_is_an_error(
+        self, pairs: list[tuple[int, int]]
+    ) -> None:
         """With stable ties, an error is a better label directly below a worse one."""
-        run, qrels = two(pairs)
+        run, qrels = with_two_aspects(pairs)
         error = any(lower[a] > upper[a] for upper, lower in itertools.pairwise(pairs) for a in (0, 1))
         for text in ("NLRE", "NGRE", "NLRE(weights={relevance:0.001,credibility:1000})"):
             assert (score_of(text, run, qrels) == 1.0) == (not error)
 
     @given(labels)
-    def test_ties_that_share_the_best_position_are_no_error_either(
-        self, pairs: list[tuple[int, int]]
-    ) -> None:
-        run, qrels = two(pairs)
+    def test_ties_min_and_stable_agree_on_a_score_of_1(self, pairs: list[tuple[int, int]]) -> None:
+        run, qrels = with_two_aspects(pairs)
         for name in ("NLRE", "NGRE"):
             stable, shared = (score_of(f"{name}(ties={ties})", run, qrels) for ties in ("stable", "min"))
             assert (stable == 1.0) == (shared == 1.0)
 
     @given(st.integers(2, 9), st.integers(0, 4))
-    def test_equally_bad_documents_score_1_unless_ties_are_reversed(self, n: int, label: int) -> None:
-        run, qrels = two([(label, label)] * n)
+    def test_equal_labels_score_1_unless_ties_are_reversed(self, n: int, label: int) -> None:
+        run, qrels = with_two_aspects([(label, label)] * n)
         for name in ("NLRE", "NGRE"):
             assert score_of(name, run, qrels) == score_of(f"{name}(ties=min)", run, qrels) == 1.0
             assert score_of(f"{name}(ties=reverse)", run, qrels) < 1.0
 
     @given(labels, st.sampled_from([0.0, 0.2, 0.5, 1.0]))
-    def test_means_of_scores_are_ordered(self, pairs: list[tuple[int, int]], share: float) -> None:
-        """min <= MM <= CAM <= max; MM = H with the same weights; WHAM(0.5) = MM."""
-        run, qrels = two(pairs)
+    def test_combined_scores_are_ordered(self, pairs: list[tuple[int, int]], share: float) -> None:
+        """min <= MM <= CAM <= max; MM = H with the same weights; WHAM with equal weights = MM."""
+        run, qrels = with_two_aspects(pairs)
         weights = f"weights={{relevance:{share},credibility:{1 - share}}}"
         texts = [f"{name}(of=nDCG,{weights})" for name in ("CAM", "MM", "H")]
         cam, mm, h = (score_of(text, run, qrels) for text in texts)
@@ -281,40 +297,42 @@ class TestLaws:
         assert score_of("WHAM(of=nDCG)", run, qrels) == score_of("MM(of=nDCG)", run, qrels)
 
     @given(labels)
-    def test_the_full_vector_gives_what_the_definition_gives(self, pairs: list[tuple[int, int]]) -> None:
-        run, qrels = two(pairs)
+    def test_scores_equal_the_definition(self, pairs: list[tuple[int, int]]) -> None:
+        run, qrels = with_two_aspects(pairs)
         for ties in ("stable", "min", "reverse"):
             positions = [slow_positions([pair[a] for pair in pairs], ties) for a in (0, 1)]
             got = [score_of(f"{name}(ties={ties})", run, qrels) for name in ("NLRE", "NGRE")]
             assert tuple(got) == with_positions(positions)
 
 
-def slow_positions(of: Sequence[int], ties: str) -> list[int]:
-    """Return positions in the ideal ranking, straight from eq. 1."""
+def slow_positions(labels: Sequence[int], ties: str) -> list[int]:
+    """Return the positions in the ideal ranking, by eq. 1."""
     if ties == "min":
-        return [1 + sum(other > label for other in of) for label in of]
-    turn = -1 if ties == "reverse" else 1
-    order = sorted(range(len(of)), key=lambda i: (-of[i], turn * i))
-    return [order.index(i) + 1 for i in range(len(of))]
+        return [1 + sum(other > label for other in labels) for label in labels]
+    direction = -1 if ties == "reverse" else 1
+    order = sorted(range(len(labels)), key=lambda i: (-labels[i], direction * i))
+    return [order.index(i) + 1 for i in range(len(labels))]
 
 
 def test_better_swap_can_lower_nlre() -> None:
     before, after = [(0, 0), (1, 0), (4, 0), (2, 0)], [(0, 0), (4, 0), (1, 0), (2, 0)]
-    found = [[score_of(name, *two(one)) for name in ("NLRE", "NGRE")] for one in (before, after)]
-    assert all(later < earlier for earlier, later in zip(*found, strict=True))
+    scores = [
+        [score_of(name, *with_two_aspects(pairs)) for name in ("NLRE", "NGRE")] for pairs in (before, after)
+    ]
+    assert all(later < earlier for earlier, later in zip(*scores, strict=True))
 
 
-class TestEdges:
+class TestRankErrorEdgeCases:
     """Edge cases of rank-error measures."""
 
-    def test_a_single_document_scores_1_and_an_empty_list_0(self) -> None:
-        run, qrels = two([(0, 3)])
-        found = scores_of(["NLRE", "NGRE", "NWCS"], run, qrels)
-        assert [of for [of] in found.values()] == [1, 1, 1]
-        assert [of for [of] in scores_of(["NLRE", "NGRE", "NWCS"], {}, qrels).values()] == [0, 0, 0]
+    def test_single_document_scores_1_and_empty_ranking_0(self) -> None:
+        run, qrels = with_two_aspects([(0, 3)])
+        scores = scores_of(["NLRE", "NGRE", "NWCS"], run, qrels)
+        assert [score for [score] in scores.values()] == [1, 1, 1]
+        assert [score for [score] in scores_of(["NLRE", "NGRE", "NWCS"], {}, qrels).values()] == [0, 0, 0]
 
-    def test_nwcs_is_0_where_every_label_is_the_lowest(self) -> None:
-        assert score_of("NWCS", *two([(0, 0), (0, 0)])) == 0.0
+    def test_nwcs_is_0_if_all_labels_are_the_lowest(self) -> None:
+        assert score_of("NWCS", *with_two_aspects([(0, 0), (0, 0)])) == 0.0
 
     def test_unjudged_documents_and_negative_grades_have_the_lowest_label(self) -> None:
         judged = {"a": 2, "b": 1}
@@ -325,44 +343,44 @@ class TestEdges:
             for low in ("n", "u"):
                 assert score_of(text, {"1": ranked(low, "b", "a")}, qrels) == expected
 
-    def test_unjudged_documents_at_the_end_take_their_ranks(self) -> None:
-        run, qrels = lists(relevance=[1, 2], credibility=[1, 2])
+    def test_unjudged_documents_at_the_end_count(self) -> None:
+        run, qrels = ranking_with_labels(relevance=[1, 2], credibility=[1, 2])
         longer = {"1": ranked("a", "b", "x", "y", "z")}
         assert score_of("NLRE", run, qrels) == 0.0
-        # one pair is one position wrong in both: ((.5+1)^2 - .25)/1 = 2 of C_LRE(5) = 23
+        # one adjacent pair has an error of 1 in both aspects: ((.5+1)^2 - .25)/1 = 2; C_LRE(5) = 23
         assert score_of("NLRE", longer, qrels) == pytest.approx(1 - 2 / 23, abs=1e-15)
 
-    def test_a_label_missing_for_one_aspect_is_its_lowest(self) -> None:
-        run, qrels = two([(1, 1), (1, 3)])
+    def test_missing_label_of_one_aspect_is_its_lowest(self) -> None:
+        run, qrels = with_two_aspects([(1, 1), (1, 3)])
         qrels.labels[1, 1] = UNJUDGED
         assert score_of("NLRE", run, qrels) == 1.0
 
-    def test_one_aspect_is_refused(self) -> None:
+    def test_single_aspect_is_rejected(self) -> None:
         qrels = qrels_of({R: {"1": {"a": 1}}})
         for name in ("NLRE", "NGRE", "NWCS"):
             with pytest.raises(MeasureError, match=f"{name}: it needs two aspects or more"):
                 score_of(name, {}, qrels)
 
-    def test_swap_is_for_two_aspects(self) -> None:
-        run, qrels = lists(a=[1, 2], b=[1, 2], c=[2, 1])
+    def test_swap_of_three_aspects_is_rejected(self) -> None:
+        run, qrels = ranking_with_labels(a=[1, 2], b=[1, 2], c=[2, 1])
         with pytest.raises(MeasureError, match="weights of two aspects, but the measure has 3"):
             score_of("NLRE(swap=True)", run, qrels)
 
-    def test_three_aspects_have_the_same_form(self) -> None:
-        run, qrels = lists(a=[3, 1, 4, 2], b=[1, 4, 2, 2], c=[4, 3, 2, 1])
+    def test_scores_of_three_aspects_equal_the_definition(self) -> None:
+        run, qrels = ranking_with_labels(a=[3, 1, 4, 2], b=[1, 4, 2, 2], c=[4, 3, 2, 1])
         positions = [[2, 4, 1, 3], [4, 1, 2, 3], [1, 2, 3, 4]]
         got = [score_of(name, run, qrels) for name in ("NLRE", "NGRE")]
         assert tuple(got) == with_positions(positions)
-        # eps of c are 0: LRE keeps the factor 0.5 of its weight, GRE the factor 1
+        # eps of c is 0, so LRE has the factor 0.5 (the weight of c), and GRE the factor 1
         lre, gre = losses(positions, (0.5,) * 3)
         assert (lre, gre) == pytest.approx((2.446395 / 2, 3.865987), abs=CLOSE)
 
     @pytest.mark.parametrize("text", ["NLRE(weights={a:0,b:0})", "NLRE(weights={a:-1,b:2})"])
-    def test_weights_that_are_all_0_are_rejected(self, text: str) -> None:
+    def test_weights_of_0_or_below_are_rejected(self, text: str) -> None:
         with pytest.raises(MeasureError, match="weights of 0 to 1,000, not all 0"):
             parse(text)
 
-    def test_a_measure_per_aspect_needs_every_aspect(self) -> None:
+    def test_wham_needs_a_measure_for_each_aspect(self) -> None:
         with pytest.raises(MeasureError, match="name a measure for each aspect"):
             parse("WHAM(of={a:AP,b:AP},weights={a:1})").bound((Aspect("a", range(2)), Aspect("b", range(2))))
         with pytest.raises(MeasureError, match="the collection has no aspect 'c'"):
@@ -375,45 +393,48 @@ class TestEdges:
 
 
 class TestBlocks:
-    """The division of rows into blocks changes no bit of a score."""
+    """Scores do not depend on the division of rows into blocks."""
 
     measures = parse_many("NLRE NLRE(ties=reverse) NLRE(ties=min) NGRE")
 
     def scores(self, qrels: Qrels, joined: Joined) -> bytes:
-        found = evaluate(qrels, joined, self.measures).values
-        return b"".join(found[measure].tobytes() for measure in self.measures)
+        scores = evaluate(qrels, joined, self.measures).values
+        return b"".join(scores[measure].tobytes() for measure in self.measures)
 
-    def test_block_size_changes_no_bit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        draw = np.random.default_rng(3)
-        topics = {str(t): {f"d{i}": int(draw.integers(5)) for i in range(30)} for t in range(5)}
+    def test_scores_do_not_depend_on_the_block_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(3)
+        topics = {str(t): {f"d{i}": int(rng.integers(5)) for i in range(30)} for t in range(5)}
         qrels = qrels_of({R: topics, C: topics})
-        run = {t: {f"d{i}": float(draw.random()) for i in range(int(draw.integers(0, 60)))} for t in "01234"}
+        run = {t: {f"d{i}": float(rng.random()) for i in range(int(rng.integers(0, 60)))} for t in "01234"}
         joined = joined_of(run, qrels)
         several = Joined.stack([joined, Joined.empty(5), joined])
-        whole = self.scores(qrels, several)
+        expected = self.scores(qrels, several)
         for size in (1, 7, 64):
             monkeypatch.setattr(cupel_measures.scoring.dense, "BLOCK", size)
-            assert self.scores(qrels, several) == whole
+            assert self.scores(qrels, several) == expected
 
-    def test_every_document_of_every_row_is_in_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_each_row_is_in_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cupel_measures.scoring.dense, "BLOCK", 3)
         qrels = qrels_of({R: {"1": {"a": 1}, "2": {"b": 2}, "3": {"c": 3}}})
         run = {"1": ranked("x", "a"), "2": ranked(*"vwxyzb"), "3": ranked("c")}
-        seen: list[list[int]] = []
+        labels_of_blocks: list[list[int]] = []
         ranks: list[Ints] = []
         for block in cupel_measures.scoring.dense.blocks(qrels, joined_of(run, qrels)):
-            seen.append(block.labels("relevance").tolist())
+            labels_of_blocks.append(block.labels("relevance").tolist())
             ranks.append(block.rank)
-        assert seen == [[0, 1], [0, 0, 0, 0, 0, 2], [3]]
+        assert labels_of_blocks == [[0, 1], [0, 0, 0, 0, 0, 2], [3]]
         assert np.concatenate(ranks).tolist() == [1, 2, 1, 2, 3, 4, 5, 6, 1]
 
 
 @pytest.fixture(scope="module")
 def a66(shared: Path) -> tuple[Scored, Qrels]:
-    """A topic per assessor and query; the id of a document is its rank, as one list holds a URL twice."""
+    """Return the A66 run and qrels, with a topic per assessor and query.
+
+    The id of a document is its rank, because one list has a URL twice.
+    """
     file = shared / "data" / "a66" / "data"
     if not file.is_file():
-        pytest.skip(f"the data set is not there: {file}")
+        pytest.skip(f"the data set is missing: {file}")
     rows = [line.split(",", 6) for line in file.read_text().splitlines()]
     relevance, credibility = (
         Aspect(name, (1, 2, 3, 4), threshold=2) for name in ("relevance", "credibility")
@@ -449,7 +470,7 @@ A66 = {
 """Means over the 100 lists of A66, from an independent implementation."""
 
 
-def test_means_on_a66_equal_the_recorded_ones(a66: tuple[Scored, Qrels]) -> None:
+def test_means_on_a66_equal_recorded_values(a66: tuple[Scored, Qrels]) -> None:
     run, qrels = a66
     assert len(qrels.topics) == 100
     measures = [parse(text) for text in A66]
@@ -458,9 +479,9 @@ def test_means_on_a66_equal_the_recorded_ones(a66: tuple[Scored, Qrels]) -> None
     assert got == pytest.approx(list(A66.values()), abs=CLOSE)
 
 
-def test_reversed_lists_of_a66_reproduce_the_printed_means(a66: tuple[Scored, Qrels]) -> None:
+def test_reversed_lists_of_a66_equal_the_published_means(a66: tuple[Scored, Qrels]) -> None:
     run, qrels = a66
-    turned = {topic: {d: -score for d, score in of.items()} for topic, of in run.items()}
-    found = scores_of(["nDCG", "AP"], turned, qrels)
-    means = [math.fsum(of) / len(of) for of in found.values()]
+    reversed_run = {topic: {d: -score for d, score in scores.items()} for topic, scores in run.items()}
+    per_topic = scores_of(["nDCG", "AP"], reversed_run, qrels)
+    means = [math.fsum(scores) / len(scores) for scores in per_topic.values()]
     assert means == pytest.approx([0.929463, 0.780736], abs=CLOSE)

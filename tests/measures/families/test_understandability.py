@@ -1,4 +1,4 @@
-"""Tests of uRBP, uRBPgr, RBP_u and H: an example, laws, and values published by CLEF eHealth 2015."""
+"""Tests of uRBP, uRBPgr, RBP_u and H: a worked example, laws, and the values of CLEF eHealth 2015."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ from support.data.small_collections import qrels_of, ranked, score_of, scores_of
 
 CLOSE = 6e-7  # values are printed to 6 decimals
 HARD = Aspect("understandability", range(100, -1, -1), threshold=60)
-"""0 very easy to 100 very hard, worst label first; labels up to 40 can be understood."""
+"""From 0 (very easy) to 100 (very hard), worst label first; labels up to 40 are understandable."""
 TOPICAL = Aspect("relevance", range(3))
 
 
@@ -32,7 +32,7 @@ def index(label: int) -> int:
 
 
 class TestUnderstandabilityExample:
-    """Grades 1,1,0,1,0; understandability 20, 60, 40, 80, none."""
+    """An example with grades 1, 1, 0, 1, 0 and understandability 20, 60, 40, 80, unjudged."""
 
     qrels = qrels_of(
         {
@@ -57,10 +57,10 @@ class TestUnderstandabilityExample:
             ("MM(of=RBP@10)", 0.383773),
         ],
     )
-    def test_the_example_is_as_printed(self, text: str, expected: float) -> None:
+    def test_scores_equal_the_worked_values(self, text: str, expected: float) -> None:
         assert score_of(text, {"1": ranked(*"abcde")}, self.qrels) == pytest.approx(expected, abs=CLOSE)
 
-    def test_thresholds_move_and_strict_excludes_them(self) -> None:
+    def test_thresholds_and_strict_select_understandable_labels(self) -> None:
         first, third = 0.2, 0.2 * 0.64
         for text, expected in {
             "RBP_u(thresholds={understandability:60})": 0.2 + 0.16 + third,
@@ -72,12 +72,12 @@ class TestUnderstandabilityExample:
         }.items():
             assert score_of(text, {"1": ranked(*"abcde")}, self.qrels) == pytest.approx(expected, abs=1e-12)
 
-    def test_persistence_and_depth_are_parameters(self) -> None:
+    def test_persistence_and_cutoff_are_parameters(self) -> None:
         run = {"1": ranked("x", "a")}
         assert score_of("uRBP(p=0.5)", run, self.qrels) == 0.25
         assert score_of("uRBP(p=0.5)@1", run, self.qrels) == 0.0
 
-    def test_ranks_beyond_ten_are_ignored_unless_a_cutoff_says_otherwise(self) -> None:
+    def test_default_cutoff_is_10(self) -> None:
         run = {"1": ranked(*(f"x{i}" for i in range(10)), "a")}
         for name in ("uRBP", "uRBPgr", "RBP_u", "H"):
             assert score_of(name, run, self.qrels) == 0.0
@@ -99,23 +99,23 @@ class TestSeveralDimensions:
     )
     run = {"1": ranked(*"abc")}  # noqa: RUF012
 
-    def test_all_gains_multiply(self) -> None:
+    def test_gains_of_all_aspects_are_multiplied(self) -> None:
         assert score_of("uRBP(p=0.5)", self.run, self.qrels) == 0.5 * (1 + 0.25)
         assert score_of("uRBP(p=0.5,understandability=readability)", self.run, self.qrels) == 0.875
-        # readability 2/3, 1, 1 of the greatest index; trust 1/2, 0, 1
+        # gains of readability: 2/3, 1, 1 (index / largest index); of trust: 1/2, 0, 1
         expected = 0.5 * (2 / 3 * 1 / 2 + 0.25)
         assert score_of("uRBPgr(p=0.5)", self.run, self.qrels) == pytest.approx(expected, abs=1e-15)
 
-    def test_gains_come_from_a_table(self) -> None:
+    def test_gains_may_be_given_by_label(self) -> None:
         text = "uRBPgr(p=0.5,gains={readability:{2:0.8,3:0.9}},understandability=readability)"
         expected = 0.5 * (0.8 + 0.5 * 0.9 + 0.25 * 0.9)
         assert score_of(text, self.run, self.qrels) == pytest.approx(expected, abs=1e-15)
 
-    def test_topicality_may_be_another_aspect(self) -> None:
+    def test_topical_aspect_is_a_parameter(self) -> None:
         text = "uRBP(p=0.5,aspect=trust,understandability=relevance,rel=2)"
         assert score_of(text, self.run, self.qrels) == 0.125
 
-    def test_stored_text_lists_every_aspect(self) -> None:
+    def test_bound_measure_lists_every_aspect(self) -> None:
         texts = {
             "uRBP@5": "uRBP(understandability=[readability,trust],aspect=relevance)@5",
             "uRBP(aspect=trust)": "uRBP(understandability=[relevance,readability],aspect=trust)",
@@ -132,7 +132,7 @@ class TestSeveralDimensions:
             assert bound.bound((*self.qrels.aspects, Aspect("more", range(2)))) == bound
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("uRBP(understandability=readabilty)", "the collection has no aspect 'readabilty'; did you mean"),
             ("uRBP(understandability=relevance)", "'relevance' is the topical aspect"),
@@ -148,10 +148,10 @@ class TestSeveralDimensions:
             ("H(weights={relevance:0,trust:0})", "weights of 0 to 1,000, not all 0"),
         ],
     )
-    def test_invalid_parameters_are_rejected_with_one_sentence(self, text: str, said: str) -> None:
+    def test_invalid_parameters_are_rejected_with_a_message(self, text: str, message: str) -> None:
         with pytest.raises(MeasureError) as problem:
             score_of(text, self.run, self.qrels)
-        assert said in str(problem.value)
+        assert message in str(problem.value)
 
     def test_single_aspect_is_rejected(self) -> None:
         qrels = qrels_of({TOPICAL: {"1": {"a": 1}}})
@@ -160,7 +160,7 @@ class TestSeveralDimensions:
                 score_of(name, {}, qrels)
 
 
-def test_probabilities_are_gains_divided_by_the_greatest_above_1() -> None:
+def test_probabilities_are_normalised_gains() -> None:
     assert probabilities(HARD, None)[[0, 60, 80, 100]].tolist() == [0.0, 0.6, 0.8, 1.0]
     declared = Aspect("u", range(4), declared_gains=(0, 0.4, 0.8, 0.9))
     assert probabilities(declared, None).tolist() == [0, 0.4, 0.8, 0.9]
@@ -177,16 +177,18 @@ hardness = st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(0, 100),
 
 
 @given(grades, hardness, st.permutations("abcdefghijklmn"), st.integers(0, 14))
-def test_products_and_means_are_within_bounds(
+def test_combined_scores_are_within_the_bounds_of_their_components(
     judged: dict[str, int], hard: dict[str, int], order: list[str], length: int
 ) -> None:
-    """uRBP <= min(RBP_t, RBP_u), and H lies between the smallest and the largest component."""
+    """uRBP <= min(RBP, RBP_u), and H is between its smallest and its largest component."""
     qrels = qrels_of({TOPICAL: {"1": judged or {"a": 0}}, HARD: {"1": hard}})
     run = {"1": ranked(*order[:length])}
     texts = ["RBP@10", "RBP_u", "uRBP", "uRBPgr", "H", "RBP_u(graded=True)"]
-    topical, easy, both, graded, h, likely = (of[0] for of in scores_of(texts, run, qrels).values())
+    topical, easy, both, graded, h, graded_easy = (
+        values[0] for values in scores_of(texts, run, qrels).values()
+    )
     assert both <= min(topical, easy)
-    assert graded <= min(topical, likely)
+    assert graded <= min(topical, graded_easy)
     assert h == 0 or min(topical, easy) - 1e-12 <= h <= max(topical, easy) + 1e-12
     assert (h == 0) == (min(topical, easy) == 0)
 
@@ -209,12 +211,15 @@ PRINTED = 0.5e-4 + 1e-9
 def clef(shared: Path) -> Path:
     folder = shared / "data" / "clef-ehealth-2015-task2"
     if not folder.is_dir():
-        pytest.skip(f"the data set is not there: {folder}")
+        pytest.skip(f"the data set is missing: {folder}")
     return folder
 
 
 def judgments(clef: Path, *, by_document: bool) -> Qrels:
-    """Both aspects; `by_document` gives a document the label of its first line, whatever the topic."""
+    """Return the judgments of both aspects.
+
+    by_document: label each document by its first line in the file, for any topic.
+    """
     qrels, qread = (
         gzip.decompress((clef / "qrels" / f"{name}.gz").read_bytes())
         for name in ("qrels.eng.clef2015.qtest.bin.txt", "qread.eng.clef2015.qtest.graded.txt")
@@ -227,7 +232,7 @@ def judgments(clef: Path, *, by_document: bool) -> Qrels:
 
 
 def in_file_order(run: Path) -> bytes:
-    """The run with scores that put each topic's documents in the order of their lines."""
+    """Return the run with scores that rank documents in the order of their lines."""
     lines = (line.split() for line in gzip.decompress(run.read_bytes()).splitlines())
     return b"".join(
         b"%s Q0 %s %d %d x\n" % (words[0], words[2], number, -number)
@@ -236,7 +241,7 @@ def in_file_order(run: Path) -> bytes:
 
 
 def published(clef: Path) -> Iterator[tuple[str, str, str, float]]:
-    """run, topic or all, measure, value."""
+    """Yield (run, topic or `all`, measure, value) of each published score."""
     with open(clef / "official" / "means.csv") as means:
         yield from _read(csv.DictReader(means))
     with gzip.open(clef / "official" / "per_topic.csv.gz", "rt") as topics:
@@ -249,9 +254,12 @@ def _read(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str, str, fl
             yield row["run_file"], row["topic"], row["measure"], float(row["value"])
 
 
-def test_published_values_are_reproduced_by_imitating_the_tool(clef: Path) -> None:
-    """Lines in file order, understandability by document alone. KISTI's ranks are all 0: left out."""
-    flawed, right = judgments(clef, by_document=True), judgments(clef, by_document=False)
+def test_published_values_are_reproduced_with_the_flaws_of_the_tool(clef: Path) -> None:
+    """The tool ranks by line order and labels documents without regard to the topic.
+
+    The KISTI run is excluded, because all its ranks are 0.
+    """
+    flawed, correct = judgments(clef, by_document=True), judgments(clef, by_document=False)
     measures = {name: parse(text) for name, text in PUBLISHED.items()}
     printed: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     for run, topic, name, value in published(clef):
@@ -262,7 +270,7 @@ def test_published_values_are_reproduced_by_imitating_the_tool(clef: Path) -> No
     for run, expected in printed.items():
         text = in_file_order(clef / "runs" / f"{run}.gz")
         scores = {}
-        for kind, qrels in (("flawed", flawed), ("right", right)):
+        for kind, qrels in (("flawed", flawed), ("correct", correct)):
             scores[kind] = evaluate(qrels, join_run(text, qrels), list(measures.values())).values
         wrong = [
             (topic, name, value)
@@ -273,8 +281,10 @@ def test_published_values_are_reproduced_by_imitating_the_tool(clef: Path) -> No
         for (topic, name), value in expected.items():
             if name == "uRBP(0.8)" and topic != "all":
                 pairs += 1
-                agree += abs(_value(scores["right"][measures[name]], right, topic, name) - value) <= PRINTED
-    # with the label of the right topic, which is what uRBP means, about 70 % of the values are the same
+                agree += (
+                    abs(_value(scores["correct"][measures[name]], correct, topic, name) - value) <= PRINTED
+                )
+    # With labels by topic, as uRBP is defined, about 70% of the values are equal.
     assert 0.6 < agree / pairs < 0.8
 
 
@@ -284,28 +294,28 @@ def _value(values: Floats, qrels: Qrels, topic: str, name: str) -> float:
     return float(values[qrels.topics.index(topic)])
 
 
-def test_our_values_follow_scores_and_the_labels_of_the_right_topic(clef: Path) -> None:
-    """Against the definition, a document at a time, on a real run."""
+def test_scores_of_a_real_run_equal_the_definition(clef: Path) -> None:
+    """The definition is evaluated one document at a time."""
     qrels = judgments(clef, by_document=False)
     joined = join_run(clef / "runs" / "baseline_run.2.dat.gz", qrels)
     measures = parse_many("RBP@10 uRBP uRBPgr RBP_u H")
-    found = evaluate(qrels, joined, measures).values
+    scores = evaluate(qrels, joined, measures).values
     relevance, readability = (labels.tolist() for labels in qrels.labels)
-    chance = [0, 0.4, 0.8, 1]
+    probability = [0, 0.4, 0.8, 1]
     for row, (begin, end) in enumerate(itertools.pairwise(joined.offsets.tolist())):
-        seen = [
+        ranked_documents = [
             (0.2 * 0.8 ** (rank - 1), relevance[d] == 1, readability[d])
             for d, rank in zip(joined.document[begin:end].tolist(), joined.rank[begin:end], strict=True)
             if rank <= 10
         ]
-        topical = sum(w for w, relevant, _ in seen if relevant)
-        easy = sum(w for w, _, label in seen if label >= 2)
+        topical = sum(w for w, relevant, _ in ranked_documents if relevant)
+        easy = sum(w for w, _, label in ranked_documents if label >= 2)
         expected = (
             topical,
-            sum(w for w, relevant, label in seen if relevant and label >= 2),
-            sum(w * chance[max(label, 0)] for w, relevant, label in seen if relevant),
+            sum(w for w, relevant, label in ranked_documents if relevant and label >= 2),
+            sum(w * probability[max(label, 0)] for w, relevant, label in ranked_documents if relevant),
             easy,
             2 * topical * easy / (topical + easy) if topical * easy else 0,
         )
-        assert [found[measure][row] for measure in measures] == pytest.approx(expected, abs=1e-12)
-    assert np.all(found[parse("uRBP")] <= found[parse("RBP@10")])
+        assert [scores[measure][row] for measure in measures] == pytest.approx(expected, abs=1e-12)
+    assert np.all(scores[parse("uRBP")] <= scores[parse("RBP@10")])

@@ -1,6 +1,7 @@
-"""Texts that are no measure, and measures that a collection can't have: one sentence each, or the value.
+"""Tests of the error messages for invalid measures and for measures that a collection does not support.
 
-A sentence says what is wrong, where, and what would be right.
+A message is one sentence that says what is wrong, where, and what would be right. Some measures that look
+impossible are valid, and have a score.
 """
 
 import itertools
@@ -19,15 +20,15 @@ from cupel_measures.families import label_classes
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Aspect, LabelSet, Qrels
 from cupel_measures.scoring.evaluator import check
-from support.data.error_sentences import NO_MEASURE, NOT_HERE
+from support.data.error_sentences import INVALID_MEASURES, UNSUPPORTED_MEASURES
 from support.data.small_collections import diverse, qrels_of, ranked, score_of
 
 
-@pytest.mark.parametrize("text", NO_MEASURE)
-def test_a_text_that_is_no_measure_is_told_in_one_sentence(text: str) -> None:
+@pytest.mark.parametrize("text", INVALID_MEASURES)
+def test_invalid_measure_has_its_error_message(text: str) -> None:
     with pytest.raises(MeasureError) as problem:
         parse(text)
-    assert str(problem.value) == NO_MEASURE[text]
+    assert str(problem.value) == INVALID_MEASURES[text]
 
 
 LONG_WORD = "x" * 3900
@@ -54,7 +55,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("text", HUGE, ids=range(len(HUGE)))
-def test_a_huge_text_is_told_shortly(text: str) -> None:
+def test_huge_text_has_a_short_error_message(text: str) -> None:
     with pytest.raises(MeasureError) as problem:
         parse(text)
     assert str(problem.value) == HUGE[text]
@@ -70,18 +71,18 @@ COLLECTIONS: dict[str, Qrels] = {
     "flat": qrels_of({Aspect("flat", range(2), declared_embedding=(1, 1)): {"1": {"a": 1}}}),
     "long": qrels_of({aspect: {"1": {"x": 1}} for aspect in itertools.starmap(Aspect, SCALES.items())}),
 }
-"""Two aspects; one; judgments by subtopic alone; one aspect with one class; three long scales."""
+"""Collections: two aspects; one aspect; judgments by subtopic only; one class; three long scales."""
 
 
-@pytest.mark.parametrize(("name", "text"), NOT_HERE)
-def test_a_measure_that_a_collection_can_not_have_is_told_in_one_sentence(name: str, text: str) -> None:
+@pytest.mark.parametrize(("name", "text"), UNSUPPORTED_MEASURES)
+def test_unsupported_measure_has_its_error_message(name: str, text: str) -> None:
     with pytest.raises(MeasureError) as problem:
         check(COLLECTIONS[name], [parse(text)])
-    assert str(problem.value) == NOT_HERE[name, text]
+    assert str(problem.value) == UNSUPPORTED_MEASURES[name, text]
 
 
-def test_there_are_many_of_them_and_each_is_one_sentence() -> None:
-    sentences = [*NO_MEASURE.values(), *HUGE.values(), *NOT_HERE.values()]
+def test_every_error_message_is_one_sentence() -> None:
+    sentences = [*INVALID_MEASURES.values(), *HUGE.values(), *UNSUPPORTED_MEASURES.values()]
     assert len(sentences) > 150
     for sentence in sentences:
         assert "\n" not in sentence
@@ -90,7 +91,7 @@ def test_there_are_many_of_them_and_each_is_one_sentence() -> None:
         assert not re.search(r"Traceback|Error\b|None|<|object at", sentence), sentence
 
 
-def test_a_long_name_of_an_aspect_is_told_shortly() -> None:
+def test_long_aspect_name_is_shortened_in_the_error_message() -> None:
     with pytest.raises(MeasureError) as problem:
         check(COLLECTIONS["two"], [parse(f"AP(aspect={LONG_WORD})")])
     assert str(problem.value) == (
@@ -98,37 +99,41 @@ def test_a_long_name_of_an_aspect_is_told_shortly() -> None:
     )
 
 
-class TestTheRightValue:
-    """What looks impossible and is not."""
+class TestUnusualMeasures:
+    """Measures that look impossible but are valid."""
 
     @pytest.mark.parametrize("distance", ["euclidean", "manhattan", "chebyshev"])
-    def test_labels_of_long_scales_are_combined_without_listing_their_tuples(self, distance: str) -> None:
-        """101 x 101 x 3 labels: 30,603 tuples; the value is that of weights found by listing them."""
+    def test_toma_on_long_scales_equals_enumeration(self, distance: str) -> None:
+        """Compare with weights from an enumeration of all 101 x 101 x 3 = 30,603 tuples."""
         best = (100, 100, 2)
         documents = {"best": best, "good": (97, 96, 1), "fair": (95, 100, 2), "bad": (0, 0, 0)}
         scales = [Aspect(name, range(top + 1)) for name, top in zip("abc", best, strict=True)]
-        judged = {s: {"1": {d: of[i] for d, of in documents.items()}} for i, s in enumerate(scales)}
+        judged = {s: {"1": {d: labels[i] for d, labels in documents.items()}} for i, s in enumerate(scales)}
         order = ("fair", "u", "bad", "best", "good")
 
-        def away(labels: Sequence[int]) -> int:
-            return AWAY[distance]([top - label for top, label in zip(best, labels, strict=True)])
+        def distance_of(labels: Sequence[int]) -> int:
+            return DISTANCES[distance]([top - label for top, label in zip(best, labels, strict=True)])
 
-        known = sorted({away(labels) for labels in itertools.product(*(range(top + 1) for top in best))})
-        weight = {d: len(known) - 1 - known.index(away(labels)) for d, labels in documents.items()}
-        found = sum(weight.get(d, 0) / math.log2(rank + 1) for rank, d in enumerate(order, 1))
+        distances = sorted(
+            {distance_of(labels) for labels in itertools.product(*(range(top + 1) for top in best))}
+        )
+        weight = {
+            d: len(distances) - 1 - distances.index(distance_of(labels)) for d, labels in documents.items()
+        }
+        dcg = sum(weight.get(d, 0) / math.log2(rank + 1) for rank, d in enumerate(order, 1))
         ideal = sum(w / math.log2(r + 1) for r, w in enumerate(sorted(weight.values(), reverse=True), 1))
         value = score_of(f"TOMA(of=nDCG,distance={distance})", {"1": ranked(*order)}, qrels_of(judged))
-        assert value == pytest.approx(found / ideal, abs=1e-12)
+        assert value == pytest.approx(dcg / ideal, abs=1e-12)
 
-    def test_sums_of_distances_are_far_fewer_than_tuples(self) -> None:
+    def test_toma_sums_far_fewer_distances_than_tuples(self) -> None:
         scales = [Aspect(name, range(n)) for name, n in (("a", 101), ("b", 101), ("c", 3))]
         for distance, most in (("euclidean", 12_000), ("manhattan", 612), ("chebyshev", 404)):
             table = label_classes.deviations(scales[:2], {}, distance)
             steps = len(set(label_classes.deviations(scales[2:], {}, distance)[0]))
-            # what is summed for the last aspect: the distances so far times its own
+            # the sums for the last aspect: the distances so far times its number of steps
             assert len(label_classes.all_distances(table, distance)) * steps < most < 101 * 101 * 3
 
-    def test_a_document_of_long_scales_scores_as_one_of_short_ones(self) -> None:
+    def test_toma_score_does_not_depend_on_scale_length(self) -> None:
         for top in (1, 100):
             scales = [Aspect(name, range(top + 1)) for name in "ab"]
             qrels = qrels_of({scale: {"1": {"x": top, "y": 0}} for scale in scales})
@@ -137,12 +142,12 @@ class TestTheRightValue:
     @pytest.mark.parametrize(
         "text", ["P@999999999999999999", "R@999999999999999999", "nDCG@999999999999999999"]
     )
-    def test_a_cutoff_beyond_every_run_is_fine(self, text: str) -> None:
+    def test_huge_cutoff_is_accepted(self, text: str) -> None:
         qrels = qrels_of({"1": {"a": 1}})
         value = score_of(text, {"1": ranked("a")}, qrels)
         assert value == {"P": 1e-18, "R": 1.0, "n": 1.0}[text[0]]
 
-    def test_weights_that_sum_to_one_in_any_writing_are_fine(self) -> None:
+    def test_weights_of_any_notation_may_sum_to_1(self) -> None:
         qrels = COLLECTIONS["two"]
         for weights in (
             "{relevance:1/3,credibility:2/3}",
@@ -157,11 +162,13 @@ def _squares(steps: Sequence[int]) -> int:
     return sum(step * step for step in steps)
 
 
-AWAY = {"euclidean": _squares, "manhattan": sum, "chebyshev": max}
-"""Distance from the best labels, by the words of spec 3.1."""
+DISTANCES = {"euclidean": _squares, "manhattan": sum, "chebyshev": max}
+"""The distance to the best labels (Maistro et al., CIKM 2021, section 3.2)."""
 
 
 class TestCommandLine:
+    """The same messages from `cupel evaluate`."""
+
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
@@ -176,19 +183,21 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("qrels", "measures", "sentence"),
         [
-            ("qrels", "nDCG@0", NO_MEASURE["nDCG@0"]),
-            ("qrels", "AP ndgc@10", NO_MEASURE["ndgc@10"]),
-            ("qrels", "AP@", NO_MEASURE["AP@"]),
-            ("qrels", "RBP(p=1)", NO_MEASURE["RBP(p=1)"]),
-            ("qrels", "TOMA(of=AP,distance=cosine)", NO_MEASURE["TOMA(of=AP,distance=cosine)"]),
-            ("qrels", "prefs_simp", NO_MEASURE["prefs_simp"]),
-            ("qrels", "NLRE", NOT_HERE["one", "NLRE"]),
-            ("qrels", "alpha_nDCG@10", NOT_HERE["two", "alpha_nDCG@10"]),
+            ("qrels", "nDCG@0", INVALID_MEASURES["nDCG@0"]),
+            ("qrels", "AP ndgc@10", INVALID_MEASURES["ndgc@10"]),
+            ("qrels", "AP@", INVALID_MEASURES["AP@"]),
+            ("qrels", "RBP(p=1)", INVALID_MEASURES["RBP(p=1)"]),
+            ("qrels", "TOMA(of=AP,distance=cosine)", INVALID_MEASURES["TOMA(of=AP,distance=cosine)"]),
+            ("qrels", "prefs_simp", INVALID_MEASURES["prefs_simp"]),
+            ("qrels", "NLRE", UNSUPPORTED_MEASURES["one", "NLRE"]),
+            ("qrels", "alpha_nDCG@10", UNSUPPORTED_MEASURES["two", "alpha_nDCG@10"]),
             ("qrels", "AP(aspect=x)", "AP(aspect=x): the collection has no aspect 'x'; it has relevance"),
-            ("sub.yaml", "Compat", NOT_HERE["sub", "Compat"]),
+            ("sub.yaml", "Compat", UNSUPPORTED_MEASURES["sub", "Compat"]),
         ],
     )
-    def test_it_says_the_same_and_ends_with_2(self, qrels: str, measures: str, sentence: str) -> None:
+    def test_evaluate_prints_the_message_and_exits_with_2(
+        self, qrels: str, measures: str, sentence: str
+    ) -> None:
         done = CliRunner().invoke(cli, ["evaluate", qrels, "run", "-m", measures])
         assert done.exit_code == 2
         assert sentence in done.stderr

@@ -1,4 +1,4 @@
-"""What the text of a measure means, and what is said of text that means nothing."""
+"""Tests of parsing measures: canonical texts, rejected texts, names of trec_eval, and binding to aspects."""
 
 import pytest
 from hypothesis import assume, given, settings
@@ -100,13 +100,13 @@ CANONICAL = {
 
 
 @pytest.mark.parametrize(("text", "canonical"), CANONICAL.items())
-def test_a_measure_prints_as_its_canonical_text_and_equals_it(text: str, canonical: str) -> None:
+def test_measure_has_a_canonical_text(text: str, canonical: str) -> None:
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
     assert hash(parse(canonical)) == hash(parse(text))
 
 
-REFUSED = {
+REJECTED = {
     "TOMA(of=nDCG)@10": "give the cutoff to the inner measure: TOMA(of=nDCG@10)",
     "TOMA(of=nDCG@5)@10": "give the cutoff to the inner measure: TOMA(of=nDCG@10)",
     "CAM(of=AP(rel=2),aspects=[a,b])@5": "inner measure: CAM(of=AP(rel=2)@5,aspects=[a,b])",
@@ -185,25 +185,29 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.items())
-def test_a_text_that_is_no_measure_is_refused_in_one_clear_sentence(text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), REJECTED.items())
+def test_invalid_measure_is_rejected_with_a_message(text: str, message: str) -> None:
     with pytest.raises(MeasureError) as problem:
         parse(text)
-    assert said in str(problem.value)
+    assert message in str(problem.value)
     assert "\n" not in str(problem.value)
 
 
-def test_a_list_splits_at_spaces_outside_brackets_and_quotes() -> None:
-    found = parse_many("nDCG@10 AP( rel = 2 )\n CAM(of=AP, weights={'a b': 0.5, c: 0.5})  nDCG@10")
-    assert [str(one) for one in found] == ["nDCG@10", "AP(rel=2)", "CAM(of=AP,weights={'a b':0.5,c:0.5})"]
+def test_measure_list_splits_at_spaces_outside_brackets_and_quotes() -> None:
+    measures = parse_many("nDCG@10 AP( rel = 2 )\n CAM(of=AP, weights={'a b': 0.5, c: 0.5})  nDCG@10")
+    assert [str(measure) for measure in measures] == [
+        "nDCG@10",
+        "AP(rel=2)",
+        "CAM(of=AP,weights={'a b':0.5,c:0.5})",
+    ]
 
 
-def test_trec_evals_sets_and_lists_stand_for_several_measures() -> None:
-    official = [str(one) for one in parse_many("official")]
+def test_trec_eval_set_names_give_several_measures() -> None:
+    official = [str(measure) for measure in parse_many("official")]
     assert official[:9] == ["NumQ", "NumRet", "NumRel", "NumRelRet", "AP", "GMAP", "Rprec", "Bpref", "RR"]
     assert official[9:11] == ["IPrec@0", "IPrec@0.1"]
     assert official[-1] == "P@1000"
-    assert [str(one) for one in parse_many("ndcg_cut.10,20")] == ["nDCG@10", "nDCG@20"]
+    assert [str(measure) for measure in parse_many("ndcg_cut.10,20")] == ["nDCG@10", "nDCG@20"]
 
 
 TREC_EVAL = (
@@ -218,21 +222,21 @@ TREC_EVAL = (
 
 
 @pytest.mark.parametrize("name", TREC_EVAL.split())
-def test_every_name_of_trec_eval_works_or_says_why_not(name: str) -> None:
-    why = trec_names.refusal(name)
-    if why is None:
+def test_every_trec_eval_name_works_or_has_a_reason(name: str) -> None:
+    reason = trec_names.refusal(name)
+    if reason is None:
         assert parse_many(name)
         return
     with pytest.raises(MeasureError) as problem:
         parse_many(name)
-    assert str(problem.value) == why
+    assert str(problem.value) == reason
 
 
-def test_no_measure_is_called_what_is_refused() -> None:
+def test_refused_trec_eval_names_are_not_measures() -> None:
     assert not set(trec_names.REFUSED) & set(NAMES)
 
 
-def test_trec_evals_names_go_back_to_what_it_prints() -> None:
+def test_trec_eval_names_round_trip() -> None:
     names = (
         "num_q map ndcg_cut_10 P_5 iprec_at_recall_0.10 11pt_avg Rprec Rprec_mult_0.20 set_relative_P set_F "
         "infAP gm_bpref utility relative_P_10 rbp rbp_resid"
@@ -242,30 +246,30 @@ def test_trec_evals_names_go_back_to_what_it_prints() -> None:
 
 
 class TestBinding:
-    """A measure as stored for a collection."""
+    """Binding a measure to the aspects of a collection."""
 
     aspects = tuple(Aspect(name, range(3)) for name in ("relevance", "quality"))
 
-    def test_a_combining_measure_lists_its_aspects(self) -> None:
+    def test_bound_measure_lists_its_aspects(self) -> None:
         bound = parse("TOMA(of=nDCG@5)").bound(self.aspects)
         assert str(bound) == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
         assert bound.bound((*self.aspects, Aspect("more", range(2)))) == bound
 
-    def test_aspects_stand_in_the_collections_order(self) -> None:
-        one = parse("CAM(of=AP,weights={quality:.5,relevance:.5})").bound(self.aspects)
-        two = parse("CAM(of=AP,aspects=[quality,relevance],weights={relevance:.5,quality:.5})")
-        assert one == two.bound(self.aspects)
-        assert "aspects=[relevance,quality]" in one.text
+    def test_bound_aspects_have_the_order_of_the_collection(self) -> None:
+        without_order = parse("CAM(of=AP,weights={quality:.5,relevance:.5})").bound(self.aspects)
+        reordered = parse("CAM(of=AP,aspects=[quality,relevance],weights={relevance:.5,quality:.5})")
+        assert without_order == reordered.bound(self.aspects)
+        assert "aspects=[relevance,quality]" in without_order.text
 
-    def test_weights_name_the_aspects(self) -> None:
+    def test_bound_measure_has_the_aspects_of_its_weights(self) -> None:
         bound = parse("CAM(of=AP,weights={quality:1})").bound(self.aspects)
         assert str(bound) == "CAM(of=AP,aspects=[quality],weights={quality:1})"
 
-    def test_a_measure_of_one_aspect_stays_as_it_is(self) -> None:
+    def test_measure_of_one_aspect_is_unchanged(self) -> None:
         assert str(parse("nDCG@5").bound(self.aspects)) == "nDCG@5"
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("nDCG(aspect=qualty)@5", "the collection has no aspect 'qualty'; did you mean quality?"),
             ("CAM(of=AP,aspects=[relevance,stance])", "the collection has no aspect 'stance'"),
@@ -278,15 +282,15 @@ class TestBinding:
             ),
         ],
     )
-    def test_what_the_collection_lacks_is_refused(self, text: str, said: str) -> None:
+    def test_unknown_aspect_is_rejected(self, text: str, message: str) -> None:
         with pytest.raises(MeasureError) as problem:
             parse(text).bound(self.aspects)
-        assert said in str(problem.value)
+        assert message in str(problem.value)
 
 
 HOSTILE = {
     "digits": "AP@" + "1" * 3990 + "a",
-    "digits and a stop": "RBP(p=" + "1" * 1990 + "." + "1" * 1990 + "e)",
+    "digits and a decimal point": "RBP(p=" + "1" * 1990 + "." + "1" * 1990 + "e)",
     "arguments": "AP(" + ",".join(f"a{i}=1" for i in range(600)) + ")",
     "brackets": "CAM(of=" * 500,
     "quotes": "AP(aspect='" + "\\'" * 1900,
@@ -295,7 +299,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_is_refused_shortly(name: str) -> None:
+def test_hostile_text_is_rejected_with_a_short_message(name: str) -> None:
     with pytest.raises(MeasureError) as problem:
         parse(HOSTILE[name])
     assert len(str(problem.value)) < 300
@@ -303,16 +307,16 @@ def test_hostile_text_is_refused_shortly(name: str) -> None:
 
 @given(st.text(max_size=40) | st.text("AP(of=nDCG@10,'\"\\{}[]:/.-1e)", max_size=40))
 @settings(max_examples=400)
-def test_any_text_is_a_measure_that_prints_itself_or_is_refused(text: str) -> None:
+def test_random_text_round_trips_or_is_rejected(text: str) -> None:
     try:
-        found = parse(text)
+        measure = parse(text)
     except MeasureError:
         return
-    assert parse(found.text) == found
+    assert parse(measure.text) == measure
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_any_printable_name_of_an_aspect_survives_in_the_text(name: str) -> None:
+def test_aspect_name_round_trips_in_the_text(name: str) -> None:
     assume(all(character >= " " for character in name))
     assume(not any("\ud800" <= character <= "\udfff" for character in name))
     measure = parse("AP").having(aspect=name)

@@ -1,4 +1,4 @@
-"""Collections described by YAML or JSON: what they may say, and every mistake at once (design.md 6)."""
+"""Tests of collection files in YAML or JSON: their keys, their error messages, and random documents."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ from cupel_measures.reading.collection_files import (
 )
 from cupel_measures.reading.compression import Limits
 
-WHOLE = """
+FULL_COLLECTION = """
 aspects:                              # the first is the default aspect
   relevance:
     labels: [0, 1, 2]
@@ -54,30 +54,33 @@ PLAIN = "aspects: {relevance: {labels: [0, 1]}}\nqrels: [{file: q, aspect: relev
 
 
 def judged_by(description: str) -> str:
-    """A collection with this description of its qrels file."""
+    """Return a collection file with this description of its qrels file."""
     return PLAIN.replace("aspect: relevance", description)
 
 
-def label_set(description: str) -> str:
-    """A collection with this label set, `aspects:` left out."""
+def label_set_file(description: str) -> str:
+    """Return a collection file with this label set; `description` follows the key `aspects`."""
     return PLAIN + f"label_sets: {{a: {{aspects: {description}}}}}\n"
 
 
-def refused(text: str | bytes, files: Mapping[str, bytes] | None = None) -> list[tuple[int | None, str, str]]:
-    """(line, code, message) of every error."""
+def errors_of(
+    text: str | bytes, files: Mapping[str, bytes] | None = None
+) -> list[tuple[int | None, str, str]]:
+    """Return (line, code, message) of every error."""
     with pytest.raises(Refused) as problem:
         parse_collection(text, {"q": b"1 0 a 1\n"} if files is None else files)
     return [(finding.line, finding.code, finding.message) for finding in problem.value.findings.errors]
 
 
-def aspects_refused(declared: Mapping[str, Any]) -> list[tuple[str, str]]:
+def aspect_errors(declared: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (code, message) of every error in declared aspects."""
     with pytest.raises(Refused) as problem:
         aspects_from(declared)
     return [(finding.code, finding.message) for finding in problem.value.findings.errors]
 
 
-def test_a_collection_says_aspects_judgments_topics_and_a_plan() -> None:
-    collection = parse_collection(WHOLE, FILES)
+def test_collection_has_aspects_judgments_topics_and_measures() -> None:
+    collection = parse_collection(FULL_COLLECTION, FILES)
     relevance, credibility = collection.aspects
     assert relevance == Aspect("relevance", range(3), (-2,), (-1,), 1, (0.0, 1.0, 3.0), (0.0, 1.0, 2.5))
     assert credibility == Aspect("credibility", ("nc", "pc", "c"))
@@ -103,7 +106,7 @@ def test_a_collection_says_aspects_judgments_topics_and_a_plan() -> None:
     }
 
 
-def test_json_says_the_same_as_yaml_even_with_tabs() -> None:
+def test_json_collection_may_be_indented_with_tabs() -> None:
     relevance = {"labels": [0, 1], "gains": {"0": 0, "1": 2}}
     document = {
         "aspects": {"relevance": relevance, "stance": {"labels": ["NO", "\U0001f600"]}},
@@ -118,7 +121,7 @@ def test_json_says_the_same_as_yaml_even_with_tabs() -> None:
         assert collection.measures == ("nDCG@10", "AP")
 
 
-def test_labels_are_the_words_that_were_typed() -> None:
+def test_labels_keep_their_spelling_in_yaml() -> None:
     declared = (
         "aspects: {stance: {labels: [no, yes, on, null, ~, 1.50, 0x1F, 2024-01-01]}}\nqrels: [{file: q}]"
     )
@@ -126,12 +129,12 @@ def test_labels_are_the_words_that_were_typed() -> None:
     assert collection.aspects[0].labels == ("no", "yes", "on", "null", "~", "1.50", "0x1F", "2024-01-01")
 
 
-def test_the_only_aspect_need_not_be_named_for_its_file() -> None:
+def test_qrels_file_of_the_only_aspect_needs_no_aspect_key() -> None:
     text = "aspects: {quality: {labels: [low, high]}}\nqrels: [{file: q}]"
     assert parse_collection(text, {"q": b"1 0 a high\n"}).qrels.labels.tolist() == [[1]]
 
 
-def test_files_are_relative_to_the_collection_file(tmp_path: Path) -> None:
+def test_file_paths_are_relative_to_the_collection_file(tmp_path: Path) -> None:
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels/rel.txt.gz").write_bytes(gzip.compress(b"1 0 a 1\n"))
     path = tmp_path / "collection.yaml"
@@ -139,10 +142,10 @@ def test_files_are_relative_to_the_collection_file(tmp_path: Path) -> None:
     assert read_collection(path).qrels.labels.tolist() == [[1]]
 
 
-def test_errors_in_the_files_are_reported_with_those_of_the_collection() -> None:
+def test_errors_in_all_files_are_reported_together() -> None:
     text = PLAIN + "profile: cupell\nmeasures: [nDCG, nDGC@10]\n"
-    found = refused(text, {"q": b"1 0 a 7\n1 0\n"})
-    assert [(line, code) for line, code, _ in found] == [
+    errors = errors_of(text, {"q": b"1 0 a 7\n1 0\n"})
+    assert [(line, code) for line, code, _ in errors] == [
         (3, "collection-profile"),
         (4, "collection-measure"),
         (1, "qrels-label-above-scale"),
@@ -151,7 +154,7 @@ def test_errors_in_the_files_are_reported_with_those_of_the_collection() -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "code", "says"),
+    ("text", "line", "code", "message"),
     [
         ("aspects: [\n", 2, "document-syntax", "expected"),
         ("{" * 3000, None, "document-syntax", "deep"),
@@ -183,25 +186,25 @@ def test_errors_in_the_files_are_reported_with_those_of_the_collection() -> None
         (PLAIN + "measures: [nDGC@10]\n", 3, "collection-measure", "nDCG"),
         (PLAIN + "measures: [nDCG(aspect=b)@10]\n", 3, "collection-measure", "'b'"),
         (PLAIN + "measures:\n  - AP\n  - {AP: 1}\n", 5, "document-other-kind", "a mapping"),
-        (label_set("[relevance]"), 3, "document-missing-key", "tuples"),
-        (label_set("[b], tuples: []"), 3, "label-set", "unknown aspect 'b'"),
-        (label_set("[relevance], tuples: [[0]]"), 3, "label-set", "two"),
-        (label_set("[relevance], tuples: [[0], [1, 1]]"), 3, "label-set", "2 labels for 1"),
-        (label_set("[relevance], tuples: [[0], [7]]"), 3, "label-set", "7 is not a label"),
-        (label_set("[relevance, relevance], tuples: [[0, 0], [1, 1]]"), 3, "label-set", "twice"),
+        (label_set_file("[relevance]"), 3, "document-missing-key", "tuples"),
+        (label_set_file("[b], tuples: []"), 3, "label-set", "unknown aspect 'b'"),
+        (label_set_file("[relevance], tuples: [[0]]"), 3, "label-set", "two"),
+        (label_set_file("[relevance], tuples: [[0], [1, 1]]"), 3, "label-set", "2 labels for 1"),
+        (label_set_file("[relevance], tuples: [[0], [7]]"), 3, "label-set", "7 is not a label"),
+        (label_set_file("[relevance, relevance], tuples: [[0, 0], [1, 1]]"), 3, "label-set", "twice"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_line_and_what_would_be_right(
-    text: str | bytes, line: int | None, code: str, says: str
+def test_invalid_collection_has_an_error_with_line_and_message(
+    text: str | bytes, line: int | None, code: str, message: str
 ) -> None:
-    found = refused(text)
-    assert (line, code) in [(line, code) for line, code, _ in found], found
-    assert any(says in message for _, one, message in found if one == code), found
+    errors = errors_of(text)
+    assert (line, code) in [(line, code) for line, code, _ in errors], errors
+    assert any(message in text for _, other, text in errors if other == code), errors
     assert KINDS[code].remedy
 
 
 @pytest.mark.parametrize(
-    ("declared", "code", "says"),
+    ("declared", "code", "message"),
     [
         ({}, "aspect-labels", "at least one aspect"),
         ({"a b": {"labels": [0, 1]}}, "aspect-name", "'a b'"),
@@ -240,18 +243,18 @@ def test_a_mistake_is_told_with_its_line_and_what_would_be_right(
         ({"a": {"labels": [0, 1], "embedding": [1, 0]}}, "aspect-embedding", "non-decreasing"),
     ],
 )
-def test_a_mistake_in_an_aspect_is_told(declared: dict[str, Any], code: str, says: str) -> None:
-    found = aspects_refused(declared)
-    assert [one for one in found if one[0] == code and says in one[1]], found
+def test_invalid_aspect_has_an_error(declared: dict[str, Any], code: str, message: str) -> None:
+    errors = aspect_errors(declared)
+    assert [error for error in errors if error[0] == code and message in error[1]], errors
 
 
-def test_every_mistake_of_every_aspect_is_told_at_once() -> None:
-    found = aspects_refused({
+def test_errors_of_all_aspects_are_reported_together() -> None:
+    errors = aspect_errors({
         "a": {"labels": [0, 1], "threshold": 9, "gains": [0], "embedding": [2, 1], "weight": 1},
         "b": {"labels": [0]},
         "c": {},
     })  # fmt: skip
-    assert [code for code, _ in found] == [
+    assert [code for code, _ in errors] == [
         "document-unknown-key",
         "aspect-threshold",
         "aspect-gains",
@@ -261,29 +264,29 @@ def test_every_mistake_of_every_aspect_is_told_at_once() -> None:
     ]
 
 
-def test_aspects_are_read_from_data_as_json_gives_it() -> None:
+def test_aspects_are_read_from_parsed_json() -> None:
     ease = {"labels": {"range": [100, 0]}, "threshold": 40, "unjudged": ["NA", -1]}
     (aspect,) = aspects_from({"ease": ease})
     assert aspect == Aspect("ease", range(100, -1, -1), unjudged=("NA", -1), threshold=60)
 
 
-def test_neighbouring_integers_are_a_range_so_that_one_scale_has_one_form() -> None:
+def test_consecutive_integer_labels_are_stored_as_a_range() -> None:
     listed, ranged = ({"labels": [3, 2, 1]}, {"labels": {"range": [3, 1]}})
     assert aspects_from({"a": listed}) == aspects_from({"a": ranged})
     assert aspects_from({"a": {"labels": [1, 3]}})[0].labels == (1, 3)
 
 
-def test_gains_may_be_a_list_and_fractions() -> None:
+def test_gains_may_be_a_list_with_fractions() -> None:
     (aspect,) = aspects_from({"a": {"labels": ["x", "y", "z"], "gains": [0, "1/3", 0.5]}})
     assert aspect.declared_gains == (0.0, 1 / 3, 0.5)
 
 
-def test_a_default_threshold_that_makes_0_relevant_is_warned_about() -> None:
+def test_default_threshold_that_makes_0_relevant_gives_a_warning() -> None:
     text = PLAIN.replace("[0, 1]", "[-2, 0, 1]")
     assert "aspect-low-threshold" in parse_collection(text, {"q": b"1 0 a 1\n"}).findings.totals
 
 
-def test_an_aspect_that_no_file_judges_is_warned_about() -> None:
+def test_aspect_without_judgments_gives_a_warning() -> None:
     text = PLAIN.replace("aspects: {", "aspects: {quality: {labels: [0, 1]}, ")
     (warning,) = parse_collection(text, {"q": b"1 0 a 1\n"}).findings.warnings[:1]
     assert (warning.code, warning.message) == (
@@ -292,7 +295,7 @@ def test_an_aspect_that_no_file_judges_is_warned_about() -> None:
     )
 
 
-def test_label_sets_are_read_from_data() -> None:
+def test_label_sets_are_read_from_parsed_json() -> None:
     aspects = aspects_from({"a": {"labels": [0, 1]}, "b": {"labels": ["x", "y"]}})
     declared = {"set": {"aspects": ["b", "a"], "tuples": [["x", 0], ["y", 1]]}}
     assert label_sets_from(declared, aspects) == {"set": LabelSet(("b", "a"), frozenset({(0, 0), (1, 1)}))}
@@ -301,20 +304,20 @@ def test_label_sets_are_read_from_data() -> None:
 
 
 @pytest.mark.parametrize("name", ["cartesian", "observed", "two words", "tab\there", ""])
-def test_a_label_set_has_a_name_of_its_own_that_a_measure_can_hold(name: str) -> None:
+def test_invalid_label_set_name_is_rejected(name: str) -> None:
     aspects = aspects_from({"a": {"labels": [0, 1]}})
     with pytest.raises(Refused, match="name of a label set"):
         label_sets_from({name: {"aspects": ["a"], "tuples": [[0], [1]]}}, aspects)
 
 
-def test_data_that_is_nested_too_deeply_is_refused() -> None:
+def test_deeply_nested_data_is_rejected() -> None:
     deep: Any = 1
     for _ in range(5000):
         deep = [deep]
-    assert aspects_refused({"a": deep}) == [("document-syntax", "nested too deeply")]
+    assert aspect_errors({"a": deep}) == [("document-syntax", "nested too deeply")]
 
 
-def test_half_a_pair_of_surrogates_is_no_character_and_does_no_harm() -> None:
+def test_lone_surrogate_in_a_label_is_replaced() -> None:
     (aspect,) = aspects_from(json.loads('{"a": {"labels": ["\\ud800", "ok"]}}'))
     assert aspect.labels == ("\ufffd", "ok")
 
@@ -326,14 +329,14 @@ qrels: [{file: q, columns: [topic, _, document, a, b]}]
 label_sets: {set: {aspects: [b, a], tuples: [[x, 0], [y, 1]]}}
 """
     assert parse_collection(text, {"q": b"1 0 d 0 x\n1 0 e 1 y\n"}).label_sets
-    ((_, code, message),) = refused(text, {"q": b"1 0 d 0 x\n1 0 e 0 y\n1 0 f 1 x\n"})
+    ((_, code, message),) = errors_of(text, {"q": b"1 0 d 0 x\n1 0 e 0 y\n1 0 f 1 x\n"})
     assert code == "collection-outside-label-set"
     assert "2 judged documents" in message
     assert "e has (y, 0)" in message
 
 
 @pytest.mark.parametrize(
-    ("topics", "line", "says"),
+    ("topics", "line", "message"),
     [
         (b"1 a\n1 b\n", 2, "listed twice"),
         (b"", None, "no topics"),
@@ -342,17 +345,17 @@ label_sets: {set: {aspects: [b, a], tuples: [[x, 0], [y, 1]]}}
         (b"1\n\xff\n", 2, "UTF-8"),
     ],
 )
-def test_a_wrong_topics_file_is_told(topics: bytes, line: int | None, says: str) -> None:
-    found = refused(PLAIN + "topics: t\n", {"q": b"1 0 a 1\n", "t": topics})
-    assert [one for one in found if one[0] == line and says in one[2]], found
+def test_invalid_topics_file_has_an_error(topics: bytes, line: int | None, message: str) -> None:
+    errors = errors_of(PLAIN + "topics: t\n", {"q": b"1 0 a 1\n", "t": topics})
+    assert [error for error in errors if error[0] == line and message in error[2]], errors
 
 
-def test_a_sent_file_that_is_not_named_is_warned_about() -> None:
+def test_unused_file_gives_a_warning() -> None:
     collection = parse_collection(PLAIN, {"q": b"1 0 a 1\n", "notes.txt": b"x"})
     assert collection.findings.totals["collection-file-unused"] == 1
 
 
-def test_a_tracks_declarations_stand_where_the_text_leaves_them_out() -> None:
+def test_declarations_of_the_track_are_the_default() -> None:
     declared = {"aspects": {"relevance": {"labels": [0, 1]}}}
     short = "qrels: [{file: q}]"
     for text in (short, PLAIN):
@@ -362,12 +365,12 @@ def test_a_tracks_declarations_stand_where_the_text_leaves_them_out() -> None:
         parse_collection(PLAIN.replace("[0, 1]", "[0, 1, 2]"), {"q": b"1 0 a 1\n"}, declared=declared)
 
 
-def test_limits_hold_for_every_file() -> None:
+def test_limits_apply_to_every_file() -> None:
     with pytest.raises(Refused, match="limit-expanded"):
         parse_collection(PLAIN, {"q": gzip.compress(b"1 0 a 1\n" * 1000)}, limits=Limits(expanded=1000))
 
 
-def test_a_file_is_known_as_a_collection_by_its_ending_or_content(tmp_path: Path) -> None:
+def test_collection_file_is_recognised_by_extension_or_content(tmp_path: Path) -> None:
     for name, content, expected in (
         ("a.yaml", b"1 0 a 1\n", True),
         ("b", b"# mine\naspects:\n  relevance: {labels: [0, 1]}\n", True),
@@ -380,7 +383,7 @@ def test_a_file_is_known_as_a_collection_by_its_ending_or_content(tmp_path: Path
         assert is_collection(tmp_path / name) == expected, name
 
 
-def test_plain_files_make_a_collection_of_inferred_scales(tmp_path: Path) -> None:
+def test_plain_qrels_files_make_a_collection_with_inferred_scales(tmp_path: Path) -> None:
     for name, grades in (("r", b"1 0 a 1\n"), ("q", b"1 0 a 3\n")):
         (tmp_path / name).write_bytes(grades)
     alone = collection_for(tmp_path / "r")
@@ -402,10 +405,10 @@ trees = st.recursive(
 )
 
 
-# drawing a deep tree may take a while on a busy machine, and says nothing about the reader
+# Drawing a deep tree can be slow on a busy machine, which does not depend on the reader.
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(keys, trees, max_size=5))
-def test_any_tree_is_read_or_refused_with_findings(tree: dict[str, Any]) -> None:
+def test_random_document_is_rejected_with_findings(tree: dict[str, Any]) -> None:
     with pytest.raises(Refused) as problem:
         parse_collection(json.dumps(tree), {"q": b"1 0 a 1\n"})
     assert problem.value.findings.errors
@@ -413,13 +416,13 @@ def test_any_tree_is_read_or_refused_with_findings(tree: dict[str, Any]) -> None
 
 @settings(max_examples=200)
 @given(st.binary(max_size=120))
-def test_any_bytes_are_refused_with_findings(data: bytes) -> None:
+def test_random_bytes_are_rejected_with_findings(data: bytes) -> None:
     with pytest.raises(Refused) as problem:
         parse_collection(data, {})
     assert problem.value.findings.errors
 
 
-def test_touche_relevance_quality_and_stance_load_as_one_collection(shared: Path) -> None:
+def test_touche_with_three_aspects_is_read_as_one_collection(shared: Path) -> None:
     folder = shared / "data/touche22-task2/qrels"
     names = {aspect: f"touche-task2-2022-{aspect}.qrels" for aspect in ("relevance", "quality", "stance")}
     text = {

@@ -1,4 +1,4 @@
-"""Plain and compressed files, damage, and limits on bytes."""
+"""Tests of reading plain and compressed files: formats, damaged archives, and size limits."""
 
 import bz2
 import gzip
@@ -27,22 +27,22 @@ def zipped(*members: str, data: bytes = TEXT, method: int = zipfile.ZIP_DEFLATED
     return archive.getvalue()
 
 
-PACKED = {
+COMPRESSED = {
     "plain": TEXT,
     "gzip": gzip.compress(TEXT),
-    "gzip in parts": gzip.compress(TEXT[:1000]) + gzip.compress(TEXT[1000:]),
+    "gzip with two members": gzip.compress(TEXT[:1000]) + gzip.compress(TEXT[1000:]),
     "bzip2": bz2.compress(TEXT),
-    "bzip2 in parts": bz2.compress(TEXT[:1000]) + bz2.compress(TEXT[1000:]),
+    "bzip2 with two streams": bz2.compress(TEXT[:1000]) + bz2.compress(TEXT[1000:]),
     "zstd": zstandard.ZstdCompressor(write_checksum=True).compress(TEXT),
-    "zstd in frames": zstandard.compress(TEXT[:99]) + zstandard.compress(TEXT[99:]),
-    "zstd after a frame to skip": struct.pack("<II", 0x184D2A57, 4) + b"skip" + zstandard.compress(TEXT),
+    "zstd with two frames": zstandard.compress(TEXT[:99]) + zstandard.compress(TEXT[99:]),
+    "zstd after a skippable frame": struct.pack("<II", 0x184D2A57, 4) + b"skip" + zstandard.compress(TEXT),
     "zip": zipped("folder/run.txt"),
-    "zip with a strange name": zipped("__MACOSX_run.txt"),
+    "zip with an unusual file name": zipped("__MACOSX_run.txt"),
     "zip with bzip2": zipped("run.txt", method=zipfile.ZIP_BZIP2),
     "zip with LZMA": zipped("run.txt", method=zipfile.ZIP_LZMA),
     "zip from a Mac": zipped("run.txt", "__MACOSX/._run.txt"),
 }
-ARCHIVES = {kind: data for kind, data in PACKED.items() if kind != "plain"}
+ARCHIVES = {kind: data for kind, data in COMPRESSED.items() if kind != "plain"}
 
 
 class Pipe(io.RawIOBase):
@@ -61,13 +61,14 @@ class Pipe(io.RawIOBase):
 
 
 def code_of(data: bytes, limits: Limits | None = None) -> str:
+    """Return the code of the first error."""
     with pytest.raises(Refused) as refused:
         read_run(data, limits=limits)
     return refused.value.findings.errors[0].code
 
 
-def given(data: bytes) -> int:
-    """How many plain bytes come of `data` before it is refused."""
+def decompressed_size(data: bytes) -> int:
+    """Return the number of plain bytes that are read from `data` before it is rejected."""
     taken = 0
     try:
         with open_plain(data) as stream:
@@ -75,39 +76,39 @@ def given(data: bytes) -> int:
                 taken += len(chunk)
     except Refused:
         return taken
-    pytest.fail("it was not refused")
+    pytest.fail("the archive was not rejected")
 
 
-@pytest.mark.parametrize("kind", PACKED)
-def test_the_kind_is_known_by_the_bytes(kind: str, tmp_path: Path) -> None:
-    wanted = digest(read_run(TEXT).ranking)
+@pytest.mark.parametrize("kind", COMPRESSED)
+def test_format_is_detected_from_the_content(kind: str, tmp_path: Path) -> None:
+    expected = digest(read_run(TEXT).ranking)
     path = tmp_path / "run.strange"
-    path.write_bytes(PACKED[kind])
-    for source in (path, PACKED[kind], io.BytesIO(PACKED[kind]), Pipe(PACKED[kind])):
-        assert digest(read_run(source).ranking) == wanted  # type: ignore[arg-type]
+    path.write_bytes(COMPRESSED[kind])
+    for source in (path, COMPRESSED[kind], io.BytesIO(COMPRESSED[kind]), Pipe(COMPRESSED[kind])):
+        assert digest(read_run(source).ranking) == expected  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", PACKED)
-def test_a_stream_is_joined_as_a_file_is(kind: str) -> None:
+@pytest.mark.parametrize("kind", COMPRESSED)
+def test_joining_a_stream_equals_joining_a_file(kind: str) -> None:
     qrels = read_qrels(b"1 0 document-3 1\n1 0 document-19000 1\n")
-    assert join_run(Pipe(PACKED[kind]), qrels).rank.tolist() in ([3, 19000], [19000, 3])  # type: ignore[arg-type]
+    assert join_run(Pipe(COMPRESSED[kind]), qrels).rank.tolist() in ([3, 19000], [19000, 3])  # type: ignore[arg-type]
 
 
-def test_a_stream_that_was_passed_in_stays_open() -> None:
-    stream = io.BytesIO(PACKED["gzip"])
+def test_caller_stream_stays_open() -> None:
+    stream = io.BytesIO(COMPRESSED["gzip"])
     read_run(stream)
     assert not stream.closed
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
-def test_an_archive_cut_short_is_refused(kind: str, share: float) -> None:
+def test_truncated_archive_is_rejected(kind: str, share: float) -> None:
     data = ARCHIVES[kind]
     assert code_of(data[: int(len(data) * share)]) == "file-corrupt"
 
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd", "zip"])
-def test_a_damaged_archive_is_refused(kind: str) -> None:
+def test_damaged_archive_is_rejected(kind: str) -> None:
     data = bytearray(ARCHIVES[kind])
     data[len(data) // 2] ^= 0xFF
     data[len(data) // 3] ^= 0xFF
@@ -115,12 +116,12 @@ def test_a_damaged_archive_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-@pytest.mark.parametrize("after", ["rubbish", "a part cut short", "a damaged part"])
-def test_whatever_follows_the_first_part_of_an_archive_is_checked(kind: str, after: str) -> None:
-    data = PACKED[kind]
+@pytest.mark.parametrize("after", ["garbage", "a truncated member", "a damaged member"])
+def test_data_after_the_first_member_is_checked(kind: str, after: str) -> None:
+    data = COMPRESSED[kind]
     damaged = bytes([data[0] ^ 1]) + data[1:]
-    more = {"rubbish": b"rubbish", "a part cut short": data[:-20], "a damaged part": damaged}[after]
-    assert code_of(data + more) == "file-corrupt"
+    trailing = {"garbage": b"rubbish", "a truncated member": data[:-20], "a damaged member": damaged}[after]
+    assert code_of(data + trailing) == "file-corrupt"
 
 
 SMALL = TEXT[:3000]
@@ -133,14 +134,14 @@ SMALL_ARCHIVES = {
 
 
 @pytest.mark.parametrize("kind", SMALL_ARCHIVES)
-def test_a_mutated_archive_is_read_or_refused(kind: str) -> None:
-    chance, refusals = random.Random(kind), 0
+def test_mutated_archive_is_read_or_rejected(kind: str) -> None:
+    rng, refusals = random.Random(kind), 0
     for _ in range(300):
         data = bytearray(SMALL_ARCHIVES[kind])
-        for _ in range(chance.randint(1, 3)):
-            data[chance.choice([chance.randrange(len(data)), chance.randrange(60)])] = chance.randrange(256)
-        if chance.random() < 0.2:
-            del data[chance.randrange(len(data)) :]
+        for _ in range(rng.randint(1, 3)):
+            data[rng.choice([rng.randrange(len(data)), rng.randrange(60)])] = rng.randrange(256)
+        if rng.random() < 0.2:
+            del data[rng.randrange(len(data)) :]
         try:
             read_run(bytes(data))
         except Refused:
@@ -148,8 +149,8 @@ def test_a_mutated_archive_is_read_or_refused(kind: str) -> None:
     assert refusals > 150
 
 
-def test_an_encrypted_zip_is_called_by_its_name() -> None:
-    data = bytearray(PACKED["zip"])
+def test_encrypted_zip_has_its_own_error() -> None:
+    data = bytearray(COMPRESSED["zip"])
     data[data.find(b"PK\x03\x04") + 6] |= 1
     data[data.rfind(b"PK\x01\x02") + 8] |= 1
     with pytest.raises(Refused) as refused:
@@ -159,7 +160,7 @@ def test_an_encrypted_zip_is_called_by_its_name() -> None:
     assert finding.message == "folder/run.txt in the archive is encrypted"
 
 
-def test_a_zstd_window_that_is_too_large_is_a_limit_with_a_name() -> None:
+def test_zstd_window_above_the_limit_is_rejected() -> None:
     settings = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
     packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()
     data = packer.compress(TEXT) + packer.flush()
@@ -167,13 +168,13 @@ def test_a_zstd_window_that_is_too_large_is_a_limit_with_a_name() -> None:
     assert read_run(data, limits=Limits(window=1 << 28)).tag == "tag"
 
 
-def test_an_archive_whose_checksum_is_wrong_is_refused() -> None:
-    data = bytearray(PACKED["gzip"])
+def test_archive_with_a_wrong_checksum_is_rejected() -> None:
+    data = bytearray(COMPRESSED["gzip"])
     data[-6] ^= 0xFF
     assert code_of(bytes(data)) == "file-corrupt"
 
 
-def test_what_an_archive_gave_before_it_broke_is_checked_too() -> None:
+def test_lines_before_the_damage_are_checked() -> None:
     text = b"1 Q0 a 1 x tag\n" + TEXT
     with pytest.raises(Refused) as refused:
         read_run(gzip.compress(text)[:-5])
@@ -181,12 +182,12 @@ def test_what_an_archive_gave_before_it_broke_is_checked_too() -> None:
 
 
 @pytest.mark.parametrize("members", [("a.txt", "b.txt"), ()], ids=["two files", "none"])
-def test_a_zip_has_one_file(members: tuple[str, ...]) -> None:
+def test_zip_without_exactly_one_file_is_rejected(members: tuple[str, ...]) -> None:
     assert code_of(zipped(*members)) == "file-members"
 
 
-def test_limits_on_bytes_are_named() -> None:
-    packed = PACKED["gzip"]
+def test_each_size_limit_has_its_own_error() -> None:
+    packed = COMPRESSED["gzip"]
     assert code_of(packed, Limits(compressed=len(packed) - 1)) == "limit-compressed"
     assert code_of(packed, Limits(expanded=len(TEXT) - 1)) == "limit-expanded"
     assert code_of(packed, Limits(ratio=2, ratio_from=1000)) == "limit-ratio"
@@ -196,12 +197,12 @@ def test_limits_on_bytes_are_named() -> None:
 @pytest.mark.parametrize(
     "pack", [gzip.compress, bz2.compress, zstandard.compress], ids=["gzip", "bzip2", "zstd"]
 )
-def test_a_bomb_is_stopped_where_the_limit_is(pack: object) -> None:
+def test_decompression_bomb_is_stopped_at_the_limit(pack: object) -> None:
     bomb = pack(b"\n" * 80_000_000)  # type: ignore[operator]
     assert code_of(bomb) == "limit-ratio"
-    assert given(bomb) <= 32 << 20
+    assert decompressed_size(bomb) <= 32 << 20
 
 
-def test_a_folder_is_no_finding(tmp_path: Path) -> None:
+def test_directory_raises_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         read_run(tmp_path)

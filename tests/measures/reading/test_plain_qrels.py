@@ -1,4 +1,4 @@
-"""Plain qrels are read as columns where every line is regular, else line by line: to the same end."""
+"""Tests that reading plain qrels as columns and line by line gives the same result."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,17 +22,20 @@ lines = st.lists(
 
 
 def outcome(text: bytes, aspect: Aspect | None) -> object:
-    """The qrels as they are stored; or what is wrong, and where, in lines from the end."""
+    """Return the packed qrels, or the code, place and column of each error.
+
+    The place is counted in lines from the end, so that a blank first line does not change it.
+    """
     try:
         return pack_qrels(read_qrels(text, aspect=aspect))
     except Refused as refused:
         last = text.count(b"\n")
-        return [(found.code, last - (found.line or last), found.column) for found in refused.findings]
+        return [(finding.code, last - (finding.line or last), finding.column) for finding in refused.findings]
 
 
 @settings(max_examples=300, deadline=None)
 @given(rows=lines, grouped=st.booleans(), aspect=st.sampled_from([None, DECLARED]))
-def test_reading_as_columns_and_line_by_line_agree(
+def test_column_reader_and_line_reader_agree(
     rows: list[tuple[str, ...]], grouped: bool, aspect: Aspect | None
 ) -> None:
     rows = sorted(rows) if grouped else rows

@@ -1,4 +1,4 @@
-"""Reading qrels: layouts, labels, and everything that can be wrong with them (compatibility.md 1.4)."""
+"""Tests of reading qrels: layouts, labels, errors and warnings, packing, and real files."""
 
 import bz2
 import gzip
@@ -34,7 +34,7 @@ QUALITY = Aspect("quality", ("low", "fair", "high"))
 
 
 def labels_of(qrels: Qrels, aspect: str = "relevance") -> dict[tuple[str, str], int]:
-    """Label by (topic, document), absent ones left out."""
+    """Return the labels by (topic, document), without absent ones."""
     topics = [qrels.topics[t] for t in qrels.topic_of]
     documents = [document.decode() for document in qrels.documents.to_list()]
     labels = qrels.labels[qrels.aspect_index(aspect)].tolist()
@@ -55,25 +55,25 @@ def codes(findings: Iterable[Finding]) -> list[str]:
     return [finding.code for finding in findings]
 
 
-def test_topics_and_pools_are_sorted_by_their_bytes() -> None:
+def test_topics_and_documents_are_sorted_by_bytes() -> None:
     qrels = read_qrels(b"9 0 b 1\n10 0 a 0\n9 0 B 1\n9 0 \xc3\xa9 0\n")
     assert qrels.topics == ("10", "9")
     assert qrels.offsets.tolist() == [0, 1, 4]
     assert [document.decode() for document in qrels.documents.to_list()] == ["a", "B", "b", "é"]
 
 
-def test_the_scale_of_a_plain_file_goes_from_0_to_its_highest_grade() -> None:
+def test_inferred_scale_ends_at_the_highest_grade() -> None:
     aspect = read_qrels(b"1 0 a 0\n1 0 b 3\n").aspects[0]
     assert (aspect.name, list(aspect.labels), aspect.inferred, aspect.threshold) == (
         "relevance", [0, 1, 2, 3], True, 1,
     )  # fmt: skip
 
 
-def test_a_file_of_zeros_still_has_a_label_that_would_be_relevant() -> None:
+def test_inferred_scale_of_zeros_has_a_relevant_label() -> None:
     assert list(read_qrels(b"1 0 a 0\n").aspects[0].labels) == [0, 1]
 
 
-def test_a_negative_grade_is_kept_as_one_where_the_scale_is_inferred() -> None:
+def test_negative_grade_is_kept_if_the_scale_is_inferred() -> None:
     qrels = read_qrels(b"1 0 a -2\n1 0 b -1\n1 0 c +1\n")
     assert labels_of(qrels) == {("1", "a"): NEGATIVE, ("1", "b"): NEGATIVE, ("1", "c"): 1}
 
@@ -95,22 +95,22 @@ def test_a_negative_grade_is_kept_as_one_where_the_scale_is_inferred() -> None:
         zstandard.compress(PLAIN),
     ],
     ids=[
-        "tabs", "many blanks", "CRLF", "no last newline", "byte order mark", "trailing blanks", "blank lines",
+        "tabs", "many spaces", "CRLF", "no last newline", "byte order mark", "trailing spaces", "blank lines",
         "comments", "column 2", "gzip", "bzip2", "zstd",
     ],
 )  # fmt: skip
-def test_what_a_file_looks_like_makes_no_difference(data: bytes) -> None:
+def test_qrels_do_not_depend_on_the_layout_of_the_file(data: bytes) -> None:
     assert qrels_digest(read_qrels(data)) == qrels_digest(read_qrels(PLAIN))
 
 
-def test_a_zip_with_one_member_is_read_from_a_path(tmp_path: Path) -> None:
+def test_zip_with_one_member_is_read(tmp_path: Path) -> None:
     path = tmp_path / "qrels.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("inside.txt", PLAIN)
     assert labels_of(read_qrels(path)) == labels_of(read_qrels(PLAIN))
 
 
-def test_a_hash_is_a_comment_only_as_the_first_byte_of_a_line() -> None:
+def test_hash_sign_starts_a_comment_only_at_the_start_of_a_line() -> None:
     assert labels_of(read_qrels(b"1 0 #a 1\n # 0 b 1\n")) == {("1", "#a"): 1, ("#", "b"): 1}
 
 
@@ -134,54 +134,52 @@ def test_a_hash_is_a_comment_only_as_the_first_byte_of_a_line() -> None:
         (gzip.compress(PLAIN, mtime=0)[:20], "file-corrupt", (None, None)),
     ],
 )  # fmt: skip
-def test_an_error_has_its_code_and_its_place(
-    data: bytes, code: str, place: tuple[int | None, int | None]
-) -> None:
+def test_error_has_a_code_and_a_place(data: bytes, code: str, place: tuple[int | None, int | None]) -> None:
     (finding,) = errors_of(data)
     assert (finding.code, (finding.line, finding.column), finding.file) == (code, place, "q.txt")
     assert KINDS[code].severity == "error"
 
 
-def test_every_error_of_a_file_is_reported_at_once_with_its_topic() -> None:
-    found = errors_of(b"7 0 a 1.5\n7 0 b\n8 0 c x\n8 0 d 1\n8 0 d 0\n")
-    assert [(finding.line, finding.topic, finding.code) for finding in found] == [
+def test_all_errors_of_a_file_are_reported_with_their_topics() -> None:
+    errors = errors_of(b"7 0 a 1.5\n7 0 b\n8 0 c x\n8 0 d 1\n8 0 d 0\n")
+    assert [(finding.line, finding.topic, finding.code) for finding in errors] == [
         (1, "7", "qrels-grade-not-integer"),
         (2, "7", "qrels-columns"),
         (3, "8", "qrels-grade-not-integer"),
         (5, "8", "qrels-judged-twice"),
     ]
-    assert found[0].sample == "1.5"
-    assert "line 4" in found[3].message
+    assert errors[0].sample == "1.5"
+    assert "line 4" in errors[3].message
 
 
-def test_of_many_equal_errors_some_are_listed_and_all_are_counted() -> None:
+def test_errors_beyond_the_listed_ones_are_counted() -> None:
     with pytest.raises(Refused) as refused:
         read_qrels(b"".join(b"1 0 d%d x\n" % i for i in range(250)))
-    found = refused.value.findings
-    assert len(found.errors) == LISTED_PER_CODE
-    assert found.totals == {"qrels-grade-not-integer": 250}
+    findings = refused.value.findings
+    assert len(findings.errors) == LISTED_PER_CODE
+    assert findings.totals == {"qrels-grade-not-integer": 250}
 
 
-def test_a_five_column_file_is_refused_with_a_hint_at_naming_its_layout() -> None:
+def test_five_column_file_is_rejected_with_a_hint_at_layouts() -> None:
     first, second = errors_of(b"1 0 a 1 2\n1 0 b 0 1\n")
     assert "columns: [topic, _, document, a, b]" in first.message
     assert "layout: subtopics" in first.message
     assert "layout" not in second.message
 
 
-def test_documents_judged_again_under_another_subtopic_bring_a_hint() -> None:
+def test_documents_judged_for_two_subtopics_have_a_hint_at_layouts() -> None:
     (finding,) = errors_of(b"1 1 a 1\n1 2 a 1\n")
     assert "layout: subtopics" in finding.message
 
 
-def test_declared_labels_are_words_or_integers_and_become_places_on_the_scale() -> None:
+def test_declared_labels_become_indices_on_the_scale() -> None:
     qrels = read_qrels(b"1 0 a high\n1 0 b low\n", aspect=QUALITY)
     assert labels_of(qrels, "quality") == {("1", "a"): 2, ("1", "b"): 0}
     grades = Aspect("relevance", (1, 3, 7))
     assert labels_of(read_qrels(b"1 0 a 7\n1 0 b 01\n", aspect=grades)) == {("1", "a"): 2, ("1", "b"): 0}
 
 
-def test_a_range_may_descend() -> None:
+def test_scale_may_be_a_descending_range() -> None:
     ease = Aspect("ease", range(100, -1, -1))
     assert labels_of(read_qrels(b"1 0 a 0\n1 0 b 100\n", aspect=ease), "ease") == {
         ("1", "a"): 100,
@@ -189,13 +187,13 @@ def test_a_range_may_descend() -> None:
     }
 
 
-def test_labels_declared_as_lowest_or_unjudged_are_told_apart() -> None:
+def test_lowest_and_unjudged_labels_are_distinguished() -> None:
     aspect = Aspect("relevance", range(3), lowest=(-2,), unjudged=(-1, "n"))
     qrels = read_qrels(b"1 0 a -2\n1 0 b -1\n1 0 c n\n1 0 d 0\n", aspect=aspect)
     assert list(labels_of(qrels).values()) == [NEGATIVE, UNJUDGED, UNJUDGED, 0]
 
 
-def test_a_word_declared_as_lowest_is_the_lowest_label() -> None:
+def test_word_declared_as_lowest_is_the_lowest_label() -> None:
     aspect = Aspect("quality", ("low", "high"), lowest=("spam",))
     assert labels_of(read_qrels(b"1 0 a spam\n1 0 b high\n", aspect=aspect), "quality") == {
         ("1", "a"): 0,
@@ -212,13 +210,13 @@ def test_a_word_declared_as_lowest_is_the_lowest_label() -> None:
         (b"1.0", "qrels-label-not-declared"),
     ],
 )
-def test_a_label_off_the_declared_scale_is_an_error_that_shows_the_scale(label: bytes, code: str) -> None:
+def test_undeclared_label_is_an_error_that_shows_the_scale(label: bytes, code: str) -> None:
     (finding,) = errors_of(b"1 0 a " + label + b"\n", RELEVANCE)
     assert finding.code == code
     assert "labels: 0, 1, 2" in finding.message
 
 
-def test_one_file_per_aspect_makes_one_qrels_and_partly_judged_pairs_are_counted() -> None:
+def test_files_of_several_aspects_make_one_qrels() -> None:
     findings = Findings()
     files = [
         QrelsFile.plain("r", b"1 0 a 1\n1 0 b 0\n", "relevance"),
@@ -230,20 +228,20 @@ def test_one_file_per_aspect_makes_one_qrels_and_partly_judged_pairs_are_counted
     assert [f.sample for f in findings if f.code == "qrels-partly-judged"] == ["relevance", "quality"]
 
 
-def test_two_files_may_judge_one_aspect_but_no_pair_twice() -> None:
+def test_two_files_may_judge_one_aspect_but_not_the_same_pair() -> None:
     parts = [QrelsFile.plain(name, b"1 0 %s 1\n" % name.encode(), "relevance") for name in "ab"]
     assert len(build_qrels([RELEVANCE], parts).documents) == 2
     with pytest.raises(Refused, match=r"line 1 of a"):
         build_qrels([RELEVANCE], [parts[0], QrelsFile.plain("b", parts[0].source, "relevance")])
 
 
-def test_a_wide_file_has_a_column_per_aspect() -> None:
+def test_wide_file_has_a_column_per_aspect() -> None:
     columns = ("topic", "_", "document", "quality", "relevance")
     qrels = build_qrels([RELEVANCE, QUALITY], [QrelsFile("w", b"1 0 a high 2\n1 0 b low 0\n", columns)])
     assert qrels.labels.tolist() == [[2, 0], [2, 0]]
 
 
-def test_a_wide_file_reports_each_wrong_label_in_its_column() -> None:
+def test_wide_file_reports_the_column_of_each_wrong_label() -> None:
     columns = ("topic", "document", "relevance", "quality")
     with pytest.raises(Refused) as refused:
         build_qrels([RELEVANCE, QUALITY], [QrelsFile("w", b"1 a 9 bad\n", columns)])
@@ -253,7 +251,7 @@ def test_a_wide_file_reports_each_wrong_label_in_its_column() -> None:
     ]
 
 
-def test_subtopic_judgments_are_kept_beside_the_labels() -> None:
+def test_subtopic_judgments_are_separate_from_labels() -> None:
     files = [
         QrelsFile.plain("r", b"1 0 a 1\n", "relevance"),
         QrelsFile("d", b"1 s2 b 0\n1 s1 a 1\n1 s2 a -2\n", SUBTOPICS),
@@ -268,7 +266,7 @@ def test_subtopic_judgments_are_kept_beside_the_labels() -> None:
     ]  # fmt: skip
 
 
-def test_wrong_subtopic_judgments_are_errors() -> None:
+def test_invalid_subtopic_judgments_are_errors() -> None:
     files = [
         QrelsFile.plain("r", b"1 0 a 1\n", "relevance"),
         QrelsFile("d", b"1 s a x\n1 s a 1\n1 s a 1\n", SUBTOPICS),
@@ -278,7 +276,7 @@ def test_wrong_subtopic_judgments_are_errors() -> None:
     assert codes(refused.value.findings) == ["qrels-grade-not-integer", "qrels-judged-twice"]
 
 
-def test_listed_topics_are_the_topics_and_what_differs_is_reported() -> None:
+def test_listed_topics_replace_the_judged_topics() -> None:
     findings = Findings()
     files = [QrelsFile.plain("r", b"1 0 a 1\n2 0 a 1\n", "relevance")]
     qrels = build_qrels([RELEVANCE], files, topics=["3", "1"], findings=findings)
@@ -287,7 +285,7 @@ def test_listed_topics_are_the_topics_and_what_differs_is_reported() -> None:
     assert findings.totals == {"qrels-topic-left-out": 1, "qrels-topic-without-judgments": 1}
 
 
-def test_topics_without_a_relevant_document_are_reported() -> None:
+def test_topics_without_relevant_documents_give_a_warning() -> None:
     findings = Findings()
     read_qrels(b"1 0 a 1\n2 0 a 0\n3 0 a -1\n", findings=findings)
     (finding,) = findings
@@ -298,7 +296,7 @@ def test_topics_without_a_relevant_document_are_reported() -> None:
     assert "2, 3" in finding.message
 
 
-def test_errors_of_every_file_are_reported_together() -> None:
+def test_errors_of_all_files_are_reported_together() -> None:
     files = [QrelsFile.plain("r", b"1 0 a x\n", "relevance"), QrelsFile.plain("q", b"", "quality")]
     with pytest.raises(Refused) as refused:
         build_qrels([RELEVANCE, QUALITY], files)
@@ -308,7 +306,8 @@ def test_errors_of_every_file_are_reported_together() -> None:
     ]
 
 
-def some_qrels() -> Qrels:
+def example_qrels() -> Qrels:
+    """Return qrels with two aspects, subtopics, and a topic without judgments."""
     files = [
         QrelsFile.plain("r", b"1 0 a 1\n1 0 b -2\n", "relevance"),
         QrelsFile.plain("q", "1 0 é high\n".encode(), "quality"),
@@ -318,8 +317,8 @@ def some_qrels() -> Qrels:
     return build_qrels([relevance, QUALITY], files, topics=["1", "2", "9"])
 
 
-def test_packing_keeps_everything() -> None:
-    qrels = some_qrels()
+def test_packing_is_lossless() -> None:
+    qrels = example_qrels()
     label_set = LabelSet(("relevance", "quality"), frozenset({(0, 0), (1, 2)}))
     qrels = replace(qrels, label_sets={"possible": label_set})
     again = unpack_qrels(pack_qrels(qrels))
@@ -335,12 +334,12 @@ def test_packing_keeps_everything() -> None:
     assert qrels_digest(again) == qrels_digest(qrels)
 
 
-def test_what_is_no_packed_qrels_is_refused() -> None:
+def test_unpacking_other_bytes_is_rejected() -> None:
     with pytest.raises(ValueError, match="not packed qrels"):
         unpack_qrels(b"something else")
 
 
-def test_the_digest_is_that_of_the_documented_text() -> None:
+def test_digest_is_the_sha_256_of_the_documented_text() -> None:
     import hashlib
 
     text = (
@@ -352,7 +351,7 @@ def test_the_digest_is_that_of_the_documented_text() -> None:
     assert qrels_digest(read_qrels(PLAIN)) == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_whatever_may_change_a_score_changes_the_digest() -> None:
+def test_digest_depends_on_everything_that_may_change_a_score() -> None:
     plain = QrelsFile.plain("r", b"1 0 a 1\n", "relevance")
     changed = [
         build_qrels([RELEVANCE], [plain]),
@@ -374,7 +373,7 @@ judgments = st.dictionaries(st.tuples(words, words), st.integers(-3, 9), min_siz
 
 
 @given(judgments, st.randoms(use_true_random=False))
-def test_line_order_changes_nothing_and_packing_is_lossless(
+def test_qrels_do_not_depend_on_line_order_and_packing(
     judged: dict[tuple[str, str], int], order: random.Random
 ) -> None:
     lines = [f"{topic} 0 {document} {grade}\n".encode() for (topic, document), grade in judged.items()]
@@ -387,7 +386,7 @@ def test_line_order_changes_nothing_and_packing_is_lossless(
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused_with_findings(data: bytes) -> None:
+def test_random_bytes_are_read_or_rejected_with_findings(data: bytes) -> None:
     qrels = findings = None
     try:
         qrels = read_qrels(io.BytesIO(data))
@@ -399,7 +398,7 @@ def test_any_bytes_are_read_or_refused_with_findings(data: bytes) -> None:
 # --- real qrels -------------------------------------------------------------------------------------------
 
 
-def test_touche_is_one_collection_of_three_aspects(shared: Path) -> None:
+def test_touche_has_three_aspects(shared: Path) -> None:
     folder = shared / "data/touche22-task2/qrels"
     stance = Aspect("stance", ("NO", "NEUTRAL", "FIRST", "SECOND"))
     aspects = [unscaled("relevance"), unscaled("quality"), stance]
@@ -414,13 +413,13 @@ def test_touche_is_one_collection_of_three_aspects(shared: Path) -> None:
     assert "qrels-partly-judged" not in findings.totals
 
 
-def test_touche_stance_without_a_declared_scale_is_refused_line_by_line(shared: Path) -> None:
+def test_touche_stance_without_a_declared_scale_is_rejected(shared: Path) -> None:
     with pytest.raises(Refused) as refused:
         read_qrels(shared / "data/touche22-task2/qrels/touche-task2-2022-stance.qrels")
     assert refused.value.findings.totals == {"qrels-grade-not-integer": 2107}
 
 
-def test_trec_web_junk_is_the_lowest_label_or_not_judged_as_declared(shared: Path) -> None:
+def test_trec_web_junk_label_may_be_lowest_or_unjudged(shared: Path) -> None:
     path = shared / "data/trec-web-diversity/2010/10.adhoc-qrels.final.txt.gz"
     junk = sum(line.split()[3] == b"-2" for line in gzip.decompress(path.read_bytes()).splitlines())
     for declared, label in (
@@ -435,7 +434,7 @@ def test_trec_web_junk_is_the_lowest_label_or_not_judged_as_declared(shared: Pat
     assert refused.value.findings.totals == {"qrels-label-not-declared": junk}
 
 
-def test_trec_web_subtopics_are_read_beside_the_adhoc_labels(shared: Path) -> None:
+def test_trec_web_subtopics_are_read_with_adhoc_labels(shared: Path) -> None:
     folder = shared / "data/trec-web-diversity/2012"
     files = [
         QrelsFile.plain("adhoc", folder / "qrels.adhoc.txt.gz", "relevance"),
@@ -447,20 +446,20 @@ def test_trec_web_subtopics_are_read_beside_the_adhoc_labels(shared: Path) -> No
     assert len(qrels.topics) == 50
 
 
-def test_cranfield_has_crlf_and_several_blanks(shared: Path) -> None:
+def test_cranfield_with_crlf_and_several_spaces_is_read(shared: Path) -> None:
     qrels = read_qrels(shared / "data/cranfield/cranqrel.trec.txt")
     assert (len(qrels.topics), len(qrels.documents)) == (225, 1837)
     assert labels_of(qrels)["40", "85"] == 3
 
 
 @pytest.mark.parametrize("kind", ["qrels.eng", "qread.eng", "qrels.merged", "qread.merged"])
-def test_clef_2015_qrels_are_tab_separated(shared: Path, kind: str) -> None:
+def test_tab_separated_clef_2015_qrels_are_read(shared: Path, kind: str) -> None:
     qrels = read_qrels(shared / f"data/clef-ehealth-2015-task2/qrels/{kind}.clef2015.qtest.graded.txt.gz")
     assert (len(qrels.topics), len(qrels.documents)) == (66, 12092 if "merged" in kind else 8713)
     assert int((qrels.labels == NEGATIVE).sum()) == (125 if kind == "qread.merged" else 0)
 
 
-def test_trec_evals_commented_qrels_differ_from_the_plain_ones_in_one_id_with_a_hash(shared: Path) -> None:
+def test_commented_qrels_of_trec_eval_differ_in_one_document_id(shared: Path) -> None:
     folder = shared / "data/trec-eval-tests"
     plain, commented = (
         labels_of(read_qrels(folder / f"qrels.test{ending}")) for ending in ("", ".with-comments")

@@ -1,4 +1,4 @@
-"""Random runs, from clean to messy: the careful, compiled and numpy readers agree on verdict and value."""
+"""Tests that the line, compiled and numpy readers of runs agree on random runs, valid or not."""
 
 import math
 import random
@@ -38,16 +38,16 @@ QRELS = read_qrels("".join(f"{t} 0 {d} 1\n" for t in TOPICS[:4] for d in DOCUMEN
 
 separators = st.sampled_from([" ", " ", " ", "\t", "  ", " \t", "\x0b"])
 endings = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r\n", "\r", " \n", "\n\n", "\n# a comment\n"])
-good_numbers = st.one_of(
+valid_numbers = st.one_of(
     st.integers(0, 5).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.floats(0, 40, allow_nan=False).map("{:.4f}".format),
     st.sampled_from(["1e5", "-0.0", "+3.50", ".5", "1E-400", "9" * 30, "0.1", "0.100000001"]),
 )
 any_numbers = st.one_of(
-    good_numbers,
-    good_numbers,
-    good_numbers,
+    valid_numbers,
+    valid_numbers,
+    valid_numbers,
     st.sampled_from(["nan", "1.", "x", "0x1", "1_0", "1e400", "9" * 310]),
 )
 clean_lines = st.tuples(
@@ -55,7 +55,7 @@ clean_lines = st.tuples(
     st.just("Q0"),
     st.sampled_from(DOCUMENTS),
     st.integers(0, 1000).map(str),
-    good_numbers,
+    valid_numbers,
     st.just("tag"),
 )
 messy_lines = st.one_of(
@@ -70,7 +70,10 @@ messy_lines = st.one_of(
 
 @st.composite
 def runs(draw: st.DrawFn, lines: st.SearchStrategy[tuple[str, ...]]) -> bytes:
-    """Lines with separators and endings of all kinds, half the time sorted by topic, some bytes damaged."""
+    """Draw lines with various separators and endings.
+
+    Half of the runs are sorted by topic, and some have damaged bytes.
+    """
     rows = draw(st.lists(lines, max_size=40))
     if draw(st.booleans()):
         rows = [row for _, row in sorted({(row[0], row[2]): row for row in rows if len(row) > 2}.items())]
@@ -90,10 +93,10 @@ def with_implementation(implementation: object, call: Callable[[], Joined]) -> J
         return call()
 
 
-def verdict(
+def read_fast(
     text: bytes, profile: Profile, depth: int | None, implementation: object
 ) -> Joined | dict[str, int]:
-    """What a fast reader gives: rows, or how many errors of each kind."""
+    """Return the rows that a fast reader gives, or the number of errors of each kind."""
     try:
         return with_implementation(
             implementation, lambda: join_run(text, QRELS, profile=profile, depth=depth, limits=LIMITS)
@@ -102,7 +105,8 @@ def verdict(
         return refused.findings.totals
 
 
-def careful(text: bytes) -> Ranking | None:
+def read_by_line(text: bytes) -> Ranking | None:
+    """Return the ranking that the line reader gives, or None if it rejects the run."""
     try:
         ranking = read_run(text, limits=LIMITS).ranking
     except Refused:
@@ -110,8 +114,8 @@ def careful(text: bytes) -> Ranking | None:
     return None if set(ranking.topics).isdisjoint(QRELS.topics) else ranking
 
 
-def bits(joined: Joined | dict[str, int]) -> object:
-    """A value that is equal only where every array is, to the last bit and in its type."""
+def array_bytes(joined: Joined | dict[str, int]) -> object:
+    """Return a value that is equal only if all arrays are bit-identical and have equal types."""
     if isinstance(joined, dict):
         return joined
     parts = (joined.retrieved, joined.offsets, joined.document, joined.rank, joined.first, joined.last)
@@ -124,10 +128,12 @@ def bits(joined: Joined | dict[str, int]) -> object:
     profile=st.sampled_from(sorted(PROFILES.values(), key=lambda profile: profile.name)),
     depth=st.sampled_from([None, 1, 3, 1000]),
 )
-def test_all_readers_agree(text: bytes, profile: Profile, depth: int | None) -> None:
-    results = [bits(verdict(text, profile, depth, implementation)) for implementation in IMPLEMENTATIONS]
+def test_readers_agree_on_random_runs(text: bytes, profile: Profile, depth: int | None) -> None:
+    results = [
+        array_bytes(read_fast(text, profile, depth, implementation)) for implementation in IMPLEMENTATIONS
+    ]
     assert all(result == results[0] for result in results)
-    ranking = careful(text)
+    ranking = read_by_line(text)
     assert isinstance(results[0], dict) == (ranking is None)
     if ranking is not None:
         again = unpack(pack(read_run(text, limits=LIMITS)))
@@ -136,11 +142,11 @@ def test_all_readers_agree(text: bytes, profile: Profile, depth: int | None) -> 
             joined = with_implementation(
                 implementation, lambda: join(again, QRELS, profile=profile, depth=depth)
             )
-            assert bits(joined) == results[0]
+            assert array_bytes(joined) == results[0]
 
 
-def expected(text: bytes) -> dict[str, list[tuple[float, bytes]]]:
-    """The ranking of a clean run, by the rules as plainly as Python can say them."""
+def expected_ranking(text: bytes) -> dict[str, list[tuple[float, bytes]]]:
+    """Return the ranking of a valid run, computed in the simplest way."""
     topics: dict[str, list[tuple[float, bytes]]] = {}
     for line in text.decode().splitlines():
         topic, _, document, _, score, _ = line.split(" ")
@@ -150,32 +156,32 @@ def expected(text: bytes) -> dict[str, list[tuple[float, bytes]]]:
 
 @settings(max_examples=150, deadline=None)
 @given(rows=st.lists(clean_lines, min_size=1, max_size=60, unique_by=lambda row: (row[0], row[2])))
-def test_a_ranking_is_in_order_of_score_then_id_descending(rows: list[tuple[str, ...]]) -> None:
+def test_ranking_is_sorted_by_score_then_id_descending(rows: list[tuple[str, ...]]) -> None:
     text = "".join(" ".join(row) + "\n" for row in rows).encode()
     ranking = read_run(text).ranking
     offsets = ranking.offsets.tolist()
     pairs = list(zip(ranking.scores.tolist(), ranking.documents.to_list(), strict=True))
-    found = {topic: pairs[a:b] for topic, a, b in zip(ranking.topics, offsets, offsets[1:], strict=False)}
-    assert found == expected(text)
-    assert list(found) == list(expected(text))
+    topics = {topic: pairs[a:b] for topic, a, b in zip(ranking.topics, offsets, offsets[1:], strict=False)}
+    assert topics == expected_ranking(text)
+    assert list(topics) == list(expected_ranking(text))
 
 
 def large_run(seed: int, *, ties: bool, shuffled: bool) -> bytes:
-    """A run over several blocks, with topics of unequal depth."""
-    chance = random.Random(seed)
+    """Return a run of several read blocks, with topics of unequal depth."""
+    rng = random.Random(seed)
     lines = []
-    for topic in chance.sample(range(100), 60):
-        for rank, document in enumerate(chance.sample(range(5000), chance.choice([1, 10, 900, 3000])), 1):
-            score = float(chance.randrange(40)) if ties else 9000 - rank + chance.random()
+    for topic in rng.sample(range(100), 60):
+        for rank, document in enumerate(rng.sample(range(5000), rng.choice([1, 10, 900, 3000])), 1):
+            score = float(rng.randrange(40)) if ties else 9000 - rank + rng.random()
             lines.append(f"q{topic} Q0 document-{document:07} {rank} {score!r} tag\n")
     if shuffled:
-        chance.shuffle(lines)
+        rng.shuffle(lines)
     return "".join(lines).encode()
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["distinct", "tied"])
 @pytest.mark.parametrize("shuffled", [False, True], ids=["grouped", "shuffled"])
-def test_readers_agree_on_a_run_of_several_blocks(ties: bool, shuffled: bool) -> None:
+def test_readers_agree_on_runs_of_several_blocks(ties: bool, shuffled: bool) -> None:
     text = large_run(1, ties=ties, shuffled=shuffled)
     qrels = read_qrels(
         "".join(f"q{t} 0 document-{d:07} 1\n" for t in range(90) for d in range(t, 5000, 7)).encode()
@@ -185,7 +191,9 @@ def test_readers_agree_on_a_run_of_several_blocks(ties: bool, shuffled: bool) ->
         direct = partial(join_run, text, qrels, profile=profile, depth=depth)
         stored = partial(join, ranking, qrels, profile=profile, depth=depth)
         results = [
-            bits(with_implementation(one, call)) for one in IMPLEMENTATIONS for call in (direct, stored)
+            array_bytes(with_implementation(extension, call))
+            for extension in IMPLEMENTATIONS
+            for call in (direct, stored)
         ]
         assert all(result == results[0] for result in results)
 
@@ -193,32 +201,30 @@ def test_readers_agree_on_a_run_of_several_blocks(ties: bool, shuffled: bool) ->
 # ------------------------------------------------------------------------------------------- numbers
 
 
-def texts(seed: int, count: int) -> list[str]:
-    """Numbers as programs and people write them, and those that are hard to round."""
-    chance = random.Random(seed)
-    found: list[str] = []
-    while len(found) < count:
-        bit_pattern = struct.unpack("<d", chance.randbytes(8))[0]
-        value = chance.choice(
-            [chance.random(), chance.uniform(-50, 50), chance.lognormvariate(0, 20), bit_pattern]
-        )
+def number_texts(seed: int, count: int) -> list[str]:
+    """Return numbers in many notations, among them numbers that are hard to round."""
+    rng = random.Random(seed)
+    texts: list[str] = []
+    while len(texts) < count:
+        bit_pattern = struct.unpack("<d", rng.randbytes(8))[0]
+        value = rng.choice([rng.random(), rng.uniform(-50, 50), rng.lognormvariate(0, 20), bit_pattern])
         if value != value or abs(value) == float("inf"):
             continue
-        digits = "".join(chance.choices("0123456789", k=chance.randint(1, 25)))
-        point = chance.randint(0, len(digits) - 1)
+        digits = "".join(rng.choices("0123456789", k=rng.randint(1, 25)))
+        point = rng.randint(0, len(digits) - 1)
         halfway = Decimal(value) + (Decimal(float(np.nextafter(value, np.inf))) - Decimal(value)) / 2
-        found += [
-            repr(value), f"{value:.{chance.randint(1, 20)}f}"[:300], f"{value:.{chance.randint(0, 20)}e}",
-            f"{digits[:point]}.{digits[point:]}", f"-{digits}", f"+{digits}E{chance.randint(-30, 30)}",
-            str(chance.randrange(1 << 64)), f"{halfway:.17g}", f"{halfway:f}"[:300].rstrip("."),
-            f"{9007199254740993 * chance.choice([1, 10, 100])}e-{chance.randint(0, 3)}",
-            f"0.{chance.randrange(10**19):019}", f"{chance.randrange(1 << 54) | 1}.5",
+        texts += [
+            repr(value), f"{value:.{rng.randint(1, 20)}f}"[:300], f"{value:.{rng.randint(0, 20)}e}",
+            f"{digits[:point]}.{digits[point:]}", f"-{digits}", f"+{digits}E{rng.randint(-30, 30)}",
+            str(rng.randrange(1 << 64)), f"{halfway:.17g}", f"{halfway:f}"[:300].rstrip("."),
+            f"{9007199254740993 * rng.choice([1, 10, 100])}e-{rng.randint(0, 3)}",
+            f"0.{rng.randrange(10**19):019}", f"{rng.randrange(1 << 54) | 1}.5",
         ]  # fmt: skip
-    return [text for text in found if NUMBER.fullmatch(text.encode())]
+    return [text for text in texts if NUMBER.fullmatch(text.encode())]
 
 
-def test_numbers_are_read_exactly_as_python_reads_them() -> None:
-    words = texts(2, 60_000)
+def test_numbers_are_parsed_exactly_as_by_python() -> None:
+    words = number_texts(2, 60_000)
     blob = "\n".join([" " * 8, *words, ""]).encode()
     ends = np.cumsum([len(word) + 1 for word in words]) + 8
     starts = ends - [len(word) for word in words]
@@ -228,9 +234,9 @@ def test_numbers_are_read_exactly_as_python_reads_them() -> None:
 
 
 @pytest.mark.skipif(joins.extension is None, reason="the extension was not compiled")
-def test_the_compiled_reader_orders_numbers_exactly_as_python_does() -> None:
-    """Each number ties with its repr, and stands between the doubles next to it."""
-    words = texts(3, 12_000)
+def test_compiled_reader_compares_numbers_exactly_as_python() -> None:
+    """Each number ties with its repr, and is ranked between the two adjacent doubles."""
+    words = number_texts(3, 12_000)
     qrels = read_qrels("".join(f"{i} 0 m 1\n" for i in range(len(words))).encode())
     lines = []
     for i, word in enumerate(words):
@@ -249,8 +255,8 @@ def test_the_compiled_reader_orders_numbers_exactly_as_python_does() -> None:
 @given(
     st.text(alphabet="0123456789+-.eE_x \u0661", min_size=1, max_size=12).filter(lambda text: " " not in text)
 )
-def test_what_is_no_number_is_found_by_every_reader(word: str) -> None:
+def test_every_reader_rejects_invalid_numbers(word: str) -> None:
     text = f"1 Q0 a 1 {word} tag\n".encode()
-    good = NUMBER.fullmatch(word.encode()) is not None and math.isfinite(float(word))
+    is_valid = NUMBER.fullmatch(word.encode()) is not None and math.isfinite(float(word))
     for implementation in IMPLEMENTATIONS:
-        assert isinstance(verdict(text, PROFILES["cupel"], None, implementation), Joined) == good
+        assert isinstance(read_fast(text, PROFILES["cupel"], None, implementation), Joined) == is_valid

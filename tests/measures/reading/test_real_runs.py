@@ -1,6 +1,6 @@
-"""Real runs with real defects: each is accepted with the right warning; every reader gives the same rows.
+"""Tests of real runs: every reader gives the same rows, and known defects give the right warnings.
 
-The defects are those that the notes beside the shared data list.
+The notes of the shared data list the defects.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from cupel_measures.reading.compression import open_plain
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import check_against, digest, join, join_run, profile_effects, read_run
 
-IN_2014, IN_2015, TOUCHE, WEB, OWN = (
+IN_2014, IN_2015, TOUCHE, WEB, TREC_EVAL = (
     "clef-ehealth-2014-task3",
     "clef-ehealth-2015-task2",
     "touche22-task2",
@@ -27,11 +27,11 @@ QRELS = {
     IN_2015: "qrels/qrels.eng.clef2015.qtest.graded.txt.gz",
     TOUCHE: "qrels/touche-task2-2022-relevance.qrels",
     WEB: "2012/qrels.adhoc.txt.gz",
-    OWN: "qrels.test",
+    TREC_EVAL: "qrels.test",
 }
 RUNS = [
     *((IN_2014, "runs/*"), (IN_2015, "runs/*"), (TOUCHE, "runs/*/*/*"), (WEB, "2012/runs/**/*.gz")),
-    (OWN, "results.t[er]*"),
+    (TREC_EVAL, "results.t[er]*"),
 ]
 
 
@@ -40,9 +40,9 @@ def read(shared: Path, collection: str, run: str) -> Run:
 
 
 def totals(shared: Path, collection: str, run: str) -> dict[str, int]:
-    """How often each kind of finding was met, apart from those that are in almost every run."""
-    found = read(shared, collection, run).findings.totals
-    return {code: total for code, total in found.items() if code not in ("run-tag", "run-ties")}
+    """Return the number of findings by code, without the codes that almost every run has."""
+    counts = read(shared, collection, run).findings.totals
+    return {code: total for code, total in counts.items() if code not in ("run-tag", "run-ties")}
 
 
 def values(joined: Joined) -> list[bytes]:
@@ -51,7 +51,7 @@ def values(joined: Joined) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("collection", "pattern"), RUNS)
-def test_every_reader_gives_the_same_rows(
+def test_readers_agree_on_real_runs(
     shared: Path, collection: str, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shared / "data" / collection
@@ -91,10 +91,10 @@ def test_every_reader_gives_the_same_rows(
         (TOUCHE, "runs/Asuna/output/run1.txt.gz", {"run-second-column": 2956}),
         (WEB, "2012/runs/ql/results-catb-filtered.txt.gz", {}),
         (WEB, "2010/runs/wt2010.txt.gz", {}),
-        (OWN, "results.test", {}),
+        (TREC_EVAL, "results.test", {}),
     ],
 )
-def test_a_known_defect_is_accepted_with_its_warning(
+def test_known_defect_gives_a_warning(
     shared: Path, collection: str, run: str, expected: dict[str, int]
 ) -> None:
     assert totals(shared, collection, run) == expected
@@ -108,54 +108,60 @@ def test_a_known_defect_is_accepted_with_its_warning(
         ("Katana/output/run3.txt.gz", '"Colbert edinburg"'),
     ],
 )
-def test_a_tag_may_have_spaces_and_quotes(shared: Path, run: str, tag: str) -> None:
+def test_tag_may_have_spaces_and_quotes(shared: Path, run: str, tag: str) -> None:
     assert read(shared, TOUCHE, f"runs/{run}").tag == tag
 
 
-def test_words_after_the_tag_belong_to_it(shared: Path) -> None:
-    run = read(shared, OWN, "results.trunc")
+def test_words_after_the_tag_are_part_of_it(shared: Path) -> None:
+    run = read(shared, TREC_EVAL, "results.trunc")
     assert run.tag.startswith("STANDARD ")
-    qrels = read_qrels(shared / "data" / OWN / "qrels.test")
+    qrels = read_qrels(shared / "data" / TREC_EVAL / "qrels.test")
     assert check_against(run, qrels.topics).totals == {"run-topics-missing": 1}
 
 
-def test_a_document_id_may_contain_a_hash(shared: Path) -> None:
-    run = read(shared, OWN, "results.comment.test.gz")
+def test_document_id_may_contain_a_hash_sign(shared: Path) -> None:
+    run = read(shared, TREC_EVAL, "results.comment.test.gz")
     assert any(b"#" in document for document in run.ranking.documents.to_list())
-    qrels = read_qrels(shared / "data" / OWN / "qrels.comment.test.gz")
+    qrels = read_qrels(shared / "data" / TREC_EVAL / "qrels.comment.test.gz")
     assert check_against(run, qrels.topics).totals == {"run-topics-extra": 270}
 
 
 @pytest.mark.parametrize("run", ["COMPL_EN_Run.1", "RePaLi_EN_Run.1", "SNUMEDINFO_CZ_Run.1"])
-def test_a_missing_topic_is_a_warning(shared: Path, run: str) -> None:
+def test_missing_topic_gives_a_warning(shared: Path, run: str) -> None:
     qrels = read_qrels(shared / "data" / IN_2014 / QRELS[IN_2014])
     assert check_against(read(shared, IN_2014, f"runs/{run}.dat.gz"), qrels.topics).totals == {
         "run-topics-missing": 1
     }
 
 
-def test_a_topic_that_is_not_judged_is_a_warning(shared: Path) -> None:
+def test_unjudged_topic_gives_a_warning(shared: Path) -> None:
     qrels = read_qrels(shared / "data" / IN_2015 / QRELS[IN_2015])
     run = read(shared, IN_2015, "runs/FDUSGInfo_EN_Run.1.dat.gz")
     assert check_against(run, qrels.topics).totals == {"run-topics-extra": 1}
 
 
-def test_the_same_lists_under_two_names_have_one_digest(shared: Path) -> None:
-    def of(collection: str, run: str) -> str:
+def test_equal_runs_with_different_names_have_the_same_digest(shared: Path) -> None:
+    def digest_of(collection: str, run: str) -> str:
         return digest(read(shared, collection, run).ranking)
 
-    assert of(IN_2015, "runs/FDUSGInfo_EN_Run.6.dat.gz") == of(IN_2015, "runs/FDUSGInfo_EN_Run.7.dat.gz")
-    assert of(IN_2015, "runs/LIMSI_EN_run.4.dat.gz") == of(IN_2015, "runs/LIMSI_EN_run.5.dat.gz")
-    assert of(IN_2015, "runs/LIMSI_EN_run.1.dat.gz") != of(IN_2015, "runs/LIMSI_EN_run.5.dat.gz")
+    assert digest_of(IN_2015, "runs/FDUSGInfo_EN_Run.6.dat.gz") == digest_of(
+        IN_2015, "runs/FDUSGInfo_EN_Run.7.dat.gz"
+    )
+    assert digest_of(IN_2015, "runs/LIMSI_EN_run.4.dat.gz") == digest_of(
+        IN_2015, "runs/LIMSI_EN_run.5.dat.gz"
+    )
+    assert digest_of(IN_2015, "runs/LIMSI_EN_run.1.dat.gz") != digest_of(
+        IN_2015, "runs/LIMSI_EN_run.5.dat.gz"
+    )
 
 
-def test_topics_named_otherwise_are_refused_with_a_hint(shared: Path) -> None:
+def test_run_with_other_topic_ids_is_rejected_with_a_hint(shared: Path) -> None:
     qrels = read_qrels(shared / "data" / IN_2015 / "qrels/qrels.eng.clef2015.test.graded.txt.gz")
-    with pytest.raises(Refused, match=r"prefix: 'qtest\.' is in those of the run only"):
+    with pytest.raises(Refused, match=r"prefix: only ids of the run have 'qtest\.'"):
         join_run(shared / "data" / IN_2015 / "runs/KUCS_EN_Run.2.dat.gz", qrels)
 
 
-def test_a_file_that_is_no_run_is_refused(shared: Path) -> None:
+def test_file_that_is_not_a_run_is_rejected(shared: Path) -> None:
     with pytest.raises(Refused) as refused:
         read(shared, IN_2015, QRELS[IN_2015])
     assert refused.value.findings.totals == {"run-columns": 8713}
@@ -163,11 +169,11 @@ def test_a_file_that_is_no_run_is_refused(shared: Path) -> None:
         read(shared, TOUCHE, "topics/topics-task2.xml.gz")
 
 
-def test_scores_below_single_precision_change_every_topic(shared: Path) -> None:
+def test_single_precision_changes_every_topic_of_close_scores(shared: Path) -> None:
     assert len(profile_effects(read(shared, IN_2014, "runs/YORKU_EN_Run.6.txt.gz")).precision) == 50
     assert profile_effects(read(shared, IN_2014, "runs/COMPL_EN_Run.1.dat.gz")).precision == ()
 
 
-def test_topics_that_ranks_order_otherwise_are_told(shared: Path) -> None:
+def test_topics_with_contradicting_ranks_are_counted(shared: Path) -> None:
     assert len(profile_effects(read(shared, IN_2015, "runs/KUCS_EN_Run.3.dat.gz")).ranks) == 66
     assert profile_effects(read(shared, IN_2015, "runs/KISTI_EN_RUN.1.dat.gz")).ranks == ()

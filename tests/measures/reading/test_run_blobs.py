@@ -1,4 +1,4 @@
-"""A stored ranking comes back as it was; its digest names its content alone."""
+"""Tests of stored rankings: packing is lossless, and the digest depends on the content only."""
 
 import hashlib
 from dataclasses import replace
@@ -15,18 +15,18 @@ RUN = "2 Q0 b 1 1e-3 t\n2 Q0 \u00e9 1 1e-3 t\n10 Q0 a 1 3 t\n10 Q0 c 1 -0.0 t\n"
 LINES = "10\ta\t3.0\n10\tc\t-0.0\n2\t\u00e9\t0.001\n2\tb\t0.001\n"
 
 
-def test_a_digest_is_that_of_the_ordered_lines() -> None:
+def test_digest_is_the_sha_256_of_the_ordered_lines() -> None:
     assert digest(read_run(RUN).ranking) == hashlib.sha256(LINES.encode()).hexdigest()
 
 
-def test_a_digest_ignores_tag_ranks_layout_and_the_order_of_lines() -> None:
+def test_digest_ignores_tag_ranks_layout_and_line_order() -> None:
     other = b"# x\n" + b"\r\n".join(
         reversed(RUN.replace(b" t\n", b"\tu v\n").replace(b" 1 ", b"  9 ").splitlines())
     )
     assert digest(read_run(other).ranking) == digest(read_run(RUN).ranking)
 
 
-def test_a_digest_depends_on_every_document_and_score() -> None:
+def test_digest_depends_on_every_topic_document_and_score() -> None:
     changed = [
         RUN.replace(b"c", b"d"),
         RUN.replace(b"1e-3 t", b"2e-3 t", 1),
@@ -35,7 +35,7 @@ def test_a_digest_depends_on_every_document_and_score() -> None:
     assert len({digest(read_run(text).ranking) for text in (RUN, *changed)}) == 4
 
 
-def test_a_packed_ranking_comes_back() -> None:
+def test_packing_a_ranking_is_lossless() -> None:
     run = read_run(RUN)
     ranking = unpack(pack(run))
     assert ranking.topics == run.ranking.topics
@@ -45,13 +45,13 @@ def test_a_packed_ranking_comes_back() -> None:
 
 
 @pytest.mark.parametrize("documents", [1, 2, 3])
-def test_the_columns_of_a_ranking_that_comes_back_are_aligned(documents: int) -> None:
+def test_columns_of_an_unpacked_ranking_are_aligned(documents: int) -> None:
     text = b"".join(f"1 Q0 {i} 1 {i} t\n".encode() for i in range(documents))
     ranking = unpack(pack(read_run(text)))
     assert all(part.flags.aligned for part in (ranking.scores, ranking.offsets, ranking.documents.starts))
 
 
-def test_a_ranking_whose_columns_are_not_aligned_is_joined_all_the_same() -> None:
+def test_unaligned_ranking_is_joined() -> None:
     ranking, qrels = read_run(RUN).ranking, read_qrels(b"10 0 c 1\n")
     raw = b"1234" + ranking.scores.tobytes()
     skewed = replace(ranking, scores=np.frombuffer(raw, "<f8", offset=4))
@@ -60,7 +60,7 @@ def test_a_ranking_whose_columns_are_not_aligned_is_joined_all_the_same() -> Non
 
 
 @pytest.mark.skipif(joins.extension is None, reason="the extension was not compiled")
-def test_the_compiled_join_refuses_columns_that_are_not_aligned() -> None:
+def test_compiled_join_rejects_unaligned_columns() -> None:
     skewed = memoryview(b"1234" + bytes(8))[4:]
     qrels = read_qrels(b"1 0 c 1\n")
     join(read_run(b"1 Q0 c 1 1 t\n").ranking, qrels)
@@ -81,15 +81,15 @@ def test_the_compiled_join_refuses_columns_that_are_not_aligned() -> None:
         lambda blob: blob[:8] + b"\x01" + blob[9:],
         lambda blob: blob[:50] + b"\xff" * 8 + blob[58:],
     ],
-    ids=["nothing", "rubbish", "the head only", "cut short", "absurd sizes", "wrong sizes", "damaged"],
+    ids=["empty", "garbage", "header only", "truncated", "huge sizes", "wrong sizes", "damaged"],
 )
-def test_a_damaged_blob_is_a_value_error(damage: object) -> None:
+def test_unpacking_a_damaged_blob_raises_value_error(damage: object) -> None:
     with pytest.raises(ValueError, match="packed ranking"):
         unpack(damage(pack(read_run(RUN))))  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_topics_that_the_qrels_lack_are_counted_by_every_reader(
+def test_every_reader_counts_topics_missing_from_the_qrels(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:

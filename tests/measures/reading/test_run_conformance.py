@@ -1,4 +1,4 @@
-"""One table of cases for every reader of runs: they never differ in verdict or in value."""
+"""Tests that every reader of runs gives the same rows or errors on a table of cases."""
 
 import pickle
 from collections.abc import Callable
@@ -22,15 +22,15 @@ QRELS = b"".join(
 )
 LIMITS = Limits(line=60, lines=8, topics=3, depth=4)
 
-# (topic, document, rank, first, last) of each hit; ("1", 3) says that 3 documents were retrieved for topic 1.
+# (topic, document, rank, first, last) of each hit; ("1", 3) means 3 retrieved documents for topic 1.
 Rows = set[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run's text with the rows it gives, or the codes of its errors."""
+    """The text of a run with its rows, or with the codes of its errors."""
 
-    says: str
+    name: str
     text: bytes
     rows: Rows | None = None
     errors: tuple[str, ...] = ()
@@ -42,12 +42,13 @@ PLAIN = b"1 Q0 a 1 3.5 tag\n1 Q0 x 2 2.5 tag\n1 Q0 b 3 1.5 tag\n"
 PLAIN_ROWS: Rows = {("1", 3), ("1", "a", 1, 1, 1), ("1", "b", 3, 3, 3)}
 
 
-def one_score(text: str) -> bytes:
-    """A run in which `a` has the given score and `b` the score 1.5."""
+def run_with_score(text: str) -> bytes:
+    """Return a run in which `a` has the given score and `b` the score 1.5."""
     return f"1 Q0 a 1 {text} tag\n1 Q0 b 2 1.5 tag\n".encode()
 
 
-def above(first: bool) -> Rows:
+def ranked_rows(first: bool) -> Rows:
+    """Return the rows of a run that ranks `a` before `b`, or after it."""
     a, b = (1, 2) if first else (2, 1)
     return {("1", 2), ("1", "a", a, a, a), ("1", "b", b, b, b)}
 
@@ -59,19 +60,19 @@ CASES = [
     Case("one line without its carriage return", PLAIN.replace(b"\n", b"\r\n", 2), PLAIN_ROWS),
     Case("a carriage return and no newline at the end", PLAIN[:-1] + b"\r", PLAIN_ROWS),
     Case("tabs", PLAIN.replace(b" ", b"\t"), PLAIN_ROWS),
-    Case("several blanks", PLAIN.replace(b" ", b"  \t "), PLAIN_ROWS),
-    Case("blanks at the end of lines", PLAIN.replace(b"\n", b" \n"), PLAIN_ROWS),
-    Case("blanks at the start of lines", b"  " + PLAIN.replace(b"\n", b"\n\t"), PLAIN_ROWS),
-    Case("vertical tabs and form feeds are blanks too", PLAIN.replace(b" ", b"\x0b\x0c"), PLAIN_ROWS),
+    Case("several spaces", PLAIN.replace(b" ", b"  \t "), PLAIN_ROWS),
+    Case("spaces at the end of lines", PLAIN.replace(b"\n", b" \n"), PLAIN_ROWS),
+    Case("spaces at the start of lines", b"  " + PLAIN.replace(b"\n", b"\n\t"), PLAIN_ROWS),
+    Case("vertical tabs and form feeds are whitespace", PLAIN.replace(b" ", b"\x0b\x0c"), PLAIN_ROWS),
     Case("blank lines", b"\n" + PLAIN.replace(b"\n", b"\n \n"), PLAIN_ROWS),
     Case("a byte order mark", b"\xef\xbb\xbf" + PLAIN, PLAIN_ROWS),
     Case("comments", b"# a comment\n#\n" + PLAIN + b"# the end", PLAIN_ROWS),
     Case("a comment after a byte order mark", b"\xef\xbb\xbf#1 Q0 q 1 9 t\n" + PLAIN, PLAIN_ROWS),
-    Case("a # in ids is no comment", PLAIN.replace(b" x ", b" #x "), PLAIN_ROWS),
-    Case("a # after a blank is no comment", b" #1 Q0 a 1 1 t\n" + PLAIN, PLAIN_ROWS),
+    Case("a # in an id does not start a comment", PLAIN.replace(b" x ", b" #x "), PLAIN_ROWS),
+    Case("a # after a space does not start a comment", b" #1 Q0 a 1 1 t\n" + PLAIN, PLAIN_ROWS),
     Case("words after the tag", PLAIN.replace(b"tag", b'"my tag" is long'), PLAIN_ROWS),
-    Case("other control characters belong to words", PLAIN.replace(b" x ", b" \x01\x7f "), PLAIN_ROWS),
-    Case("no-break spaces belong to words", PLAIN.replace(b" x ", " x\u00a0\u2028 ".encode()), PLAIN_ROWS),
+    Case("other control characters are part of words", PLAIN.replace(b" x ", b" \x01\x7f "), PLAIN_ROWS),
+    Case("no-break spaces are part of words", PLAIN.replace(b" x ", " x\u00a0\u2028 ".encode()), PLAIN_ROWS),
     Case("ranks are ignored", PLAIN.replace(b" 1 3.5", b" 9 3.5"), PLAIN_ROWS),
     Case("ranks may be any numbers", PLAIN.replace(b" 1 3.5", b" -1.5e+3 3.5"), PLAIN_ROWS),
     Case("ranks of many digits", PLAIN.replace(b" 1 3.5", b" 000000000000000000001 3.5"), PLAIN_ROWS),
@@ -86,7 +87,7 @@ CASES = [
         {("1", 4)} | {("1", name, rank, 1, 4) for rank, name in enumerate(("\u00fc", "b", "ab", "a"), 1)},
     ),
     Case(
-        "ties below and above, with documents that nobody judged",
+        "ties below and above, with unjudged documents",
         b"1 Q0 z 1 9 t\n1 Q0 a 2 8 t\n1 Q0 x 3 8 t\n1 Q0 b 4 8.0 t\n",
         {("1", 4), ("1", "b", 3, 2, 4), ("1", "a", 4, 2, 4)},
     ),
@@ -130,31 +131,34 @@ CASES = [
         profile="trec_eval-9",
     ),
     Case(
-        "double precision", b"1 Q0 a 1 0.100000001 t\n1 Q0 b 2 0.1 t\n", above(True), profile="trec_eval-10"
+        "double precision",
+        b"1 Q0 a 1 0.100000001 t\n1 Q0 b 2 0.1 t\n",
+        ranked_rows(True),
+        profile="trec_eval-10",
     ),
-    Case("tiny scores", b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n", above(True)),
+    Case("tiny scores", b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n", ranked_rows(True)),
     Case(
         "tiny scores in single precision",
         b"1 Q0 a 1 2e-305 t\n1 Q0 b 2 1e-305 t\n",
         {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
         profile="trec_eval-9",
     ),
-    Case("the highest score", one_score("1.7976931348623157e308"), above(True)),
-    Case("the lowest score", one_score("-1.7976931348623157e308"), above(False)),
+    Case("the highest score", run_with_score("1.7976931348623157e308"), ranked_rows(True)),
+    Case("the lowest score", run_with_score("-1.7976931348623157e308"), ranked_rows(False)),
     Case(
         "a score of many digits",
-        one_score("1." + "5" + "0" * 40),
+        run_with_score("1." + "5" + "0" * 40),
         {("1", 2), ("1", "b", 1, 1, 2), ("1", "a", 2, 1, 2)},
     ),
-    Case("the next number up", one_score("1.5000000000000002"), above(True)),
-    Case("the next number down", one_score("1.4999999999999998"), above(False)),
-    Case("an integer of many digits", one_score("12345678901234567890"), above(True)),
+    Case("the next number up", run_with_score("1.5000000000000002"), ranked_rows(True)),
+    Case("the next number down", run_with_score("1.4999999999999998"), ranked_rows(False)),
+    Case("an integer of many digits", run_with_score("12345678901234567890"), ranked_rows(True)),
     *(
-        Case(f"the score {text}", one_score(text), above(True))
+        Case(f"the score {text}", run_with_score(text), ranked_rows(True))
         for text in ("+2", "2.0", "20e-1", ".2E1", "0.2e+1", "00002")
     ),
     *(
-        Case(f"the score {text}", one_score(text), above(False))
+        Case(f"the score {text}", run_with_score(text), ranked_rows(False))
         for text in ("-2", "1", "15e-1000", "-.5", "0.0")
     ),
     Case(
@@ -170,18 +174,18 @@ CASES = [
         },
     ),
     Case(
-        "a topic that comes back",
+        "a topic in two places",
         b"1 Q0 b 1 1 t\n2 Q0 a 1 1 t\n1 Q0 a 1 2 t\n",
         {("2", 1), ("1", 2), ("2", "a", 1, 1, 1), ("1", "a", 1, 1, 1), ("1", "b", 2, 2, 2)},
     ),
     Case(
-        "a topic that the qrels lack comes back",
+        "a topic that the qrels lack, in two places",
         b"9 Q0 b 1 1 t\n1 Q0 a 1 1 t\n9 Q0 a 1 2 t\n",
         {("1", 1), ("1", "a", 1, 1, 1)},
     ),
     Case("a topic that the qrels lack", b"1 Q0 a 1 1 t\n9 Q0 b 1 1 t\n", {("1", 1), ("1", "a", 1, 1, 1)}),
     Case(
-        "ids that begin alike are other topics",
+        "topics with a common prefix",
         b"1 Q0 a 1 1 t\n12 Q0 a 1 1 t\n",
         {("1", 1), ("1", "a", 1, 1, 1)},
     ),
@@ -195,16 +199,16 @@ CASES = [
         {("1", 4), ("2", 1)},
     ),
     Case("a line as long as allowed", b"1 Q0 a 1 1 " + b"t" * 49 + b"\n", {("1", 1), ("1", "a", 1, 1, 1)}),
-    # what is refused
-    Case("nothing", b"", errors=("run-empty",)),
-    Case("nothing but a byte order mark", b"\xef\xbb\xbf", errors=("run-empty",)),
-    Case("nothing but blanks", b" \n\r\n\t", errors=("run-empty",)),
-    Case("nothing but comments", b"# nothing\n", errors=("run-empty",)),
+    # rejected runs
+    Case("empty", b"", errors=("run-empty",)),
+    Case("only a byte order mark", b"\xef\xbb\xbf", errors=("run-empty",)),
+    Case("only whitespace", b" \n\r\n\t", errors=("run-empty",)),
+    Case("only comments", b"# nothing\n", errors=("run-empty",)),
     Case("five columns", PLAIN + b"1 Q0 q 1 1\n", errors=("run-columns",)),
     Case("one column", b"1\n" + PLAIN, errors=("run-columns",)),
-    Case("five columns and a blank", b"1 Q0 q 1 1 \r\n" + PLAIN, errors=("run-columns",)),
+    Case("five columns and a space", b"1 Q0 q 1 1 \r\n" + PLAIN, errors=("run-columns",)),
     *(
-        Case(f"the score {text!r}", one_score(text), errors=("run-score",))
+        Case(f"the score {text!r}", run_with_score(text), errors=("run-score",))
         for text in (
             "abc",
             "nan",
@@ -238,9 +242,9 @@ CASES = [
             "9" * 40 + "e290",
         )
     ),
-    Case("line ends of an old Mac", PLAIN.replace(b"\n", b"\r")[:60], errors=("run-line-ends",)),
+    Case("carriage returns only", PLAIN.replace(b"\n", b"\r")[:60], errors=("run-line-ends",)),
     Case(
-        "a long file with line ends of an old Mac", PLAIN.replace(b"\n", b"\r") * 9, errors=("run-line-ends",)
+        "a long file with carriage returns only", PLAIN.replace(b"\n", b"\r") * 9, errors=("run-line-ends",)
     ),
     Case("a lone carriage return in a tag", PLAIN.replace(b"tag", b"t\ra", 1), errors=("run-line-ends",)),
     Case("a lone carriage return in a comment", b"#\r1 Q0 a 1 1 t\n" + PLAIN, errors=("run-line-ends",)),
@@ -251,19 +255,21 @@ CASES = [
         for text in ("x", "1.", "Q0", "1e", "0x1", "nan", "1234567890123x", "\u0661")
     ),
     Case("a rank and a score", b"1 Q0 a x y t\n", errors=("run-rank", "run-score")),
-    Case("a document twice", PLAIN + b"1 Q0 a 4 1 t\n", errors=("run-duplicate",)),
-    Case("a document twice, first and last", PLAIN + b"1 Q0 x 4 1 t\n", errors=("run-duplicate",)),
+    Case("a duplicate document", PLAIN + b"1 Q0 a 4 1 t\n", errors=("run-duplicate",)),
+    Case("a duplicate document, first and last", PLAIN + b"1 Q0 x 4 1 t\n", errors=("run-duplicate",)),
     Case(
-        "a document twice in a topic that the qrels lack",
+        "a duplicate document in a topic that the qrels lack",
         PLAIN + b"9 Q0 a 4 1 t\n9 Q0 a 4 2 t\n",
         errors=("run-duplicate",),
     ),
     Case(
-        "a document twice in a topic that comes back",
+        "a duplicate document in a topic in two places",
         b"1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n1 Q0 a 1 2 t\n",
         errors=("run-duplicate",),
     ),
-    Case("a document twice below the depth", PLAIN + b"1 Q0 a 4 0 t\n", errors=("run-duplicate",), depth=1),
+    Case(
+        "a duplicate document below the depth", PLAIN + b"1 Q0 a 4 0 t\n", errors=("run-duplicate",), depth=1
+    ),
     Case("no topic in common", b"q1 Q0 a 1 1 t\n", errors=("run-topics-none",)),
     Case("a NUL byte", PLAIN + b"1 Q0 q\x00 1 1 t\n", errors=("run-not-text",)),
     Case("a NUL byte in a comment", b"#\x00\n" + PLAIN, errors=("run-not-text",)),
@@ -302,14 +308,14 @@ def direct(case: Case, qrels: Qrels) -> Joined:
 
 
 def stored(case: Case, qrels: Qrels) -> Joined:
-    """Read with care, stored, loaded and joined, as a worker does."""
+    """Read, pack, unpack and join a run, as a worker does."""
     ranking = unpack(pack(read_run(case.text, limits=LIMITS)))
     return join(ranking, qrels, profile=PROFILES[case.profile], depth=case.depth)
 
 
 @pytest.fixture(params=["compiled", "numpy"])
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each of the two implementations behind the fast readers."""
+    """Select the compiled or the numpy implementation of the fast readers."""
     if request.param == "numpy":
         monkeypatch.setattr(joins, "extension", None)
     elif joins.extension is None:
@@ -332,9 +338,9 @@ def rows_of(joined: Joined, qrels: Qrels) -> Rows:
 
 @pytest.mark.parametrize(
     ("case", "reader"),
-    [pytest.param(case, direct, id=f"{case.says}-direct") for case in CASES]
-    # whether topics are in common is not asked of a stored run: it was accepted under other qrels
-    + [pytest.param(case, stored, id=f"{case.says}-stored") for case in CASES if case.errors != NO_TOPICS],
+    [pytest.param(case, direct, id=f"{case.name}-direct") for case in CASES]
+    # A stored run was accepted under other qrels, so its topics are not checked.
+    + [pytest.param(case, stored, id=f"{case.name}-stored") for case in CASES if case.errors != NO_TOPICS],
 )
 def test_every_reader_gives_the_same_rows_or_the_same_errors(
     case: Case, reader: Reader, implementation: str
@@ -349,10 +355,10 @@ def test_every_reader_gives_the_same_rows_or_the_same_errors(
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if case.rows is not None], ids=lambda case: case.says
+    "case", [case for case in CASES if case.rows is not None], ids=lambda case: case.name
 )
-def test_what_is_plainly_right_needs_no_careful_reader(case: Case, implementation: str) -> None:
-    returning = "comes back" in case.says
+def test_valid_run_is_read_without_the_line_reader(case: Case, implementation: str) -> None:
+    is_split_topic = "in two places" in case.name
     joined = joins.join_text(
         open_plain(case.text),
         read_qrels(QRELS),
@@ -360,11 +366,11 @@ def test_what_is_plainly_right_needs_no_careful_reader(case: Case, implementatio
         depth=case.depth,
         limits=LIMITS,
     )
-    assert (joined is None) == returning
+    assert (joined is None) == is_split_topic
 
 
 @pytest.mark.parametrize("idle", [b"# a comment\n", b"\n"], ids=["comments", "blank lines"])
-def test_comments_and_blank_lines_of_a_topic_are_not_kept(idle: bytes, implementation: str) -> None:
+def test_long_stretches_of_comments_and_blank_lines_are_read(idle: bytes, implementation: str) -> None:
     count = (6 << 20) // len(idle)
     text, qrels = PLAIN + idle * count + b"1 Q0 ab 4 1 tag\n", read_qrels(QRELS)
     declined = joins.join_text(
@@ -375,13 +381,13 @@ def test_comments_and_blank_lines_of_a_topic_are_not_kept(idle: bytes, implement
 
 
 @pytest.mark.parametrize("huge", [1 << 31, 1 << 63, 1 << 80])
-def test_limits_and_depths_may_be_huge(huge: int, implementation: str) -> None:
+def test_limits_and_depth_may_be_huge(huge: int, implementation: str) -> None:
     qrels, limits = read_qrels(QRELS), Limits(line=huge, lines=huge, topics=huge, depth=huge)
     assert rows_of(join_run(PLAIN, qrels, depth=huge, limits=limits), qrels) == PLAIN_ROWS
     assert rows_of(join(read_run(PLAIN, limits=limits).ranking, qrels, depth=huge), qrels) == PLAIN_ROWS
 
 
-def test_qrels_that_were_joined_can_go_to_another_process(implementation: str) -> None:
+def test_joined_qrels_can_be_pickled(implementation: str) -> None:
     qrels = read_qrels(QRELS)
     joined = join_run(PLAIN, qrels)
     assert rows_of(join_run(PLAIN, pickle.loads(pickle.dumps(qrels))), qrels) == rows_of(joined, qrels)

@@ -1,4 +1,4 @@
-"""What the careful reader says of a run: every error and warning (compatibility.md 1.3), where, how many."""
+"""Tests of the errors and warnings of the line reader of runs, with their places and numbers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,19 +19,21 @@ from cupel_measures.reading.run_files import (
 )
 
 
-def refused(text: bytes, **settings: int) -> Findings:
+def findings_of(text: bytes, **limits: int) -> Findings:
+    """Return the findings of a run that is rejected."""
     with pytest.raises(Refused) as caught:
-        read_run(text, name="mytag.txt", limits=Limits(**settings))
+        read_run(text, name="mytag.txt", limits=Limits(**limits))
     return caught.value.findings
 
 
 def only(findings: Findings) -> Finding:
+    """Return the single finding."""
     assert len(findings) == 1, [str(finding) for finding in findings]
     return next(iter(findings))
 
 
 def run_of(*lines: str, name: str | None = None, depth: int | None = None) -> Run:
-    """A run of lines `topic document rank score`."""
+    """Return a run of lines `topic document rank score`."""
     words = [line.split() for line in lines]
     text = "".join(f"{topic} Q0 {document} {rank} {score} mytag\n" for topic, document, rank, score in words)
     return read_run(text.encode(), name=name, depth=depth)
@@ -41,14 +43,14 @@ def codes(findings: Findings) -> list[str]:
     return [finding.code for finding in findings]
 
 
-def where(finding: Finding) -> tuple[int | None, int | None, str | None, str | None]:
+def place_of(finding: Finding) -> tuple[int | None, int | None, str | None, str | None]:
     return finding.line, finding.column, finding.topic, finding.sample
 
 
 GOOD = b"7 Q0 a 1 2.5 mytag\n7 Q0 b 2 1.5 mytag\n"
 
 
-def test_a_clean_run_has_no_findings() -> None:
+def test_valid_run_has_no_findings() -> None:
     run = read_run(GOOD, name="mytag.txt.gz", depth=2)
     assert not list(run.findings)
     assert run.tag == "mytag"
@@ -57,36 +59,36 @@ def test_a_clean_run_has_no_findings() -> None:
 
 
 def test_too_few_columns_are_reported_with_line_column_topic_and_sample() -> None:
-    finding = only(refused(GOOD + b"\n8 Q0 c 1 2.5\r\n"))
+    finding = only(findings_of(GOOD + b"\n8 Q0 c 1 2.5\r\n"))
     assert (finding.code, finding.file) == ("run-columns", "mytag.txt")
-    assert where(finding) == (4, 13, "8", "8 Q0 c 1 2.5")
+    assert place_of(finding) == (4, 13, "8", "8 Q0 c 1 2.5")
     assert "5 columns; expected six" in finding.message
 
 
-def test_a_score_and_a_rank_that_are_no_numbers_are_both_reported() -> None:
-    findings = refused(GOOD + b"7\tQ0\tc\t3rd\t1,5\tmytag\n")
+def test_invalid_score_and_rank_are_both_reported() -> None:
+    findings = findings_of(GOOD + b"7\tQ0\tc\t3rd\t1,5\tmytag\n")
     assert sorted(codes(findings)) == ["run-rank", "run-score"]
     score, rank = sorted(findings, key=lambda finding: finding.code, reverse=True)
-    assert where(score) == (3, 12, "7", "1,5")
-    assert where(rank) == (3, 8, "7", "3rd")
+    assert place_of(score) == (3, 12, "7", "1,5")
+    assert place_of(rank) == (3, 8, "7", "3rd")
 
 
-def test_a_score_beyond_double_precision_is_reported() -> None:
+def test_score_beyond_double_precision_is_reported() -> None:
     large = "9" * 400
-    first, second = refused(GOOD + f"7 Q0 c 1 -1e400 mytag\n7 Q0 d 1 {large} mytag\n".encode())
-    assert (first.code, *where(first)) == ("run-score", 3, 10, "7", "-1e400")
+    first, second = findings_of(GOOD + f"7 Q0 c 1 -1e400 mytag\n7 Q0 d 1 {large} mytag\n".encode())
+    assert (first.code, *place_of(first)) == ("run-score", 3, 10, "7", "-1e400")
     assert "beyond the range of double precision" in first.message
     assert (second.line, second.sample) == (4, "9" * 80 + "...")
 
 
-def test_line_ends_of_an_old_mac_are_called_by_their_name() -> None:
-    finding = only(refused((GOOD * 1000).replace(b"\n", b"\r")))
+def test_carriage_returns_as_line_ends_have_their_own_error() -> None:
+    finding = only(findings_of((GOOD * 1000).replace(b"\n", b"\r")))
     assert (finding.code, finding.line, finding.column) == ("run-line-ends", 1, 19)
     assert finding.sample == "7 Q0 a 1 2.5 mytag\r"
 
 
 @pytest.mark.parametrize("text", [b"1 0 a 1\r1 0 b 0\r", b"1 0 a 1\n1 0 b\r 0\n"])
-def test_line_ends_of_an_old_mac_in_qrels(text: bytes) -> None:
+def test_carriage_returns_as_line_ends_in_qrels_are_rejected(text: bytes) -> None:
     with pytest.raises(Refused) as caught:
         read_qrels(text)
     assert codes(caught.value.findings) == ["qrels-line-ends"]
@@ -94,19 +96,19 @@ def test_line_ends_of_an_old_mac_in_qrels(text: bytes) -> None:
 
 
 def test_columns_are_counted_in_characters() -> None:
-    finding = only(refused("7 Q0 \u00e9\u00e9\u6f22 1 x mytag\n".encode()))
-    assert where(finding) == (1, 12, "7", "x")
+    finding = only(findings_of("7 Q0 \u00e9\u00e9\u6f22 1 x mytag\n".encode()))
+    assert place_of(finding) == (1, 12, "7", "x")
 
 
-def test_a_duplicate_names_both_lines() -> None:
-    finding = only(refused(GOOD + b"8 Q0 a 1 2 mytag\n7 Q0 a 3 1 mytag\n"))
+def test_duplicate_document_reports_both_lines() -> None:
+    finding = only(findings_of(GOOD + b"8 Q0 a 1 2 mytag\n7 Q0 a 3 1 mytag\n"))
     assert finding.code == "run-duplicate"
-    assert where(finding) == (4, 6, "7", "a")
+    assert place_of(finding) == (4, 6, "7", "a")
     assert "first on line 1" in finding.message
 
 
-def test_a_line_that_is_not_text_is_reported_and_others_too() -> None:
-    findings = refused(b"7 Q0 \xff 1 1 mytag\n7 Q0 a 1 x mytag\n7 Q0 b\x00 1 1 mytag\n")
+def test_errors_after_an_invalid_byte_are_reported() -> None:
+    findings = findings_of(b"7 Q0 \xff 1 1 mytag\n7 Q0 a 1 x mytag\n7 Q0 b\x00 1 1 mytag\n")
     assert codes(findings) == ["run-not-text", "run-not-text", "run-score"]
     first, second, score = findings
     assert (first.line, first.column) == (1, 6)
@@ -115,25 +117,25 @@ def test_a_line_that_is_not_text_is_reported_and_others_too() -> None:
     assert score.line == 2
 
 
-def test_utf_16_is_called_by_its_name() -> None:
-    assert "UTF-16" in only(refused(GOOD.decode().encode("utf-16"))).message
+def test_utf_16_is_named_in_the_message() -> None:
+    assert "UTF-16" in only(findings_of(GOOD.decode().encode("utf-16"))).message
 
 
-def test_all_errors_are_counted_and_a_hundred_of_each_kind_listed() -> None:
-    findings = refused(b"".join(f"7 Q0 d{i} 1 x mytag\n7 short\n".encode() for i in range(250)))
+def test_all_errors_are_counted_and_the_first_of_each_kind_listed() -> None:
+    findings = findings_of(b"".join(f"7 Q0 d{i} 1 x mytag\n7 short\n".encode() for i in range(250)))
     assert findings.totals == {"run-score": 250, "run-columns": 250}
     assert codes(findings).count("run-score") == LISTED_PER_CODE == codes(findings).count("run-columns")
     assert [finding.line for finding in findings if finding.code == "run-score"][:3] == [1, 3, 5]
 
 
-def made(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> tuple[int, dict[str, int]]:
-    """How many findings are made while something is read that is refused; and their totals."""
-    count, plain = 0, Finding.__init__
+def count_findings(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> tuple[int, dict[str, int]]:
+    """Return the number of `Finding` objects created by a rejected `read`, and the totals by code."""
+    count, original = 0, Finding.__init__
 
-    def counting(self: Finding, *given: Any, **named: Any) -> None:
+    def counting(self: Finding, *args: Any, **kwargs: Any) -> None:
         nonlocal count
         count += 1
-        plain(self, *given, **named)
+        original(self, *args, **kwargs)
 
     monkeypatch.setattr(Finding, "__init__", counting)
     with pytest.raises(Refused) as caught:
@@ -141,12 +143,12 @@ def made(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> tuple[i
     return count, caught.value.findings.totals
 
 
-ODD_RUNS = {
+INVALID_RUNS = {
     "run-duplicate": b"7 Q0 a 1 1 t\n" * 251,
     "run-not-text": b"7 Q0 a\0 1 1 t\n" * 250,
     "run-line-ends": b"7 Q0\r a 1 1 t\n" * 250,
 }
-ODD_QRELS = {
+INVALID_QRELS = {
     "qrels-columns": b"1 0 a\n" * 250,
     "qrels-judged-twice": b"1 0 a 1\n" * 251,
     "qrels-grade-not-integer": b"1 0 a x\n" * 250,
@@ -155,20 +157,20 @@ ODD_QRELS = {
 }
 
 
-@pytest.mark.parametrize("code", [*ODD_RUNS, *ODD_QRELS])
-def test_findings_that_are_not_listed_are_only_counted(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = ODD_RUNS.get(code) or ODD_QRELS[code]
-    read = read_run if code in ODD_RUNS else read_qrels
-    count, totals = made(monkeypatch, lambda: read(text))
+@pytest.mark.parametrize("code", [*INVALID_RUNS, *INVALID_QRELS])
+def test_unlisted_findings_are_only_counted(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = INVALID_RUNS.get(code) or INVALID_QRELS[code]
+    read = read_run if code in INVALID_RUNS else read_qrels
+    count, totals = count_findings(monkeypatch, lambda: read(text))
     assert totals[code] == 250
     assert count <= LISTED_PER_CODE + 5
 
 
-def test_line_numbers_go_on_from_block_to_block() -> None:
+def test_line_numbers_continue_across_blocks() -> None:
     lines = [f"{topic} Q0 document-{i} 1 {1 / (i + 1)} mytag\n" for topic in range(40) for i in range(1000)]
     lines[30_000] = "30 Q0 x 1 y mytag\n"
     lines[39_999] = lines[39_998]
-    score, duplicate = refused("".join(lines).encode())
+    score, duplicate = findings_of("".join(lines).encode())
     assert (score.code, score.line, score.topic) == ("run-score", 30_001, "30")
     assert (duplicate.code, duplicate.line, duplicate.sample) == ("run-duplicate", 40_000, "document-998")
 
@@ -176,67 +178,68 @@ def test_line_numbers_go_on_from_block_to_block() -> None:
 @pytest.mark.parametrize(
     ("limit", "value", "line"), [("line", 17, 1), ("lines", 1, 2), ("topics", 0, 1), ("depth", 1, 2)]
 )
-def test_a_limit_that_is_reached_is_named_and_ends_the_reading(limit: str, value: int, line: int) -> None:
+def test_exceeded_limit_ends_the_reading(limit: str, value: int, line: int) -> None:
     finding = only(
-        refused(GOOD + b"junk\n" * 3, **{limit: value})
+        findings_of(GOOD + b"junk\n" * 3, **{limit: value})
         if limit in ("line", "lines")
-        else refused(GOOD, **{limit: value})
+        else findings_of(GOOD, **{limit: value})
     )
     assert (finding.code, finding.line) == (f"limit-{limit}", line)
     assert f"`{limit}`" in finding.message
 
 
-def test_a_line_without_an_end_is_not_read_into_memory() -> None:
-    assert only(refused(b"x" * 30_000_000, line=1000)).code == "limit-line"
+def test_endless_line_is_not_read_into_memory() -> None:
+    assert only(findings_of(b"x" * 30_000_000, line=1000)).code == "limit-line"
 
 
 # ---------------------------------------------------------------------------------------- warnings
 
 
-def warned(run: Run, code: str) -> tuple[Finding, int]:
-    found = [finding for finding in run.findings if finding.code == code]
-    assert len(found) == 1, codes(run.findings)
-    assert found[0].severity == "warning"
-    return found[0], run.findings.totals[code]
+def warning_of(run: Run, code: str) -> tuple[Finding, int]:
+    """Return the warning with this code, and how often it occurs."""
+    findings = [finding for finding in run.findings if finding.code == code]
+    assert len(findings) == 1, codes(run.findings)
+    assert findings[0].severity == "warning"
+    return findings[0], run.findings.totals[code]
 
 
-def test_more_documents_than_the_depth_are_reported_and_kept() -> None:
+def test_documents_beyond_the_depth_give_a_warning_and_are_kept() -> None:
     run = run_of("1 a 1 3", "2 a 1 3", "2 b 2 2", "2 c 3 1", depth=2)
-    finding, topics = warned(run, "run-depth")
+    finding, topics = warning_of(run, "run-depth")
     assert (topics, finding.topic, finding.line) == (1, "2", 2)
     assert len(run.ranking.documents) == 4
 
 
-def test_ranks_that_contradict_scores() -> None:
+def test_ranks_that_contradict_scores_give_a_warning() -> None:
     run = run_of("1 a 2 3", "1 b 1 2", "1 c 3 1", "2 a 1 3", "2 b 2 2")
-    finding, topics = warned(run, "run-ranks-contradict")
+    finding, topics = warning_of(run, "run-ranks-contradict")
     assert (topics, finding.topic) == (1, "1")
 
 
-def test_ranks_within_a_tie_contradict_nothing() -> None:
+def test_ranks_within_a_tie_do_not_contradict_scores() -> None:
     run = run_of("1 a 1 2", "1 b 2 2", "1 c 3 1")
     assert codes(run.findings) == ["run-ties"]
 
 
-def test_all_ranks_equal() -> None:
-    finding, topics = warned(run_of("1 a 0 3", "1 b 0 2", "2 a 0 1", "2 b 0 0.5"), "run-ranks-equal")
+def test_equal_ranks_give_a_warning() -> None:
+    finding, topics = warning_of(run_of("1 a 0 3", "1 b 0 2", "2 a 0 1", "2 b 0 0.5"), "run-ranks-equal")
     assert (topics, finding.topic) == (2, "1")
 
 
-def test_ranks_that_begin_at_zero() -> None:
+def test_ranks_from_0_give_a_warning() -> None:
     assert codes(run_of("1 a 0 3", "1 b 1 2").findings) == ["run-ranks-zero"]
 
 
-def test_scores_that_rise_with_the_rank_may_be_upside_down() -> None:
+def test_scores_that_increase_with_rank_give_a_warning() -> None:
     run = run_of("1 a 1 0.1", "1 b 2 0.2", "1 c 3 0.3")
-    finding, _ = warned(run, "run-upside-down")
+    finding, _ = warning_of(run, "run-upside-down")
     assert "upside down" in finding.message
     assert codes(run.findings) == ["run-upside-down"]
 
 
 def test_ties_are_counted_by_line_topic_and_cutoff() -> None:
     lines = [f"1 a{i} {i} {20 - i}" for i in range(1, 10)] + ["1 b 10 1", "1 c 11 1", "2 a 1 1", "2 b 2 1"]
-    finding, lines_tied = warned(run_of(*lines, depth=1), "run-ties")
+    finding, lines_tied = warning_of(run_of(*lines, depth=1), "run-ties")
     assert lines_tied == 4
     assert "4 lines in 2 topics" in finding.message
     assert "cross rank 1 in 1 topic and cross rank 10 in 1 topic" in finding.message
@@ -245,24 +248,24 @@ def test_ties_are_counted_by_line_topic_and_cutoff() -> None:
 @pytest.mark.parametrize(
     "name", ["mytag", "mytag.txt", "mytag.run.gz", "folder/mytag.dat.zst", "input.mytag.gz"]
 )
-def test_a_tag_that_is_the_files_name_is_fine(name: str) -> None:
+def test_tag_equal_to_the_file_name_gives_no_warning(name: str) -> None:
     assert not list(read_run(GOOD, name=name).findings)
 
 
-def test_a_tag_that_is_not_the_files_name() -> None:
-    finding, _ = warned(read_run(GOOD, name="other.txt"), "run-tag")
+def test_tag_different_from_the_file_name_gives_a_warning() -> None:
+    finding, _ = warning_of(read_run(GOOD, name="other.txt"), "run-tag")
     assert finding.sample == "mytag"
 
 
-def test_a_second_column_that_is_not_q0() -> None:
-    finding, lines = warned(read_run(GOOD.replace(b"Q0 b", b"0 b")), "run-second-column")
-    assert (lines, *where(finding)) == (1, 2, 3, None, "0")
+def test_second_column_other_than_q0_gives_a_warning() -> None:
+    finding, lines = warning_of(read_run(GOOD.replace(b"Q0 b", b"0 b")), "run-second-column")
+    assert (lines, *place_of(finding)) == (1, 2, 3, None, "0")
 
 
-# ------------------------------------------------------------------------------------ beside the track
+# --------------------------------------------------------------------------------- topics and judgments
 
 
-def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
+def test_missing_and_extra_topics_give_warnings() -> None:
     run = run_of("1 a 1 1", "9 a 1 1")
     findings = check_against(run, ["1", "2", "3"], file="r")
     assert findings.totals == {"run-topics-missing": 2, "run-topics-extra": 1}
@@ -270,7 +273,7 @@ def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "hint"),
+    ("run_topics", "track_topics", "hint"),
     [
         (["qtest.1", "qtest.2"], ["1", "2"], "prefix: only ids of the run have 'qtest.'"),
         (["1", "2"], ["qtest.1", "qtest.2"], "prefix: only ids of the track have 'qtest.'"),
@@ -285,14 +288,16 @@ def test_topics_missing_from_the_run_and_not_in_the_track() -> None:
         (["mb1", "mb2"], ["mb01", "mb02"], "leading zeros: 'mb1' in the run, 'mb01' in the track"),
     ],
 )
-def test_no_topic_in_common_comes_with_a_hint(theirs: list[str], ours: list[str], hint: str) -> None:
-    findings = check_against(run_of(*(f"{topic} a 1 1" for topic in theirs)), ours)
+def test_no_common_topic_has_a_hint_at_the_difference(
+    run_topics: list[str], track_topics: list[str], hint: str
+) -> None:
+    findings = check_against(run_of(*(f"{topic} a 1 1" for topic in run_topics)), track_topics)
     assert findings.refused
     assert hint in only(findings).message
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"),
+    ("run_topics", "track_topics"),
     [
         (["x"], ["y"]),
         (["a1", "b2", "c3"], ["1", "2", "3"]),
@@ -301,24 +306,26 @@ def test_no_topic_in_common_comes_with_a_hint(theirs: list[str], ours: list[str]
         ([str(topic) for topic in range(401, 451)], [str(topic) for topic in range(1, 51)]),
     ],
 )
-def test_no_topic_in_common_without_a_reason_has_no_hint(theirs: list[str], ours: list[str]) -> None:
-    finding = only(check_against(run_of(*(f"{topic} a 1 1" for topic in theirs)), ours))
+def test_no_common_topic_without_a_pattern_has_no_hint(
+    run_topics: list[str], track_topics: list[str]
+) -> None:
+    finding = only(check_against(run_of(*(f"{topic} a 1 1" for topic in run_topics)), track_topics))
     assert (finding.code, "differ" in finding.message) == ("run-topics-none", False)
 
 
-def test_joining_reports_what_reading_and_topics_find() -> None:
+def test_joining_reports_findings_of_lines_and_topics() -> None:
     with pytest.raises(Refused) as caught:
         join_run(GOOD.replace(b"2.5", b"1.5"), read_qrels(b"8 0 a 1\n"))
     assert set(caught.value.findings.totals) == {"run-ties", "run-topics-none"}
 
 
-def test_few_judged_documents_at_the_top() -> None:
+def test_few_judged_documents_at_the_top_give_a_warning() -> None:
     run = run_of("1 a 1 3", "1 b 2 2", "1 c 3 1")
     assert codes(check_judged(run, read_qrels(b"1 0 a 1\n"))) == ["run-few-judged"]
     assert not list(check_judged(run, read_qrels(b"1 0 a 1\n1 0 c 0\n")))
 
 
-def test_documents_that_are_labelled_as_unjudged_are_not_judged() -> None:
+def test_documents_labelled_as_unjudged_are_not_judged() -> None:
     run = run_of("1 a 1 4", "1 b 2 3", "1 c 3 2")
     some = Aspect("some", (0, 1), unjudged=(-2,))
     other = Aspect("other", (0, 1), unjudged=(-2,))
@@ -331,7 +338,7 @@ def test_documents_that_are_labelled_as_unjudged_are_not_judged() -> None:
     assert not list(check_judged(run, subtopics))
 
 
-def test_negative_grades_are_judgments_where_the_profile_says_so() -> None:
+def test_negative_grades_are_judgments_in_the_cupel_profile() -> None:
     run, qrels = run_of("1 a 1 4", "1 b 2 3"), read_qrels(b"1 0 a -1\n1 0 b -1\n1 0 c 1\n")
     assert not list(check_judged(run, qrels))
     assert (
@@ -342,20 +349,20 @@ def test_negative_grades_are_judgments_where_the_profile_says_so() -> None:
 # ------------------------------------------------------------------------------------------- profiles
 
 
-def test_topics_that_single_precision_orders_otherwise() -> None:
+def test_single_precision_effects_list_the_topics_that_change() -> None:
     run = run_of(
         "1 a 1 0.100000001", "1 b 2 0.1", "2 b 1 0.100000001", "2 a 2 0.1", "3 a 1 2e-305", "3 b 2 1e-305"
     )
     assert profile_effects(run).precision == ("1", "3")
 
 
-def test_a_difference_below_the_depth_is_none() -> None:
+def test_single_precision_effects_are_limited_to_the_depth() -> None:
     run = run_of("1 z 1 9", "1 a 2 0.100000001", "1 b 3 0.1")
     assert profile_effects(run, depth=1).precision == ()
     assert profile_effects(run, depth=2).precision == ("1",)
 
 
-def test_topics_that_the_rank_column_orders_otherwise() -> None:
+def test_rank_effects_list_the_topics_that_change() -> None:
     run = run_of("1 a 1 2", "1 b 2 1", "2 a 2 2", "2 b 1 1", "3 a 1 1", "3 b 2 1", "4 a 0 1", "4 b 0 1")
     assert profile_effects(run).ranks == ("2", "3")
 
@@ -371,7 +378,7 @@ BLOCK = b"""# ir_metadata.start
 """
 
 
-def test_metadata_in_comments_is_kept_as_text() -> None:
+def test_metadata_in_comments_is_parsed() -> None:
     run = read_run(b"# hello\n" + BLOCK + GOOD)
     assert run.metadata == {"platform": {"cpu": {"cores": "8"}}, "version": "1.10", "tags": ["a", "b"]}
     assert read_run(GOOD).metadata is None
@@ -387,15 +394,15 @@ def test_metadata_in_comments_is_kept_as_text() -> None:
         b"# ir_metadata.start\n# a: &x [1]\n# b: [*x, *x]\n# ir_metadata.end\n",
         b"# ir_metadata.start\n# a: " + b"[" * 5000 + b"\n# ir_metadata.end\n",
     ],
-    ids=["no end", "no YAML", "no mapping", "no text", "aliases", "too deep"],
+    ids=["unterminated", "invalid YAML", "not a mapping", "invalid text", "aliases", "too deep"],
 )
-def test_metadata_that_cannot_be_read_is_a_warning(block: bytes) -> None:
+def test_invalid_metadata_gives_a_warning(block: bytes) -> None:
     run = read_run(block + GOOD)
     assert run.metadata is None
     assert codes(run.findings) == ["run-metadata"]
 
 
-def test_every_finding_tells_what_would_be_right() -> None:
+def test_every_finding_has_a_meaning_and_a_remedy() -> None:
     kinds = [kind for code, kind in KINDS.items() if code.startswith(("run-", "file-", "limit-"))]
     assert len(kinds) > 25
     assert all(kind.remedy and kind.meaning for kind in kinds)

@@ -1,4 +1,4 @@
-"""Texts of documents: JSON Lines to counts of terms, and every mistake at once."""
+"""Tests of reading document texts in JSON Lines: words, term counts, errors, and joining with runs."""
 
 import bz2
 import gzip
@@ -26,7 +26,7 @@ def lines(*records: object) -> bytes:
 
 
 def counts(texts: Texts) -> dict[str, dict[str, int]]:
-    """How often each term stands in each document."""
+    """Return the number of occurrences of each term in each document."""
     return {
         texts.documents[d]: {
             texts.vocabulary[int(texts.term[i])]: int(texts.count[i])
@@ -36,8 +36,8 @@ def counts(texts: Texts) -> dict[str, dict[str, int]]:
     }
 
 
-def refused(data: bytes, limits: Limits | None = None) -> list[tuple[int | None, str, str]]:
-    """(line, code, message) of every error."""
+def errors_of(data: bytes, limits: Limits | None = None) -> list[tuple[int | None, str, str]]:
+    """Return (line, code, message) of every error."""
     with pytest.raises(Refused) as problem:
         read_texts(data, name="docs.jsonl", limits=limits)
     assert {finding.file for finding in problem.value.findings.errors} == {"docs.jsonl"}
@@ -50,20 +50,23 @@ class TestWords:
         [
             ("Red cabbage, red wine", "red cabbage red wine"),
             ("snake_case and 42 things-to do", "snake_case and 42 things to do"),
-            ("Ünlü şair İSTANBUL'da", "ünlü şair istanbul da"),  # Turkish: a capital dotted I is an i
-            ("e\u0301te\u0301 \u00e9t\u00e9", "\u00e9t\u00e9 \u00e9t\u00e9"),  # composed or not, one word
-            ("कहानी की शुरुआत", "कहानी की शुरुआत"),  # vowel signs are marks, and parts of words
-            ("𞤀𞤣𞤤𞤢𞤥𞥄 日本語", "𞤢𞤣𞤤𞤢𞤥𞥄 日本語"),  # so are those beyond the basic plane
+            ("Ünlü şair İSTANBUL'da", "ünlü şair istanbul da"),  # the Turkish capital dotted I becomes i
+            (
+                "e\u0301te\u0301 \u00e9t\u00e9",
+                "\u00e9t\u00e9 \u00e9t\u00e9",
+            ),  # composed and decomposed letters are equal
+            ("कहानी की शुरुआत", "कहानी की शुरुआत"),  # vowel signs are marks, which are part of words
+            ("𞤀𞤣𞤤𞤢𞤥𞥄 日本語", "𞤢𞤣𞤤𞤢𞤥𞥄 日本語"),  # as are letters beyond the basic plane
             ("\u0301 ... !", ""),
             ("", ""),
         ],
     )
-    def test_they_are_letters_marks_and_digits_in_lower_case(self, text: str, words: str) -> None:
+    def test_words_are_letters_marks_and_digits_in_lower_case(self, text: str, words: str) -> None:
         assert words_of(text) == words.split()
 
 
 class TestReading:
-    def test_a_line_is_a_document_with_a_title_in_front_of_its_text(self) -> None:
+    def test_line_is_a_document_with_title_and_text(self) -> None:
         data = lines(
             {"id": "b", "title": "Wine", "text": "red wine", "url": "x"},
             {"docno": "a", "text": ""},
@@ -74,7 +77,7 @@ class TestReading:
         assert texts.vocabulary.to_list() == [b"red", b"wine"]
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-    def test_it_may_be_compressed_and_come_from_anywhere(self, pack: object, tmp_path: Path) -> None:
+    def test_texts_may_be_compressed_and_come_from_any_source(self, pack: object, tmp_path: Path) -> None:
         data = pack(lines({"id": "a", "text": "b"}))  # type: ignore[operator]
         (tmp_path / "docs").write_bytes(data)
         for source in (data, tmp_path / "docs", io.BytesIO(data)):
@@ -86,24 +89,26 @@ class TestReading:
         ).filter(len)
     )
     @settings(max_examples=60, deadline=None)
-    def test_terms_are_counted_as_by_hand(self, said: dict[str, list[str]]) -> None:
-        texts = {document: " ".join(words) for document, words in said.items()}
+    def test_term_counts_equal_the_simple_implementation(
+        self, words_by_document: dict[str, list[str]]
+    ) -> None:
+        texts = {document: " ".join(words) for document, words in words_by_document.items()}
         data = lines(*({"id": document, "text": text} for document, text in texts.items()))
-        found, expected = read_texts(data), texts_of(texts)
-        assert counts(found) == counts(expected)
-        assert found.vocabulary.to_list() == expected.vocabulary.to_list()
+        texts_read, expected = read_texts(data), texts_of(texts)
+        assert counts(texts_read) == counts(expected)
+        assert texts_read.vocabulary.to_list() == expected.vocabulary.to_list()
 
-    def test_blocks_of_words_make_no_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_term_counts_do_not_depend_on_the_block_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         data = lines(*({"id": str(i), "text": "w x w " * (i % 4)} for i in range(9)))
-        whole = counts(read_texts(data))
+        expected = counts(read_texts(data))
         monkeypatch.setattr(reading, "COUNTED", 5)
-        assert counts(read_texts(data)) == whole
+        assert counts(read_texts(data)) == expected
 
 
-class TestMistakes:
-    def test_all_are_reported_at_once_with_their_lines(self) -> None:
+class TestErrors:
+    def test_errors_of_all_lines_are_reported_together(self) -> None:
         data = lines({"id": "a", "text": "x"}, {"text": "x"}, {"id": "a", "text": "x"}, {"id": "b"})
-        assert refused(data + b"{oops}\n") == [
+        assert errors_of(data + b"{oops}\n") == [
             (2, "texts-id", "no id, docno or doc_id; the keys are text"),
             (3, "texts-twice", "document a is already on line 1"),
             (4, "texts-text", "no text; the keys are id"),
@@ -129,23 +134,23 @@ class TestMistakes:
             (b'{"id": "a", "text": "", "title": ["x"]}', "texts-text", 'title is ["x"]; expected a string'),
         ],
     )
-    def test_each_is_said_in_a_sentence(self, line: bytes, code: str, words: str) -> None:
-        [(number, found, message)] = refused(lines({"id": "x", "text": ""}) + line)
-        assert (number, found) == (2, code)
+    def test_error_has_a_message(self, line: bytes, code: str, words: str) -> None:
+        [(number, reported, message)] = errors_of(lines({"id": "x", "text": ""}) + line)
+        assert (number, reported) == (2, code)
         assert message.startswith(words)
 
-    def test_half_a_pair_of_surrogates_in_a_text_is_no_letter(self) -> None:
+    def test_lone_surrogate_in_a_text_separates_words(self) -> None:
         assert counts(read_texts(b'{"id": "a", "text": "x\\ud800y"}')) == {"a": {"x": 1, "y": 1}}
 
-    def test_a_file_without_documents_is_refused(self) -> None:
-        assert refused(b"\n \n") == [(None, "texts-empty", "no documents")]
+    def test_file_without_documents_is_rejected(self) -> None:
+        assert errors_of(b"\n \n") == [(None, "texts-empty", "no documents")]
 
-    def test_a_line_above_the_limit_is_refused_before_it_is_read(self) -> None:
+    def test_line_above_the_limit_is_rejected(self) -> None:
         data = lines({"id": "a", "text": "x" * 100}, {"id": "b", "text": "y"})
-        [(line, code, _)] = refused(data, Limits(document=50))
+        [(line, code, _)] = errors_of(data, Limits(document=50))
         assert (line, code) == (1, "limit-document")
 
-    def test_a_relevant_document_without_text_is_a_warning(self) -> None:
+    def test_relevant_document_without_text_gives_a_warning(self) -> None:
         qrels = diverse({"1": {"a": {"x": 1}, "b": {"x": 1}, "c": {"y": 0}, "d": {"y": 2}}})
         findings = check_texts(read_texts(lines({"id": "a", "text": "w"}, {"id": "d", "text": "!"})), qrels)
         [warning] = findings.warnings
@@ -163,18 +168,21 @@ runs = st.dictionaries(
 
 @given(runs, st.sampled_from(sorted(PROFILES)), st.sampled_from([None, 1, 3]))
 @settings(max_examples=100, deadline=None)
-def test_texts_are_joined_in_the_order_and_to_the_depth_of_documents(
+def test_joined_texts_have_the_order_and_depth_of_the_run(
     run: dict[str, dict[str, float]], profile: str, depth: int | None
 ) -> None:
     qrels = diverse({topic: {"a": {"x": 1}} for topic in "135"})
     texts = texts_of(dict.fromkeys("hgfaxcb", "w"))
-    rows = [f"{t} Q0 {d} 1 {score!r} tag\n" for t, of in run.items() for d, score in of.items()]
+    rows = [f"{t} Q0 {d} 1 {score!r} tag\n" for t, scores in run.items() for d, score in scores.items()]
     ranking = read_run("".join(rows).encode()).ranking
-    rules = {"profile": PROFILES[profile], "depth": depth}
-    found, expected = join_texts(ranking, qrels, texts, **rules), content_of(run, qrels, texts, **rules)
-    assert found.offsets.tolist() == expected.offsets.tolist()
-    assert found.document.tolist() == expected.document.tolist()
-    joined = joins.join(ranking, qrels, **rules)
+    options = {"profile": PROFILES[profile], "depth": depth}
+    joined_content, expected = (
+        join_texts(ranking, qrels, texts, **options),
+        content_of(run, qrels, texts, **options),
+    )
+    assert joined_content.offsets.tolist() == expected.offsets.tolist()
+    assert joined_content.document.tolist() == expected.document.tolist()
+    joined = joins.join(ranking, qrels, **options)
     assert joined.retrieved.tolist() == [
-        b - a for a, b in zip(found.offsets, found.offsets[1:], strict=False)
+        b - a for a, b in zip(joined_content.offsets, joined_content.offsets[1:], strict=False)
     ]

@@ -1,4 +1,4 @@
-"""Edge cases of all measures except LMD, which has its own tests."""
+"""Tests of the edge cases of all measures except LMD (see test_document_content.py)."""
 
 import math
 from collections.abc import Mapping
@@ -42,73 +42,80 @@ Grades = Mapping[str, tuple[int, int]]
 
 
 def collection(grades: Grades) -> Qrels:
-    """One topic; a document with a positive grade is relevant to subtopic s, and to one of its own."""
+    """Return judgments of one topic by grades of relevance and ease.
+
+    A document with a positive grade is relevant to subtopic s, and to a subtopic with no other document.
+    """
     return qrels_of(
-        {aspect: {"1": {d: of[i] for d, of in grades.items()}} for i, aspect in enumerate((RELEVANCE, EASE))},
-        subtopics={"1": {d: {"s": of[0], f"of {d}": of[0]} for d, of in grades.items()}},
+        {
+            aspect: {"1": {d: pair[i] for d, pair in grades.items()}}
+            for i, aspect in enumerate((RELEVANCE, EASE))
+        },
+        subtopics={"1": {d: {"s": pair[0], f"of {d}": pair[0]} for d, pair in grades.items()}},
     )
 
 
 def value(text: str, run: Scored, qrels: Qrels) -> float:
-    [[found]] = scores_of(text, run, qrels).values()
-    return found
+    """Return the score of a run on a collection of one topic."""
+    [[score]] = scores_of(text, run, qrels).values()
+    return score
 
 
 class TestEdgeCaseTable:
-    """One test per edge case, for every measure."""
+    """A test for each edge case, with every measure."""
 
     good: Grades = {"a": (2, 1), "b": (1, 2), "z": (0, 0)}  # noqa: RUF012
 
     @every_measure
-    def test_no_relevant_document_judged(self, column: str, text: str) -> None:
+    def test_topic_without_relevant_documents(self, column: str, text: str) -> None:
         qrels = collection({"y": (0, 0), "z": (0, 0)})
-        expected = 1.0 if column == "errors" else 0.0  # from the labels: all equal
+        expected = 1.0 if column == "errors" else 0.0  # because all labels are equal
         assert value(text, {"1": ranked("y", "x", "z")}, qrels) == expected
 
     @pytest.mark.parametrize("text", ERRORS)
-    def test_no_relevant_document_judged_where_other_labels_differ(self, text: str) -> None:
+    def test_rank_errors_without_relevant_documents_count_other_labels(self, text: str) -> None:
         qrels = collection({"y": (0, 0), "z": (0, 2)})
         assert value(text, {"1": ranked("z", "y")}, qrels) == 1.0
         assert value(text, {"1": ranked("y", "z")}, qrels) < 1.0
 
     @every_measure
-    def test_an_empty_run(self, column: str, text: str) -> None:
+    def test_empty_run_scores_0(self, column: str, text: str) -> None:
         assert value(text, {"1": {}}, collection(self.good)) == 0.0, column
 
     @every_measure
-    def test_a_single_document(self, column: str, text: str) -> None:
-        found = value(text, {"1": ranked("a")}, collection(self.good))
-        assert found == (1.0 if column in ("errors", "NWCS") else pytest.approx(SINGLE[text], abs=1e-12))
+    def test_run_of_a_single_document(self, column: str, text: str) -> None:
+        score = value(text, {"1": ranked("a")}, collection(self.good))
+        assert score == (1.0 if column in ("errors", "NWCS") else pytest.approx(SINGLE[text], abs=1e-12))
         without = value(text, {"1": ranked("z")}, collection(self.good))
         assert without == (1.0 if column == "errors" else 0.0)
 
     @every_measure
     @pytest.mark.parametrize("order", ["uab", "aub", "abu"])
-    def test_an_unjudged_document_has_the_lowest_label(self, column: str, text: str, order: str) -> None:
+    def test_unjudged_document_has_the_lowest_label(self, column: str, text: str, order: str) -> None:
         qrels = collection(self.good)
-        unjudged, lowest = (value(text, {"1": ranked(*order.replace("u", one))}, qrels) for one in "uz")
+        unjudged, lowest = (value(text, {"1": ranked(*order.replace("u", d))}, qrels) for d in "uz")
         assert unjudged == lowest, column
 
     @every_measure
     @pytest.mark.parametrize("order", ["nab", "anb", "abn"])
-    def test_a_negative_grade_is_the_lowest_label(self, column: str, text: str, order: str) -> None:
+    def test_negative_grade_is_the_lowest_label(self, column: str, text: str, order: str) -> None:
         qrels = collection({**self.good, "n": (-2, -1)})
-        negative, lowest = (value(text, {"1": ranked(*order.replace("n", one))}, qrels) for one in "nz")
+        negative, lowest = (value(text, {"1": ranked(*order.replace("n", d))}, qrels) for d in "nz")
         assert negative == lowest, column
 
     @every_measure
-    def test_all_labels_equal_and_positive(self, column: str, text: str) -> None:
-        found = value(text, {"1": ranked("a", "b")}, collection({"a": (1, 1), "b": (1, 1)}))
-        one = ("errors", "NWCS")
-        assert found == 1.0 if column in one or text in COMPLETE else found > 0
+    def test_complete_run_of_equally_good_documents(self, column: str, text: str) -> None:
+        score = value(text, {"1": ranked("a", "b")}, collection({"a": (1, 1), "b": (1, 1)}))
+        is_ideal = column in ("errors", "NWCS") or text in COMPLETE
+        assert score == 1.0 if is_ideal else score > 0
 
     @every_measure
-    def test_a_topic_missing_from_the_run(self, column: str, text: str) -> None:
+    def test_topic_missing_from_the_run_scores_0(self, column: str, text: str) -> None:
         assert value(text, {}, collection(self.good)) == 0.0, column
         assert value(text, {"9": ranked("a")}, collection(self.good)) == 0.0, column
 
     @every_measure
-    def test_a_topic_missing_from_the_judgments(self, column: str, text: str) -> None:
+    def test_topic_missing_from_the_judgments_is_ignored(self, column: str, text: str) -> None:
         qrels, run = collection(self.good), {"1": ranked("b", "a")}
         more = {**run, "0": ranked("a", "b"), "2": ranked("z")}
         assert value(text, more, qrels) == value(text, run, qrels), column
@@ -124,11 +131,11 @@ COMPLETE = (
     "CAM(of=AP)",
     "MM(of=nDCG)",
 )
-"""What is 1 where a complete run of equally good documents is ideal."""
+"""The measures of other columns that give a complete run of equally good documents a score of 1."""
 
 SECOND = 1 / math.log2(3)
 RELEVANT, EASY = 2 / (2 + SECOND), 1 / (2 + SECOND)
-"""nDCG of (a) by aspect: gains 2, 1 of relevance and 1, 2 of ease."""
+"""nDCG of the run (a) by aspect: the gains of a and b are 2, 1 for relevance and 1, 2 for ease."""
 # classes of 4 x 3 labels by distance from (3, 2): squares 13 10 9 8 5 4 2 1 0; a = (2, 1) 2, b = (1, 2) 4
 CLASS = {"a": 6, "b": 5}
 SINGLE = {
@@ -160,4 +167,4 @@ SINGLE = {
     "ERR_IA@3": 2 / (3 * (1 + 1 / 4 + 1 / 12)),
     "NRBP": 0.75 / 3 * 2,
 }
-"""The values of the run (a), by hand."""
+"""The scores of the run (a), computed by hand."""

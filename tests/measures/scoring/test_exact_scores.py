@@ -1,4 +1,4 @@
-"""Tests of exact scores: numbers of any size, their order, and identities that only exact values show."""
+"""Tests of exact scores: their sort keys and texts, their values, and identities that floats break."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -22,34 +22,34 @@ from support.data.small_collections import Scored, joined_of, qrels_of, ranked, 
 numbers = st.fractions() | st.integers() | st.integers(0, 3**250) | st.fractions(0, 1, max_denominator=10**40)
 
 
-class TestNumbers:
+class TestExactNumbers:
     @given(numbers, numbers)
     @settings(max_examples=500)
-    def test_keys_sort_as_the_numbers_do(self, one: Exact, two: Exact) -> None:
-        assert (sort_key(one) < sort_key(two)) == (one < two)
-        assert (sort_key(one) == sort_key(two)) == (one == two)
+    def test_sort_keys_order_as_the_numbers(self, x: Exact, y: Exact) -> None:
+        assert (sort_key(x) < sort_key(y)) == (x < y)
+        assert (sort_key(x) == sort_key(y)) == (x == y)
 
     @given(numbers, st.integers(1, 10**30))
-    def test_keys_distinguish_the_closest_numbers(self, one: Exact, inverse: int) -> None:
-        keys = [sort_key(one + step) for step in (Fraction(-1, inverse), 0, Fraction(1, inverse**3))]
+    def test_sort_keys_distinguish_close_numbers(self, number: Exact, inverse: int) -> None:
+        keys = [sort_key(number + step) for step in (Fraction(-1, inverse), 0, Fraction(1, inverse**3))]
         assert keys == sorted(set(keys))
 
-    def test_keys_of_very_long_numbers_sort_too(self) -> None:
+    def test_sort_keys_order_very_long_numbers(self) -> None:
         long = [3**200_000 - 1, 3**200_000, 3**200_000 + 1]
-        assert [sort_key(one) for one in long] == sorted(sort_key(one) for one in reversed(long))
+        assert [sort_key(number) for number in long] == sorted(sort_key(number) for number in reversed(long))
 
     @given(numbers)
-    def test_text_keeps_the_number(self, one: Exact) -> None:
-        assert to_text(one) == str(one)
-        assert from_text(to_text(one)) == one
+    def test_text_round_trips(self, number: Exact) -> None:
+        assert to_text(number) == str(number)
+        assert from_text(to_text(number)) == number
 
     @pytest.mark.parametrize(
-        "one", [3**20_000, -(3**20_000), Fraction(10**8000 + 1, 3**20_000), 10**4000], ids=lambda _: "long"
+        "number", [3**20_000, -(3**20_000), Fraction(10**8000 + 1, 3**20_000), 10**4000], ids=lambda _: "long"
     )
-    def test_text_has_no_greatest_length(self, one: Exact) -> None:
-        assert from_text(to_text(one)) == one
+    def test_text_of_a_very_long_number_round_trips(self, number: Exact) -> None:
+        assert from_text(to_text(number)) == number
 
-    def test_a_float_is_the_nearest_one_and_never_an_infinity(self) -> None:
+    def test_floats_are_rounded_to_nearest_and_never_infinite(self) -> None:
         assert floats([2**53 + 1, 2**53 + 3, Fraction(1, 3)]).tolist() == [2.0**53, 2.0**53 + 4, 1 / 3]
         with pytest.raises(OverflowError):
             floats([3**1000])
@@ -77,45 +77,47 @@ def exactly(measures: Sequence[Measure], run: Scored, qrels: Qrels) -> ExactScor
 class TestExactValues:
     @given(judgments, runs, st.sampled_from([PLAIN, GAINS]), st.sampled_from(sorted(PROFILES)))
     @settings(max_examples=80)
-    def test_floats_are_the_exact_values_but_for_rounding(
+    def test_floats_are_the_rounded_exact_values(
         self, judged: Mapping[str, Mapping[str, int]], run: Scored, aspect: Aspect, profile: str
     ) -> None:
         qrels = qrels_of({aspect: judged})
         joined = joined_of(run, qrels, profile=PROFILES[profile])
         rounded, values = evaluate(qrels, joined, EXACT).values, exact_values(qrels, joined, EXACT).values
         for measure in EXACT:
-            wanted = floats(values[measure])
-            assert rounded[measure] == pytest.approx(wanted, rel=1e-14, abs=0), measure
+            expected = floats(values[measure])
+            assert rounded[measure] == pytest.approx(expected, rel=1e-14, abs=0), measure
             if measure.declaration.name in ("P", "R", "F", "SBTO", "RBTO"):
-                assert rounded[measure].tobytes() == wanted.tobytes(), measure
+                assert rounded[measure].tobytes() == expected.tobytes(), measure
 
     @given(judgments, st.lists(runs, min_size=2, max_size=4))
     @settings(max_examples=30)
-    def test_exact_values_are_the_same_in_any_batch(
+    def test_exact_values_do_not_depend_on_the_batch(
         self, judged: Mapping[str, Mapping[str, int]], several: list[Scored]
     ) -> None:
         qrels = qrels_of({GAINS: judged})
         joined = [joined_of(run, qrels) for run in several]
         together = exact_values(qrels, Joined.stack(joined), EXACT)
         bits = evaluate(qrels, Joined.stack(joined), EXACT)
-        for place, one in enumerate(joined):
-            alone = exact_values(qrels, one, EXACT).values
-            floating = evaluate(qrels, one, EXACT).values
+        for place, single in enumerate(joined):
+            alone = exact_values(qrels, single, EXACT).values
+            floating = evaluate(qrels, single, EXACT).values
             for measure in EXACT:
                 assert list(together.of_run(place).values[measure]) == list(alone[measure])
                 assert bits.of_run(place).values[measure].tobytes() == floating[measure].tobytes()
 
     @given(judgments, rankings, st.randoms(use_true_random=False))
     @settings(max_examples=40)
-    def test_set_measures_ignore_the_order(
+    def test_set_measures_do_not_depend_on_the_ranking(
         self, judged: Mapping[str, Mapping[str, int]], run: dict[str, float], draw: object
     ) -> None:
         qrels = qrels_of({GAINS: judged})
         texts = ("P@9", "R@9", "F@9", "gP@9", "gR@9", "gR(normalised=True)@9", "SBTO@9")
         measures = [parse(text) for text in texts]
         shuffled = dict(zip(draw.sample(list(run), len(run)), run.values(), strict=True))  # type: ignore[attr-defined]
-        one, two = (evaluate(qrels, joined_of({"1": r}, qrels), measures).values for r in (run, shuffled))
-        assert all(one[m].tobytes() == two[m].tobytes() for m in measures)
+        before, after = (
+            evaluate(qrels, joined_of({"1": r}, qrels), measures).values for r in (run, shuffled)
+        )
+        assert all(before[m].tobytes() == after[m].tobytes() for m in measures)
 
     def test_values_below_float_precision_differ(self) -> None:
         qrels = qrels_of({scale(2): {"1": {"a": 2, "b": 1}, "2": {"a": 1}}})
@@ -126,42 +128,44 @@ class TestExactValues:
             assert evaluate(qrels, joined_of(far, qrels), [measure]).values[measure].tolist() == (
                 evaluate(qrels, joined_of(near, qrels), [measure]).values[measure].tolist()
             )
-            one, two = (exactly([measure], run, qrels).aggregates()[measure] for run in (far, near))
-            assert one < two
-            assert sort_key(one) < sort_key(two)
+            far_mean, near_mean = (
+                exactly([measure], run, qrels).aggregates()[measure] for run in (far, near)
+            )
+            assert far_mean < near_mean
+            assert sort_key(far_mean) < sort_key(near_mean)
         assert exactly([parse("RBTO@250")], far, qrels).aggregates()[parse("RBTO@250")] == Fraction(
             2 * 3**249 + 3**48, 2
         )
 
-    def test_a_value_beyond_the_floats_is_exact(self) -> None:
+    def test_value_beyond_the_range_of_floats_is_exact(self) -> None:
         qrels = qrels_of({scale(2): {"1": {"a": 2}}})
         [value] = exactly([parse("RBTO@5000")], {"1": ranked("a")}, qrels).values[parse("RBTO@5000")]
         assert value == 2 * 3**4999
         with pytest.raises(MeasureError, match="or exact_values of the library"):
             evaluate(qrels, Joined.empty(1), [parse("RBTO@5000")])
 
-    def test_decimals_are_exact(self) -> None:
+    def test_decimal_parameters_are_exact(self) -> None:
         qrels = qrels_of({GAINS: {"1": {"a": 1, "b": 3}}})
-        found = exactly([parse("gP@2"), parse("gRBP(p=0.1)")], {"1": ranked("a", "b")}, qrels).values
+        scores = exactly([parse("gP@2"), parse("gRBP(p=0.1)")], {"1": ranked("a", "b")}, qrels).values
         expected = [Fraction(8, 14), Fraction(9, 10) * Fraction(17, 70)]
-        assert [one for of in found.values() for one in of] == expected
+        assert [value for values in scores.values() for value in values] == expected
 
-    def test_combined_labels_have_the_exact_values_of_their_measure(self) -> None:
+    def test_toma_has_the_exact_values_of_its_inner_measure(self) -> None:
         qrels = qrels_of({scale(1, "a"): {"1": {"x": 1, "y": 1}}, scale(1, "b"): {"1": {"x": 1}}})
         [value] = exactly([parse("TOMA(of=RBTO@9)")], {"1": ranked("y", "x")}, qrels).values.values()
         assert list(value) == [3**8 + 2 * 3**7]
 
-    def test_a_measure_without_exact_values_says_so(self) -> None:
+    def test_measure_without_exact_values_is_rejected(self) -> None:
         qrels = qrels_of({"1": {"a": 1}})
         for text in ("nDCG", "CAM(of=P@5)", "TOMA(of=nDCG)"):
             assert not has_exact_values(parse(text))
             with pytest.raises(MeasureError, match="has no exact values, only floats"):
                 exactly([parse(text)], {}, qrels)
-        assert {one.name for one in all_declarations() if one.exact is not None} == {
+        assert {declaration.name for declaration in all_declarations() if declaration.exact is not None} == {
             *("P", "R", "F", "AP", "RBP", "gP", "gR", "gRBP", "SBTO", "RBTO", "TOMA")
         }
 
-    def test_the_scores_of_several_runs_are_not_averaged_into_one(self) -> None:
+    def test_aggregates_of_several_runs_are_rejected(self) -> None:
         qrels = qrels_of({"1": {"a": 1}})
         with pytest.raises(ValueError, match="several runs"):
             exact_values(qrels, Joined.stack([Joined.empty(1)] * 2), [parse("P@1")]).aggregates()
@@ -170,8 +174,8 @@ class TestExactValues:
 Values = Sequence[Exact]
 
 
-def order(values: Values) -> list[int]:
-    """Dense ranks: two measures with equal ones have a tau of 1, or are both constant."""
+def dense_ranks(values: Values) -> list[int]:
+    """Return dense ranks. Measures with equal ranks have a tau of 1, or are both constant."""
     place = {value: rank for rank, value in enumerate(sorted(set(values)))}
     return [place[value] for value in values]
 
@@ -180,19 +184,19 @@ BINARY_SETS = ("P@{}", "R@{}", "F@{}", "SBTO@{}")
 
 
 def assert_same_order(texts: Sequence[str], qrels: Qrels, joined: Sequence[Joined], *, overall: bool) -> None:
-    """Systems are in one order under all measures: per topic, and by exact means where `overall`."""
+    """Assert that all measures order the systems equally per topic, and by exact means if `overall`."""
     measures = [parse(text) for text in texts]
-    scores = [exact_values(qrels, one, measures) for one in joined]
+    scores = [exact_values(qrels, run, measures) for run in joined]
     for topic in range(len(qrels.topics)):
-        per_measure = [order([one.values[m][topic] for one in scores]) for m in measures]
-        assert all(found == per_measure[0] for found in per_measure), (texts, qrels.topics[topic])
+        per_measure = [dense_ranks([exact.values[m][topic] for exact in scores]) for m in measures]
+        assert all(ranks == per_measure[0] for ranks in per_measure), (texts, qrels.topics[topic])
     if overall:
-        means = [order([one.aggregates()[m] for one in scores]) for m in measures]
-        assert all(found == means[0] for found in means), texts
+        means = [dense_ranks([exact.aggregates()[m] for exact in scores]) for m in measures]
+        assert all(ranks == means[0] for ranks in means), texts
 
 
 def assert_identities(qrels: Qrels, joined: Sequence[Joined], depth: int) -> None:
-    """Identities of Ferrante et al. 2019, Tables 1 and 2, on binary or graded judgments."""
+    """Assert the identities of Ferrante et al. 2019, Tables 1 and 2, on binary or graded judgments."""
     [aspect] = qrels.aspects
     degrees = len(aspect.labels)
     multiple = ",".join(f"{label}:{2 * label}" for label in range(1, degrees))
@@ -215,14 +219,16 @@ def assert_identities(qrels: Qrels, joined: Sequence[Joined], depth: int) -> Non
 
 
 class TestIdentities:
-    """Identities that hold on any data with exact arithmetic."""
+    """Identities that hold on any data in exact arithmetic."""
 
     @given(judgments, st.lists(runs, min_size=2, max_size=6), st.integers(1, 12), st.sampled_from([1, 2, 3]))
     @settings(max_examples=80)
-    def test_on_any_judgments_and_runs(
+    def test_identities_hold_on_random_judgments_and_runs(
         self, judged: Mapping[str, Mapping[str, int]], several: list[Scored], depth: int, top: int
     ) -> None:
-        kept = {topic: {d: min(grade, top) for d, grade in of.items()} for topic, of in judged.items()}
+        kept = {
+            topic: {d: min(grade, top) for d, grade in grades.items()} for topic, grades in judged.items()
+        }
         qrels = qrels_of({scale(top): kept})
         assert_identities(qrels, [joined_of(run, qrels) for run in several], depth)
 
@@ -236,7 +242,9 @@ class TestIdentities:
             ("touche22-task2", "touche-task2-2022-relevance.qrels", 3),
         ],
     )
-    def test_on_real_runs(self, shared: Path, folder: str, qrels_name: str, degrees: int) -> None:
+    def test_identities_hold_on_real_runs(
+        self, shared: Path, folder: str, qrels_name: str, degrees: int
+    ) -> None:
         qrels = read_qrels(shared / "data" / folder / "qrels" / qrels_name)
         assert len(qrels.aspects[0].labels) == degrees
         paths = sorted((shared / "data" / folder / "runs").rglob("*.gz"))
@@ -245,21 +253,21 @@ class TestIdentities:
         assert_identities(qrels, joined, 250)
 
     def test_floats_break_the_identities_on_real_runs(self, shared: Path) -> None:
-        """The paper prints 0.9985 and 0.9996 for p = 0.2 against RBTO, because of floats."""
+        """The paper prints tau = 0.9985 and 0.9996 for p = 0.2 and RBTO, because it computes with floats."""
         folder = shared / "data/clef-ehealth-2015-task2"
         qrels = read_qrels(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
         measure, place = parse("gRBP(p=0.2)@250"), parse("RBTO@250")
         joined = [join_run(path, qrels) for path in sorted((folder / "runs").rglob("*.gz"))]
-        rounded = np.array([evaluate(qrels, one, [measure]).values[measure] for one in joined])
-        exact = [exact_values(qrels, one, [place]).values[place] for one in joined]
+        rounded = np.array([evaluate(qrels, run, [measure]).values[measure] for run in joined])
+        exact = [exact_values(qrels, run, [place]).values[place] for run in joined]
         differing = sum(
-            order(rounded[:, topic].tolist()) != order([one[topic] for one in exact])
+            dense_ranks(rounded[:, topic].tolist()) != dense_ranks([run[topic] for run in exact])
             for topic in range(len(qrels.topics))
         )
         assert differing > 0
 
 
-def test_float_aggregates_of_exact_measures_are_close_to_the_exact_ones() -> None:
+def test_float_aggregates_are_close_to_exact_aggregates() -> None:
     qrels = qrels_of({scale(2): {"1": {"a": 2}, "2": {"b": 1}}})
     run = {"1": ranked("a"), "2": ranked("x", "b")}
     measure = parse("RBTO@250")

@@ -1,4 +1,4 @@
-"""Subjects of audits made of small collections, and audits of them done in any order and grouping."""
+"""Audit subjects from small collections, and functions that run audits on them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,42 +29,44 @@ def subject_of(
     other: Qrels | None = None,
     texts: Texts | None = None,
 ) -> AuditSubject:
-    """Named runs under `qrels`, and under `other`."""
+    """Return the subject of an audit: named runs under `qrels`, and under `other` if given."""
     content = {name: None if texts is None else content_of(run, qrels, texts) for name, run in runs.items()}
-    seen = [
+    views = [
         (name, view_of(ranking_of(run), qrels, top=top, content=content[name], other=other))
         for name, run in runs.items()
     ]
     again = None if other is None else NamedQrels("other", other)
     return assemble_subject(
-        NamedQrels("qrels", qrels), seen, parse_many(measures), teams=teams, top=top, other=again
+        NamedQrels("qrels", qrels), views, parse_many(measures), teams=teams, top=top, other=again
     )
 
 
 def board(
     runs: int = 6, topics: int = 5, documents: int = 80, judged: int = 60, seed: int = 1
 ) -> tuple[Qrels, dict[str, Scored]]:
-    """Random judgments of grades 0..2, and runs that are the better the earlier they are named."""
-    chance = np.random.default_rng(seed)
+    """Return random judgments of grades 0 to 2, and runs whose quality decreases with their number."""
+    rng = np.random.default_rng(seed)
     names = [f"d{number:03}" for number in range(documents)]
-    grades = {f"{topic}": _grades(chance, names[:judged]) for topic in range(topics)}
+    grades = {f"{topic}": _grades(rng, names[:judged]) for topic in range(topics)}
     noise = np.linspace(0.4, 3, runs)
     return qrels_of(grades), {
         f"run{run}": {
-            topic: {name: of.get(name, 0) + noise[run] * chance.standard_normal() for name in names}
-            for topic, of in grades.items()
+            topic: {name: labels.get(name, 0) + noise[run] * rng.standard_normal() for name in names}
+            for topic, labels in grades.items()
         }
         for run in range(runs)
     }
 
 
-def _grades(chance: np.random.Generator, names: Sequence[str]) -> dict[str, int]:
-    return dict(zip(names, chance.choice(3, len(names), p=[0.75, 0.15, 0.1]).tolist(), strict=True))
+def _grades(rng: np.random.Generator, names: Sequence[str]) -> dict[str, int]:
+    return dict(zip(names, rng.choice(3, len(names), p=[0.75, 0.15, 0.1]).tolist(), strict=True))
 
 
-def lists(of: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, Scored]:
-    """Runs from their documents by run and topic, best first."""
-    return {run: {topic: ranked(*ids) for topic, ids in by.items()} for run, by in of.items()}
+def lists(rankings: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, Scored]:
+    """Return runs from their ranked documents by run and topic, best first."""
+    return {
+        run: {topic: ranked(*ids) for topic, ids in by_topic.items()} for run, by_topic in rankings.items()
+    }
 
 
 def trials_of(
@@ -75,15 +77,20 @@ def trials_of(
     seed: int = SEED,
     only: Iterable[int] | None = None,
 ) -> dict[int, Any]:
-    """The results of `only` these trials (default: all), as JSON gives them back."""
+    """Return the results of trials after a round trip through JSON.
+
+    only: the numbers of the trials (default: all).
+    """
     audit = read_audit(kind, parameters)
     check_audit(audit, subject)
     chosen = list(range(audit.trials(subject)) if only is None else only)
-    return {number: json.loads(json.dumps(one)) for number, one in run_trials(audit, subject, seed, chosen)}
+    return {
+        number: json.loads(json.dumps(trial)) for number, trial in run_trials(audit, subject, seed, chosen)
+    }
 
 
 def audited(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None = None) -> AuditReport:
-    """The report on all trials."""
+    """Return the report on all trials."""
     report = reported(kind, subject, parameters, trials_of(kind, subject, parameters))
     assert AuditReport.of(json.loads(json.dumps(report.as_data()))) == report
     return report
@@ -92,7 +99,7 @@ def audited(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | No
 def reported(
     kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None, found: Mapping[int, Any]
 ) -> AuditReport:
-    """The report on `found`."""
+    """Return the report on these results by trial."""
     audit = read_audit(kind, parameters)
     report = result(audit, subject.about, SEED, audit.trials(subject), found).report
     assert report is not None
@@ -100,5 +107,5 @@ def reported(
 
 
 def problems(kind: str, subject: AuditSubject, parameters: Mapping[str, Any] | None = None) -> list[str]:
-    """Why the audit can't be done."""
+    """Return the reasons why the audit cannot run."""
     return list(read_audit(kind, parameters).problems(subject))

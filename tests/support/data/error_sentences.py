@@ -1,6 +1,6 @@
-"""What is said of texts that are no measure, and of measures that a collection can't have."""
+"""The error messages for invalid measures, and for measures that a collection does not support."""
 
-NO_MEASURE = {
+INVALID_MEASURES = {
     "nDCG@0": "nDCG: cutoff: expected a rank cutoff: a whole number from 1, got 0",
     "nDCG@-5": "nDCG: cutoff: expected a rank cutoff: a whole number from 1, got -5",
     "nDCG@1.5": "nDCG: cutoff: expected a rank cutoff: a whole number from 1, got 1.5",
@@ -218,9 +218,9 @@ NO_MEASURE = {
         "trec_eval's ndcg_p was renamed: ndcg takes gains, for example ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})"
     ),
 }
-"""text -> the whole sentence."""
+"""Text of a measure -> the complete message."""
 
-NOT_HERE = {
+UNSUPPORTED_MEASURES = {
     (
         "flat",
         "TOMA(of=AP)",
@@ -388,4 +388,4 @@ NOT_HERE = {
         "compute all distances; use label_set=observed, which has only the judged tuples"
     ),
 }
-"""A collection of the tests, and a measure -> the whole sentence."""
+"""(name of a collection in the tests, measure) -> the complete message."""

@@ -1,4 +1,4 @@
-"""Comparison of whole audit reports with expected ones."""
+"""Comparison of complete audit reports with expected ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,6 +1,8 @@
-"""Two real collections with texts and judgments by subtopic, and lexical systems over them: a ranker and
-degraded variants of it. Short Turkish descriptions with subtopics (odp-tr30), and English abstracts
-(cranfield), where relevance is the only subtopic."""
+"""Two real collections with texts and subtopics, and lexical systems that search them.
+
+odp-tr30 has short Turkish descriptions and subtopics. cranfield has English abstracts, with relevance as the
+only subtopic. The systems are a ranker and degraded variants of it.
+"""
 
 import gzip
 import itertools
@@ -23,8 +25,11 @@ DEPTH = 60
 
 @dataclass(frozen=True)
 class Collection:
-    """texts: by document. queries: by topic, each a list of parts that a diverse system takes in turn.
-    judged: topic -> document -> subtopic -> judgment."""
+    """A collection with texts.
+
+    texts: by document. queries: the parts of the query by topic, which a diverse system alternates.
+    judged: topic -> document -> subtopic -> judgment.
+    """
 
     texts: Mapping[str, str]
     queries: Mapping[str, Sequence[str]]
@@ -32,47 +37,55 @@ class Collection:
 
 
 def odp(data: Path) -> Collection:
+    """Read odp-tr30."""
     rows = gzip.decompress((data / "odp-tr30/results.txt.gz").read_bytes()).decode().splitlines()[1:]
     fields = [row.split("\t") for row in rows]
     named = [line.split("\t") for line in (data / "odp-tr30/subTopics.txt").read_text().splitlines()[1:]]
     queries: dict[str, list[str]] = {}
     for subtopic, description, *_ in named:
-        *_, topic, own = description.split(">")
-        queries.setdefault(subtopic.split(".")[0], [topic]).append(own)
+        *_, topic, part = description.split(">")
+        queries.setdefault(subtopic.split(".")[0], [topic]).append(part)
     judged: dict[str, dict[str, dict[str, int]]] = {}
     for line in (data / "odp-tr30/STRel.txt").read_text().splitlines()[1:]:
         subtopic, document = line.split()
         judged.setdefault(subtopic.split(".")[0], {}).setdefault(document, {})[subtopic] = 1
-    return Collection({one[0]: " ".join(one[2:]) for one in fields}, queries, judged)
+    return Collection({row[0]: " ".join(row[2:]) for row in fields}, queries, judged)
 
 
 def cranfield(data: Path) -> Collection:
-    """Every fifth query. Query n of the file is topic n of the qrels."""
+    """Read every fifth query of cranfield. Query n of the file is topic n of the qrels."""
     documents = gzip.decompress((data / "cranfield/cran.all.1400.xml.gz").read_bytes()).decode(
         errors="replace"
     )
-    asked = gzip.decompress((data / "cranfield/cran.qry.xml.gz").read_bytes()).decode()
-    queries = {str(n): [text] for n, text in enumerate(re.findall("<title>(.*?)</title>", asked, re.S), 1)}
+    query_file = gzip.decompress((data / "cranfield/cran.qry.xml.gz").read_bytes()).decode()
+    queries = {
+        str(n): [text] for n, text in enumerate(re.findall("<title>(.*?)</title>", query_file, re.S), 1)
+    }
     judged: dict[str, dict[str, dict[str, int]]] = {}
     for line in (data / "cranfield/cranqrel.trec.txt").read_text().splitlines():
         topic, _, document, label = line.split()
         if int(topic) % 5 == 0:
             judged.setdefault(topic, {})[document] = {"1": int(label)}
-    found = re.findall("<docno>(.*?)</docno>.*?<text>(.*?)</text>", documents, re.S)
-    return Collection({one.strip(): text for one, text in found}, {t: queries[t] for t in judged}, judged)
+    abstracts = re.findall("<docno>(.*?)</docno>.*?<text>(.*?)</text>", documents, re.S)
+    return Collection(
+        {docno.strip(): text for docno, text in abstracts}, {t: queries[t] for t in judged}, judged
+    )
 
 
 def texts_in(collection: Collection) -> Texts:
+    """Return the texts as the library reads them."""
     lines = [json.dumps({"id": document, "text": text}) for document, text in collection.texts.items()]
     return read_texts("\n".join(lines).encode())
 
 
-def runs_over(collection: Collection, draw: random.Random) -> dict[str, Scored]:
+def runs_over(collection: Collection, rng: random.Random) -> dict[str, Scored]:
     """Return the run of each system that retrieves anything, by name."""
     ranker = Ranker(collection.texts)
-    found = {topic: systems(ranker, parts, draw) for topic, parts in collection.queries.items()}
-    names = [name for name in next(iter(found.values())) if any(of[name] for of in found.values())]
-    return {name: {topic: ranked(*of[name]) for topic, of in found.items()} for name in names}
+    by_topic = {topic: systems(ranker, parts, rng) for topic, parts in collection.queries.items()}
+    names = [
+        name for name in next(iter(by_topic.values())) if any(lists[name] for lists in by_topic.values())
+    ]
+    return {name: {topic: ranked(*lists[name]) for topic, lists in by_topic.items()} for name in names}
 
 
 class Ranker:
@@ -104,31 +117,34 @@ class Ranker:
         return [document, *self.search(list(self.counts[self.ids.index(document)]))[:3]]
 
 
-def systems(ranker: Ranker, parts: Sequence[str], draw: random.Random) -> dict[str, list[str]]:
-    """What each system gives for a query: BM25, other parameters, fewer words, and orders made worse."""
+def systems(ranker: Ranker, parts: Sequence[str], rng: random.Random) -> dict[str, list[str]]:
+    """Return the ranking of each system for a query.
+
+    The systems are BM25, BM25 with other parameters or fewer words, and degraded rankings.
+    """
     words = words_of(" ".join(parts))
-    whole = ranker.search(words)
+    bm25 = ranker.search(words)
     lists = [ranker.search(words_of(f"{parts[0]} {part}")) for part in parts[1:]]
-    found = {
-        "bm25": whole,
+    rankings = {
+        "bm25": bm25,
         "short": ranker.search(words, k=0.2, b=0),
         "long": ranker.search(words, k=5, b=1),
         "coordination": ranker.search(words, k=0, idf=False),
         "half": ranker.search(words[::2]),
         "third": ranker.search(words[::3]),
         "first": ranker.search(words[:2]),
-        "shuffled 20": draw.sample(whole[:20], len(whole[:20])) + whole[20:],
-        "shuffled": draw.sample(whole, len(whole)),
-        "reversed": whole[19::-1],
-        "duplicates": [one for document in whole[:8] for one in ranker.like(document)],
-        "in turn": [one for tier in itertools.zip_longest(*lists) for one in tier if one],
-        "grouped": [one for of in lists for one in of[:10]],
+        "shuffled 20": rng.sample(bm25[:20], len(bm25[:20])) + bm25[20:],
+        "shuffled": rng.sample(bm25, len(bm25)),
+        "reversed": bm25[19::-1],
+        "duplicates": [similar for document in bm25[:8] for similar in ranker.like(document)],
+        "in turn": [document for tier in itertools.zip_longest(*lists) for document in tier if document],
+        "grouped": [document for ranking in lists for document in ranking[:10]],
     }
     for percent in (10, 30, 50, 70):
-        found[f"noise {percent}"] = _noisy(whole, ranker.ids, percent, draw)
-    found["in turn, noise"] = _noisy(found["in turn"], ranker.ids, 40, draw)
-    return {name: list(dict.fromkeys(order))[:DEPTH] for name, order in found.items()}
+        rankings[f"noise {percent}"] = _noisy(bm25, ranker.ids, percent, rng)
+    rankings["in turn, noise"] = _noisy(rankings["in turn"], ranker.ids, 40, rng)
+    return {name: list(dict.fromkeys(order))[:DEPTH] for name, order in rankings.items()}
 
 
-def _noisy(order: Sequence[str], ids: Sequence[str], percent: int, draw: random.Random) -> list[str]:
-    return [draw.choice(ids) if draw.random() < percent / 100 else document for document in order]
+def _noisy(order: Sequence[str], ids: Sequence[str], percent: int, rng: random.Random) -> list[str]:
+    return [rng.choice(ids) if rng.random() < percent / 100 else document for document in order]

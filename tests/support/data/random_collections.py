@@ -1,4 +1,4 @@
-"""Random collections, runs and measures, and every declared measure with its parameters varied."""
+"""Hypothesis strategies for collections and runs, and instances of every declared measure."""
 
 import random
 from dataclasses import replace
@@ -22,7 +22,7 @@ TOPICS = ("1", "2", "3")
 
 
 def example(parameter: Parameter) -> Any:
-    """A value other than the default."""
+    """Return a value other than the default."""
     match parameter.kind:
         case kinds.Whole():
             return 2
@@ -68,12 +68,12 @@ GOES_WITH = {
     ("LMD", "divergence"): {"smoothing": 0.2},
     ("soft_alpha_nDCG", "divergence"): {"smoothing": 0.2},
 }
-"""What a parameter of a measure needs beside itself."""
+"""(measure, parameter) -> other parameters that it requires."""
 
 
 def instances(declaration: Declaration) -> list[Measure]:
-    """The measure with its defaults, and once with each other parameter given."""
-    normalised = "normalise" in declaration.parameters  # which needs a cutoff
+    """Return the measure with its defaults, and with each other parameter in turn."""
+    normalised = "normalise" in declaration.parameters  # these measures need a cutoff
     needed = {
         p.name: example(p)
         for p in declaration.parameters.values()
@@ -85,8 +85,10 @@ def instances(declaration: Declaration) -> list[Measure]:
             parse(text) for text in ("AP", "Bpref", "RR", "P@2", "ERR(max_gain=scale)", "RBP(rel=3)", "DCG@2")
         ]
     else:
-        below_0 = ["Utility"] * (declaration.combination == "mean")  # no harmonic mean has it
-        inners = [parse(text) for text in ("AP", "RBP@3", "DCG", *below_0) if "of" in declaration.parameters]
+        negative = ["Utility"] * (
+            declaration.combination == "mean"
+        )  # not for harmonic means, because Utility may be negative
+        inners = [parse(text) for text in ("AP", "RBP@3", "DCG", *negative) if "of" in declaration.parameters]
     varied = [base.having(of=inner) for inner in inners]
     if declaration.name == "CAM":
         varied.append(base.having(of={"relevance": "nDCG@3", "credibility": "SetF"}))
@@ -98,7 +100,7 @@ def instances(declaration: Declaration) -> list[Measure]:
     return [base, *varied]
 
 
-ALL = [one for declaration in all_declarations() for one in instances(declaration)]
+ALL = [measure for declaration in all_declarations() for measure in instances(declaration)]
 
 documents = st.sampled_from([f"d{i}" for i in range(9)])
 grades = st.dictionaries(documents, st.integers(-2, 3), max_size=8)
@@ -119,23 +121,25 @@ SAID = {
     "d6": "the the the house",
     "d7": "rain",
 }
-"""The texts of all documents but d8."""
+"""The texts of all documents except d8."""
 TEXTS = texts_of(SAID)
 
 
 @st.composite
 def collections(draw: st.DrawFn) -> Qrels:
+    """Draw qrels of two aspects, with subtopics."""
     judged = {
         ASPECTS[0]: {topic: draw(grades) for topic in TOPICS},
         ASPECTS[1]: {topic: draw(labels) for topic in TOPICS},
     }
     qrels = qrels_of(judged, subtopics={topic: draw(by_subtopic) for topic in TOPICS})
-    assume(not qrels.only_by_subtopic)  # which measures of an aspect are refused for
+    assume(not qrels.only_by_subtopic)  # such qrels have no measures of an aspect
     return qrels
 
 
 @st.composite
 def runs(draw: st.DrawFn) -> Scored:
+    """Draw a run with ties, which may lack topics."""
     return {
         topic: {d: float(draw(st.integers(0, 5))) for d in draw(rankings)}
         for topic in draw(st.sets(st.sampled_from(TOPICS)))
@@ -143,38 +147,42 @@ def runs(draw: st.DrawFn) -> Scored:
 
 
 def exempt(measure: Measure, law: str) -> bool:
-    """Whether its declaration, or that of a measure that it combines, says so."""
-    return law in measure.declaration.exempt or any(exempt(one, law) for one in measure.within)
+    """Return whether the measure, or one that it combines, is exempt from a law."""
+    return law in measure.declaration.exempt or any(exempt(inner, law) for inner in measure.within)
 
 
 def values(
     qrels: Qrels, run: Scored, *, profile: str = "cupel", texts: Texts = TEXTS
 ) -> dict[Measure, list[float]]:
+    """Return the scores per topic of all measures that the judgments allow."""
     chosen = PROFILES[profile]
     content = content_of(run, qrels, texts, profile=chosen)
-    found = evaluate(qrels, joined_of(run, qrels, profile=chosen), possible(qrels), content=content)
-    return {measure: of.tolist() for measure, of in found.values.items()}
+    scores = evaluate(qrels, joined_of(run, qrels, profile=chosen), possible(qrels), content=content)
+    return {measure: per_topic.tolist() for measure, per_topic in scores.values.items()}
 
 
 def possible(qrels: Qrels) -> list[Measure]:
-    """All but those that these judgments can't have: one class only among observed labels."""
+    """Return all measures that these judgments allow.
+
+    With too few observed labels, label_set=observed would give a single class.
+    """
     seen = {tuple(column) for column in np.maximum(qrels.labels, 0).T.tolist()}
     return [m for m in ALL if m.arguments.get("label_set") != "observed" or len(seen) > 9]
 
 
-def drawn(draw: random.Random, parameter: Parameter, depth: int = 0) -> Any:
-    """A random value that the parameter takes."""
+def random_value(draw: random.Random, parameter: Parameter, depth: int = 0) -> Any:
+    """Return a random valid value of the parameter."""
     match parameter.kind:
         case kinds.Whole(least=least):
             return draw.choice([max(least, 1), 7, 10**6, 10**17])
         case kinds.Number(low=low, high=high):
             low, high = max(low, -1e6), min(high, 1e6)
             numbers = [draw.uniform(low, high), round(draw.uniform(low, high), 2), Fraction(1, 3)]
-            return draw.choice([one for one in numbers if low < one < high] or [parameter.default])
+            return draw.choice([number for number in numbers if low < number < high] or [parameter.default])
         case kinds.Flag():
             return draw.random() < 0.5
         case kinds.Either(kinds=(first, last)):
-            return drawn(draw, replace(parameter, kind=draw.choice([first, last])), depth)
+            return random_value(draw, replace(parameter, kind=draw.choice([first, last])), depth)
         case kinds.Weighting():
             share = draw.randrange(1001)
             return {"a b": share / 1000, "it's": Fraction(1000 - share, 1000)}
@@ -195,27 +203,29 @@ def drawn(draw: random.Random, parameter: Parameter, depth: int = 0) -> Any:
         case kinds.NameOrNames() | kinds.Words():
             return draw.sample(["a", "b c", "None", "\\'", "é", "x-1"], draw.randrange(1, 4))
         case kinds.Inner(by_aspect=True) if draw.random() < 0.5:
-            return {"a": some_measure(draw), "b c": "AP(rel=2)@5"}
+            return {"a": random_measure(draw), "b c": "AP(rel=2)@5"}
         case kinds.Inner():
-            return some_measure(draw)
+            return random_measure(draw)
         case kinds.Word(choices=choices) if choices:
             return draw.choice(choices)
         case _:
             return draw.choice(["relevance", "how easy", "1", "nDCG@10", "'\"", "हिन्दी"])
 
 
-def some_measure(draw: random.Random) -> Measure:
-    """A random measure of one aspect that is averaged over topics."""
-    apart = [d for d in all_declarations() if d.combines or d.subtopics or d.texts]
-    single = [d for d in all_declarations() if d not in apart and d.aggregate == "mean"]
-    return varied(draw, draw.choice(single), without=("aspect",))
+def random_measure(draw: random.Random) -> Measure:
+    """Return a random measure of one aspect that is averaged over topics."""
+    excluded = [d for d in all_declarations() if d.combines or d.subtopics or d.texts]
+    single = [d for d in all_declarations() if d not in excluded and d.aggregate == "mean"]
+    return random_variant(draw, draw.choice(single), without=("aspect",))
 
 
-def varied(draw: random.Random, declaration: Declaration, without: tuple[str, ...] = ()) -> Measure:
-    """The measure with what it needs, and a random choice of other parameters, at random values."""
+def random_variant(draw: random.Random, declaration: Declaration, without: tuple[str, ...] = ()) -> Measure:
+    """Return the measure with its required and some other parameters at random values."""
     chosen = [
-        one
-        for one in declaration.parameters.values()
-        if one.name not in without and (one.default is REQUIRED or draw.random() < 0.5)
+        parameter
+        for parameter in declaration.parameters.values()
+        if parameter.name not in without and (parameter.default is REQUIRED or draw.random() < 0.5)
     ]
-    return Measure(declaration, ()).having(**{one.name: drawn(draw, one) for one in chosen})
+    return Measure(declaration, ()).having(
+        **{parameter.name: random_value(draw, parameter) for parameter in chosen}
+    )

@@ -1,4 +1,4 @@
-"""Collections with their runs, as the tests of the whole hand them in and score them offline."""
+"""Collections with runs that the service tests submit and score offline."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from cupel_measures.scoring.evaluator import Scores, evaluate
 from cupel_standalone.serve_commands import EXAMPLE
 
 DEPTH = 1000
-"""Documents per topic that a track looks at unless it says otherwise."""
+"""The default depth of a track, in documents per topic."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """A track and what is handed in to it.
+    """A track and the runs that are submitted to it.
 
-    files: name -> path of the qrels files. measures: the plan. runs: files, in the order of submission.
+    files: name -> path of the qrels files. runs: paths, in the order of submission.
     """
 
     track: str
@@ -36,7 +36,7 @@ class Load:
 
     @property
     def text(self) -> str:
-        """The collection file, as JSON: one qrels file per aspect, in the order of the aspects."""
+        """The collection file in JSON, with a qrels file per aspect, in the order of the aspects."""
         listed = [
             {"file": name, "aspect": aspect} for name, aspect in zip(self.files, self.aspects, strict=True)
         ]
@@ -55,25 +55,25 @@ class Load:
         return [parse(text).bound(self.collection.aspects) for text in self.measures]
 
     def upload(self, client: Client) -> int:
-        """Create the track and upload its judgments as a draft; the number of that version."""
+        """Create the track, upload its judgments as a draft, and return the version number."""
         client.create_track(
             self.track, title=self.track, aspects=self.aspects, measures=self.measures, depth=DEPTH
         )
         return client.upload_qrels(self.track, self.text.encode(), self.content).number
 
     def offline(self, run: Path) -> Scores:
-        """The scores of a run by the library alone."""
+        """Return the scores of a run, computed by the library."""
         ranking = read_run(run).ranking
         return evaluate(self.collection.qrels, join(ranking, self.collection.qrels, depth=DEPTH), self.bound)
 
 
 PLAN = ("AP", "GMAP", "Bpref", "nDCG@10", "P@10", "R@1000", "SetF", "RBP(p=0.8)")
-"""One of each way to be worked out. Few, for each board is analysed too."""
+"""One measure of each kind of aggregation. They are few, because every leaderboard is analysed."""
 ALL_ASPECTS = ("CAM(of=nDCG@10)", "TOMA(of=nDCG@10)")
 
 
 def example() -> Load:
-    """The example collection."""
+    """Return the example collection."""
     declared = yaml.safe_load((EXAMPLE / "collection.yaml").read_text())
     names = [entry["file"] for entry in declared["qrels"]]
     files = {name: EXAMPLE / name for name in names}
@@ -82,7 +82,7 @@ def example() -> Load:
 
 
 def clef(shared: Path) -> list[Load]:
-    """CLEF eHealth 2014 and 2015: 30 and 24 real runs."""
+    """Return CLEF eHealth 2014 and 2015, with 30 and 24 real runs."""
     first, second = shared / "data/clef-ehealth-2014-task3", shared / "data/clef-ehealth-2015-task2"
     relevance = {"labels": [0, 1, 2]}
     return [
@@ -107,7 +107,7 @@ def clef(shared: Path) -> list[Load]:
 
 
 def clef_or_example(request: pytest.FixtureRequest) -> list[Load]:
-    """The 54 CLEF runs where they are to be had, else the 30 of the example."""
+    """Return the 54 CLEF runs if they are available, otherwise the 30 runs of the example."""
     try:
         return clef(request.getfixturevalue("shared"))
     except pytest.skip.Exception:
@@ -115,7 +115,7 @@ def clef_or_example(request: pytest.FixtureRequest) -> list[Load]:
 
 
 def touche(shared: Path, measures: Sequence[str]) -> Load:
-    """Touche 2022 task 2: relevance and rhetorical quality, 21 real runs of 8 teams."""
+    """Return Touché 2022 task 2: relevance and rhetorical quality, 21 real runs of 8 teams."""
     folder = shared / "data/touche22-task2"
     scale = {"labels": [0, 1, 2]}
     return Load(

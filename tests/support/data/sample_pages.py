@@ -23,7 +23,7 @@ HOSTILE = (
 """Names of runs that would break a page without escaping."""
 
 
-def about(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -> SubjectSummary:
+def summary_of(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -> SubjectSummary:
     facts: dict[str, Any] = {
         "runs": tuple(runs),
         "teams": None,
@@ -40,7 +40,7 @@ def about(runs: Sequence[str], measures: Sequence[str] = ("AP",), **more: Any) -
 
 
 def result(report: AuditReport | None, runs: Sequence[str] = RUNS, **more: Any) -> dict[str, Any]:
-    """Return `Result.as_data()` of a result with this report, and a provenance."""
+    """Return the data of a result with this report, and a provenance."""
     measures = more.pop("measures", ("AP",))
     facts: dict[str, Any] = {
         "kind": "downsampling",
@@ -49,13 +49,15 @@ def result(report: AuditReport | None, runs: Sequence[str] = RUNS, **more: Any) 
         "trials": 30,
         "done": 30 if report else 0,
     }
-    made = Result(about=about(runs, measures), report=report, **(facts | more))
+    made = Result(about=summary_of(runs, measures), report=report, **(facts | more))
     return made.as_data() | {"provenance": {"host": "a machine", "seconds": 1.5}}
 
 
 def table(name: str, columns: str, rows: Sequence[Sequence[Cell]]) -> ReportTable:
     """Return a table; columns: their names, separated by spaces."""
-    described = tuple(Column(one, f"the {one}", f"description of {one}") for one in columns.split())
+    described = tuple(
+        Column(column, f"the {column}", f"description of {column}") for column in columns.split()
+    )
     return ReportTable(name, f"Table of {name}", described, tuple(map(tuple, rows)))
 
 

@@ -1,6 +1,6 @@
 """Small collections and joined runs for tests, built in the simplest way.
 
-The joining here is a second implementation of the order of documents, so it also serves as an oracle.
+The join is a second implementation of the document order, so tests use it as an oracle.
 """
 
 from collections import Counter
@@ -42,13 +42,16 @@ def qrels_of(
     label_sets: Mapping[str, LabelSet] | None = None,
     subtopics: BySubtopic | None = None,
 ) -> Qrels:
-    """Qrels of one aspect 0..highest, or of the aspects that are the keys, and of judgments by subtopic."""
+    """Return qrels from judgments.
+
+    judgments: by aspect, or those of a single aspect whose labels go from 0 to the highest grade.
+    """
     if not any(isinstance(key, Aspect) for key in judgments):
         grades = [grade for documents in judgments.values() for grade in documents.values()]  # type: ignore[union-attr]
         judgments = {scale(max([1, *grades])): judgments}  # type: ignore[dict-item, assignment]
     everything = [*judgments.values(), subtopics or {}]
-    topics = sorted({topic for some in everything for topic in some})
-    pools = [sorted({d for some in everything for d in some.get(topic, {})}) for topic in topics]  # type: ignore[attr-defined]
+    topics = sorted({topic for judged in everything for topic in judged})
+    pools = [sorted({d for judged in everything for d in judged.get(topic, {})}) for topic in topics]  # type: ignore[attr-defined]
     labels = [
         [
             max(NEGATIVE, of_aspect.get(topic, {}).get(document, ABSENT - 1))
@@ -71,7 +74,9 @@ def qrels_of(
 
 
 def _subtopics_of(judged: BySubtopic, topics: list[str], pools: list[list[str]]) -> Subtopics:
-    names = sorted({name for of in judged.values() for by_name in of.values() for name in by_name})
+    names = sorted(
+        {name for documents in judged.values() for by_name in documents.values() for name in by_name}
+    )
     pooled = [(topic, document) for topic, pool in zip(topics, pools, strict=True) for document in pool]
     rows = [
         (place, names.index(name), judgment)
@@ -137,7 +142,7 @@ def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
 
 
 def _order(scores: Mapping[str, float], profile: Profile) -> tuple[dict[bytes, float], list[bytes]]:
-    """The documents' scores as compared, and the documents in order."""
+    """Return the scores in the precision of the profile, and the ranked documents."""
     precise = {
         document.encode(): float(np.float32(score)) if profile.single_precision else score
         for document, score in scores.items()
@@ -173,7 +178,7 @@ def scores_of(
     profile: Profile = DEFAULT,
     said: Texts | None = None,
 ) -> dict[str, list[float]]:
-    """Per-topic values of measures given by text, in the qrels' order of topics.
+    """Return the scores per topic of measures, in the topic order of the qrels.
 
     said: the texts of the documents.
     """
@@ -192,7 +197,7 @@ def score_of(
 
 
 def ranking_of(run: Scored) -> Ranking:
-    """`run` as every document of it, in the order of a stored ranking."""
+    """Return `run` with all its documents, in the order of a stored ranking."""
     topics = sorted(run)
     ordered = [sorted(run[topic], key=lambda d, of=run[topic]: (of[d], d), reverse=True) for topic in topics]  # type: ignore[misc]
     return Ranking(
