@@ -1,8 +1,8 @@
-"""Every command printed in a README runs, and says what the README says it says.
+"""Commands printed in the READMEs: each one runs and prints the output shown.
 
 A ```console block holds commands (lines that begin with `$ `) and what they print. The commands of one
-document run in order in one new folder, as a reader would type them, ```python blocks among them.
-`$ cupel serve` runs on in the background, as in a second terminal, on a free port that then stands for the
+document, and its ```python blocks, run in order in one new folder.
+`$ cupel serve` keeps running in the background, as in a second terminal, on a free port that replaces the
 printed one.
 """
 
@@ -26,21 +26,21 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
 )
 
-TESTED_ELSEWHERE = {
+RUN_BY_OTHER_FILES = {
     "make demo": "tests/end_to_end/test_demo.py",
     "make demo ONCE=1": "tests/end_to_end/test_demo.py",
     "make setup": ".ci/run",
     "make check": ".ci/run",
     "make test": ".ci/run",
 }
-"""Commands for the top folder of a checkout that are too long for here -> the file that runs them."""
+"""Commands that take too long for this test -> the file that runs them."""
 
 PRINTED_URL = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True)
 class Command:
-    """A printed command, where it stands, and the lines printed below it."""
+    """A printed command with its line number and its printed output."""
 
     text: str
     line: int
@@ -48,7 +48,7 @@ class Command:
 
 
 def commands(document: Path) -> Iterator[Command]:
-    """The commands of the console blocks of a document, and its python blocks as commands."""
+    """Yield the commands of the console blocks of a document, and its python blocks as commands."""
     text = document.read_text()
     for block in re.finditer(r"^```(console|python)\n(.*?)^```", text, re.M | re.S):
         first_line = text.count("\n", 0, block.start(2)) + 1
@@ -60,8 +60,8 @@ def commands(document: Path) -> Iterator[Command]:
             yield Command(part.group(1), line, tuple(filter(None, part.group(2).splitlines())))
 
 
-class Reader:
-    """Somebody who types the commands of one document."""
+class ReadmeSession:
+    """A shell session in a new folder that runs the commands of one document."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,10 +78,10 @@ class Reader:
             "COLUMNS": "120",
         }
 
-    def types(self, command: str) -> str:
-        """What the command prints. A command that may fail says so: `# exits with 1`."""
+    def run(self, command: str) -> str:
+        """Run a command and return its output; `# exits with 1` in its text allows that exit code."""
         if command.startswith("cupel serve"):
-            return self._starts_a_service(command)
+            return self._start_service(command)
         allowed = int(match.group(1)) if (match := re.search(r"# exits with (\d)", command)) else 0
         done = subprocess.run(
             ["bash", "-c", command.replace(PRINTED_URL, self.url)],
@@ -96,7 +96,7 @@ class Reader:
         assert done.returncode == allowed, f"$ {command}\n{done.stdout}\nexit code {done.returncode}"
         return done.stdout.replace(self.url, PRINTED_URL)
 
-    def _starts_a_service(self, command: str) -> str:
+    def _start_service(self, command: str) -> str:
         service = subprocess.Popen(
             ["bash", "-c", f"exec {command} --port 0"],
             cwd=self.folder,
@@ -114,28 +114,28 @@ class Reader:
                 return line.replace(self.url, PRINTED_URL)
         raise AssertionError(f"$ {command}\nended with {service.wait()} before it was ready")
 
-    def leaves(self) -> None:
-        """Stop what still runs, as Ctrl-C would."""
+    def close(self) -> None:
+        """Stop the services that still run with SIGINT, as Ctrl-C does."""
         for service in self.services:
             service.send_signal(signal.SIGINT)
             service.communicate(timeout=seconds(60))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_commands_of_a_readme_run_and_say_what_it_shows(document: Path, tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+def test_readme_commands_print_the_shown_output(document: Path, tmp_path: Path) -> None:
+    session = ReadmeSession(tmp_path)
     try:
         for command in commands(document):
-            if command.text not in TESTED_ELSEWHERE:
-                said = " ".join(reader.types(command.text).split())
+            if command.text not in RUN_BY_OTHER_FILES:
+                printed = " ".join(session.run(command.text).split())
                 missing = [
-                    line for line in command.output if " ".join(line.split()) not in said and line != "..."
+                    line for line in command.output if " ".join(line.split()) not in printed and line != "..."
                 ]
                 assert not missing, (
-                    f"{document.name}:{command.line} $ {command.text}\nsays {said}\nnot {missing}"
+                    f"{document.name}:{command.line} $ {command.text}\nprints {printed}\nnot {missing}"
                 )
     finally:
-        reader.leaves()
+        session.close()
 
 
 def test_every_package_has_a_readme() -> None:
@@ -144,18 +144,18 @@ def test_every_package_has_a_readme() -> None:
     )
 
 
-@pytest.mark.parametrize(("command", "place"), TESTED_ELSEWHERE.items())
-def test_what_is_too_long_for_here_runs_where_this_file_says(command: str, place: str) -> None:
+@pytest.mark.parametrize(("command", "place"), RUN_BY_OTHER_FILES.items())
+def test_skipped_command_is_run_by_the_named_file(command: str, place: str) -> None:
     assert command.split(" ONCE")[0] in (ROOT / place).read_text()
 
 
-def test_the_first_five_minutes_are_in_the_readme() -> None:
+def test_readme_shows_the_first_commands() -> None:
     printed = {command.text for command in commands(ROOT / "README.md")}
     assert {"make demo", "make test"} <= printed
     assert any(text.startswith("cupel evaluate") for text in printed)
 
 
-def test_every_target_that_a_readme_names_exists() -> None:
+def test_every_make_target_in_a_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
     named = {
         target

@@ -1,7 +1,7 @@
-"""How tests are shared out among processes: a file goes to one; what starts many processes keeps to a lane.
+"""Distribution of test files over the pytest-xdist workers.
 
-Two such files at a time are as many as two processors carry: of more, some processes would wait in vain. The
-lanes begin first, for they take longest.
+Each file runs in one worker. Files that start many processes share a lane, so that at most two of them run
+at a time: with more, processes time out on two processors. The lanes start first because they take longest.
 """
 
 from xdist.scheduler import LoadScopeScheduling
@@ -24,12 +24,12 @@ LANES = {
 
 
 def lane_of(nodeid: str) -> str | None:
-    """The lane of a test, if it has one."""
+    """Return the lane of a test, or None."""
     return next((name for name, files in LANES.items() if nodeid.startswith(files)), None)
 
 
 class Lanes(LoadScopeScheduling):
-    """As `--dist loadscope --no-loadscope-reorder`, with lanes."""
+    """A scheduler like `--dist loadscope --no-loadscope-reorder`, with lanes."""
 
     def _split_scope(self, nodeid: str) -> str:
         return lane_of(nodeid) or super()._split_scope(nodeid)

@@ -1,4 +1,4 @@
-"""A real browser: Debian's Chromium by way of its driver, which speaks WebDriver (W3C) over HTTP."""
+"""A client of Debian's Chromium through chromedriver (W3C WebDriver over HTTP)."""
 
 import base64
 import subprocess
@@ -26,13 +26,13 @@ FLAGS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
 )
-"""Without a screen, as any user, and asking nobody else anything."""
+"""Run headless, as any user, without network requests of the browser itself."""
 
 DESKTOP, PHONE = (1280, 900), (360, 740)
 
 
 class Browser:
-    """One window, which has forgotten everything."""
+    """A browser window with a fresh profile."""
 
     def __init__(self, driver: httpx.Client, folder: Path, *, javascript: bool) -> None:
         self._driver = driver
@@ -54,45 +54,45 @@ class Browser:
         self._ask(f"{self._session}/url", {"url": address})
 
     def media(self, kind: str, *, dark: bool = False) -> None:
-        """Show the page for `print` or `screen`, as it is where the reader prefers the dark."""
+        """Emulate the medium `print` or `screen`, and the preference for dark colours."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._tell("Emulation.setEmulatedMedia", {"media": kind, "features": [scheme]})
 
     def ask(self, script: str) -> Any:
-        """What a JavaScript expression gives, in the page."""
+        """Return the value of a JavaScript expression in the page."""
         return self._ask(f"{self._session}/execute/sync", {"script": f"return ({script})", "args": []})
 
     def until(self, script: str) -> None:
-        """Wait until an expression holds."""
+        """Wait until a JavaScript expression is true."""
         end = time.monotonic() + seconds(60)
         while not self.ask(script):
-            assert time.monotonic() < end, f"in vain: {script}"
+            assert time.monotonic() < end, f"still false: {script}"
             time.sleep(0.05)
 
     def point(self, x: float, y: float) -> None:
-        """Move the mouse there, in pixels of the window."""
+        """Move the mouse to a position in pixels of the window."""
         self._tell("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
 
     def press(self, key: str) -> None:
-        """Press a key and let it go: Enter, Escape, ..."""
+        """Press and release a key, such as Enter or Escape."""
         for kind in ("rawKeyDown", "keyUp"):
             self._tell("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
 
     def picture(self, path: Path) -> None:
-        """The whole page, as PNG."""
+        """Save the full page as PNG."""
         shot = self._tell("Page.captureScreenshot", {"captureBeyondViewport": True, "format": "png"})
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def printed(self, path: Path) -> None:
-        """The page as it is printed, as PDF on A4."""
+        """Save the printed page as PDF on A4."""
         sheet = {"width": 21.0, "height": 29.7}
         data = self._ask(f"{self._session}/print", {"page": sheet, "background": True})
         path.write_bytes(base64.b64decode(data))
 
     def complaints(self) -> list[str]:
-        """What the console has said since it was last asked."""
-        said = self._ask(f"{self._session}/se/log", {"type": "browser"})
-        return [one["message"] for one in said]
+        """Return the new messages of the console since the last call."""
+        entries = self._ask(f"{self._session}/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries]
 
     def close(self) -> None:
         self._driver.delete(self._session)
@@ -109,7 +109,7 @@ class Browser:
 
 @contextmanager
 def browsing(folder: Path, *, javascript: bool = True) -> Iterator[Browser]:
-    """A browser that keeps what it must in `folder`; without one, the test is skipped or fails."""
+    """Yield a browser with its profile in `folder`; skip or fail the test if Chromium is not installed."""
     with driving() as driver:
         browser = Browser(driver, folder / "profile", javascript=javascript)
         try:

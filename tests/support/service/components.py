@@ -1,13 +1,13 @@
-"""The real servers that tests need: private ones on free ports, or those that the environment names.
+"""PostgreSQL, Redis, RabbitMQ and Swift for tests: private servers, or those that the environment names.
 
-CUPEL_TEST_POSTGRES, CUPEL_TEST_REDIS, CUPEL_TEST_RABBITMQ and CUPEL_TEST_S3 may hold addresses (that of S3
-with its key and secret: http://key:secret@host:port). Otherwise a server is started when it is first needed,
-once for all processes of a test run, by a keeper that ends it with that run:
+CUPEL_TEST_POSTGRES, CUPEL_TEST_REDIS, CUPEL_TEST_RABBITMQ and CUPEL_TEST_S3 may hold addresses (S3
+with its key and secret: http://key:secret@host:port). Otherwise a server is started on first use,
+once for all processes of a test run, by a keeper process that stops it at the end of the run:
 
     PYTHONPATH=tests python -m support.service.components postgres FOLDER OWNER
 
-runs one in FOLDER until the process OWNER is gone. A program that is not installed skips the test; where
-CUPEL_REQUIRE_COMPONENTS is set, it fails it.
+runs a server in FOLDER until the process OWNER ends. If a program is not installed, the test is skipped,
+or fails if CUPEL_REQUIRE_COMPONENTS is set.
 """
 
 import fcntl
@@ -29,31 +29,31 @@ import pytest
 
 from support.patience import seconds
 
-ELSEWHERE = (
+SERVER_FOLDERS = (
     "/usr/sbin",
     "/usr/lib/rabbitmq/bin",
     *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin"))),
 )
-"""Folders of server programs that are on few people's PATH."""
+"""Folders of server programs that are usually not on the PATH."""
 
 START_SECONDS = 60.0
-"""Limit for a server to answer."""
+"""Longest time that a server may take to start."""
 
 
 class Missing(Exception):
-    """A program is not installed here; the message says which."""
+    """A program is not installed; the message names it."""
 
 
 def find(program: str) -> str:
-    """The path of a program; raises Missing."""
-    path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), *ELSEWHERE]))
+    """Return the path of a program; raise Missing if it is not installed."""
+    path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), *SERVER_FOLDERS]))
     if path is None:
         raise Missing(f"{program} is not installed here")
     return path
 
 
 def require(program: str) -> str:
-    """The path of a program; without it, the test is skipped, or fails where components are required."""
+    """Return the path of a program; skip the test without it, or fail it if components are required."""
     try:
         return find(program)
     except Missing as missing:
@@ -62,7 +62,7 @@ def require(program: str) -> str:
 
 
 def unavailable(reason: str) -> None:
-    """End the test: as skipped, or as failed where components are required."""
+    """Skip the test, or fail it if components are required."""
     if os.environ.get("CUPEL_REQUIRE_COMPONENTS"):
         pytest.fail(f"{reason}, and CUPEL_REQUIRE_COMPONENTS says that it must be")
     pytest.skip(f"{reason} (deploy/README.md says what the tests use)")
@@ -81,13 +81,13 @@ def reachable(port: int) -> bool:
 
 
 class Server:
-    """One private server in a folder of its own, on a port that it keeps when it is started again."""
+    """A private server in its own folder, on a port that stays the same after a restart."""
 
     programs: Sequence[str] = ()
     user: str | None = None
-    """Who has to run it, where root may not."""
+    """The system user that runs it, because some servers refuse to run as root."""
     dying: Callable[[], None] | None = None
-    """What its processes run first: see cupel_standalone.supervisor.die_with_parent."""
+    """The preexec_fn of its processes: see cupel_standalone.supervisor.die_with_parent."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         self.folder = folder
@@ -98,21 +98,21 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it is, with what it takes to get in."""
+        """The URL of the server, with credentials."""
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Make what it needs in its folder, once."""
+        """Create its files in the folder, once."""
 
     def commands(self) -> list[list[str]]:
-        """Its processes, in the order of their start."""
+        """Return the command lines of its processes in starting order."""
         raise NotImplementedError
 
     def answers(self) -> bool:
         return reachable(self.port)
 
     def start(self) -> "Server":
-        """Start it and wait until it answers."""
+        """Start the server and wait until it answers."""
         self.launch()
         self.wait()
         return self
@@ -134,7 +134,7 @@ class Server:
             time.sleep(0.05)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End it in good order, or with SIGKILL as a crash would."""
+        """Stop its processes with a signal; SIGKILL simulates a crash."""
         for process in reversed(self.processes):
             end(process, number)
         self.processes = []
@@ -143,7 +143,7 @@ class Server:
         return (self.folder / "log").read_text(errors="replace")[-3000:]
 
     def run(self, command: Sequence[str]) -> None:
-        """Run a program to its end, as the user who has to."""
+        """Run a program to completion as the server's system user."""
         with self._log() as log:
             subprocess.run(
                 command,
@@ -184,7 +184,7 @@ class Server:
 
 
 def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Send a signal to a process, and end its whole group once it is gone or took too long."""
+    """Send a signal to a process, and kill its group after it ended or timed out."""
     process.send_signal(number)
     with suppress(subprocess.TimeoutExpired):
         process.wait(seconds(20))
@@ -200,7 +200,7 @@ class Postgres(Server):
     user = "postgres"
     password = "pw"
     database = "postgres"
-    """Made at the first start, if PostgreSQL does not make it itself."""
+    """Database that the first start creates, unless initdb already does."""
 
     @property
     def url(self) -> str:
@@ -255,18 +255,20 @@ class Postgres(Server):
                 connection.execute(f"CREATE DATABASE {self.database}")
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> None:
-        """SIGINT is PostgreSQL's fast shutdown: SIGTERM would wait for its clients."""
-        alive = [psutil.Process(one.pid) for one in self.processes if one.poll() is None]
-        own = [child for one in alive for child in one.children(recursive=True)]
+        """Stop with SIGINT, PostgreSQL's fast shutdown, because SIGTERM waits for the clients."""
+        alive = [psutil.Process(process.pid) for process in self.processes if process.poll() is None]
+        children = [child for process in alive for child in process.children(recursive=True)]
         super().stop(number)
-        for child in own:  # each leads a group of its own, and holds the memory that a new start needs
+        for (
+            child
+        ) in children:  # each leads its own process group and holds shared memory that a restart needs
             with suppress(psutil.NoSuchProcess):
                 child.kill()
-        psutil.wait_procs(own, timeout=seconds(30))
+        psutil.wait_procs(children, timeout=seconds(30))
 
 
 class Redis(Server):
-    """Redis as docker-compose.yml sets it up: an append-only file, no eviction."""
+    """Redis as docker-compose.yml configures it: append-only file, no eviction."""
 
     programs = ("redis-server",)
     password = ""
@@ -292,12 +294,12 @@ class Redis(Server):
         return [[find("redis-server"), "--bind", "127.0.0.1", "--port", str(self.port), *settings]]
 
     def empty(self) -> None:
-        """Forget everything that it had on disk; call it while it is stopped."""
+        """Delete its data on disk; call it while the server is stopped."""
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
 
 class RabbitMQ(Server):
-    """RabbitMQ with an Erlang name server of its own."""
+    """RabbitMQ with its own Erlang port mapper (epmd)."""
 
     programs = ("rabbitmq-server",)
 
@@ -325,7 +327,7 @@ class RabbitMQ(Server):
         }
 
     def commands(self) -> list[list[str]]:
-        # Not the script of the same name on the PATH, which insists on a user and a folder of its own.
+        # The script of the same name on the PATH requires a certain user and folder, so this one is used.
         epmd = [find("epmd"), "-port", str(self._names), "-address", "127.0.0.1"]
         return [epmd, ["/usr/lib/rabbitmq/bin/rabbitmq-server"]]
 
@@ -341,7 +343,7 @@ class RabbitMQ(Server):
 
 
 class Swift(Server):
-    """OpenStack Swift, which speaks S3: a real object store that Debian packages."""
+    """OpenStack Swift with its S3 API: an object store that Debian packages."""
 
     programs = ("swift-proxy-server", "swift-account-server", "swift-container-server", "swift-object-server")
     key, secret = "cupel:cupel", "secret"
@@ -423,40 +425,40 @@ SERVERS: dict[str, Callable[[Path], Server]] = {
 
 
 def share_servers() -> None:
-    """Have all processes that are started from here on use the same servers, which end with this one."""
+    """Let all processes started from now on share servers, which end with this process."""
     if "CUPEL_TEST_SERVERS" not in os.environ:
         folder = tempfile.mkdtemp(prefix="cupel-servers-")
-        os.chmod(folder, 0o755)  # PostgreSQL has to run as another user
+        os.chmod(folder, 0o755)  # PostgreSQL runs as another user
         os.environ |= {"CUPEL_TEST_SERVERS": folder, "CUPEL_TEST_OWNER": str(os.getpid())}
 
 
 def address(kind: str) -> str:
-    """Where the server of this kind is: postgres, redis, rabbitmq or s3. Started if nobody has yet."""
+    """Return the URL of a server (postgres, redis, rabbitmq or s3), and start it on first use."""
     if given := os.environ.get(f"CUPEL_TEST_{kind.upper()}"):
         return given
     share_servers()
     folder = Path(os.environ["CUPEL_TEST_SERVERS"])
-    noted = folder / f"{kind}.url"
+    url_file = folder / f"{kind}.url"
     with (folder / f"{kind}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one process starts it, the others wait
-        if not noted.exists():
+        if not url_file.exists():
             keeper = [sys.executable, "-m", __name__, kind, str(folder), os.environ["CUPEL_TEST_OWNER"]]
             environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
             process = subprocess.Popen(
                 keeper, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
             )
             with process.stdout or sys.stdin as output:
-                noted.write_text(output.readline().strip())
-            process.returncode = 0  # it goes on: nobody is to wait for its end
-    found = noted.read_text()
-    if found.startswith("missing: "):
-        unavailable(found.removeprefix("missing: "))
-    assert "://" in found, f"{kind} did not start: {found}"
-    return found
+                url_file.write_text(output.readline().strip())
+            process.returncode = 0  # the keeper outlives this call, so no one waits for it
+    url = url_file.read_text()
+    if url.startswith("missing: "):
+        unavailable(url.removeprefix("missing: "))
+    assert "://" in url, f"{kind} did not start: {url}"
+    return url
 
 
 def keep(kind: str, folder: Path, owner: int) -> None:
-    """Run a server until the process `owner` is gone, then remove what it left."""
+    """Run a server until the process `owner` ends, then delete its files."""
     try:
         server = SERVERS[kind](folder / kind)
         server.start()

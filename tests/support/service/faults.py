@@ -1,7 +1,7 @@
-"""Disasters for a running stack, one function each, while runs are handed in and scored.
+"""Faults of a running stack, one function each, while runs are submitted and scored.
 
-Each returns how long it took from the end of the disturbance (where nothing has to come back, from its
-beginning) until all was well again.
+Each function returns the recovery time, measured from the end of the fault (or from its start, if nothing
+has to be restored) until the service works normally.
 """
 
 import time
@@ -21,28 +21,28 @@ from support.patience import seconds, until
 from support.service.compose_stack import Container, Stack
 
 PLAN = tuple(f"{name}@{cutoff}" for name in ("AP", "RBP") for cutoff in (28, 29, 30))
-"""Slow measures, so that a job is long enough to be caught at work; few, for each has a board to analyse."""
+"""Slow measures, so that jobs can be interrupted; only a few, because each one has a board to analyse."""
 
 TEAMS = ("aster", "basalt", "cedar")
 
 AWAY = 4.0
-"""Seconds for which something is away: long enough for everybody to notice."""
+"""Duration of an outage in seconds, long enough for every process to notice it."""
 
 BUSY = 8.0
-"""Seconds for which the object store has enough of us."""
+"""Seconds for which the object store answers 503."""
 
 WAITING = 4
-"""Jobs that are to be there when something goes away."""
+"""Number of jobs that wait when an outage starts."""
 
 RECOVERY_SECONDS = 120.0
-"""Limit for everything to be well again."""
+"""Longest recovery time that a test accepts."""
 
 AT_WORK = "SELECT id FROM jobs WHERE kind = 'evaluate' AND lease_until IS NOT NULL"
 
 
 @contextmanager
 def impatient(longest: float = 1.0) -> Iterator[None]:
-    """Within it, clients wait for this long at most, whatever the service asks for."""
+    """Limit the pauses of clients to `longest` seconds inside the block, whatever Retry-After says."""
     before, transport.MAX_PAUSE_SECONDS = transport.MAX_PAUSE_SECONDS, longest
     try:
         yield
@@ -51,7 +51,7 @@ def impatient(longest: float = 1.0) -> Iterator[None]:
 
 
 class Traffic:
-    """Three teams that hand in runs to a track of their own, each one after the other, until it is enough."""
+    """Three teams that keep submitting runs to a new track until the block ends."""
 
     def __init__(self, stack: Stack, organiser: Client, track: str, *, pause: float = 0.3) -> None:
         self.stack = stack
@@ -85,14 +85,14 @@ class Traffic:
         assert not any(thread.is_alive() for thread in self._threads), "a run was not accepted in time"
 
     def hand_in(self, client: Client, run: Path) -> str:
-        """Hand in a run under a name that no other has; the id of the submission."""
+        """Submit a run under a unique name and return the id of the submission."""
         id = client.submit(self.load.track, run, name=f"{next(self._names)}-{run.name}").id
         self.accepted[id] = run
         return id
 
     def _client(self, team: str) -> Client:
         token = self.organiser.issue_token(team, "participant").token
-        return Client(self.stack.url, token, attempts=1000)  # some faults take long on a busy machine
+        return Client(self.stack.url, token, attempts=1000)  # recovery is slow on a busy machine
 
     def _hand_in_all(self, team: Client) -> None:
         try:
@@ -104,17 +104,17 @@ class Traffic:
         except BaseException as failure:
             self.failures.append(failure)
 
-    # What the database says of it: jobs are evaluations, for those of analyses come when they may
+    # Counts from the database. Only evaluations count, because analyses are queued at any time.
 
     def running(self) -> int:
-        """Jobs that are being worked on."""
+        """Return the number of running jobs."""
         return len(self.jobs("id", "lease_until IS NOT NULL"))
 
     def done(self) -> int:
         return len(self.jobs("id", "finished_at IS NOT NULL"))
 
     def open(self) -> set[str]:
-        """Jobs that are neither done nor dead."""
+        """Return the ids of the jobs that are neither done nor dead."""
         return {id for (id,) in self.jobs("id", "finished_at IS NULL AND dead_at IS NULL")}
 
     def jobs(self, what: str, which: str = "true") -> list[tuple[Any, ...]]:
@@ -124,7 +124,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Seconds until a new submission was accepted, until it was scored, and until all older ones were."""
+    """Seconds until a new submission was accepted and scored, and until all older ones were scored."""
 
     accepted: float
     scored: float
@@ -136,14 +136,14 @@ class Recovery:
 
     @property
     def last(self) -> str:
-        """What took longest."""
+        """The step that took longest."""
         if self.caught_up > self.scored:
-            return "what was open already"
+            return "open submissions"
         return "accepting" if self.accepted > self.scored / 2 else "scoring"
 
 
 def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
-    """How long it takes from now, or from the moment `since`, until everything is well again."""
+    """Measure the recovery time from now, or from the monotonic time `since`."""
     began = since if since is not None else time.monotonic()
     with impatient(0.1):
         waiting = traffic.open()
@@ -154,7 +154,7 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
         end = time.monotonic() + seconds(RECOVERY_SECONDS)
         while not (scored and caught_up):
             assert time.monotonic() < end, (
-                f"not well in {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.last_words()}"
+                f"no recovery within {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.last_words()}"
             )
             left = traffic.open()
             now = time.monotonic() - began
@@ -168,28 +168,28 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
 
 
 def worker_killed(traffic: Traffic) -> Recovery:
-    """kill -9 of the worker with its pool, at work."""
+    """Kill the worker and its pool while a job runs."""
     until(traffic.running)
     traffic.stack["worker-score"].kill()
     return recovery(traffic)
 
 
 def worker_main_killed(traffic: Traffic) -> Recovery:
-    """kill -9 of the worker's main process alone."""
+    """Kill only the main process of the worker."""
     until(traffic.running)
     traffic.stack["worker-score"].kill_main()
     return recovery(traffic)
 
 
 def pool_killed(traffic: Traffic) -> Recovery:
-    """kill -9 of the processes of the worker's pool, at work; the main process replaces them."""
+    """Kill the pool processes of the worker while a job runs; the main process replaces them."""
     until(traffic.running)
     traffic.stack["worker-score"].kill_pool()
     return recovery(traffic)
 
 
 def gateway_killed(traffic: Traffic) -> Recovery:
-    """kill -9 of the gateway with its checkers, in the midst of uploads."""
+    """Kill the gateway and its checking processes during an upload."""
     gateway = traffic.stack["gateway"]
     incoming = gateway.folder / "data" / "incoming"
     before = set(incoming.iterdir())
@@ -199,7 +199,7 @@ def gateway_killed(traffic: Traffic) -> Recovery:
 
 
 def broker_lost(traffic: Traffic) -> Recovery:
-    """Redis is killed while the worker's processes are all busy, forgets everything, and is away a while."""
+    """Kill Redis while all pool processes are busy, delete its data, and restart it after a pause."""
     redis = traffic.stack.redis
     busy = len(traffic.stack["worker-score"].pool())
     until(lambda: traffic.running() >= busy)
@@ -211,7 +211,7 @@ def broker_lost(traffic: Traffic) -> Recovery:
 
 
 def database_restarted(traffic: Traffic) -> Recovery:
-    """PostgreSQL is shut down, which ends all its connections, and started again a little later."""
+    """Shut PostgreSQL down, which closes all connections, and restart it after a pause."""
     traffic.stack.postgres.stop()
     time.sleep(AWAY)
     traffic.stack.postgres.start()
@@ -219,7 +219,7 @@ def database_restarted(traffic: Traffic) -> Recovery:
 
 
 def database_crashed(traffic: Traffic) -> Recovery:
-    """All of PostgreSQL is killed, at work, and started at once: it recovers from its log."""
+    """Kill PostgreSQL while a job runs and restart it at once; it recovers from its write-ahead log."""
     until(traffic.running)
     traffic.stack.postgres.stop(SIGKILL)
     traffic.stack.postgres.start()
@@ -230,7 +230,7 @@ def nothing() -> None: ...
 
 
 def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = nothing) -> Recovery:
-    """The object store answers 503 for a while, and jobs wait for it. meanwhile: done then."""
+    """Let the object store answer 503 for BUSY seconds while jobs wait, and call `meanwhile` then."""
     worker = traffic.stack["worker-score"]
     with asleep(traffic.stack, worker):
         until(lambda: len(traffic.open()) >= WAITING)
@@ -243,7 +243,7 @@ def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = nothing) -> Rec
 
 
 def store_gone(traffic: Traffic) -> Recovery:
-    """Nobody can connect to the object store for a while, and jobs wait for it."""
+    """Let the object store refuse connections for AWAY seconds while jobs wait."""
     worker = traffic.stack["worker-score"]
     with asleep(traffic.stack, worker):
         until(lambda: len(traffic.open()) >= WAITING)
@@ -254,7 +254,7 @@ def store_gone(traffic: Traffic) -> Recovery:
 
 
 def worker_asleep(traffic: Traffic) -> Recovery:
-    """A worker stops with jobs in its hands for longer than its lease; a new one takes over, and it wakes."""
+    """Pause a worker with running jobs past its lease; a second worker takes over, then the first resumes."""
     with asleep(traffic.stack, traffic.stack["worker-score"], at_work=True):
         since = time.monotonic()
         with traffic.stack.one_more("worker-score"):
@@ -263,9 +263,9 @@ def worker_asleep(traffic: Traffic) -> Recovery:
 
 @contextmanager
 def asleep(stack: Stack, worker: Container, *, at_work: bool = False) -> Iterator[None]:
-    """Within it a worker is stopped, all of its processes.
+    """Pause all processes of a worker inside the block.
 
-    at_work: with jobs in its hands. Never within a transaction, whose locks would hold up everybody.
+    With `at_work`, it has running jobs. It is never paused in a transaction, whose locks block others.
     """
     until(lambda: _fell_asleep(stack, worker, at_work))
     try:
@@ -287,7 +287,7 @@ def _fell_asleep(stack: Stack, worker: Container, at_work: bool) -> bool:
 
 
 def power_cut(traffic: Traffic) -> Recovery:
-    """Everything is killed; our services come back at once, what they need only later."""
+    """Kill everything; the services of Cupel restart at once, the servers they need only later."""
     stack = traffic.stack
     until(traffic.running)
     for container in stack.containers.values():
@@ -302,7 +302,7 @@ def power_cut(traffic: Traffic) -> Recovery:
 
 
 def schedulers_doubled(traffic: Traffic) -> Recovery:
-    """Two schedulers at once, of which one is killed, and with it, again and again, whoever works."""
+    """Run two schedulers, and repeatedly kill a scheduler or the worker together with the pool."""
     with traffic.stack.one_more("scheduler") as second:
         for victim in (second, traffic.stack["worker-score"], traffic.stack["scheduler"]):
             until(traffic.running)

@@ -1,4 +1,4 @@
-"""Checking processes that outlive the systems of tests: to start one costs more than most tests do."""
+"""Checking processes that tests share, because starting one takes longer than most tests."""
 
 from dataclasses import replace
 from functools import cache
@@ -9,14 +9,14 @@ from cupel_backend.infrastructure.system import System, open_system
 
 
 class Lasting(Checkers):
-    """They end with the test process."""
+    """Checking processes that end with the test process."""
 
     def close(self) -> None:
-        """Stay for the next system."""
+        """Do nothing: the next system uses the processes again."""
 
 
 def open_lasting(settings: Settings) -> System:
-    """As `open_system`, with checking processes that systems of the same limits share."""
+    """Open a system like `open_system`, with checking processes that systems with equal limits share."""
     limits = {name: value for name, value in settings.model_dump().items() if name.startswith("checker")}
     return replace(open_system(settings), checkers=_lasting(tuple(limits.items())))
 

@@ -1,4 +1,4 @@
-"""A door before an object store: it passes requests on, answers 503 for a while, or is gone."""
+"""A proxy of an object store that forwards requests, answers 503, or refuses connections."""
 
 import http.client
 import threading
@@ -15,14 +15,14 @@ Mode = Literal["open", "busy", "gone"]
 SLOW_DOWN = (
     b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
 )
-"""What S3 says when it is asked too much."""
+"""The response body of S3 when it throttles requests."""
 
 ONE_HOP = {"connection", "expect", "keep-alive", "transfer-encoding"}
-"""Headers that are for the next one only."""
+"""Hop-by-hop headers, which a proxy does not forward (RFC 9110, section 7.6.1)."""
 
 
 class Proxy:
-    """An HTTP proxy on a port of its own before the server at port `target` of this machine."""
+    """An HTTP proxy on a free port for the local server at port `target`."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -33,7 +33,7 @@ class Proxy:
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Within it, every request is answered 503 SlowDown."""
+        """Answer every request with 503 SlowDown inside the block."""
         self.mode = "busy"
         try:
             yield
@@ -42,7 +42,7 @@ class Proxy:
 
     @contextmanager
     def gone(self) -> Iterator[None]:
-        """Within it, nobody can connect, and open connections end without an answer."""
+        """Refuse connections inside the block, and close open ones without a response."""
         self.mode = "gone"
         self.close()
         try:
@@ -68,11 +68,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", proxy.port), _Handler)
 
     def handle_error(self, *_: Any) -> None:
-        """Whoever asks may be killed at any moment: that is no failure of ours."""
+        """Ignore errors: tests kill clients at any moment."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection: each request is read whole, and passed on or turned away."""
+    """Handler of one connection: read each request completely, then forward or refuse it."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815  (http.server's names)
 
     def _pass_on(self, body: bytes) -> None:
-        """The request as it came, its Host included: that is part of what S3's signatures cover."""
+        """Forward the request unchanged; the signatures of S3 cover the Host header too."""
         server = http.client.HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=seconds(60))
         try:
             server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.endheaders(body or None)
             answer = server.getresponse()
             content = answer.read()
-        except OSError:  # the store itself is away
+        except OSError:  # the store itself cannot be reached
             self.close_connection = True
             return
         finally:
@@ -122,4 +122,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
