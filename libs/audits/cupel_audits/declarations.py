@@ -90,9 +90,9 @@ class Audit:
         raise NotImplementedError
 
     def report(self, about: SubjectSummary, results: Mapping[int, Any]) -> AuditReport:
-        """Return the report on the finished trials (number -> result), a function of its arguments alone.
+        """Return the report on the finished trials (number -> result), at least one.
 
-        There is at least one result; the report is partial where there are fewer than `trials`.
+        It depends on the arguments only, and is partial if some trials are not finished.
         """
         raise NotImplementedError
 

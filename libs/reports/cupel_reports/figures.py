@@ -29,7 +29,7 @@ class DrawnPanel:
 class Figure:
     """A plot with its drawn panels.
 
-    keys: the series with a colour. series: the number of all series. ends: of the scale, as text. signed:
+    keys: the series with a colour. series: the number of all series. ends: the scale limits as text. signed:
     whether the scale starts below 0. hidden: the number of panels that are not drawn. titles: of the drawn
     columns, as JSON.
     """

@@ -67,7 +67,7 @@ class Picture:
         return row["y"] is not None or self.plot.form == "curve"
 
     def _formatted(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row with text where positions are categories rather than numbers."""
+        """Return the row with positions on categorical axes as text."""
         categories = (
             {"s", "l", "f"} | ({"x"} if self.is_categorical else set()) | ({"y"} if "v" in row else set())
         )

@@ -211,7 +211,7 @@ def _undefined(results: Sequence[ScalesResult]) -> Iterator[str]:
 
 
 def _ratio(result: ScalesResult) -> float | None:
-    """Return pairs by ANOVA over pairs by Kruskal-Wallis."""
+    """Return the number of pairs by ANOVA divided by that by Kruskal-Wallis."""
     by_rank, by_mean = result["kw"]["pairs"], result["anova"]["pairs"]
     return by_mean / by_rank if by_rank and by_mean is not None else None
 

@@ -59,7 +59,7 @@ class Qrels:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables, such as lookup tables and ideal gains, keyed by the module that computes them."""
     whole: "Qrels | None" = field(default=None, repr=False)
-    """The qrels from which `restricted_to` took these."""
+    """The qrels of which these are the restriction, if any."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": {}}  # another process computes its own tables

@@ -161,7 +161,7 @@ def parse_collection(
     declared: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
 ) -> Collection:
-    """Read a collection as sent: its text, and by exact name its files, plain or compressed.
+    """Read a collection from its text and its files by name, which may be compressed.
 
     declared: `aspects` and `label_sets` of the track, as data; the text may then omit them. Raise Refused,
     with all errors of all files, if any is invalid.

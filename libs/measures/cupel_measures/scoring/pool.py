@@ -144,7 +144,7 @@ class Pool:
 
     def _best_first(self, table: Floats) -> Ints:
         gains = self.gains(table)
-        if self.whole:  # a part keeps the order of the whole, so it need not be sorted again
+        if self.whole:  # the documents of the whole pool are sorted already
             among = self.whole.best_first(table)
             return among[gains[among] > 0]
         positive = np.flatnonzero(gains > 0)

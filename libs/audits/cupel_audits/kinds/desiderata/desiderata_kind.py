@@ -26,9 +26,9 @@ READING = (
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
     "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With stable ties, NLRE and NGRE pass all "
     "checks except D4_literal, the paper's own wording of D4. NWCS passes all except D4 (both wordings) and "
-    "D6_one_scale. CAM and WHAM inherit the outcome from the measure that they combine; a mean cannot have "
-    "D4. D1 to D3 and D7 are not tested for measures that do not order lists by their labels alone, such as "
-    "measures with a binary threshold or without an ideal ranking.",
+    "D6_one_scale. CAM and WHAM inherit the outcome from the measure that they combine; as means they "
+    "cannot satisfy D4. D1 to D3 and D7 are not tested for measures that do not order lists by their labels "
+    "alone, such as measures with a binary threshold or without an ideal ranking.",
 )
 
 
