@@ -320,7 +320,7 @@ def test_no_connection_is_held_while_a_file_is_checked_stored_or_read(system: Sy
     tracks.change(recorded, ORGANISER, "track", changes={"measures": ["AP", "P@7"]})
     work_off(recorded)
     assert {name for name, _ in checkers.calls} == {"check"}
-    assert {name for name, _ in blobs.calls} == {"put_file", "bring", "get"}
+    assert {name for name, _ in blobs.calls} == {"put_file", "copy_to", "get"}
     assert {in_use for _, in_use in [*checkers.calls, *blobs.calls]} == {0}
 
 

@@ -222,7 +222,7 @@ def test_waiting_writers_leave_connections_to_readers(
     monkeypatch.setattr("cupel_backend.infrastructure.database.BUSY_SECONDS", 0.2)
     few = connect(engine.url.render_as_string(hide_password=False), connections=4)
     with writing(few), writing(few), writing(few):
-        with pytest.raises(Unavailable, match="too many wait to write"), writing(few):
+        with pytest.raises(Unavailable, match="too many requests wait to write"), writing(few):
             pass
         with reading(few) as connection:
             assert connection.execute(text("SELECT 1")).scalar_one() == 1
