@@ -1,4 +1,4 @@
-"""Many at once: submitters, workers and organisers in each other's way, with one right outcome."""
+"""Tests of concurrent submitters, workers and organisers."""
 
 import threading
 from collections import Counter
@@ -39,97 +39,101 @@ from support.backend_cast import (
 )
 from support.patience import until
 
-SUBMITTERS, EACH, WORKERS, VERSIONS = 16, 3, 4, 3
+SUBMITTERS, RUNS_PER_TEAM, WORKERS, VERSIONS = 16, 3, 4, 3
 
 on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
-"""What a database with a single writer can't meet."""
+"""Mark of tests that need a database with several writers."""
 
 
 @pytest.fixture
 def system(open_at: Callable[..., System]) -> System:
-    """A system with the real clock, whose order of events counts here."""
+    """Return a system with the real clock, because these tests depend on the order of events."""
     return replace(open_at(connections=SUBMITTERS + WORKERS + 8), now=utc_now)
 
 
-def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """What the calls return that are made at the same moment; raises what any of them raised."""
+def run_concurrently(*calls: Callable[[], Any]) -> list[Any]:
+    """Make the calls at the same time; return their results, or raise the first exception."""
     start = threading.Barrier(len(calls))
 
-    def call(one: Callable[[], Any]) -> Any:
+    def wait_and_call(call: Callable[[], Any]) -> Any:
         start.wait()
-        return one()
+        return call()
 
     with ThreadPoolExecutor(len(calls)) as pool:
-        return [future.result() for future in [pool.submit(call, one) for one in calls]]
+        return [future.result() for future in [pool.submit(wait_and_call, call) for call in calls]]
 
 
 @contextmanager
-def working(system: System, workers: int) -> Iterator[None]:
-    """Workers that do what there is, until the end and then to the last job."""
-    over = threading.Event()
+def workers_running(system: System, workers: int) -> Iterator[None]:
+    """Run workers during the block, and afterwards until no job is left."""
+    stopping = threading.Event()
 
     def work() -> None:
-        more = True
-        while more or not over.is_set():
-            more = max(job_execution.run_jobs(system, queue, HANDLERS) for queue in QUEUES)
-            over.wait(0.01)
+        has_more = True
+        while has_more or not stopping.is_set():
+            has_more = max(job_execution.run_jobs(system, queue, HANDLERS) for queue in QUEUES)
+            stopping.wait(0.01)
 
     with ThreadPoolExecutor(workers) as pool:
         started = [pool.submit(work) for _ in range(workers)]
         try:
             yield
         finally:
-            over.set()
-        for one in started:
-            one.result()
+            stopping.set()
+        for future in started:
+            future.result()
 
 
 def team(number: int) -> Principal:
     return Principal(f"team{number}", "participant")
 
 
-def hand_in(system: System, number: int) -> list[Submission]:
-    return [submit(system, team(number), run_file(tag=f"r{number}-{one}")) for one in range(EACH)]
+def submit_runs(system: System, number: int) -> list[Submission]:
+    return [submit(system, team(number), run_file(tag=f"r{number}-{i}")) for i in range(RUNS_PER_TEAM)]
 
 
 def publish(system: System) -> int:
-    """Upload and publish versions in a race with somebody else; how many were published."""
+    """Upload and publish versions while another organiser does the same; return the number published."""
     published = 0
     for _ in range(VERSIONS):
         number = upload_qrels(system, "track", RELEVANCE).number
-        with suppress(Conflict):  # the other one has published a later version
+        with suppress(Conflict):  # The other organiser has published a later version.
             qrels_versions.publish(system, ORGANISER, "track", number)
             published += 1
     return published
 
 
-def test_submitters_workers_and_two_organisers_at_once_leave_every_run_scored_once(system: System) -> None:
+def test_concurrent_submitters_workers_and_organisers_leave_every_run_scored_once(system: System) -> None:
     make_track(system)
     publish_qrels(system)
-    with working(system, WORKERS):
-        submitting = [lambda number=number: hand_in(system, number) for number in range(SUBMITTERS)]
+    with workers_running(system, WORKERS):
+        submitting = [lambda number=number: submit_runs(system, number) for number in range(SUBMITTERS)]
         publishing = [lambda: publish(system)] * 2
-        *handed_in, first, second = at_once(*submitting, *publishing)
+        *submitted, first, second = run_concurrently(*submitting, *publishing)
     scheduler_steps.tick(system)
     work_off(system)
-    ids = {one.id for of_team in handed_in for one in of_team}
-    assert len(ids) == SUBMITTERS * EACH
+    ids = {submission.id for submissions in submitted for submission in submissions}
+    assert len(ids) == SUBMITTERS * RUNS_PER_TEAM
     assert first + second >= 2
     assert_settled(system, ids)
 
 
 def assert_settled(system: System, ids: set[str]) -> None:
-    """The newest published version is current, and each submission has each of its scores once."""
+    """Check that the newest published version is current, and that each score of a submission exists once."""
     with reading(system.engine) as connection:
         track = connection.execute(select(track_rows)).one()
         versions = connection.execute(select(qrels_rows).order_by(qrels_rows.c.number)).all()
-        found = connection.execute(select(scores.c.submission_id, scores.c.measure, scores.c.qrels_id)).all()
+        score_rows = connection.execute(
+            select(scores.c.submission_id, scores.c.measure, scores.c.qrels_id)
+        ).all()
         attempts = connection.execute(select(job_rows.c.attempts, job_rows.c.finished_at)).all()
-    assert [one.number for one in versions] == list(range(1, 2 * VERSIONS + 2))
-    newest = max((one for one in versions if one.published_at), key=lambda one: one.number)
+    assert [version.number for version in versions] == list(range(1, 2 * VERSIONS + 2))
+    newest = max(
+        (version for version in versions if version.published_at), key=lambda version: version.number
+    )
     assert track.current == newest.number
-    of_newest = Counter((row.submission_id, row.measure) for row in found if row.qrels_id == newest.id)
-    assert of_newest == {(id, measure): 1 for id in ids for measure in track.measures}
+    counts = Counter((row.submission_id, row.measure) for row in score_rows if row.qrels_id == newest.id)
+    assert counts == {(id, measure): 1 for id in ids for measure in track.measures}
     assert all(row.finished_at and row.attempts == 1 for row in attempts)
     board = leaderboards.read_board(system, ADMIN, "track")
     assert board is not None
@@ -137,35 +141,35 @@ def assert_settled(system: System, ids: set[str]) -> None:
     assert not board.unscored
 
 
-def test_a_request_that_is_sent_sixteen_times_at_once_makes_one_submission(system: System) -> None:
+def test_concurrent_requests_with_one_idempotency_key_create_one_submission(system: System) -> None:
     make_track(system)
     publish_qrels(system)
-    made = at_once(*[lambda: submit(system, ALICE, key="the key")] * SUBMITTERS)
-    assert len({one.id for one in made}) == 1
+    created = run_concurrently(*[lambda: submit(system, ALICE, key="the key")] * SUBMITTERS)
+    assert len({submission.id for submission in created}) == 1
     assert work_off(system) == 1
 
 
-def test_the_same_file_sixteen_times_at_once_is_one_run_in_sixteen_submissions(system: System) -> None:
+def test_concurrent_submissions_of_one_file_share_one_run(system: System) -> None:
     make_track(system)
-    made = at_once(*[lambda: submit(system, ALICE)] * SUBMITTERS)
-    assert len({one.id for one in made}) == SUBMITTERS
+    created = run_concurrently(*[lambda: submit(system, ALICE)] * SUBMITTERS)
+    assert len({submission.id for submission in created}) == SUBMITTERS
     with reading(system.engine) as connection:
         assert connection.execute(select(func.count()).select_from(runs)).scalar_one() == 1
 
 
-def test_of_tracks_of_one_name_made_at_once_there_is_one(system: System) -> None:
+def test_concurrent_creation_of_a_track_succeeds_once(system: System) -> None:
     def make() -> str:
         try:
             make_track(system)
         except Conflict as refusal:
             return refusal.code
-        return "made"
+        return "created"
 
-    outcomes = Counter(at_once(*[make] * 8))
-    assert outcomes == {"made": 1, "track-exists": 7}
+    outcomes = Counter(run_concurrently(*[make] * 8))
+    assert outcomes == {"created": 1, "track-exists": 7}
 
 
-def test_workers_that_claim_at_once_share_the_jobs_and_miss_none(system: System) -> None:
+def test_concurrent_claims_share_all_jobs(system: System) -> None:
     names = [f"{tenant}/{number}" for tenant in ("a", "b", "c") for number in range(20)]
     with writing(system.engine) as connection:
         for name in names:
@@ -177,17 +181,17 @@ def test_workers_that_claim_at_once_share_the_jobs_and_miss_none(system: System)
             claimed.append(claim.payload["key"])
         return claimed
 
-    claimed = [key for of_worker in at_once(*[claim_all] * WORKERS) for key in of_worker]
+    claimed = [key for keys in run_concurrently(*[claim_all] * WORKERS) for key in keys]
     assert sorted(claimed) == sorted(names)
 
 
 def enqueue(system: System, connection: Any, name: str) -> None:
-    wanted = jobs.JobRequest(name, "test", "score", tenant=name.partition("/")[0], payload={"key": name})
-    assert jobs.enqueue(connection, [wanted], now=system.now()) == 1
+    request = jobs.JobRequest(name, "test", "score", tenant=name.partition("/")[0], payload={"key": name})
+    assert jobs.enqueue(connection, [request], now=system.now()) == 1
 
 
 @on_postgresql
-def test_a_worker_passes_over_what_another_one_is_just_taking(system: System) -> None:
+def test_claim_skips_a_locked_job_of_another_tenant(system: System) -> None:
     with writing(system.engine) as connection:
         for name in ("a/1", "b/1"):
             enqueue(system, connection, name)
@@ -199,7 +203,7 @@ def test_a_worker_passes_over_what_another_one_is_just_taking(system: System) ->
 
 
 @on_postgresql
-def test_a_worker_waits_for_a_tenants_first_job_rather_than_miss_its_second(system: System) -> None:
+def test_claim_waits_for_the_first_job_of_a_tenant(system: System) -> None:
     with writing(system.engine) as connection:
         for name in ("a/1", "a/2"):
             enqueue(system, connection, name)
@@ -215,7 +219,7 @@ def test_a_worker_waits_for_a_tenants_first_job_rather_than_miss_its_second(syst
 
 
 @on_postgresql
-def test_a_sweep_does_not_wait_for_a_worker_that_stopped_in_a_transaction(system: System) -> None:
+def test_sweep_skips_a_row_locked_by_a_stopped_worker(system: System) -> None:
     with writing(system.engine) as connection:
         for name in ("a/1", "b/1"):
             enqueue(system, connection, name)
@@ -230,8 +234,8 @@ def test_a_sweep_does_not_wait_for_a_worker_that_stopped_in_a_transaction(system
 
 
 @on_postgresql
-def test_a_board_does_not_switch_while_a_submission_for_the_new_version_is_on_its_way(system: System) -> None:
-    """The switch waits for the submission's lock on the track, and must then see the submission's job."""
+def test_board_does_not_switch_while_a_submission_is_being_stored(system: System) -> None:
+    """Check that the switch waits for the submission's lock on the track, and then sees its job."""
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -253,7 +257,7 @@ def test_a_board_does_not_switch_while_a_submission_for_the_new_version_is_on_it
 
 
 def publish_qrels_without_switching(system: System) -> None:
-    """Everything of a third version is scored, but the worker ended before it switched the board."""
+    """Publish a version and finish its job without switching the board, as a killed worker would."""
     publish_qrels(system)
     claim = jobs.claim_next(system, "score")
     assert claim is not None
@@ -271,7 +275,7 @@ def newest_id(connection: Any) -> int:
 
 
 def waits_for_a_lock(system: System) -> bool:
-    """Whether somebody in the database waits for somebody else."""
+    """Return whether a session of the database waits for a lock of another one."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -280,41 +284,44 @@ def waits_for_a_lock(system: System) -> bool:
         return bool(connection.execute(waiting).scalar_one())
 
 
-# No transaction lasts as long as a file
+# Connections are not held during file operations.
 
 
-class Watching:
-    """Stands before a means of the system, and notes how many connections are in use while it is at work."""
+class ConnectionRecorder:
+    """A proxy of a component of the system that records the connections in use at each call.
 
-    def __init__(self, system: System, means: Any) -> None:
+    calls: (name of the method, number of connections).
+    """
+
+    def __init__(self, system: System, component: Any) -> None:
         self._system = system
-        self._means = means
-        self.seen: list[tuple[str, int]] = []
+        self._component = component
+        self.calls: list[tuple[str, int]] = []
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._means, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._component, name)
+        if not callable(attribute):
+            return attribute
 
-        def watched(*arguments: Any, **options: Any) -> Any:
-            self.seen.append((name, self._system.engine.pool.checkedout()))  # type: ignore[attr-defined]
-            return found(*arguments, **options)
+        def record_and_call(*arguments: Any, **options: Any) -> Any:
+            self.calls.append((name, self._system.engine.pool.checkedout()))  # type: ignore[attr-defined]
+            return attribute(*arguments, **options)
 
-        return watched
+        return record_and_call
 
 
 def test_no_connection_is_held_while_a_file_is_checked_stored_or_read(system: System) -> None:
-    checkers, blobs = Watching(system, system.checkers), Watching(system, system.blobs)
-    watched: System = replace(system, checkers=checkers, blobs=blobs)  # type: ignore[arg-type]
-    make_track(watched)
-    publish_qrels(watched)
-    submit(watched)
-    work_off(watched)
-    tracks.change(watched, ORGANISER, "track", changes={"measures": ["AP", "P@7"]})
-    work_off(watched)
-    assert {name for name, _ in checkers.seen} == {"check"}
-    assert {name for name, _ in blobs.seen} == {"put_file", "bring", "get"}
-    assert {in_use for _, in_use in [*checkers.seen, *blobs.seen]} == {0}
+    checkers, blobs = ConnectionRecorder(system, system.checkers), ConnectionRecorder(system, system.blobs)
+    recorded: System = replace(system, checkers=checkers, blobs=blobs)  # type: ignore[arg-type]
+    make_track(recorded)
+    publish_qrels(recorded)
+    submit(recorded)
+    work_off(recorded)
+    tracks.change(recorded, ORGANISER, "track", changes={"measures": ["AP", "P@7"]})
+    work_off(recorded)
+    assert {name for name, _ in checkers.calls} == {"check"}
+    assert {name for name, _ in blobs.calls} == {"put_file", "copy_to", "get"}
+    assert {in_use for _, in_use in [*checkers.calls, *blobs.calls]} == {0}
 
 
 def test_no_connection_is_held_while_an_upload_arrives(system: System) -> None:

@@ -1,4 +1,4 @@
-"""`cupel admin`: for whoever has a shell on the machine of the service."""
+"""Tests of the commands `cupel admin`."""
 
 import stat
 from pathlib import Path
@@ -17,24 +17,24 @@ def cupel_admin(*arguments: str, data: Path) -> Result:
 
 
 def cupel_admin_of(system: System, *arguments: str) -> Result:
-    """The command on the machine of a service, with its settings in the environment."""
+    """Run `cupel admin` with the settings of a service in the environment."""
     return CliRunner(env=system.settings.environment()).invoke(admin, arguments)
 
 
-def test_a_token_is_printed_once_and_works(system: System) -> None:
-    answer = cupel_admin_of(system, "token", "--team", "alice", "--scope", "organiser")
-    assert answer.exit_code == 0
-    principal = access.authenticate(system, answer.output.strip())
+def test_issued_token_works_and_can_be_revoked(system: System) -> None:
+    result = cupel_admin_of(system, "token", "--team", "alice", "--scope", "organiser")
+    assert result.exit_code == 0
+    principal = access.authenticate(system, result.output.strip())
     assert (principal.team, principal.scope) == ("alice", "organiser")
     assert cupel_admin_of(system, "revoke", principal.prefix).exit_code == 0
     assert access.list_(system, ADMIN).items[0].revoked_at is not None
 
 
-def test_a_folder_without_tables_says_what_to_do(tmp_path: Path) -> None:
-    answer = cupel_admin("token", "--team", "alice", data=tmp_path / "new")
-    assert answer.exit_code == 2
-    assert f"there is no data folder of a service at {tmp_path / 'new'}" in answer.output
-    assert "cupel admin migrate" in answer.output
+def test_missing_data_folder_is_refused_until_it_is_migrated(tmp_path: Path) -> None:
+    result = cupel_admin("token", "--team", "alice", data=tmp_path / "new")
+    assert result.exit_code == 2
+    assert f"there is no data folder of a service at {tmp_path / 'new'}" in result.output
+    assert "cupel admin migrate" in result.output
     assert not (tmp_path / "new").exists()
     assert cupel_admin("migrate", data=tmp_path / "new").exit_code == 0
     assert cupel_admin("token", "--team", "alice", data=tmp_path / "new").exit_code == 0
@@ -56,39 +56,39 @@ def test_dead_jobs_are_listed_and_revived(system: System, clock: Clock) -> None:
     assert jobs.get(system, ORGANISER, job.id).state == "queued"
 
 
-def test_a_name_that_can_not_be_is_one_sentence(system: System) -> None:
-    answer = cupel_admin_of(system, "token", "--team", "a b")
-    assert answer.exit_code == 2
-    assert "Error: 'a b' is not a valid team name" in answer.output
+def test_invalid_team_name_is_a_one_line_error(system: System) -> None:
+    result = cupel_admin_of(system, "token", "--team", "a b")
+    assert result.exit_code == 2
+    assert "Error: 'a b' is not a valid team name" in result.output
 
 
-def test_what_it_makes_is_its_owners_alone(tmp_path: Path) -> None:
+def test_created_files_are_private(tmp_path: Path) -> None:
     assert cupel_admin("migrate", data=tmp_path / "new").exit_code == 0
     for path in [tmp_path / "new", *(tmp_path / "new").rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
-def test_a_token_that_is_not_there_is_looked_for_with_the_command(system: System) -> None:
-    answer = cupel_admin_of(system, "revoke", "12345678")
-    assert answer.exit_code == 2
-    assert "cupel admin tokens" in answer.output
-    assert "/v1/" not in answer.output
+def test_unknown_token_error_names_the_list_command(system: System) -> None:
+    result = cupel_admin_of(system, "revoke", "12345678")
+    assert result.exit_code == 2
+    assert "cupel admin tokens" in result.output
+    assert "/v1/" not in result.output
     text, token = access.issue(system, ADMIN, team="alice", scope="participant", label="ci")
     listed = cupel_admin_of(system, "tokens").output
     assert f"{token.prefix}  alice  participant  in force  'ci'" in listed
     assert text not in listed
 
 
-def test_tables_that_are_out_of_date_are_the_services_fault(tmp_path: Path) -> None:
+def test_outdated_tables_exit_with_code_3(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "cupel.sqlite").touch()
-    answer = cupel_admin("tokens", data=tmp_path / "old")
-    assert answer.exit_code == 3
-    assert "cupel admin migrate" in answer.output
+    result = cupel_admin("tokens", data=tmp_path / "old")
+    assert result.exit_code == 3
+    assert "cupel admin migrate" in result.output
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "right"),
+    ("variable", "value", "message"),
     [
         ("CUPEL_WORKERS", "abc", "integer"),
         ("CUPEL_BLOBS", "ftp://somewhere/", "give a file: URL"),
@@ -100,17 +100,17 @@ def test_tables_that_are_out_of_date_are_the_services_fault(tmp_path: Path) -> N
         ("CUPEL_DATA", "/dev/null/x", "name another one with CUPEL_DATA"),
     ],
 )
-def test_a_setting_that_can_not_be_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, right: str
+def test_invalid_setting_is_a_one_line_error(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(variable, value)
-    answer = CliRunner().invoke(admin, ["migrate"])
-    assert answer.exit_code == 2
-    assert answer.output.startswith("Error: ")
-    assert len(answer.output.splitlines()) == 1
-    assert variable in answer.output
-    assert right in answer.output
-    assert "secret" not in answer.output
+    result = CliRunner().invoke(admin, ["migrate"])
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: ")
+    assert len(result.output.splitlines()) == 1
+    assert variable in result.output
+    assert message in result.output
+    assert "secret" not in result.output
 
 
 def test_help_has_an_example() -> None:

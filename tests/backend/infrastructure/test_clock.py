@@ -1,4 +1,4 @@
-"""The clock: one time for all machines that share a database."""
+"""Tests of the clock, which all machines that share a database agree on."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
 
 HOUR = timedelta(hours=1)
 MOMENT = timedelta(minutes=1)
-"""Far more than a measurement takes, far less than an hour."""
+"""Tolerance: much longer than a measurement, much shorter than an hour."""
 
 
 def hour_ahead() -> datetime:
@@ -25,16 +25,16 @@ def hour_ahead() -> datetime:
 
 
 @on_postgresql
-def test_a_clock_that_is_wrong_is_put_right_by_the_databases(system: System) -> None:
+def test_wrong_clock_is_corrected_by_the_database(system: System) -> None:
     wrong = SharedClock(lambda: database_time(system.engine), local=hour_ahead)
     assert abs(wrong() - utc_now()) < MOMENT
 
 
 @on_postgresql
-def test_a_system_on_postgresql_goes_by_its_clock(
+def test_system_on_postgresql_uses_its_clock(
     open_at: Callable[..., System], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scheduler on a machine an hour ahead does not free what a worker is doing."""
+    """Check that a scheduler whose clock is an hour ahead does not expire a running job."""
     worker = replace(open_at(), now=utc_now)
     make_track(worker)
     publish_qrels(worker)
@@ -45,7 +45,7 @@ def test_a_system_on_postgresql_goes_by_its_clock(
     assert jobs.sweep(replace(worker, now=hour_ahead)).expired == 1
 
 
-def test_the_last_difference_holds_while_the_other_clock_does_not_answer(
+def test_last_offset_is_kept_while_the_database_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(clock, "MEASURE_INTERVAL", 0)
@@ -61,14 +61,14 @@ def test_the_last_difference_holds_while_the_other_clock_does_not_answer(
         assert abs(shared() - hour_ahead()) < MOMENT
 
 
-def test_a_clock_that_never_met_the_other_one_is_its_own() -> None:
+def test_clock_without_a_measurement_is_the_local_clock() -> None:
     def ask() -> datetime:
         raise DATABASE_BUSY("away")
 
     assert abs(SharedClock(ask)() - utc_now()) < MOMENT
 
 
-def test_a_worker_whose_clock_is_a_little_behind_takes_a_new_job_at_once(system: System) -> None:
+def test_worker_with_a_slow_clock_claims_a_new_job(system: System) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)

@@ -1,4 +1,4 @@
-"""The database: migrations that make the tables the code uses, and writers that wait for each other."""
+"""Tests of the database: migrations, locks, snapshots, connections and temporary failures."""
 
 import sqlite3
 import subprocess
@@ -30,26 +30,26 @@ migrate(connect(sys.argv[1]))
 
 
 on_postgresql = pytest.mark.parametrize("size", ["production"], indirect=True)
-"""What SQLite, without a server, has no counterpart for."""
+"""Mark of tests that need a database server."""
 
 
 @pytest.fixture
 def engine(at: dict[str, Any]) -> Iterator[Engine]:
-    """An engine of a database without tables."""
+    """Yield an engine of a database without tables."""
     at["data"].mkdir()
     engine = connect(Settings(**at).database_url)
     yield engine
     engine.dispose()
 
 
-def test_processes_that_migrate_at_the_same_time_do_no_harm(engine: Engine) -> None:
+def test_concurrent_migrations_succeed(engine: Engine) -> None:
     url = engine.url.render_as_string(hide_password=False)
     started = [subprocess.Popen([sys.executable, "-c", MIGRATE, url]) for _ in range(4)]
     assert [process.wait() for process in started] == [0, 0, 0, 0]
     assert is_migrated(engine)
 
 
-def test_a_system_without_tables_is_not_ready_and_says_what_to_do(at: dict[str, Any]) -> None:
+def test_system_without_tables_is_not_ready(at: dict[str, Any]) -> None:
     system = open_system(Settings(**at))
     with pytest.raises(Unavailable, match="cupel admin migrate"):
         system.ready()
@@ -58,7 +58,7 @@ def test_a_system_without_tables_is_not_ready_and_says_what_to_do(at: dict[str, 
     system.close()
 
 
-def test_writers_that_lock_what_they_read_wait_for_each_other(system: System) -> None:
+def test_writers_with_locked_reads_are_serialised(system: System) -> None:
     with writing(system.engine) as connection:
         connection.execute(insert(turns).values(queue="q", tenant="0", served_at=system.now()))
 
@@ -77,7 +77,7 @@ def test_writers_that_lock_what_they_read_wait_for_each_other(system: System) ->
         assert connection.execute(select(turns.c.tenant)).scalar() == "80"
 
 
-def test_a_transaction_that_raises_leaves_nothing(system: System) -> None:
+def test_failed_transaction_is_rolled_back(system: System) -> None:
     def interrupted() -> None:
         with writing(system.engine) as connection:
             connection.execute(insert(turns).values(queue="q", tenant="t", served_at=system.now()))
@@ -89,18 +89,18 @@ def test_a_transaction_that_raises_leaves_nothing(system: System) -> None:
         assert connection.execute(select(func.count()).select_from(turns)).scalar() == 0
 
 
-def test_a_cursor_of_another_list_is_refused(system: System) -> None:
+def test_cursor_of_another_list_is_refused(system: System) -> None:
     with pytest.raises(Invalid, match="cursor"):
         tracks.list_(system, ADMIN, cursor="sub_1")
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 10**9])
-def test_a_strange_limit_is_brought_into_bounds(system: System, limit: int) -> None:
+def test_limit_is_clamped(system: System, limit: int) -> None:
     access.issue(system, ADMIN, team="a", scope="participant")
     assert len(access.list_(system, ADMIN, limit=limit).items) == 1
 
 
-def test_a_database_that_stays_locked_is_unavailable_for_now(tmp_path: Path) -> None:
+def test_locked_database_is_temporary_unavailability(tmp_path: Path) -> None:
     engine = connect(f"sqlite:///{tmp_path / 'locked.sqlite'}")
     migrate(engine)
     event.listen(engine, "checkout", lambda dbapi, *_: dbapi.execute("PRAGMA busy_timeout=50"))
@@ -115,31 +115,31 @@ def test_a_database_that_stays_locked_is_unavailable_for_now(tmp_path: Path) -> 
         pass
 
 
-def test_a_writer_gives_up_before_a_lease_ends(system: System) -> None:
-    assert 0 < patience(system.engine) + system.settings.renew_seconds < system.settings.lease_seconds
+def test_writer_times_out_before_a_lease_expires(system: System) -> None:
+    assert 0 < lock_timeout(system.engine) + system.settings.renew_seconds < system.settings.lease_seconds
 
 
-def patience(engine: Engine) -> float:
-    """Seconds that a connection waits for another writer."""
+def lock_timeout(engine: Engine) -> float:
+    """Return the seconds that a connection waits for another writer."""
     with reading(engine) as connection:
         if engine.dialect.name == "sqlite":
             return int(connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()) / 1000
         return float(str(connection.exec_driver_sql("SHOW lock_timeout").scalar_one()).removesuffix("s"))
 
 
-def test_who_does_not_wait_leaves_the_patience_of_others(system: System) -> None:
+def test_writer_without_waiting_keeps_the_lock_timeout_of_others(system: System) -> None:
     with writing(system.engine) as connection:
         connection.execute(insert(turns).values(queue="q", tenant="0", served_at=system.now()))
-    whole = patience(system.engine)
+    before = lock_timeout(system.engine)
     locking = select(turns).with_for_update()
     with writing(system.engine) as connection:
         connection.execute(locking)
         with pytest.raises(Unavailable), writing(system.engine, wait=False) as other:
             other.execute(locking)
-    assert patience(system.engine) == whole
+    assert lock_timeout(system.engine) == before
 
 
-def test_a_reader_sees_one_state_of_everything(system: System) -> None:
+def test_reader_sees_a_consistent_snapshot(system: System) -> None:
     with reading(system.engine) as connection:
         before = connection.execute(select(func.count()).select_from(turns)).scalar_one()
         with writing(system.engine) as other:
@@ -148,14 +148,14 @@ def test_a_reader_sees_one_state_of_everything(system: System) -> None:
 
 
 @on_postgresql
-def test_a_reader_can_not_write(system: System) -> None:
+def test_reader_cannot_write(system: System) -> None:
     row = insert(turns).values(queue="q", tenant="0", served_at=system.now())
     with pytest.raises(InternalError, match="read-only"), reading(system.engine) as connection:
         connection.execute(row)
 
 
 @on_postgresql
-def test_all_connections_in_use_is_unavailable_for_now(
+def test_exhausted_connections_are_temporary_unavailability(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cupel_backend.infrastructure.database.BUSY_SECONDS", 0.1)
@@ -167,7 +167,7 @@ def test_all_connections_in_use_is_unavailable_for_now(
 
 
 @on_postgresql
-def test_connections_that_the_server_ended_are_replaced(engine: Engine) -> None:
+def test_connections_closed_by_the_server_are_replaced(engine: Engine) -> None:
     with reading(engine) as connection:
         connection.execute(text("SELECT 1"))
     others = text(
@@ -183,7 +183,7 @@ def test_connections_that_the_server_ended_are_replaced(engine: Engine) -> None:
 
 
 @on_postgresql
-def test_a_connection_that_ends_in_a_transaction_is_unavailable_for_now(engine: Engine) -> None:
+def test_connection_lost_in_a_transaction_is_temporary_unavailability(engine: Engine) -> None:
     suicide = text("SELECT pg_terminate_backend(pg_backend_pid())")
     with pytest.raises(Unavailable) as refused, writing(engine) as connection:
         connection.execute(suicide)
@@ -194,12 +194,12 @@ BACKENDS = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
 
 
 @on_postgresql
-def test_who_slept_in_a_transaction_until_it_was_ended_is_refused_for_now(engine: Engine) -> None:
+def test_transaction_ended_by_the_idle_timeout_is_temporary_unavailability(engine: Engine) -> None:
     def sleep() -> None:
         with writing(engine) as connection:
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
             pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            with engine.connect() as observer:  # as a stopped process, which wakes up much later
+            with engine.connect() as observer:  # The process may be stopped and resume much later.
                 until(lambda: not observer.execute(BACKENDS, {"pid": pid}).scalar_one())
             connection.execute(text("SELECT 1"))
 
@@ -208,21 +208,21 @@ def test_who_slept_in_a_transaction_until_it_was_ended_is_refused_for_now(engine
 
 
 @on_postgresql
-def test_what_will_never_pass_is_not_taken_for_a_busy_database(system: System) -> None:
-    """The driver calls it operational when a row does not fit an index: trying again would go on for ever."""
+def test_permanent_error_is_not_temporary_unavailability(system: System) -> None:
+    """Check that a row too large for an index is not retried, although psycopg calls it operational."""
     row = insert(turns).values(queue="".join(map(chr, range(1000, 6000))), tenant="t", served_at=system.now())
     with pytest.raises(OperationalError, match="index row"), writing(system.engine) as connection:
         connection.execute(row)
 
 
 @on_postgresql
-def test_writers_that_wait_leave_connections_to_readers(
+def test_waiting_writers_leave_connections_to_readers(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cupel_backend.infrastructure.database.BUSY_SECONDS", 0.2)
     few = connect(engine.url.render_as_string(hide_password=False), connections=4)
     with writing(few), writing(few), writing(few):
-        with pytest.raises(Unavailable, match="too many wait to write"), writing(few):
+        with pytest.raises(Unavailable, match="too many requests wait to write"), writing(few):
             pass
         with reading(few) as connection:
             assert connection.execute(text("SELECT 1")).scalar_one() == 1
@@ -230,7 +230,7 @@ def test_writers_that_wait_leave_connections_to_readers(
 
 
 @on_postgresql
-def test_the_zone_of_the_server_does_not_matter(engine: Engine) -> None:
+def test_server_time_zone_does_not_matter(engine: Engine) -> None:
     url = engine.url.render_as_string(hide_password=False)
     with writing(engine) as connection:
         connection.execute(text(f"ALTER DATABASE {engine.url.database} SET timezone = 'Asia/Tokyo'"))

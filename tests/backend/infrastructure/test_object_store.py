@@ -1,4 +1,4 @@
-"""Blobs: immutable, named by content, whole or not there."""
+"""Tests of the object stores: immutable blobs, named by content and written atomically."""
 
 import hashlib
 import socket
@@ -48,7 +48,7 @@ for number in range(10**6):
 
 @pytest.fixture
 def blobs(at: dict[str, Any]) -> Blobs:
-    """The store of a place of this size, prepared."""
+    """Return a prepared store of this size."""
     settings = Settings(**at)
     settings.prepare()
     blobs = open_blobs(settings)
@@ -57,7 +57,7 @@ def blobs(at: dict[str, Any]) -> Blobs:
 
 
 def put(blobs: Blobs, source: Path, content: bytes) -> str:
-    """Store `content` by way of a file at `source`."""
+    """Write `content` to a file at `source` and store it; return the name of the blob."""
     source.write_bytes(content)
     return blobs.put_file(source, hashlib.sha256(content).hexdigest())
 
@@ -66,7 +66,7 @@ def files(root: Path) -> list[Path]:
     return [path for path in root.glob("??/*") if path.is_file()]
 
 
-def test_what_is_put_is_got_back(blobs: Blobs, tmp_path: Path) -> None:
+def test_stored_content_is_read_back(blobs: Blobs, tmp_path: Path) -> None:
     for content in (b"content", b"", bytes(range(256)) * 40_000):
         key = put(blobs, tmp_path / "upload", content)
         assert blobs.get(key) == content
@@ -75,7 +75,7 @@ def test_what_is_put_is_got_back(blobs: Blobs, tmp_path: Path) -> None:
             assert stream.read() == content[3:]
 
 
-def test_what_is_wanted_often_is_at_hand_as_a_file(
+def test_frequently_used_blob_is_cached_as_a_file(
     blobs: Blobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cupel_backend.infrastructure.s3_store.MAX_CACHED", 2)
@@ -90,29 +90,29 @@ def test_what_is_wanted_often_is_at_hand_as_a_file(
         assert len(list((tmp_path / "data" / "cache").glob("??/*"))) == 2
 
 
-def test_the_same_content_is_kept_once(blobs: Blobs, tmp_path: Path) -> None:
+def test_equal_content_is_stored_once(blobs: Blobs, tmp_path: Path) -> None:
     keys = {put(blobs, tmp_path / "upload", b"content") for _ in range(2)}
     assert len(keys) == 1
     if isinstance(blobs, DirectoryBlobs):
         assert len(files(blobs.root)) == 1
 
 
-def test_a_place_is_prepared_as_often_as_one_likes(blobs: Blobs) -> None:
+def test_store_can_be_prepared_repeatedly(blobs: Blobs) -> None:
     blobs.prepare()
     blobs.check()
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
-    """A folder of another file system."""
+    """Yield a folder of another file system."""
     memory = Path("/dev/shm")
     if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is no second file system here")
+        pytest.skip("this machine has no second file system")
     with TemporaryDirectory(dir=memory) as folder:
         yield Path(folder)
 
 
-def test_a_file_of_another_file_system_is_stored_too(elsewhere: Path, tmp_path: Path) -> None:
+def test_file_of_another_file_system_is_stored(elsewhere: Path, tmp_path: Path) -> None:
     blobs = DirectoryBlobs(elsewhere)
     for _ in range(2):
         key = put(blobs, tmp_path / "upload", b"content")
@@ -120,7 +120,7 @@ def test_a_file_of_another_file_system_is_stored_too(elsewhere: Path, tmp_path: 
     assert list((elsewhere / "tmp").iterdir()) == []
 
 
-def test_submissions_are_kept_where_the_blobs_are_on_another_file_system(
+def test_submission_is_stored_when_blobs_are_on_another_file_system(
     open_at: Callable[..., System], elsewhere: Path
 ) -> None:
     system = open_at(blobs=elsewhere.as_uri())
@@ -130,14 +130,14 @@ def test_submissions_are_kept_where_the_blobs_are_on_another_file_system(
     assert len(files(elsewhere)) == 3
 
 
-def test_a_missing_blob_is_a_clear_problem(blobs: Blobs) -> None:
+def test_missing_blob_has_a_clear_error(blobs: Blobs) -> None:
     for look in (blobs.get, blobs.open):
         with pytest.raises(Unavailable) as refusal:
             look("00/0000")
         assert refusal.value.code == "content-missing"
 
 
-def test_a_blob_that_was_changed_is_noticed(blobs: Blobs, tmp_path: Path) -> None:
+def test_changed_blob_is_detected(blobs: Blobs, tmp_path: Path) -> None:
     (tmp_path / "upload").write_bytes(b"other content")
     key = blobs.put_file(tmp_path / "upload", hashlib.sha256(b"content").hexdigest())
     with pytest.raises(Unavailable) as refusal:
@@ -146,7 +146,7 @@ def test_a_blob_that_was_changed_is_noticed(blobs: Blobs, tmp_path: Path) -> Non
     assert refusal.value.retry_after is None
 
 
-def test_a_run_whose_file_is_gone_is_a_clear_problem(system: System, new_place: Places) -> None:
+def test_missing_run_file_has_a_clear_error(system: System, new_place: Places) -> None:
     make_track(system)
     received = submit(system)
     other = new_place() or {"blobs": (system.settings.data / "other").as_uri()}
@@ -157,7 +157,7 @@ def test_a_run_whose_file_is_gone_is_a_clear_problem(system: System, new_place: 
     assert refusal.value.code == "content-missing"
 
 
-def test_a_storage_that_fails_is_unavailable_for_now(tmp_path: Path) -> None:
+def test_storage_failure_is_temporary_unavailability(tmp_path: Path) -> None:
     (tmp_path / "blobs").write_text("a file where the folder should be")
     with pytest.raises(Unavailable) as refusal:
         put(DirectoryBlobs(tmp_path / "blobs"), tmp_path / "upload", b"content")
@@ -165,7 +165,7 @@ def test_a_storage_that_fails_is_unavailable_for_now(tmp_path: Path) -> None:
     assert refusal.value.retry_after
 
 
-def test_putting_the_same_content_at_the_same_time_does_no_harm(blobs: Blobs, tmp_path: Path) -> None:
+def test_equal_content_can_be_stored_concurrently(blobs: Blobs, tmp_path: Path) -> None:
     keys: list[str] = []
     content = b"x" * 1_000_000
 
@@ -182,7 +182,7 @@ def test_putting_the_same_content_at_the_same_time_does_no_harm(blobs: Blobs, tm
     assert blobs.get(keys[0]) == content
 
 
-def test_a_writer_killed_at_any_moment_leaves_only_whole_blobs(tmp_path: Path) -> None:
+def test_killed_writer_leaves_only_complete_blobs(tmp_path: Path) -> None:
     for _ in range(5):
         writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE)
         assert writer.stdout is not None
@@ -195,7 +195,7 @@ def test_a_writer_killed_at_any_moment_leaves_only_whole_blobs(tmp_path: Path) -
         assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
 
 
-def test_half_written_files_are_tidied_once_they_are_old(tmp_path: Path) -> None:
+def test_old_incomplete_files_are_removed(tmp_path: Path) -> None:
     blobs = DirectoryBlobs(tmp_path / "blobs")
     key = put(blobs, tmp_path / "upload", b"content")
     blobs.check()
@@ -205,7 +205,7 @@ def test_half_written_files_are_tidied_once_they_are_old(tmp_path: Path) -> None
     assert blobs.get(key) == b"content"
 
 
-def test_a_store_that_is_away_is_unavailable_for_now(away: S3Blobs, tmp_path: Path) -> None:
+def test_unreachable_store_is_temporary_unavailability(away: S3Blobs, tmp_path: Path) -> None:
     for call in (
         lambda: put(away, tmp_path / "upload", b"content"),
         lambda: away.get("00/0000"),
@@ -227,9 +227,7 @@ def away(tmp_path: Path) -> S3Blobs:
     return S3Blobs(settings, bucket="b")
 
 
-def test_judgments_that_are_damaged_at_hand_are_fetched_again(
-    blobs: Blobs, tmp_path: Path, at: dict[str, Any]
-) -> None:
+def test_damaged_cached_judgments_are_fetched_again(blobs: Blobs, tmp_path: Path, at: dict[str, Any]) -> None:
     key = put(blobs, tmp_path / "upload", b"content")
     blobs.copy_to(key, tmp_path / "first")
     damaged = (tmp_path / "data" / ("cache" if isinstance(blobs, S3Blobs) else "blobs")) / key
@@ -245,14 +243,14 @@ def test_judgments_that_are_damaged_at_hand_are_fetched_again(
 
 
 @on_s3
-def test_a_wrong_secret_is_unavailable_and_named(at: dict[str, Any]) -> None:
+def test_wrong_secret_is_named_in_the_error(at: dict[str, Any]) -> None:
     wrong = open_blobs(Settings(**at | {"s3_secret": "wrong"}))
     with pytest.raises(Unavailable, match=r"SignatureDoesNotMatch|Forbidden|403"):
         wrong.check()
 
 
 @on_s3
-def test_a_bucket_that_is_not_there_is_made(at: dict[str, Any], tmp_path: Path) -> None:
+def test_missing_bucket_is_created(at: dict[str, Any], tmp_path: Path) -> None:
     blobs = open_blobs(Settings(**at | {"blobs": f"s3://bucket-{uuid4().hex}"}))
     with pytest.raises(Unavailable, match="NoSuchBucket"):
         blobs.check()
@@ -266,8 +264,8 @@ def test_a_bucket_that_is_not_there_is_made(at: dict[str, Any], tmp_path: Path) 
 
 
 @contextmanager
-def tampering(host: str, port: int) -> Iterator[int]:
-    """A port that passes everything on to a server, but changes a letter of what it is sent."""
+def tampering_proxy(host: str, port: int) -> Iterator[int]:
+    """Yield the port of a proxy that forwards requests to a server, but changes a byte of each body."""
 
     class Tampering(StreamRequestHandler):
         def handle(self) -> None:
@@ -291,10 +289,10 @@ def tampering(host: str, port: int) -> Iterator[int]:
 
 
 @on_s3
-def test_bytes_that_change_on_the_way_to_the_bucket_are_refused(at: dict[str, Any], tmp_path: Path) -> None:
-    """What is signed is the digest of the bytes: another body under it is no content of ours."""
+def test_bytes_changed_in_transit_are_refused(at: dict[str, Any], tmp_path: Path) -> None:
+    """Check that the store verifies the signed digest of the body."""
     server = urlsplit(at["s3_endpoint"])
-    with tampering(server.hostname or "", server.port or 80) as port:
+    with tampering_proxy(server.hostname or "", server.port or 80) as port:
         blobs = open_blobs(Settings(**at | {"s3_endpoint": f"http://127.0.0.1:{port}"}))
         with pytest.raises(Unavailable):
             put(blobs, tmp_path / "upload", b"the content of a run")

@@ -1,4 +1,4 @@
-"""Settings: typed, from one place, and the same in every process of a service."""
+"""Tests of the settings: variables, files, validation, and child processes."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from cupel_backend.infrastructure.settings import QUEUES, Settings, WrongSetting
 SHOW = "from cupel_backend.infrastructure.settings import Settings; print(Settings().model_dump_json())"
 
 
-def test_a_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUPEL_LEASE_SECONDS", "17.5")
     monkeypatch.setenv("CUPEL_DATA", str(tmp_path))
     settings = Settings()
@@ -20,7 +20,7 @@ def test_a_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch, tm
     assert settings.database_url == f"sqlite:///{tmp_path}/cupel.sqlite"
 
 
-def test_a_child_process_has_the_same_settings(tmp_path: Path) -> None:
+def test_child_process_has_the_same_settings(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, lease_seconds=11.5, workers=3, metrics_port=9100)
     shown = subprocess.run(
         [sys.executable, "-c", SHOW], env=settings.environment(), capture_output=True, text=True, check=True
@@ -29,17 +29,17 @@ def test_a_child_process_has_the_same_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["many", "0"])
-def test_a_value_that_can_not_be_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_invalid_value_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("CUPEL_WORKERS", value)
     with pytest.raises(ValidationError, match="workers"):
         Settings()
 
 
-def test_every_setting_says_what_it_is() -> None:
+def test_every_setting_has_a_description() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
 
 
-def test_a_value_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_value_is_read_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("p/w@\n")
     monkeypatch.setenv("CUPEL_DATABASE", "postgresql://cupel@db:5432/cupel")
     monkeypatch.setenv("CUPEL_DATABASE_PASSWORD_FILE", str(tmp_path / "password"))
@@ -50,19 +50,19 @@ def test_a_value_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert settings.environment()["CUPEL_DATABASE_PASSWORD"] == "p/w@"
 
 
-def test_a_password_in_the_address_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_in_the_url_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUPEL_DATABASE", "postgresql://cupel:inside@db/cupel")
     monkeypatch.setenv("CUPEL_DATABASE_PASSWORD", "beside")
     assert read_settings().database_url == "postgresql://cupel:inside@db/cupel"
 
 
-def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unreadable_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "nothing"))
     with pytest.raises(WrongSetting, match=r"CUPEL_S3_SECRET_FILE names .*nothing, which cannot be read"):
         read_settings()
 
 
-def test_a_value_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_value_in_variable_and_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "workers").write_text("3")
     monkeypatch.setenv("CUPEL_WORKERS_FILE", str(tmp_path / "workers"))
     assert read_settings().workers == 3
@@ -98,7 +98,7 @@ def test_gateway_without_the_s3_package_ends_with_a_sentence(tmp_path: Path) -> 
     assert "Traceback" not in ended.stderr
 
 
-def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queues_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings().queues == QUEUES
     monkeypatch.setenv("CUPEL_QUEUES", "audit, score")
     assert read_settings().queues == ("audit", "score")
@@ -129,7 +129,7 @@ def test_queues_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"CONNECTIONS": "1"}, "CUPEL_CONNECTIONS is '1': input should be greater than or equal to 4"),
     ],
 )
-def test_settings_that_can_not_work_are_one_sentence_without_secrets(
+def test_invalid_settings_are_a_one_line_error_without_secrets(
     monkeypatch: pytest.MonkeyPatch, values: dict[str, str], right: str
 ) -> None:
     for name, value in values.items():
@@ -140,7 +140,7 @@ def test_settings_that_can_not_work_are_one_sentence_without_secrets(
     assert "hunter2" not in str(refusal.value)
 
 
-def test_a_secret_of_several_lines_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_secret_with_several_lines_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"first\0second")
     monkeypatch.setenv("CUPEL_S3_SECRET_FILE", str(tmp_path / "secret"))
     with pytest.raises(WrongSetting, match="more than one line of text"):
