@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: extensions that may fail to compile without failing the installation."""
+"""Build of the optional C extensions, which may fail to compile without failing the installation."""
 
 from setuptools import Extension, setup
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from cupel_audits.analysis.run_orders import spread, two_sided_t
+from cupel_audits.analysis.run_orders import summarise_repeats, two_sided_t
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 10, 29, 30, 999, 1000])
@@ -15,7 +15,7 @@ def test_two_sided_t_equals_scipy(confidence: float, degrees: int) -> None:
 
 def test_interval_of_mean_equals_scipy() -> None:
     values = [0.8, 0.9, 0.7, 0.85]
-    result = spread([*values, None])
+    result = summarise_repeats([*values, None])
     low, high = stats.t.interval(0.95, 3, loc=result.mean, scale=stats.sem(values))
     assert (result.low, result.high) == pytest.approx((low, high), rel=1e-12)
     assert result.n == 4

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cupel_audits.analysis import judgment_effects
-from cupel_audits.analysis.judgment_effects import if_judged
+from cupel_audits.analysis.judgment_effects import score_after_judgment
 from cupel_audits.subject import AuditSubject
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import Measure, parse
@@ -54,7 +54,7 @@ def compare(subject: AuditSubject, given: Sequence[Scored], measures: Sequence[M
     known = np.append(subject.judged, False)[tops.pooled]
     for topic in range(len(subject.qrels.topics)):
         documents = np.flatnonzero((tops.topic == topic) & ~known)[::-1]
-        scores = if_judged(subject, topic, documents, measures)
+        scores = score_after_judgment(subject, topic, documents, measures)
         for place, document in enumerate(documents.tolist()):
             qrels = add_judgment(subject.qrels, topic, tops.documents.bytes_at(document))
             for run, scored in enumerate(given):
@@ -107,9 +107,9 @@ def test_scores_if_judged_do_not_depend_on_batches(monkeypatch: pytest.MonkeyPat
         qrels, {"one": {"1": ranked(*"abcdef")}, "two": {"1": ranked(*"fedcba")}}, "AP nDCG", top=6
     )
     documents = np.array([5, 0, 3, 2, 4])  # deliberately unsorted
-    together = if_judged(subject, 0, documents, subject.measures)
+    together = score_after_judgment(subject, 0, documents, subject.measures)
     monkeypatch.setattr(judgment_effects, "AT_ONCE", 1)
-    single = if_judged(subject, 0, documents, subject.measures)
+    single = score_after_judgment(subject, 0, documents, subject.measures)
     assert all(np.array_equal(together[text], single[text]) for text in together)  # type: ignore[arg-type]
 
 
@@ -119,12 +119,12 @@ def test_measure_is_none_if_its_label_set_lacks_the_best_labels() -> None:
     qrels = qrels_of({aspect: {"1": {"a": 0, "b": 0}} for aspect in aspects}, declared)
     subject = subject_of(qrels, {"one": {"1": ranked("a", "x")}}, "AP", top=2)
     measures = [parse("TOMA(of=nDCG,label_set='some')").bound(aspects), parse("AP").bound(aspects)]
-    scores = if_judged(subject, 0, np.array([1]), measures)
+    scores = score_after_judgment(subject, 0, np.array([1]), measures)
     assert scores[str(measures[0])] is None
     assert scores[str(measures[1])] is not None
 
 
 def test_scores_of_no_documents_are_empty() -> None:
     subject = subject_of(qrels_of({"1": {"a": 1}}), {"one": {"1": ranked("a")}}, "AP", top=2)
-    scores = if_judged(subject, 0, np.zeros(0, dtype=np.int64), subject.measures)
+    scores = score_after_judgment(subject, 0, np.zeros(0, dtype=np.int64), subject.measures)
     assert {text: values.shape for text, values in scores.items() if values is not None} == {"AP": (0, 1)}

@@ -133,7 +133,7 @@ class TestResult:
     def test_a_parameter_that_is_called_as_an_option_of_all_audits(self) -> None:
         arguments = ("downsampling", "c.yaml", *RUNS, "--repeats", "1", "--audit-aspect", "quality")
         assert data_of(*arguments)["parameters"]["aspect"] == "quality"
-        assert "there is no 'style'; there are relevance, quality" in wrong(*arguments[:-1], "style")
+        assert "unknown aspect 'style'; use one of relevance, quality" in wrong(*arguments[:-1], "style")
 
     def test_texts_are_joined_where_a_measure_needs_them(self) -> None:
         told = data_of("downsampling", "c.yaml", *RUNS[:2], "-m", "LMD(depth=3)", "--repeats", "1")
@@ -224,7 +224,7 @@ class TestOutput:
 
 NONSENSE = [
     (("downsampling", "qrels.txt"), "no run to audit"),
-    (("downsampling", "qrels.txt", RUNS[0]), "there is only one: give two or more"),
+    (("downsampling", "qrels.txt", RUNS[0]), "only one is given: give two or more"),
     (("downsampling", "none.txt", *RUNS), "no document is judged relevant"),
     ((*DOWNSAMPLING[:-4], "--ratios", "50,0"), "ratios: expected falling percentages above 0"),
     ((*DOWNSAMPLING[:-4], "--ratios", "half"), "got half"),
@@ -274,7 +274,7 @@ class TestNonsense:
         assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
         left = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
         assert (left.exit_code, left.stdout) == (1, "")
-        assert "no audit: the audit compares runs, but there is only one" in left.stderr
+        assert "no audit: the audit compares runs, but only one is given" in left.stderr
 
 
 class TestTeams:

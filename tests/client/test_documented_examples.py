@@ -1,4 +1,4 @@
-"""Every worked example in the documentation of a measure holds, scored by the command as a reader would."""
+"""Worked examples in the documentation of the measures: `cupel evaluate` gives the printed values."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from cupel_measures.catalogue.reference import ReferencePage
 from cupel_measures.catalogue.worked_examples import Example, ExampleRun, Value
 from cupel_measures.grammar.registry import Declaration
 
-FROM_THE_SPECIFICATION = {
+VALUES_WITHOUT_DERIVATION = {
     ("alpha_DCG@20", "0.599853"): "7.1",
     ("ERR_IA@20", "0.530992"): "7.1",
     ("LMD(depth=3)", "0.831340"): "7.5",
@@ -28,51 +28,54 @@ FROM_THE_SPECIFICATION = {
 }
 """Values without a derivation, and the section of the specification that prints them."""
 
-WORKED = [
+EXAMPLES = [
     pytest.param(example, id=declaration.name)
     for declaration in all_declarations()
     for example in ReferencePage(declaration).examples
 ]
 
 
-@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda one: one.name)
-def test_every_measure_has_a_worked_example_of_its_own(declaration: Declaration) -> None:
+@pytest.mark.parametrize("declaration", all_declarations(), ids=lambda declaration: declaration.name)
+def test_every_measure_has_a_worked_example(declaration: Declaration) -> None:
     values = [
-        one for example in ReferencePage(declaration).examples for run in example.runs for one in run.values
+        value
+        for example in ReferencePage(declaration).examples
+        for run in example.runs
+        for value in run.values
     ]
     assert declaration in {parse(value.measure).declaration for value in values}
 
 
-@pytest.mark.parametrize("example", WORKED)
-def test_scores_are_as_printed(example: Example, tmp_path: Path) -> None:
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_scores_equal_the_printed_values(example: Example, tmp_path: Path) -> None:
     qrels, runs = example.write(tmp_path)
     for path, run in zip(runs, example.runs, strict=True):
-        for value, score in zip(run.values, scored(qrels, path, run), strict=True):
+        for value, score in zip(run.values, evaluated_scores(qrels, path, run), strict=True):
             assert score == pytest.approx(float(value.printed), rel=0, abs=value.tolerance), value
 
 
-def scored(qrels: Path, run: Path, example: ExampleRun) -> list[float]:
-    """What `cupel evaluate` gives, in the order of the example's values."""
+def evaluated_scores(qrels: Path, run: Path, example: ExampleRun) -> list[float]:
+    """Return the scores of `cupel evaluate` in the order of the values of the example."""
     texts = [value.measure for value in example.values]
     arguments = ["evaluate", str(qrels), str(run), "-m", " ".join(texts), "--format", "jsonl"]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
-    found = {one["measure"]: one["value"] for one in map(json.loads, done.stdout.splitlines())}
-    return [found[str(parse(text))] for text in texts]
+    scores = {row["measure"]: row["value"] for row in map(json.loads, done.stdout.splitlines())}
+    return [scores[str(parse(text))] for text in texts]
 
 
-@pytest.mark.parametrize("example", WORKED)
-def test_values_are_derived_apart_from_the_code(example: Example) -> None:
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_printed_derivations_give_the_printed_values(example: Example) -> None:
     for value in (value for run in example.runs for value in run.values):
         if value.derivation is None:
-            assert (value.measure, value.printed) in FROM_THE_SPECIFICATION, value
+            assert (value.measure, value.printed) in VALUES_WITHOUT_DERIVATION, value
         else:
-            # one that builds on rounded values is off by as much as they are
-            assert calculated(value) == pytest.approx(float(value.printed), rel=0, abs=1e-6), value
+            # A derivation from rounded values inherits their rounding error.
+            assert evaluate_derivation(value) == pytest.approx(float(value.printed), rel=0, abs=1e-6), value
 
 
-def calculated(value: Value) -> float:
-    """The number that the printed arithmetic gives."""
+def evaluate_derivation(value: Value) -> float:
+    """Return the value of the printed arithmetic expression."""
     names = {"log2": math.log2, "sqrt": math.sqrt, "C": math.comb, "min": min, "max": max, "pi": math.pi}
     arithmetic = str(value.derivation).replace("^", "**")
     assert set(re.findall(r"[A-Za-z]\w*", arithmetic)) <= set(names), value

@@ -1,4 +1,4 @@
-"""`cupel evaluate`, through the command line."""
+"""`cupel evaluate`: scores, output formats, options and errors."""
 
 import contextlib
 import csv
@@ -30,7 +30,7 @@ BAD = "1 Q0 a 1 9 bad\n1 Q0 b x 8 bad\n1 Q0 a 3 7 bad\n2 Q0 d 1\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder, the current one, with qrels and runs in it."""
+    """The current folder, with qrels and runs."""
     for name, text in (("qrels.txt", QRELS), ("good.txt", GOOD), ("poor.txt", POOR), ("bad.txt", BAD)):
         (tmp_path / name).write_text(text)
     (tmp_path / "quality.txt").write_text("1 0 a 0\n1 0 b 3\n2 0 a 1\n")
@@ -39,13 +39,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextlib.contextmanager
-def piped(text: str) -> Iterator[str]:
-    """The name of a pipe that holds `text`, as of `<(cat file)`."""
-    out, into = os.pipe()
-    os.write(into, text.encode())
-    os.close(into)
-    yield f"/dev/fd/{out}"
-    os.close(out)
+def pipe_with(text: str) -> Iterator[str]:
+    """Yield the path of a pipe that holds `text`, like the shell's `<(cat file)`."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, text.encode())
+    os.close(write_end)
+    yield f"/dev/fd/{read_end}"
+    os.close(read_end)
 
 
 def cupel(*arguments: str) -> Result:
@@ -53,14 +53,14 @@ def cupel(*arguments: str) -> Result:
 
 
 def values(result: Result) -> dict[tuple[str, str, str], float]:
-    """(run, measure, topic) -> value, of jsonl output."""
+    """Return a mapping of (run, measure, topic) to value from JSONL output."""
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert all(list(row) == ["run", "measure", "topic", "value"] for row in rows)
     return {(row["run"], row["measure"], row["topic"]): row["value"] for row in rows}
 
 
 @pytest.mark.usefixtures("folder")
-def test_runs_stand_in_a_table_best_first() -> None:
+def test_table_lists_runs_by_decreasing_score() -> None:
     result = cupel("qrels.txt", "poor.txt", "good.txt", "-m", "nDCG@10 P@5")
     lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
     assert result.exit_code == 0
@@ -71,7 +71,7 @@ def test_runs_stand_in_a_table_best_first() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_blanks_are_no_measures() -> None:
+def test_blank_measures_option_means_the_default() -> None:
     assert cupel("qrels.txt", "good.txt", "-m", " ").stdout == cupel("qrels.txt", "good.txt").stdout
 
 
@@ -83,7 +83,7 @@ def test_equal_scores_share_a_rank(folder: Path) -> None:
     assert ranks == ["1", "1", "3"]
 
 
-def test_runs_are_ranked_by_exact_scores(folder: Path) -> None:
+def test_runs_are_ranked_by_exact_values(folder: Path) -> None:
     (folder / "two.txt").write_text("1 0 a 1\n1 0 b 1\n1 0 c 1\n2 0 a 1\n2 0 b 1\n")
 
     def run(name: str, *rankings: tuple[str, Sequence[str]]) -> None:
@@ -104,81 +104,80 @@ def test_runs_are_ranked_by_exact_scores(folder: Path) -> None:
     assert [name for _, name in ranks("RBTO@100")][2:] == ["near.txt", "far.txt"]
     assert [rank for rank, _ in ranks("RBTO@100")] == ["1", "2", "3", "4"]
     run("deep.txt", ("1", ["a", *(f"u{number}" for number in range(3000))]))
-    told = cupel("two.txt", "far.txt", "deep.txt", "-m", "RBP(p=0.123)", "--format", "table").stderr
-    assert (
-        "RBP(p=0.123): exact values would be too long, so runs are compared by floating-point values." in told
-    )
-    told = cupel("two.txt", "far.txt", "-m", "RBTO@100 AP", "--explain", "ties").stdout
-    assert told.count("computed in floating point (about 15 digits)") == 1
-    story = json.loads(cupel("two.txt", "far.txt", "-m", "nDCG P@10 RBTO@100", "--format", "json").stdout)
-    # labels 0 and 1 are digits: 2^99 for a, 2^(100 - 82) for b; over two topics (spec 4.1)
-    assert story["runs"][0]["exact"] == {"P@10": "1/20", "RBTO@100": str((2**99 + 2**18) // 2)}
+    stderr = cupel("two.txt", "far.txt", "deep.txt", "-m", "RBP(p=0.123)", "--format", "table").stderr
+    warning = "RBP(p=0.123): exact values would be too long, so runs are compared by floating-point values."
+    assert warning in stderr
+    stdout = cupel("two.txt", "far.txt", "-m", "RBTO@100 AP", "--explain", "ties").stdout
+    assert stdout.count("computed in floating point (about 15 digits)") == 1
+    report = json.loads(cupel("two.txt", "far.txt", "-m", "nDCG P@10 RBTO@100", "--format", "json").stdout)
+    # The labels are binary digits: 2^99 for a and 2^(100 - 82) for b, averaged over two topics.
+    assert report["runs"][0]["exact"] == {"P@10": "1/20", "RBTO@100": str((2**99 + 2**18) // 2)}
 
 
 @pytest.mark.usefixtures("folder")
-def test_huge_values_are_printed_without_digits_that_a_float_does_not_have() -> None:
+def test_huge_values_are_printed_with_float_precision() -> None:
     shown = cupel("qrels.txt", "good.txt", "-m", "RBTO@250", "--explain", "ties").stdout
-    story = json.loads(cupel("qrels.txt", "good.txt", "-m", "RBTO@250", "--format", "json").stdout)
-    (run,) = story["runs"]
+    report = json.loads(cupel("qrels.txt", "good.txt", "-m", "RBTO@250", "--format", "json").stdout)
+    (run,) = report["runs"]
     assert run["scores"]["RBTO@250"] > 1e50
     assert f"{run['scores']['RBTO@250']:.14e}" in shown
     assert max(len(word) for word in shown.split() if word[0].isdigit()) < 25
 
 
 @pytest.mark.usefixtures("folder")
-def test_jsonl_has_every_digit_and_all_over_topics() -> None:
-    found = values(cupel("qrels.txt", "poor.txt", "-m", "nDCG", "--per-topic", "--format", "jsonl"))
+def test_jsonl_has_full_precision_and_the_aggregate() -> None:
+    results = values(cupel("qrels.txt", "poor.txt", "-m", "nDCG", "--per-topic", "--format", "jsonl"))
     qrels = read_qrels(Path("qrels.txt"))
     measure = parse("nDCG")
     expected = evaluate(qrels, join_run(Path("poor.txt"), qrels), [measure])
-    assert [found["poor.txt", "nDCG", topic] for topic in qrels.topics] == expected.values[measure].tolist()
-    assert found["poor.txt", "nDCG", "all"] == expected.aggregates()[measure]
-    assert len(found) == 4
+    assert [results["poor.txt", "nDCG", topic] for topic in qrels.topics] == expected.values[measure].tolist()
+    assert results["poor.txt", "nDCG", "all"] == expected.aggregates()[measure]
+    assert len(results) == 4
 
 
 @pytest.mark.usefixtures("folder")
-def test_csv_is_the_same_long_form() -> None:
+def test_csv_equals_jsonl() -> None:
     arguments = ("qrels.txt", "good.txt", "poor.txt", "-m", "AP RR", "--per-topic", "--format")
     rows = list(csv.DictReader(io.StringIO(cupel(*arguments, "csv").stdout)))
-    found = {(row["run"], row["measure"], row["topic"]): float(row["value"]) for row in rows}
-    assert found == values(cupel(*arguments, "jsonl"))
+    results = {(row["run"], row["measure"], row["topic"]): float(row["value"]) for row in rows}
+    assert results == values(cupel(*arguments, "jsonl"))
 
 
 @pytest.mark.usefixtures("folder")
-def test_json_tells_the_whole_story() -> None:
+def test_json_has_provenance_scores_and_refused_runs() -> None:
     result = cupel("qrels.txt", "good.txt", "bad.txt", "-m", "AP NumRel", "--format", "json", "--per-topic")
-    story = json.loads(result.stdout)
+    report = json.loads(result.stdout)
     qrels = read_qrels(Path("qrels.txt"))
-    assert (story["profile"], story["depth"], story["scoring_version"]) == ("cupel", None, 1)
-    assert story["cupel"]
-    assert story["qrels"]["digest"] == qrels_digest(qrels)
-    assert (story["qrels"]["topics"], story["qrels"]["documents"]) == (3, 6)
-    (aspect,) = story["qrels"]["aspects"]
+    assert (report["profile"], report["depth"], report["scoring_version"]) == ("cupel", None, 1)
+    assert report["cupel"]
+    assert report["qrels"]["digest"] == qrels_digest(qrels)
+    assert (report["qrels"]["topics"], report["qrels"]["documents"]) == (3, 6)
+    (aspect,) = report["qrels"]["aspects"]
     assert (aspect["scale"], aspect["labels"], aspect["topics_without_relevant"]) == (
         "inferred",
         {"range": [0, 2]},
         1,
     )
-    assert story["measures"][1] == {
+    assert report["measures"][1] == {
         "measure": "NumRel",
         "aggregate": "sum",
         "scale": "count",
         "warnings": [],
     }
-    assert "requires an interval scale" in story["measures"][0]["warnings"][0]
-    (run,) = story["runs"]
+    assert "requires an interval scale" in report["measures"][0]["warnings"][0]
+    (run,) = report["runs"]
     assert run["digest"] == digest(read_run(Path("good.txt")).ranking)
     assert (run["run"], run["tag"], run["topics"]) == ("good.txt", "good", {"scored": 2, "missing": 1})
     assert run["scores"] == {"AP": 2 / 3, "NumRel": 3.0}
     assert run["topic_scores"]["AP"] == {"1": 1.0, "2": 1.0, "3": 0.0}
     assert "run-topics-missing" in run["warnings"]
     assert run["unjudged_at_10"] == 0.0
-    (bad,) = story["refused"]
+    (bad,) = report["refused"]
     assert sorted(error["line"] for error in bad["errors"]) == [2, 3, 4]
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_refused_run_is_told_with_every_error_and_the_others_are_scored() -> None:
+def test_refused_run_is_reported_and_the_others_are_scored() -> None:
     result = cupel("qrels.txt", "bad.txt", "good.txt", "-m", "AP", "--format", "jsonl")
     assert result.exit_code == 1
     assert list(values(result)) == [("good.txt", "AP", "all")]
@@ -187,7 +186,7 @@ def test_a_refused_run_is_told_with_every_error_and_the_others_are_scored() -> N
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_run_of_other_topics_is_refused_with_a_hint(folder: Path) -> None:
+def test_run_without_topics_of_the_qrels_is_refused_with_a_hint(folder: Path) -> None:
     (folder / "other.txt").write_text(GOOD.replace("1 Q0", "q1 Q0").replace("2 Q0", "q2 Q0"))
     for form in ("table", "json"):
         result = cupel("qrels.txt", "other.txt", "--format", form)
@@ -197,7 +196,7 @@ def test_a_run_of_other_topics_is_refused_with_a_hint(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_trec_evals_format_has_its_names_and_widths() -> None:
+def test_trec_eval_format_has_the_names_and_widths_of_trec_eval() -> None:
     result = cupel("qrels.txt", "good.txt", "-m", "num_ret map P_5 TOMA(of=nDCG)", "--format", "trec_eval")
     assert (
         result.stdout
@@ -212,7 +211,7 @@ def test_trec_evals_format_has_its_names_and_widths() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_trec_evals_format_names_the_run_where_there_are_several_or_for_official() -> None:
+def test_trec_eval_format_prints_runid_for_several_runs_or_official() -> None:
     several = cupel("qrels.txt", "good.txt", "poor.txt", "-m", "map", "--format", "trec_eval").stdout
     assert [line.split()[0] for line in several.splitlines()] == ["runid", "map", "runid", "map"]
     assert "runid                 \tall\tgood\n" in several
@@ -223,8 +222,8 @@ def test_trec_evals_format_names_the_run_where_there_are_several_or_for_official
 
 @pytest.mark.usefixtures("folder")
 def test_per_topic_tables_have_a_row_per_topic() -> None:
-    one = cupel("qrels.txt", "good.txt", "-m", "AP NumRet", "--per-topic").stdout
-    rows = [line.split() for line in one.splitlines()]
+    single = cupel("qrels.txt", "good.txt", "-m", "AP NumRet", "--per-topic").stdout
+    rows = [line.split() for line in single.splitlines()]
     for row in (
         ["topic", "AP", "NumRet"],
         ["1", "1.0000", "2"],
@@ -232,12 +231,12 @@ def test_per_topic_tables_have_a_row_per_topic() -> None:
         ["all", "0.6667", "3"],
     ):
         assert row in rows
-    two = cupel("qrels.txt", "good.txt", "poor.txt", "-m", "AP", "--per-topic").stdout
-    assert ["topic", "good.txt", "poor.txt"] in [line.split() for line in two.splitlines()]
+    several = cupel("qrels.txt", "good.txt", "poor.txt", "-m", "AP", "--per-topic").stdout
+    assert ["topic", "good.txt", "poor.txt"] in [line.split() for line in several.splitlines()]
 
 
 @pytest.mark.usefixtures("folder")
-def test_columns_that_do_not_fit_go_below() -> None:
+def test_wide_tables_are_split_into_blocks() -> None:
     measures = " ".join(f"nDCG(gains={{1:{k}}})@{k}" for k in range(1, 30))
     stdout = cupel("qrels.txt", "good.txt", "-m", measures).stdout
     assert max(map(len, stdout.splitlines())) <= 160
@@ -246,16 +245,16 @@ def test_columns_that_do_not_fit_go_below() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_plain_files_by_aspect_stand_for_a_collection() -> None:
+def test_aspect_options_define_a_collection() -> None:
     aspects = ("--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt")
-    found = values(cupel(*aspects, "good.txt", "-m", "P@1 P(aspect=quality)@1", "--format", "jsonl"))
-    assert found == {
+    results = values(cupel(*aspects, "good.txt", "-m", "P@1 P(aspect=quality)@1", "--format", "jsonl"))
+    assert results == {
         ("good.txt", "P@1", "all"): 2 / 3,
         ("good.txt", "P(aspect=quality)@1", "all"): 1 / 3,
     }
 
 
-def test_a_collection_brings_its_plan_and_profile(folder: Path) -> None:
+def test_collection_sets_the_default_measures_and_profile(folder: Path) -> None:
     (folder / "c.yaml").write_text(
         "aspects: {relevance: {labels: [0, 1, 2]}, quality: {labels: [0, 1, 2, 3]}}\n"
         "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}]\n"
@@ -271,29 +270,38 @@ def test_a_collection_brings_its_plan_and_profile(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_measures_that_depend_on_an_inferred_scale_bring_a_remark() -> None:
+def test_measures_that_depend_on_an_inferred_scale_are_noted() -> None:
     aspects = ("--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt")
     result = cupel(*aspects, "good.txt", "-m", "TOMA(of=nDCG@10) AP")
     assert "TOMA(of=nDCG@10): values depend on the scale, which is inferred for" in result.stderr
     assert "inferred for" not in cupel(*aspects, "good.txt", "-m", "AP").stderr
     several = cupel(*aspects, "good.txt", "-m", "gP@5 P@5 RBTO@5 CAM(of=gRBP) CAM(of=P@5)")
     assert "gP@5, RBTO@5, CAM(of=gRBP): values depend on the scale" in several.stderr
-    told = "INST INST(max_rel=2) ERR(max_gain=scale) ERR CAM(of=SDCG@5) RBP_u RBP_u(graded=True)"
+    measures = "INST INST(max_rel=2) ERR(max_gain=scale) ERR CAM(of=SDCG@5) RBP_u RBP_u(graded=True)"
     assert (
         "INST, ERR(max_gain=scale), CAM(of=SDCG@5), RBP_u(graded=True): values depend on the scale"
-        in cupel(*aspects, "good.txt", "-m", told).stderr
+        in cupel(*aspects, "good.txt", "-m", measures).stderr
     )
 
 
 @pytest.mark.usefixtures("folder")
-def test_json_tells_the_scale_type_on_the_aspects_at_hand() -> None:
-    story = json.loads(cupel("qrels.txt", "good.txt", "-m", "gRBP gP@5 RBP P@5", "--format", "json").stdout)
-    assert [one["scale"] for one in story["measures"]] == ["interval", "neither", "neither", "interval"]
+def test_json_has_the_scale_type_on_the_given_aspects() -> None:
+    report = json.loads(cupel("qrels.txt", "good.txt", "-m", "gRBP gP@5 RBP P@5", "--format", "json").stdout)
+    assert [measure["scale"] for measure in report["measures"]] == [
+        "interval",
+        "neither",
+        "neither",
+        "interval",
+    ]
 
 
-def test_values_above_the_greedy_ideal_bring_a_remark(folder: Path) -> None:
-    subtopics = {"b": "123", "c": "456", "z": "124"}  # the greedy ideal begins with z, the largest id
-    rows = [f"1 {subtopic} {document} 1\n" for document, of in subtopics.items() for subtopic in of]
+def test_values_above_the_greedy_ideal_are_noted(folder: Path) -> None:
+    subtopics = {
+        "b": "123",
+        "c": "456",
+        "z": "124",
+    }  # the greedy ideal starts with z, which has the largest id
+    rows = [f"1 {subtopic} {document} 1\n" for document, digits in subtopics.items() for subtopic in digits]
     (folder / "subtopics.txt").write_text("".join(rows))
     (folder / "better.txt").write_text("1 Q0 b 1 2 r\n1 Q0 c 2 1 r\n")
     (folder / "c.yaml").write_text(
@@ -306,7 +314,7 @@ def test_values_above_the_greedy_ideal_bring_a_remark(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_without_measures_some_usual_ones_are_computed() -> None:
+def test_default_measures_are_computed() -> None:
     plain = values(cupel("qrels.txt", "good.txt", "--format", "jsonl"))
     assert {measure for _, measure, _ in plain} == {"nDCG@10", "AP", "P@10", "RR", "Judged@10"}
     aspects = ("--aspect", "relevance=qrels.txt", "--aspect", "quality=quality.txt")
@@ -315,12 +323,12 @@ def test_without_measures_some_usual_ones_are_computed() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_depth_cuts_rankings_first() -> None:
-    found = values(cupel("qrels.txt", "poor.txt", "-m", "NumRet RR", "--depth", "1", "--format", "jsonl"))
-    assert found == {("poor.txt", "NumRet", "all"): 2.0, ("poor.txt", "RR", "all"): 0.0}
+def test_depth_truncates_rankings_before_scoring() -> None:
+    results = values(cupel("qrels.txt", "poor.txt", "-m", "NumRet RR", "--depth", "1", "--format", "jsonl"))
+    assert results == {("poor.txt", "NumRet", "all"): 2.0, ("poor.txt", "RR", "all"): 0.0}
 
 
-def test_the_profile_decides_whether_nearly_equal_scores_tie(folder: Path) -> None:
+def test_profile_decides_whether_nearly_equal_scores_tie(folder: Path) -> None:
     (folder / "close.txt").write_text("1 Q0 a 1 0.100000001 t\n1 Q0 c 2 0.1 t\n")
     for profile, expected in (("cupel", 1.0), ("trec_eval-10", 1.0), ("trec_eval-9", 0.5)):
         arguments = ("-m", "RR", "--profile", profile, "--per-topic", "--format", "jsonl")
@@ -328,13 +336,13 @@ def test_the_profile_decides_whether_nearly_equal_scores_tie(folder: Path) -> No
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_compressed_run_is_named_without_its_ending(folder: Path) -> None:
+def test_compressed_run_is_named_without_its_suffix(folder: Path) -> None:
     (folder / "good.run.gz").write_bytes(gzip.compress(GOOD.encode()))
-    found = values(cupel("qrels.txt", "good.run.gz", "-m", "AP", "--format", "jsonl"))
-    assert list(found) == [("good.run", "AP", "all")]
+    results = values(cupel("qrels.txt", "good.run.gz", "-m", "AP", "--format", "jsonl"))
+    assert list(results) == [("good.run", "AP", "all")]
 
 
-def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path) -> None:
+def test_runs_with_the_same_name_are_named_with_their_folders(folder: Path) -> None:
     for team in ("ants", "bees"):
         (folder / team).mkdir()
         (folder / team / "run1.txt").write_text(GOOD)
@@ -342,20 +350,20 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path) -> None:
     assert {run for run, _, _ in values(cupel(*arguments))} == {"ants/run1.txt", "bees/run1.txt", "good.txt"}
 
 
-def test_many_runs_are_scored_alike_by_any_number_of_processes(folder: Path) -> None:
+def test_output_does_not_depend_on_the_number_of_processes(folder: Path) -> None:
     names = [f"run{i}.txt" for i in range(7)]
     for i, name in enumerate(names):
         (folder / name).write_text(POOR if i % 2 else GOOD)
     (folder / "run3.txt").write_text(BAD)
     arguments = ("qrels.txt", *names, "-m", "nDCG AP", "--per-topic", "--format", "jsonl")
-    one, two = (cupel(*arguments, "--jobs", jobs) for jobs in ("1", "2"))
-    assert one.stdout == two.stdout == cupel(*arguments).stdout
-    assert one.exit_code == two.exit_code == 1
-    assert list(dict.fromkeys(run for run, _, _ in values(two))) == [n for n in names if n != "run3.txt"]
+    serial, parallel = (cupel(*arguments, "--jobs", jobs) for jobs in ("1", "2"))
+    assert serial.stdout == parallel.stdout == cupel(*arguments).stdout
+    assert serial.exit_code == parallel.exit_code == 1
+    assert list(dict.fromkeys(run for run, _, _ in values(parallel))) == [n for n in names if n != "run3.txt"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["qrels.txt"], "no run to score"),
         (["qrels.txt", "missing.txt"], "missing.txt"),
@@ -375,13 +383,13 @@ def test_many_runs_are_scored_alike_by_any_number_of_processes(folder: Path) -> 
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_wrong_usage_ends_with_2_and_says_what_would_be_right(arguments: list[str], says: str) -> None:
+def test_usage_error_exits_with_2_and_a_remedy(arguments: list[str], message: str) -> None:
     result = cupel(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert says in result.stderr
+    assert message in result.stderr
 
 
-def test_wrong_qrels_end_with_1_and_every_error(folder: Path) -> None:
+def test_invalid_qrels_exit_with_1_and_all_errors(folder: Path) -> None:
     (folder / "wrong.txt").write_text("1 0 a x\n1 0 b\n")
     result = cupel("wrong.txt", "good.txt")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -389,7 +397,7 @@ def test_wrong_qrels_end_with_1_and_every_error(folder: Path) -> None:
     assert "wrong.txt:2:6: error qrels-columns" in result.stderr
 
 
-def test_wrong_collections_end_with_1_and_every_error(folder: Path) -> None:
+def test_invalid_collection_exits_with_1_and_all_errors(folder: Path) -> None:
     (folder / "c.yaml").write_text("aspects: {a: {labels: [0]}}\nqrels: [{fil: qrels.txt}]\n")
     result = cupel("c.yaml", "good.txt")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -397,12 +405,12 @@ def test_wrong_collections_end_with_1_and_every_error(folder: Path) -> None:
     assert "c.yaml:2: error document-unknown-key" in result.stderr
 
 
-def test_markup_in_names_is_printed_as_it_is(folder: Path) -> None:
+def test_markup_in_names_is_printed_literally(folder: Path) -> None:
     (folder / "[red]run[b].txt").write_text(GOOD)
     assert "[red]run[b].txt" in cupel("qrels.txt", "[red]run[b].txt", "-m", "AP").stdout
 
 
-def test_the_command_ends_quietly_when_its_reader_goes_away(folder: Path, root: Path) -> None:
+def test_closed_pipe_causes_no_traceback(folder: Path, root: Path) -> None:
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
     command = [sys.executable, "-c", "from cupel_client.main import main; main()", "evaluate"]
     with subprocess.Popen(
@@ -418,7 +426,7 @@ def test_the_command_ends_quietly_when_its_reader_goes_away(folder: Path, root: 
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_a_run_that_cannot_be_read_is_refused_and_the_others_are_scored(folder: Path) -> None:
+def test_unreadable_run_is_refused_and_the_others_are_scored(folder: Path) -> None:
     (folder / "dir").mkdir()
     result = cupel("qrels.txt", "dir", "good.txt", "-m", "AP", "--format", "jsonl")
     assert list(values(result)) == [("good.txt", "AP", "all")]
@@ -426,50 +434,62 @@ def test_a_run_that_cannot_be_read_is_refused_and_the_others_are_scored(folder: 
     assert "dir: error file-unreadable: cannot be read: Is a directory" in result.stderr
 
 
-def test_qrels_that_cannot_be_read_are_refused(folder: Path) -> None:
+def test_unreadable_qrels_are_refused(folder: Path) -> None:
     (folder / "dir").mkdir()
     result = cupel("dir", "good.txt")
     assert result.exit_code == 1
     assert "dir: error file-unreadable" in result.stderr
 
 
-def test_pipes_are_read_once() -> None:
-    with piped(QRELS) as qrels, piped(GOOD) as run:
+def test_pipes_are_supported() -> None:
+    with pipe_with(QRELS) as qrels, pipe_with(GOOD) as run:
         result = cupel(qrels, run, "-m", "AP", "--format", "jsonl")
     assert list(values(result).values()) == [2 / 3]
-    with piped(QRELS) as qrels, piped(BAD) as run:
+    with pipe_with(QRELS) as qrels, pipe_with(BAD) as run:
         assert "run-rank" in cupel("--aspect", f"relevance={qrels}", run).stderr
 
 
-def test_a_run_beside_its_own_compression_keeps_its_ending(folder: Path) -> None:
+def test_compressed_run_keeps_its_suffix_if_names_clash(folder: Path) -> None:
     (folder / "good.txt.gz").write_bytes(gzip.compress(GOOD.encode(), mtime=0))
-    found = values(cupel("qrels.txt", "good.txt", "good.txt.gz", "-m", "AP", "--format", "jsonl"))
-    assert [run for run, _, _ in found] == ["good.txt", "good.txt.gz"]
+    results = values(cupel("qrels.txt", "good.txt", "good.txt.gz", "-m", "AP", "--format", "jsonl"))
+    assert [run for run, _, _ in results] == ["good.txt", "good.txt.gz"]
 
 
-def command(folder: Path, root: Path, *arguments: str, **more: Any) -> "subprocess.CompletedProcess[bytes]":
-    """The command in a process of its own."""
+def run_command(
+    folder: Path, root: Path, *arguments: str, **options: Any
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run `cupel evaluate` in a separate process."""
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
-    whole = [sys.executable, "-c", "from cupel_client.main import main; main()", "evaluate", *arguments]
-    environment = {**os.environ, "PYTHONPATH": paths, **more.pop("env", {})}
-    return subprocess.run(whole, cwd=folder, env=environment, stderr=subprocess.PIPE, check=False, **more)
+    command_line = [
+        sys.executable,
+        "-c",
+        "from cupel_client.main import main; main()",
+        "evaluate",
+        *arguments,
+    ]
+    environment = {**os.environ, "PYTHONPATH": paths, **options.pop("env", {})}
+    return subprocess.run(
+        command_line, cwd=folder, env=environment, stderr=subprocess.PIPE, check=False, **options
+    )
 
 
-def test_characters_that_the_encoding_lacks_are_escaped(folder: Path, root: Path) -> None:
+def test_characters_outside_the_encoding_are_escaped(folder: Path, root: Path) -> None:
     (folder / "caf\xe9.txt").write_text(GOOD)
     for form in ("table", "jsonl", "csv"):
         arguments = ("qrels.txt", "caf\xe9.txt", "-m", "AP", "--format", form)
-        done = command(folder, root, *arguments, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"})
+        done = run_command(
+            folder, root, *arguments, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"}
+        )
         assert done.returncode == 0, done.stderr
         assert b"caf" in done.stdout
 
 
-def test_a_closed_or_full_output_brings_a_sentence(folder: Path, root: Path) -> None:
-    closed = command(folder, root, "qrels.txt", "good.txt", preexec_fn=lambda: os.close(1))
+def test_closed_or_full_output_is_an_error_message(folder: Path, root: Path) -> None:
+    closed = run_command(folder, root, "qrels.txt", "good.txt", preexec_fn=lambda: os.close(1))
     assert (closed.returncode, closed.stderr) == (1, b"Error: standard output is closed\n")
     if Path("/dev/full").exists():
         with Path("/dev/full").open("wb") as full:
-            done = command(folder, root, "qrels.txt", "good.txt", "--format", "csv", stdout=full)
+            done = run_command(folder, root, "qrels.txt", "good.txt", "--format", "csv", stdout=full)
         assert done.returncode == 2
         assert b"No space left" in done.stderr
         assert b"Exception" not in done.stderr
@@ -487,22 +507,22 @@ def test_control_characters_of_files_are_shown_as_escapes(folder: Path) -> None:
     assert r"c\x9bd.txt is refused" in result.stderr
 
 
-def test_trec_evals_runid_is_the_first_word_of_the_tag(folder: Path) -> None:
+def test_trec_eval_runid_is_the_first_word_of_the_tag(folder: Path) -> None:
     (folder / "good.txt").write_text(GOOD.replace("good", "good and more"))
     lines = cupel("qrels.txt", "good.txt", "-m", "official", "--format", "trec_eval").stdout.splitlines()
     assert lines[0] == "runid                 \tall\tgood"
 
 
-def test_findings_are_shortened_and_say_what_would_be_right(folder: Path) -> None:
+def test_repeated_findings_are_shortened_and_have_a_remedy(folder: Path) -> None:
     (folder / "worse.txt").write_text("".join(f"1 Q0 d{i} {i} x worse\n" for i in range(250)))
-    told = cupel("qrels.txt", "worse.txt").stderr
-    assert told.count("error run-score: the") == 10
-    assert "and 240 more" in told
-    assert f"-> run-score: {KINDS['run-score'].remedy}" in told
+    stderr = cupel("qrels.txt", "worse.txt").stderr
+    assert stderr.count("error run-score: the") == 10
+    assert "and 240 more" in stderr
+    assert f"-> run-score: {KINDS['run-score'].remedy}" in stderr
 
 
 @pytest.mark.usefixtures("folder")
-def test_swapped_qrels_and_run_are_told() -> None:
+def test_swapped_qrels_and_run_are_detected() -> None:
     assert "QRELS and RUN seem to be swapped" in cupel("good.txt", "qrels.txt").stderr
     assert "swapped" not in cupel("bad.txt", "good.txt").stderr
 
@@ -510,14 +530,14 @@ def test_swapped_qrels_and_run_are_told() -> None:
 # --- real collections --------------------------------------------------------------------------------------
 
 
-def test_trec_evals_own_official_output_is_matched_byte_for_byte(shared: Path) -> None:
+def test_official_output_equals_trec_eval_byte_for_byte(shared: Path) -> None:
     folder = shared / "data/trec-eval-tests"
     runs = [str(folder / name) for name in ("qrels.test", "results.test")]
     result = cupel(*runs, "-m", "official", "--format", "trec_eval", "--profile", "trec_eval-10")
     assert result.stdout == (folder / "out.test").read_text()
 
 
-def test_trec_evals_values_per_topic_are_matched_line_for_line(shared: Path) -> None:
+def test_per_topic_output_equals_trec_eval_line_by_line(shared: Path) -> None:
     folder = shared / "data/trec-eval-tests"
     for run, more, expected in (
         ("results.test", [], "out.test.aq"),
@@ -534,7 +554,7 @@ def test_trec_evals_values_per_topic_are_matched_line_for_line(shared: Path) -> 
 
 @pytest.fixture
 def official(shared: Path) -> Callable[[str], dict[tuple[str, str], str]]:
-    """(run, measure) -> the value of the organisers, for all topics, as printed."""
+    """A function that reads the official means, as printed, by (run, measure)."""
 
     def read(collection: str) -> dict[tuple[str, str], str]:
         with (shared / "data" / collection / "official/means.csv").open() as file:
@@ -547,7 +567,7 @@ def official(shared: Path) -> Callable[[str], dict[tuple[str, str], str]]:
     return read
 
 
-def test_clef_2014_official_means_are_matched(
+def test_means_equal_the_official_means_of_clef_2014(
     shared: Path, official: Callable[[str], dict[tuple[str, str], str]]
 ) -> None:
     folder = shared / "data/clef-ehealth-2014-task3"
@@ -556,17 +576,17 @@ def test_clef_2014_official_means_are_matched(
     qrels = str(folder / "qrels/qrels.clef2014.test.bin.txt.gz")
     names = {"AP": "map", "P@10": "P_10", "Bpref": "bpref", "RR": "recip_rank", "Rprec": "Rprec"}
     expected = official("clef-ehealth-2014-task3")
-    found = values(cupel(qrels, *runs, *options, "--format", "jsonl"))
-    assert len(found) == 150
-    wrong = {
+    results = values(cupel(qrels, *runs, *options, "--format", "jsonl"))
+    assert len(results) == 150
+    different = {
         (run, measure): value
-        for (run, measure, _), value in found.items()
+        for (run, measure, _), value in results.items()
         if f"{value:.4f}" != expected[run, names[measure]]
     }
-    assert not wrong
+    assert not different
 
 
-def test_touche_board_by_toma_and_cam(shared: Path, tmp_path: Path) -> None:
+def test_touche_runs_are_scored_by_toma_and_cam(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data/touche22-task2"
     names = {aspect: f"touche-task2-2022-{aspect}.qrels" for aspect in ("relevance", "quality")}
     for name in names.values():
@@ -576,17 +596,17 @@ def test_touche_board_by_toma_and_cam(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "touche.json").write_text(json.dumps({"aspects": aspects, "qrels": files}))
     runs = sorted(map(str, folder.glob("runs/*/output/*.gz")))
     measures = ("-m", "TOMA(of=nDCG@5) CAM(of=nDCG@5) nDCG@5 nDCG(aspect=quality)@5")
-    found = values(cupel(str(tmp_path / "touche.json"), *runs, *measures, "--format", "jsonl"))
-    assert len({run for run, _, _ in found}) == len(runs) == 21
-    for (run, measure, _), value in found.items():
+    results = values(cupel(str(tmp_path / "touche.json"), *runs, *measures, "--format", "jsonl"))
+    assert len({run for run, _, _ in results}) == len(runs) == 21
+    for (run, measure, _), value in results.items():
         if measure.startswith("CAM"):
-            parts = [found[run, one, "all"] for one in ("nDCG@5", "nDCG(aspect=quality)@5")]
+            parts = [results[run, part, "all"] for part in ("nDCG@5", "nDCG(aspect=quality)@5")]
             assert value == pytest.approx(sum(parts) / 2, abs=1e-12)
     board = cupel(str(tmp_path / "touche.json"), *runs, *measures).stdout
     assert "Captain-Levi/output/run5.txt" in board
 
 
-def test_topics_that_the_qrels_lack_are_ignored_counted_and_reported(tmp_path: Path) -> None:
+def test_topics_missing_from_the_qrels_are_ignored_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
     (tmp_path / "run.txt").write_text("1 Q0 a 1 2 run\n8 Q0 a 1 2 run\n9 Q0 a 1 2 run\n")
     files = [str(tmp_path / name) for name in ("qrels.txt", "run.txt")]

@@ -1,4 +1,4 @@
-"""`cupel evaluate` by measures of what documents say, on a collection that names texts."""
+"""`cupel evaluate` with measures of document content, on a collection with document texts."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ aspects: {relevance: {labels: [0, 1]}}
 qrels: [{file: diversity.txt, layout: subtopics}]
 texts: docs.jsonl.gz
 """
-SAID = {
+TEXTS = {
     "a": "apple fruit tree apple",
     "b": "apple pie fruit",
     "c": "mac computer apple",
@@ -26,10 +26,10 @@ MEASURES = "LMD(depth=3) soft_alpha_nDCG@20 alpha_nDCG@20"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder, the current one, with the collection of spec 7.5 and two runs."""
+    """The current folder, with a collection of five documents with texts and two runs."""
     (tmp_path / "collection.yaml").write_text(COLLECTION)
     (tmp_path / "diversity.txt").write_text("1 1 a 1\n1 1 b 1\n1 2 c 1\n1 1 d 0\n")
-    lines = [json.dumps({"id": document, "text": text}) + "\n" for document, text in SAID.items()]
+    lines = [json.dumps({"id": document, "text": text}) + "\n" for document, text in TEXTS.items()]
     (tmp_path / "docs.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode()))
     (tmp_path / "ac.txt").write_text("1 Q0 a 1 2 ac\n1 Q0 c 2 1 ac\n")
     (tmp_path / "ea.txt").write_text("1 Q0 e 1 2 ea\n1 Q0 a 2 1 ea\n")
@@ -42,61 +42,63 @@ def cupel(*arguments: str) -> Result:
 
 
 def scores(result: Result) -> dict[str, list[float]]:
-    """The values of each run, of jsonl output, in the order of measures."""
+    """Return the values of each run in the order of the measures, from JSONL output."""
     assert result.exit_code == 0, result.stderr
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for row in map(json.loads, result.stdout.splitlines()):
-        found.setdefault(row["run"], []).append(row["value"])
-    return found
+        results.setdefault(row["run"], []).append(row["value"])
+    return results
 
 
 @pytest.mark.usefixtures("folder")
-def test_scores_are_those_of_the_specification() -> None:
-    found = scores(cupel("ac.txt", "ea.txt", "-m", MEASURES, "--format", "jsonl"))
-    assert found["ac.txt"][:2] == pytest.approx([0.831340, 0.869963], abs=6e-7)
-    assert found["ea.txt"][:2] == pytest.approx([0.592850, 0.531524], abs=6e-7)
-    assert found["ac.txt"][2] == pytest.approx(1.630930 / 1.880930, abs=1e-6)  # the ideal is c, b, a
+def test_scores_equal_hand_computed_values() -> None:
+    results = scores(cupel("ac.txt", "ea.txt", "-m", MEASURES, "--format", "jsonl"))
+    assert results["ac.txt"][:2] == pytest.approx([0.831340, 0.869963], abs=6e-7)
+    assert results["ea.txt"][:2] == pytest.approx([0.592850, 0.531524], abs=6e-7)
+    assert results["ac.txt"][2] == pytest.approx(
+        1.630930 / 1.880930, abs=1e-6
+    )  # the ideal ranking is c, b, a
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("form", ["table", "json", "csv", "trec_eval"])
-def test_every_format_has_them(form: str) -> None:
+def test_every_format_prints_the_scores(form: str) -> None:
     result = cupel("ac.txt", "ea.txt", "-m", MEASURES, "--format", form)
     assert result.exit_code == 0
     assert "0.83" in result.stdout
     assert "0.59" in result.stdout
 
 
-def test_a_cut_of_the_ranking_comes_first(folder: Path) -> None:
+def test_depth_truncates_the_ranking_before_scoring(folder: Path) -> None:
     (folder / "a.txt").write_text("1 Q0 a 1 2 a\n")
     cut = scores(cupel("ac.txt", "-m", MEASURES, "--depth", "1", "--format", "jsonl"))
     assert cut["ac.txt"] == scores(cupel("a.txt", "-m", MEASURES, "--format", "jsonl"))["a.txt"]
 
 
-def test_the_profile_orders_the_texts_too(folder: Path) -> None:
+def test_profile_decides_the_order_of_tied_documents(folder: Path) -> None:
     (folder / "near.txt").write_text("1 Q0 a 1 1.00000001 n\n1 Q0 c 2 1 n\n")  # equal in single precision
     (folder / "ca.txt").write_text("1 Q0 c 1 2 ca\n1 Q0 a 2 1 ca\n")
     plain = scores(cupel("near.txt", "ac.txt", "ca.txt", "-m", MEASURES, "--format", "jsonl"))
     assert plain["near.txt"] == plain["ac.txt"] != plain["ca.txt"]
-    nine = scores(
+    single_precision = scores(
         cupel("near.txt", "ca.txt", "-m", MEASURES, "--profile", "trec_eval-9", "--format", "jsonl")
     )
-    assert nine["near.txt"] == nine["ca.txt"] == plain["ca.txt"]
+    assert single_precision["near.txt"] == single_precision["ca.txt"] == plain["ca.txt"]
 
 
 @pytest.mark.usefixtures("folder")
-def test_several_processes_give_the_same() -> None:
+def test_scores_do_not_depend_on_the_number_of_processes() -> None:
     arguments = ("ac.txt", "ea.txt", "-m", MEASURES, "--format", "jsonl", "--jobs")
     assert scores(cupel(*arguments, "2")) == scores(cupel(*arguments, "1"))
 
 
-class TestTexts:
-    def test_they_are_not_read_unless_a_measure_needs_them(self, folder: Path) -> None:
+class TestTextsFile:
+    def test_texts_are_read_only_if_a_measure_needs_them(self, folder: Path) -> None:
         (folder / "docs.jsonl.gz").write_bytes(b"no archive")
         assert cupel("ac.txt", "-m", "alpha_nDCG@20").exit_code == 0
         assert cupel("ac.txt", "-m", "LMD").exit_code == 1
 
-    def test_everything_that_is_wrong_with_them_is_said(self, folder: Path) -> None:
+    def test_all_errors_in_the_texts_are_reported(self, folder: Path) -> None:
         (folder / "docs.jsonl.gz").write_text('{"id": "a"}\n{"id": "b", "text": "x"}\noops\n')
         result = cupel("ac.txt", "-m", "LMD")
         assert (result.exit_code, result.stdout) == (1, "")
@@ -105,13 +107,13 @@ class TestTexts:
         assert "docs.jsonl.gz:3" in result.stderr
         assert "texts-not-json" in result.stderr
 
-    def test_a_relevant_document_without_text_is_told(self, folder: Path) -> None:
+    def test_relevant_document_without_text_is_a_warning(self, folder: Path) -> None:
         (folder / "docs.jsonl.gz").write_text('{"id": "a", "text": "apple"}\n')
         result = cupel("ac.txt", "-m", "LMD")
         assert result.exit_code == 0
         assert "2 of 3 relevant documents have no text, such as b" in result.stderr
 
-    def test_a_collection_without_any_refuses_the_measure(self, folder: Path) -> None:
+    def test_measure_without_texts_is_a_usage_error(self, folder: Path) -> None:
         (folder / "collection.yaml").write_text(COLLECTION.replace("texts: docs.jsonl.gz", ""))
         result = cupel("ac.txt", "-m", "LMD")
         assert result.exit_code == 2

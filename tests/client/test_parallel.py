@@ -1,4 +1,4 @@
-"""The processes that share the work: they end with the command, and one that is killed is told."""
+"""Worker processes of a command: they end with it, and a killed one loses only its own work."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from support.patience import seconds, until
 
-WAITING = """
+BLOCKED_COMMAND = """
 import sys, time
 from pathlib import Path
 from cupel_client.offline.parallel import each
@@ -24,8 +24,8 @@ each(work, [Path("a"), Path("b")], doing="waiting", jobs=2)
 """
 
 
-def lives(process: int) -> bool:
-    """Whether a process is there and not only waiting to be collected."""
+def is_running(process: int) -> bool:
+    """Return whether a process exists and is not a zombie."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -35,39 +35,39 @@ def lives(process: int) -> bool:
 
 
 @pytest.fixture
-def waiting(tmp_path: Path, root: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
-    """A command whose two processes are busy, and their numbers."""
+def blocked_command(tmp_path: Path, root: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
+    """A command whose two worker processes are busy, and the process ids of the workers."""
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
     environment = {**os.environ, "PYTHONPATH": paths}
-    command = [sys.executable, "-c", WAITING]
+    command = [sys.executable, "-c", BLOCKED_COMMAND]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as process:
         files = [tmp_path / "a.pid", tmp_path / "b.pid"]
         until(lambda: all(file.exists() and file.read_text() for file in files))
         workers = [int(file.read_text()) for file in files]
         yield process, workers
-        for one in filter(lives, [process.pid, *workers]):
-            os.kill(one, signal.SIGKILL)
+        for process_id in filter(is_running, [process.pid, *workers]):
+            os.kill(process_id, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
-def test_processes_end_with_the_command_however_it_ends(
-    waiting: tuple[subprocess.Popen[bytes], list[int]], ending: signal.Signals
+def test_workers_end_when_the_command_is_signalled(
+    blocked_command: tuple[subprocess.Popen[bytes], list[int]], ending: signal.Signals
 ) -> None:
-    process, workers = waiting
-    assert all(map(lives, workers))
+    process, workers = blocked_command
+    assert all(map(is_running, workers))
     process.send_signal(ending)
     process.wait(seconds(60))
-    until(lambda: not any(map(lives, workers)))
+    until(lambda: not any(map(is_running, workers)))
 
 
-MORTAL = """
+KILLED_WORKER = """
 import os, signal, time
 from pathlib import Path
 from cupel_client.offline.parallel import each
 
 def work(path):
     if path.name == "c":
-        while not Path("d.started").exists():  # each process has handed in what it did before
+        while not Path("d.started").exists():  # until then, the results of a and b are returned
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
     if path.name == "d":
@@ -79,10 +79,10 @@ print(each(work, [Path("a"), Path("b"), Path("c"), Path("d")], doing="testing", 
 """
 
 
-def test_what_a_killed_process_worked_on_is_lost_and_the_rest_is_there(root: Path, tmp_path: Path) -> None:
+def test_killed_worker_loses_only_its_unfinished_items(root: Path, tmp_path: Path) -> None:
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
     environment = {**os.environ, "PYTHONPATH": paths}
-    command = [sys.executable, "-c", MORTAL]
+    command = [sys.executable, "-c", KILLED_WORKER]
     done = subprocess.run(
         command,
         cwd=tmp_path,

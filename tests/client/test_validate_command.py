@@ -1,4 +1,4 @@
-"""`cupel validate`, through the command line."""
+"""`cupel validate`: verdicts, findings and output formats."""
 
 import contextlib
 import csv
@@ -25,7 +25,7 @@ BAD = "1 Q0 a 1 x bad\n1 Q0 b 2\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder, the current one, with qrels, a collection and runs in it."""
+    """The current folder, with qrels, a collection and runs."""
     collection = "aspects: {relevance: {labels: [0, 1, 2]}}\nqrels: [{file: qrels.txt}]\n"
     texts = {"c.yaml": collection, "qrels.txt": QRELS, "good.txt": GOOD, "odd.txt": ODD, "bad.txt": BAD}
     for name, text in texts.items():
@@ -35,13 +35,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextlib.contextmanager
-def piped(text: str) -> Iterator[str]:
-    """The name of a pipe that holds `text`, as of `<(cat file)`."""
-    out, into = os.pipe()
-    os.write(into, text.encode())
-    os.close(into)
-    yield f"/dev/fd/{out}"
-    os.close(out)
+def pipe_with(text: str) -> Iterator[str]:
+    """Yield the path of a pipe that holds `text`, like the shell's `<(cat file)`."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, text.encode())
+    os.close(write_end)
+    yield f"/dev/fd/{read_end}"
+    os.close(read_end)
 
 
 def cupel(*arguments: str) -> Result:
@@ -49,11 +49,11 @@ def cupel(*arguments: str) -> Result:
 
 
 def verdicts(*arguments: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(cupel(*arguments, "--format", "json").stdout)
-    return found
+    results: list[dict[str, Any]] = json.loads(cupel(*arguments, "--format", "json").stdout)
+    return results
 
 
-def test_a_good_run_is_accepted_with_what_it_holds() -> None:
+def test_valid_run_is_accepted_with_its_statistics() -> None:
     result = cupel("good.txt")
     assert result.exit_code == 0
     assert "good.txt: run, accepted" in result.stdout
@@ -61,7 +61,7 @@ def test_a_good_run_is_accepted_with_what_it_holds() -> None:
     assert "1 file: 1 accepted" in result.stdout
 
 
-def test_a_bad_run_is_refused_with_every_error_and_what_would_be_right() -> None:
+def test_invalid_run_is_refused_with_all_errors_and_remedies() -> None:
     result = cupel("bad.txt")
     assert result.exit_code == 1
     assert "bad.txt:1:10: error run-score" in result.stdout
@@ -70,15 +70,15 @@ def test_a_bad_run_is_refused_with_every_error_and_what_would_be_right() -> None
     assert "1 file: 0 accepted, 1 refused" in result.stdout
 
 
-def test_warnings_do_not_refuse() -> None:
-    (one,) = verdicts("odd.txt")
-    assert one["verdict"] == "accepted"
-    codes = {finding["code"] for finding in one["findings"]}
+def test_run_with_warnings_is_accepted() -> None:
+    (verdict,) = verdicts("odd.txt")
+    assert verdict["verdict"] == "accepted"
+    codes = {finding["code"] for finding in verdict["findings"]}
     assert codes == {"run-second-column", "run-tag", "run-upside-down"}
-    assert {finding["severity"] for finding in one["findings"]} == {"warning"}
+    assert {finding["severity"] for finding in verdict["findings"]} == {"warning"}
 
 
-def test_topics_are_checked_beside_qrels_or_a_collection() -> None:
+def test_topics_are_checked_against_qrels_or_a_collection() -> None:
     for arguments in (("qrels.txt", "odd.txt"), ("c.yaml", "odd.txt"), ("--qrels", "c.yaml", "odd.txt")):
         qrels, run = verdicts(*arguments)
         assert qrels["kind"] in ("qrels", "collection")
@@ -86,7 +86,7 @@ def test_topics_are_checked_beside_qrels_or_a_collection() -> None:
     assert not {"run-topics-missing", "run-topics-extra"} & verdicts("odd.txt")[0]["totals"].keys()
 
 
-def test_a_run_of_other_topics_is_refused(folder: Path) -> None:
+def test_run_without_topics_of_the_qrels_is_refused(folder: Path) -> None:
     (folder / "other.txt").write_text(GOOD.replace("1 Q0", "01 Q0").replace("2 Q0", "02 Q0"))
     result = cupel("qrels.txt", "other.txt")
     assert result.exit_code == 1
@@ -94,40 +94,48 @@ def test_a_run_of_other_topics_is_refused(folder: Path) -> None:
     assert "leading zeros" in result.stdout
 
 
-def test_json_has_digest_tag_and_the_effects_of_profiles(folder: Path) -> None:
+def test_json_has_digest_tag_and_profile_effects(folder: Path) -> None:
     (folder / "close.txt").write_text("1 Q0 a 1 0.1 close\n1 Q0 b 2 0.100000001 close\n")
-    (one,) = verdicts("close.txt")
-    assert (one["kind"], one["tag"], one["topics"], one["documents"]) == ("run", "close", 1, 2)
-    assert one["digest"] == digest(read_run(Path("close.txt")).ranking)
-    assert one["profile_effects"]["rank_column"] == ["1"]
+    (verdict,) = verdicts("close.txt")
+    assert (verdict["kind"], verdict["tag"], verdict["topics"], verdict["documents"]) == (
+        "run",
+        "close",
+        1,
+        2,
+    )
+    assert verdict["digest"] == digest(read_run(Path("close.txt")).ranking)
+    assert verdict["profile_effects"]["rank_column"] == ["1"]
     (folder / "tied.txt").write_text("1 Q0 a 1 0.100000001 tied\n1 Q0 b 2 0.1 tied\n")
     assert verdicts("tied.txt")[0]["profile_effects"] == {"single_precision": ["1"], "rank_column": []}
     assert "differ in single precision (profile trec_eval-9): 1" in cupel("tied.txt").stdout
 
 
-def test_qrels_and_collections_are_validated_themselves(folder: Path) -> None:
+def test_qrels_and_collections_are_validated(folder: Path) -> None:
     (folder / "wrong.txt").write_text("1 0 a x\n")
     (folder / "wrong.yaml").write_text("aspects: {a: {labels: [0]}}\nqrels: []\n")
     result = cupel("qrels.txt", "c.yaml", "wrong.txt", "wrong.yaml", "--format", "jsonl")
-    found = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [(one["file"], one["kind"], one["verdict"]) for one in found] == [
+    results = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(verdict["file"], verdict["kind"], verdict["verdict"]) for verdict in results] == [
         ("qrels.txt", "qrels", "accepted"),
         ("c.yaml", "collection", "accepted"),
         ("wrong.txt", "qrels", "refused"),
         ("wrong.yaml", "collection", "refused"),
     ]
-    assert found[0]["aspects"] == {"relevance": "0, 1, 2 (inferred)"}
-    assert found[1]["aspects"] == {"relevance": "0, 1, 2"}
-    assert found[0]["digest"]
+    assert results[0]["aspects"] == {"relevance": "0, 1, 2 (inferred)"}
+    assert results[1]["aspects"] == {"relevance": "0, 1, 2"}
+    assert results[0]["digest"]
     assert result.exit_code == 1
 
 
-def test_with_qrels_named_every_file_is_a_run() -> None:
-    found = verdicts("--qrels", "qrels.txt", "qrels.txt")
-    assert [(one["kind"], one["verdict"]) for one in found] == [("qrels", "accepted"), ("run", "refused")]
+def test_qrels_option_makes_every_argument_a_run() -> None:
+    results = verdicts("--qrels", "qrels.txt", "qrels.txt")
+    assert [(verdict["kind"], verdict["verdict"]) for verdict in results] == [
+        ("qrels", "accepted"),
+        ("run", "refused"),
+    ]
 
 
-def test_csv_has_a_row_per_finding_and_one_for_a_file_without() -> None:
+def test_csv_has_a_row_per_finding_and_one_per_file_without_findings() -> None:
     rows = list(csv.DictReader(io.StringIO(cupel("good.txt", "bad.txt", "--format", "csv").stdout)))
     assert [(row["file"], row["verdict"], row["line"], row["column"], row["code"]) for row in rows] == [
         ("good.txt", "accepted", "", "", ""),
@@ -136,12 +144,12 @@ def test_csv_has_a_row_per_finding_and_one_for_a_file_without() -> None:
     ]
 
 
-def test_many_findings_of_a_kind_are_shortened_unless_all_are_wanted(folder: Path) -> None:
+def test_repeated_findings_are_shortened_unless_all_is_given(folder: Path) -> None:
     (folder / "worse.txt").write_text("".join(f"1 Q0 d{i} {i} x worse\n" for i in range(250)))
-    short, whole = cupel("worse.txt").stdout, cupel("worse.txt", "--all").stdout
-    assert (short.count("error run-score: the"), whole.count("error run-score: the")) == (10, 100)
+    short, full = cupel("worse.txt").stdout, cupel("worse.txt", "--all").stdout
+    assert (short.count("error run-score: the"), full.count("error run-score: the")) == (10, 100)
     assert "and 240 more" in short
-    assert "and 150 more" in whole
+    assert "and 150 more" in full
 
 
 @pytest.mark.parametrize(
@@ -154,7 +162,7 @@ def test_many_findings_of_a_kind_are_shortened_unless_all_are_wanted(folder: Pat
         (b"1 Q0 a 1 1 t\n1 Q0 a 2 0 t\n", "run-duplicate"),
     ],
 )
-def test_whatever_bytes_a_file_holds_there_is_a_verdict(folder: Path, data: bytes, code: str) -> None:
+def test_unreadable_content_gets_a_verdict(folder: Path, data: bytes, code: str) -> None:
     (folder / "run").write_bytes(data)
     result = cupel("run", "--format", "json")
     assert result.exit_code == 1
@@ -162,23 +170,23 @@ def test_whatever_bytes_a_file_holds_there_is_a_verdict(folder: Path, data: byte
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [([], "Missing argument"), (["no.txt"], "no.txt"), (["--qrels", "no.txt", "good.txt"], "no.txt")],
 )
-def test_wrong_usage_ends_with_2(arguments: list[str], says: str) -> None:
+def test_usage_error_exits_with_2(arguments: list[str], message: str) -> None:
     result = cupel(*arguments)
     assert result.exit_code == 2
-    assert says in result.stderr
+    assert message in result.stderr
 
 
-def test_many_files_are_checked_in_their_order(folder: Path) -> None:
+def test_verdicts_keep_the_order_of_the_arguments(folder: Path) -> None:
     names = [f"r{i}.txt" for i in range(8)]
     for i, name in enumerate(names):
         (folder / name).write_text(BAD if i % 3 else GOOD)
-    assert [one["file"] for one in verdicts(*names)] == names
+    assert [verdict["file"] for verdict in verdicts(*names)] == names
 
 
-def test_clef_runs_are_accepted_with_their_known_defects(shared: Path) -> None:
+def test_clef_runs_are_accepted_with_their_known_warnings(shared: Path) -> None:
     folder = shared / "data/clef-ehealth-2015-task2"
     qrels = str(folder / "qrels/qrels.eng.clef2015.qtest.graded.txt.gz")
     expected = {
@@ -195,25 +203,28 @@ def test_clef_runs_are_accepted_with_their_known_defects(shared: Path) -> None:
     assert len(runs[1]["profile_effects"]["single_precision"]) > 0
 
 
-def test_what_cannot_be_read_is_an_error_of_that_file(folder: Path) -> None:
+def test_unreadable_file_is_refused_alone(folder: Path) -> None:
     (folder / "dir").mkdir()
-    found = {one["file"]: one for one in verdicts("dir", "good.txt")}
-    assert (found["dir"]["verdict"], found["dir"]["totals"]) == ("refused", {"file-unreadable": 1})
-    assert found["good.txt"]["verdict"] == "accepted"
+    results = {verdict["file"]: verdict for verdict in verdicts("dir", "good.txt")}
+    assert (results["dir"]["verdict"], results["dir"]["totals"]) == ("refused", {"file-unreadable": 1})
+    assert results["good.txt"]["verdict"] == "accepted"
 
 
-def test_qrels_that_cannot_be_read_are_refused(folder: Path) -> None:
+def test_unreadable_qrels_are_refused(folder: Path) -> None:
     (folder / "dir").mkdir()
-    found = verdicts("--qrels", "dir", "good.txt")
-    assert [(one["kind"], one["verdict"]) for one in found] == [("qrels", "refused"), ("run", "accepted")]
+    results = verdicts("--qrels", "dir", "good.txt")
+    assert [(verdict["kind"], verdict["verdict"]) for verdict in results] == [
+        ("qrels", "refused"),
+        ("run", "accepted"),
+    ]
 
 
-def test_pipes_are_read_once() -> None:
-    with piped(QRELS) as qrels, piped(GOOD) as run:
-        assert [one["kind"] for one in verdicts(qrels, run)] == ["qrels", "run"]
+def test_pipes_are_supported() -> None:
+    with pipe_with(QRELS) as qrels, pipe_with(GOOD) as run:
+        assert [verdict["kind"] for verdict in verdicts(qrels, run)] == ["qrels", "run"]
 
 
-def test_qrels_of_several_aspects_are_told_to_need_a_layout(folder: Path) -> None:
+def test_qrels_of_several_aspects_need_a_layout(folder: Path) -> None:
     (folder / "two.txt").write_text("1 0 a 2 1\n1 0 b 1 0\n")
     (folder / "untagged.txt").write_text("1 Q0 a 1 9\n")
     two, untagged = verdicts("two.txt", "untagged.txt")

@@ -1,4 +1,4 @@
-"""Explanations of scores over HTTP: asked for, computed by jobs, kept."""
+"""Explanations of scores over HTTP: request, computation by jobs, storage."""
 
 from typing import Any
 
@@ -11,99 +11,107 @@ TIED = b"t1 Q0 a 1 5 r\nt1 Q0 b 1 5 r\nt1 Q0 u 1 1 r\nt2 Q0 b 1 1 r\n"
 
 
 @pytest.fixture
-def sent(service, track: str) -> str:
-    """The address of a scored submission."""
-    link = service.submitted(track, TIED)["links"]["self"]
-    service.work()
+def submission_url(service, track: str) -> str:
+    """The URL of a scored submission."""
+    link = service.accepted_submission(track, TIED)["links"]["self"]
+    service.run_jobs()
     return str(link)
 
 
-def ask(service, sent: str, who: str = "participant", **wanted: Any) -> Any:
-    answer = service.ask(who, "POST", f"{sent}/explanations", json=wanted)
+def request_explanation(service, submission_url: str, who: str = "participant", **body: Any) -> Any:
+    answer = service.request(who, "POST", f"{submission_url}/explanations", json=body)
     assert answer.status_code == 202, answer.text
     assert answer.headers["location"] == answer.json()["links"]["explanations"]
     return answer.json()
 
 
-def test_scores_are_explained_by_jobs(service, sent: str) -> None:
-    asked = ask(service, sent, measures=["nDCG@10", "CAM(of=P@2)"])
-    assert asked["measures"] == ["nDCG@10", "CAM(of=P@2,aspects=[relevance,credibility])"]
-    assert [(job["kind"], job["state"]) for job in asked["jobs"]] == [("explain", "queued")] * 2
-    assert service.get("participant", asked["links"]["explanations"])["explanations"] == []
-    service.work()
-    for job in asked["jobs"]:
+def test_scores_are_explained_by_jobs(service, submission_url: str) -> None:
+    accepted = request_explanation(service, submission_url, measures=["nDCG@10", "CAM(of=P@2)"])
+    assert accepted["measures"] == ["nDCG@10", "CAM(of=P@2,aspects=[relevance,credibility])"]
+    assert [(job["kind"], job["state"]) for job in accepted["jobs"]] == [("explain", "queued")] * 2
+    assert service.get("participant", accepted["links"]["explanations"])["explanations"] == []
+    service.run_jobs()
+    for job in accepted["jobs"]:
         assert service.get("participant", f"/v1/jobs/{job['id']}")["state"] == "done"
-    told = service.get("participant", asked["links"]["explanations"])
-    assert [one["measure"] for one in told["explanations"]] == asked["measures"]
-    assert all(list(one["told"]) == list(ABOUT) for one in told["explanations"])
+    body = service.get("participant", accepted["links"]["explanations"])
+    assert [item["measure"] for item in body["explanations"]] == accepted["measures"]
+    assert all(list(item["told"]) == list(ABOUT) for item in body["explanations"])
 
 
-def test_what_is_told_is_about_the_score_and_says_what_it_depends_on(service, sent: str) -> None:
-    ask(service, sent, measures=["nDCG@10"])
-    service.work()
-    told = service.get("participant", f"{sent}/explanations")
-    by_topic = service.get("participant", f"{sent}/scores/topics?measure=nDCG@10")
+def test_explanation_matches_the_score_and_its_provenance(service, submission_url: str) -> None:
+    request_explanation(service, submission_url, measures=["nDCG@10"])
+    service.run_jobs()
+    body = service.get("participant", f"{submission_url}/explanations")
+    by_topic = service.get("participant", f"{submission_url}/scores/topics?measure=nDCG@10")
     score = by_topic["score"]
     for name in ("qrels", "qrels_digest", "run_digest", "profile", "scoring_version"):
-        assert told[name] == score[name]
-    assert told["topics"] == [one["topic"] for one in by_topic["topics"]]
-    (told_of,) = told["explanations"]
-    assert told_of["told"]["scale"] == score["scale"]
-    assert told_of["told"]["judgments"]["as_lowest"] == score["value"]
-    assert told_of["told"]["judgments"]["unjudged"]["relevance"] == (1 / 3 + 0) / 2
-    ties = told_of["told"]["ties"]
+        assert body[name] == score[name]
+    assert body["topics"] == [item["topic"] for item in by_topic["topics"]]
+    (explanation,) = body["explanations"]
+    assert explanation["told"]["scale"] == score["scale"]
+    assert explanation["told"]["judgments"]["as_lowest"] == score["value"]
+    assert explanation["told"]["judgments"]["unjudged"]["relevance"] == (1 / 3 + 0) / 2
+    ties = explanation["told"]["ties"]
     assert ties["value"] == score["value"]
-    assert ties["by_topic"]["value"] == [one["value"] for one in by_topic["topics"]]
+    assert ties["by_topic"]["value"] == [item["value"] for item in by_topic["topics"]]
     assert ties["least"] < ties["greatest"] == 1.0
-    assert told_of["told"]["parts"] is None
+    assert explanation["told"]["parts"] is None
 
 
-def test_asking_again_changes_nothing(service, sent: str) -> None:
-    wanted = {"measures": ["AP"], "about": ["scale", "ties"]}
-    first = ask(service, sent, **wanted)
-    assert ask(service, sent, **wanted)["jobs"] == first["jobs"]
-    service.work()
-    etag = service.ask("participant", "GET", f"{sent}/explanations").headers["etag"]
-    again = ask(service, sent, measures=["MAP"], about=["ties", "scale"])["jobs"]  # in other words
+def test_repeated_explanation_request_reuses_the_jobs(service, submission_url: str) -> None:
+    body = {"measures": ["AP"], "about": ["scale", "ties"]}
+    first = request_explanation(service, submission_url, **body)
+    assert request_explanation(service, submission_url, **body)["jobs"] == first["jobs"]
+    service.run_jobs()
+    etag = service.request("participant", "GET", f"{submission_url}/explanations").headers["etag"]
+    again = request_explanation(service, submission_url, measures=["MAP"], about=["ties", "scale"])[
+        "jobs"
+    ]  # the same request, spelled differently
     assert [job["id"] for job in again] == [job["id"] for job in first["jobs"]]
-    service.work()
-    same = service.ask("participant", "GET", f"{sent}/explanations", headers={"If-None-Match": etag})
+    service.run_jobs()
+    same = service.request(
+        "participant", "GET", f"{submission_url}/explanations", headers={"If-None-Match": etag}
+    )
     assert same.status_code == 304
 
 
-def test_parts_are_asked_for_apart_and_come_together(service, sent: str) -> None:
+def test_explanation_parts_requested_separately_are_merged(service, submission_url: str) -> None:
     for about in (["scale"], ["judgments", "scale"]):
-        ask(service, sent, measures=["AP"], about=about)
-        service.work()
-        (told_of,) = service.get("participant", f"{sent}/explanations?measure=AP")["explanations"]
-        assert sorted(told_of["told"]) == sorted(about)
+        request_explanation(service, submission_url, measures=["AP"], about=about)
+        service.run_jobs()
+        (explanation,) = service.get("participant", f"{submission_url}/explanations?measure=AP")[
+            "explanations"
+        ]
+        assert sorted(explanation["told"]) == sorted(about)
 
 
-def test_without_measures_the_plan_is_explained(service, sent: str, track: str) -> None:
+def test_explanation_without_measures_covers_the_plan(service, submission_url: str, track: str) -> None:
     plan = service.get("participant", f"/v1/tracks/{track}")["measures"]
-    assert len(ask(service, sent, about=["scale"])["jobs"]) == len(plan)
-    ask(service, sent, measures=["RR"], about=["scale"])
-    service.work()
-    told = service.get("participant", f"{sent}/explanations")["explanations"]
-    assert [one["measure"] for one in told] == [*plan, "RR"]
-    (only,) = service.get("participant", f"{sent}/explanations", params={"measure": "RR"})["explanations"]
-    assert only["measure"] == "RR"
+    assert len(request_explanation(service, submission_url, about=["scale"])["jobs"]) == len(plan)
+    request_explanation(service, submission_url, measures=["RR"], about=["scale"])
+    service.run_jobs()
+    explanations = service.get("participant", f"{submission_url}/explanations")["explanations"]
+    assert [item["measure"] for item in explanations] == [*plan, "RR"]
+    (explanation,) = service.get("participant", f"{submission_url}/explanations", params={"measure": "RR"})[
+        "explanations"
+    ]
+    assert explanation["measure"] == "RR"
 
 
-def test_an_explanation_is_of_one_qrels_version(service, sent: str, track: str) -> None:
-    ask(service, sent, measures=["AP"])
+def test_explanations_are_kept_per_qrels_version(service, submission_url: str, track: str) -> None:
+    request_explanation(service, submission_url, measures=["AP"])
     service.publish(track, relevance=CORRECTED)
-    assert service.get("participant", f"{sent}/explanations")["explanations"] == []
-    asked = ask(service, sent, measures=["AP"], qrels=1)
-    service.work()
-    (told_of,) = service.get("participant", asked["links"]["explanations"])["explanations"]
-    assert service.get("participant", asked["links"]["explanations"])["qrels"] == 1
-    scores = service.get("participant", f"{sent}/scores?measure=AP&qrels=1")["scores"]
-    assert told_of["told"]["judgments"]["as_lowest"] == scores[0]["value"]
+    assert service.get("participant", f"{submission_url}/explanations")["explanations"] == []
+    accepted = request_explanation(service, submission_url, measures=["AP"], qrels=1)
+    service.run_jobs()
+    (explanation,) = service.get("participant", accepted["links"]["explanations"])["explanations"]
+    assert service.get("participant", accepted["links"]["explanations"])["qrels"] == 1
+    scores = service.get("participant", f"{submission_url}/scores?measure=AP&qrels=1")["scores"]
+    assert explanation["told"]["judgments"]["as_lowest"] == scores[0]["value"]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status", "code"),
+    ("body", "status", "code"),
     [
         ({"measures": ["nDGC"]}, 422, "measure-invalid"),
         ({"measures": ["AP(aspect=taste)"]}, 422, "measure-invalid"),
@@ -114,27 +122,30 @@ def test_an_explanation_is_of_one_qrels_version(service, sent: str, track: str) 
         ({"measure": ["AP"]}, 422, "request-invalid"),
     ],
 )
-def test_what_can_not_be_explained_is_refused(
-    service, sent: str, wanted: dict[str, Any], status: int, code: str
+def test_invalid_explanation_request_is_refused(
+    service, submission_url: str, body: dict[str, Any], status: int, code: str
 ) -> None:
-    answer = service.ask("participant", "POST", f"{sent}/explanations", json=wanted)
+    answer = service.request("participant", "POST", f"{submission_url}/explanations", json=body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_without_judgments_there_is_nothing_to_explain(service) -> None:
-    sent = service.submitted(service.track())["links"]["self"]
-    told = service.get("participant", f"{sent}/explanations")
-    assert (told["qrels"], told["topics"], told["explanations"]) == (None, [], [])
-    answer = service.ask("participant", "POST", f"{sent}/explanations", json={})
+def test_explanation_without_published_judgments_is_refused(service) -> None:
+    submission_url = service.accepted_submission(service.create_track())["links"]["self"]
+    body = service.get("participant", f"{submission_url}/explanations")
+    assert (body["qrels"], body["topics"], body["explanations"]) == (None, [], [])
+    answer = service.request("participant", "POST", f"{submission_url}/explanations", json={})
     assert answer.json()["code"] == "qrels-not-published"
 
 
-def test_scores_and_boards_tell_what_their_scale_allows(service) -> None:
-    track = service.track(measures=["nDCG@10", "P@10", "NumRet"])
+def test_scores_and_boards_report_their_scale(service) -> None:
+    track = service.create_track(measures=["nDCG@10", "P@10", "NumRet"])
     service.publish(track)
-    sent = service.submitted(track, run_file())["links"]["self"]
-    service.work()
-    scores = {one["measure"]: one["scale"] for one in service.get("participant", f"{sent}/scores")["scores"]}
+    submission_url = service.accepted_submission(track, run_file())["links"]["self"]
+    service.run_jobs()
+    scores = {
+        item["measure"]: item["scale"]
+        for item in service.get("participant", f"{submission_url}/scores")["scores"]
+    }
     assert {measure: scale["type"] for measure, scale in scores.items()} == {
         "nDCG@10": "neither",
         "P@10": "interval",
@@ -143,7 +154,7 @@ def test_scores_and_boards_tell_what_their_scale_allows(service) -> None:
     assert scores["P@10"]["warning"] is None
     assert "mean" in scores["P@10"]["operations"]
     assert "mean" not in scores["nDCG@10"]["operations"]
-    assert "a mean over topics asks for more" in scores["nDCG@10"]["warning"]
+    assert "a mean over topics requires an interval scale" in scores["nDCG@10"]["warning"]
     for measure, scale in scores.items():
         board = service.get("participant", f"/v1/tracks/{track}/leaderboard", params={"measure": measure})
         assert board["scale"] == scale

@@ -1,4 +1,4 @@
-"""The OpenAPI description, and the routes about the service itself."""
+"""The OpenAPI description, and the routes that describe the service."""
 
 import json
 import logging
@@ -12,9 +12,9 @@ from cupel_contract.error_codes import ERROR_CODES
 from cupel_gateway.request_middleware import JsonLines
 
 UNUSED_OVER_HTTP = {
-    "path-unknown",  # of no operation: the address is unknown
+    "path-unknown",  # belongs to no operation
     "method-not-allowed",
-    "field-missing",  # inside request-invalid
+    "field-missing",  # an item of request-invalid
     "field-unknown",
     "field-invalid",
     "job-state-unknown",
@@ -112,44 +112,50 @@ def test_every_error_code_is_listed_for_some_operation(service) -> None:
 
 
 def test_only_public_operations_need_no_token(service) -> None:
-    open_ones = {one["operationId"] for _, _, one in operations(service) if "security" not in one}
-    assert open_ones == {
+    public = {
+        operation["operationId"] for _, _, operation in operations(service) if "security" not in operation
+    }
+    assert public == {
         "show_service", "list_errors", "list_measures", "read_measure", "healthz", "readyz", "metrics",
         "list_audit_kinds",
     }  # fmt: skip
 
 
 def test_operations_list_only_statuses_that_can_occur(service) -> None:
-    for path, method, one in operations(service):
-        assert ("401" in one["responses"]) == ("security" in one), (path, method)
-        assert ("413" in one["responses"]) == ("requestBody" in one), (path, method)
-        assert ("408" in one["responses"]) == ("requestBody" in one), (path, method)
+    for path, method, operation in operations(service):
+        assert ("401" in operation["responses"]) == ("security" in operation), (path, method)
+        assert ("413" in operation["responses"]) == ("requestBody" in operation), (path, method)
+        assert ("408" in operation["responses"]) == ("requestBody" in operation), (path, method)
 
 
 def test_response_headers_are_listed(service, track: str) -> None:
-    made = service.submitted(track)["id"]
+    made = service.accepted_submission(track)["id"]
     answers = {
-        ("get", "/v1/tracks/{track}"): service.ask("organiser", "GET", f"/v1/tracks/{track}"),
-        ("patch", "/v1/tracks/{track}"): service.ask(
+        ("get", "/v1/tracks/{track}"): service.request("organiser", "GET", f"/v1/tracks/{track}"),
+        ("patch", "/v1/tracks/{track}"): service.request(
             "organiser", "PATCH", f"/v1/tracks/{track}", json={"title": "x"}
         ),
-        ("get", "/v1/tracks/{track}/submissions"): service.ask(
+        ("get", "/v1/tracks/{track}/submissions"): service.request(
             "participant", "GET", f"/v1/tracks/{track}/submissions?limit=1"
         ),
         ("post", "/v1/tracks/{track}/submissions"): service.submit(track),
         ("post", "/v1/tracks/{track}/qrels"): service.upload(track),
-        ("get", "/v1/submissions/{submission}"): service.ask("participant", "GET", f"/v1/submissions/{made}"),
+        ("get", "/v1/submissions/{submission}"): service.request(
+            "participant", "GET", f"/v1/submissions/{made}"
+        ),
     }
     for (method, path), answer in answers.items():
         listed = service.openapi["paths"][path][method]["responses"][str(answer.status_code)]
         sent = {"etag", "location", "link"} & set(answer.headers)
         assert sent <= {name.lower() for name in listed.get("headers", ())}, (method, path)
-    for _, _, one in operations(service):
-        conditional = any(taken["name"] == "if-none-match" for taken in one.get("parameters", ()))
-        assert ("304" in one["responses"]) == conditional
+    for _, _, operation in operations(service):
+        conditional = any(
+            parameter["name"] == "if-none-match" for parameter in operation.get("parameters", ())
+        )
+        assert ("304" in operation["responses"]) == conditional
         assert all(
-            "Retry-After" in one["responses"][code]["headers"]
-            for code in {"429", "503"} & one["responses"].keys()
+            "Retry-After" in operation["responses"][code]["headers"]
+            for code in {"429", "503"} & operation["responses"].keys()
         )
 
 
@@ -162,15 +168,17 @@ def test_uploads_describe_their_bodies(service) -> None:
     assert "multipart/form-data" in paths["/v1/tracks/{track}/qrels"]["post"]["requestBody"]["content"]
 
 
-FOUR = ("alpha_nDCG", "TOMA", "SBTO", "nDCG")
+MEASURES = ("alpha_nDCG", "TOMA", "SBTO", "nDCG")
 
 
 def test_measures_are_listed_and_explained(service) -> None:
-    listed = {one["name"]: one for one in service.get("stranger", "/v1/measures")["items"]}
+    listed = {item["name"]: item for item in service.get("stranger", "/v1/measures")["items"]}
     assert {"AP", "nDCG", "TOMA"} <= listed.keys()
     assert listed["nDCG"]["at"] == "cutoff"
-    told = [[listed[name][of] for of in ("subtopics", "combines", "exact", "scale")] for name in FOUR]
-    assert told == [
+    description = [
+        [listed[name][of] for of in ("subtopics", "combines", "exact", "scale")] for name in MEASURES
+    ]
+    assert description == [
         [True, False, False, "neither"],
         [False, True, True, "depends"],
         [False, False, True, "interval"],
@@ -189,21 +197,23 @@ def test_invalid_measure_text_is_refused(service, text: str) -> None:
 
 
 def test_service_reports_its_limits_and_profiles(service) -> None:
-    told = service.get("stranger", "/v1")
-    assert told["limits"]["upload_bytes"] == service.system.settings.upload_megabytes << 20
-    assert "trec_eval-9" in told["profiles"]
+    description = service.get("stranger", "/v1")
+    assert description["limits"]["upload_bytes"] == service.system.settings.upload_megabytes << 20
+    assert "trec_eval-9" in description["profiles"]
 
 
 def test_log_line_is_json_with_route_status_and_team(service, caplog) -> None:
     with caplog.at_level(logging.INFO, logger="cupel.gateway"):
-        answer = service.ask("participant", "GET", "/v1/tracks/none\u2028here")
+        answer = service.request("participant", "GET", "/v1/tracks/none\u2028here")
         service.get("participant", "/v1/me")  # by then the first is in the log
     line = JsonLines().format(
         next(
-            one for one in caplog.records if getattr(one, "request_id", "") == answer.headers["x-request-id"]
+            item
+            for item in caplog.records
+            if getattr(item, "request_id", "") == answer.headers["x-request-id"]
         )
     )
     assert "\n" not in line
-    said = json.loads(line)
-    assert (said["route"], said["status"], said["team"]) == ("/v1/tracks/{track}", 404, "alice")
+    entry = json.loads(line)
+    assert (entry["route"], entry["status"], entry["team"]) == ("/v1/tracks/{track}", 404, "alice")
     assert service.tokens["participant"] not in line

@@ -1,4 +1,4 @@
-"""A gateway under strain: its health, HEAD, and what becomes of requests when it stops."""
+"""The gateway under load and at shutdown: health check, HEAD requests, unfinished uploads."""
 
 import logging
 import threading
@@ -10,19 +10,19 @@ from sqlalchemy import text
 
 from cupel_backend.infrastructure.database import writing
 from support.patience import seconds
-from support.service.gateway_service import run_file, serving
+from support.service.gateway_service import run_file, serve_gateway
 
-WAITING = 45  # more than the gateway has threads for
+WAITING = 45  # more requests than the gateway has threads
 
 
-def test_its_health_is_told_while_every_thread_waits_for_the_database(special) -> None:
-    service = special()
-    wanted = {"team": "a", "scope": "participant"}
+def test_health_check_answers_while_all_threads_wait_for_the_database(start_service) -> None:
+    service = start_service()
+    body = {"team": "a", "scope": "participant"}
     with ThreadPoolExecutor(WAITING) as pool, writing(service.system.engine) as holder:
         if holder.dialect.name == "postgresql":
-            holder.execute(text("LOCK TABLE tokens IN EXCLUSIVE MODE"))  # SQLite has one writer as it is
+            holder.execute(text("LOCK TABLE tokens IN EXCLUSIVE MODE"))  # SQLite has one writer anyway
         writes = [
-            pool.submit(service.ask, "admin", "POST", "/v1/tokens", json=wanted) for _ in range(WAITING)
+            pool.submit(service.request, "admin", "POST", "/v1/tokens", json=body) for _ in range(WAITING)
         ]
         for _ in range(5):
             assert httpx.get(f"{service.url}/healthz", timeout=seconds(60)).text == "ok\n"
@@ -32,34 +32,36 @@ def test_its_health_is_told_while_every_thread_waits_for_the_database(special) -
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/v1", "/v1/tracks", "/metrics"])
-def test_head_is_get_without_its_body(service, path: str) -> None:
-    answer = service.ask("participant", "HEAD", path)
+def test_head_response_equals_get_without_a_body(service, path: str) -> None:
+    answer = service.request("participant", "HEAD", path)
     assert (answer.status_code, answer.content) == (200, b"")
-    assert answer.headers["content-type"] == service.ask("participant", "GET", path).headers["content-type"]
+    assert (
+        answer.headers["content-type"] == service.request("participant", "GET", path).headers["content-type"]
+    )
 
 
-def test_an_upload_that_outlasts_a_stop_is_told_to_come_again(special, caplog) -> None:
-    service = special()
-    track = service.track()
-    begun, go_on = threading.Event(), threading.Event()
+def test_upload_cut_off_by_shutdown_gets_a_retry_after(start_service, caplog) -> None:
+    service = start_service()
+    track = service.create_track()
+    started, resume = threading.Event(), threading.Event()
 
-    def slowly():
+    def slow_content():
         yield run_file()
-        begun.set()
-        go_on.wait(seconds(60))
+        started.set()
+        resume.wait(seconds(60))
 
     with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.INFO):
-        with serving(service.system, grace=1) as (_, url):
-            sent = pool.submit(
+        with serve_gateway(service.system, grace=1) as (_, url):
+            response = pool.submit(
                 httpx.post,
                 f"{url}/v1/tracks/{track}/submissions",
-                content=slowly(),
-                headers=service.signed("participant"),
+                content=slow_content(),
+                headers=service.auth_headers("participant"),
                 timeout=seconds(60),
             )
-            assert begun.wait(seconds(60))
-        go_on.set()
-        answer = sent.result()
+            assert started.wait(seconds(60))
+        resume.set()
+        answer = response.result()
     assert (answer.status_code, answer.json()["code"]) == (503, "not-ready")
     assert int(answer.headers["retry-after"]) > 0
-    assert not [one for one in caplog.records if one.exc_info]
+    assert not [item for item in caplog.records if item.exc_info]

@@ -1,4 +1,4 @@
-"""Who may do what: every operation of the route table, by everybody of the cast."""
+"""Permissions: every operation of the API, requested by every user."""
 
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -9,16 +9,16 @@ import pytest
 from cupel_backend import access, job_execution
 from cupel_backend.scores import rescoring
 
-EVERYBODY = ("admin", "organiser", "other organiser", "participant", "other participant", "stranger")
-ANY_TOKEN = EVERYBODY[:-1]
-ORGANISERS = EVERYBODY[:3]
+ALL_USERS = ("admin", "organiser", "other organiser", "participant", "other participant", "stranger")
+ANY_TOKEN = ALL_USERS[:-1]
+ORGANISERS = ALL_USERS[:3]
 OWNERS = ("admin", "organiser")
-ITS_TEAM = ("admin", "organiser", "participant")
+TEAM_AND_OWNERS = ("admin", "organiser", "participant")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request with places to fill in, and who may make it; the others get `refusal`."""
+class OperationCase:
+    """A request template and the users who may send it; the others get status `refusal`."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ class Asked:
     refusal: int = 403
     options: dict[str, Any] = field(default_factory=dict)
     otherwise: dict[str, int] = field(default_factory=dict)
-    """Who gets another refusal: 403 to those who may see a thing that is hidden from others, say."""
+    """Refusal status by user, where it differs: 403 for users who may see the resource, for example."""
 
 
 EVENTS = {"headers": {"Last-Event-ID": "none"}}
@@ -37,7 +37,7 @@ TRACK = {
 SCHEDULE = {"json": {"request": {"kind": "downsampling"}, "cron": "0 3 * * 1", "zone": "Europe/Berlin"}}
 ALERT = {"json": {"kind": "downsampling", "number": "tau(AP)@50", "below": 0.9}}
 AUDIT = {"json": {"kind": "downsampling", "parameters": {"repeats": 2}}}
-TOKEN = {"json": {"team": "house", "scope": "participant"}}
+TOKEN = {"json": {"team": "operators", "scope": "participant"}}
 EXPLAIN = {"json": {"measures": ["AP"], "about": ["scale"]}}
 QRELS = {
     "files": [
@@ -47,96 +47,108 @@ QRELS = {
 }
 
 MATRIX = {
-    "show_service": Asked("GET", "/v1", EVERYBODY),
-    "list_errors": Asked("GET", "/v1/errors", EVERYBODY),
-    "list_measures": Asked("GET", "/v1/measures", EVERYBODY),
-    "read_measure": Asked("GET", "/v1/measures/nDCG@10", EVERYBODY),
-    "healthz": Asked("GET", "/healthz", EVERYBODY),
-    "readyz": Asked("GET", "/readyz", EVERYBODY),
-    "metrics": Asked("GET", "/metrics", EVERYBODY),
-    "show_caller": Asked("GET", "/v1/me", ANY_TOKEN),
-    "list_tokens": Asked("GET", "/v1/tokens", ANY_TOKEN),
-    "issue_token": Asked("POST", "/v1/tokens", ("admin",), options=TOKEN),
-    "revoke_token": Asked("DELETE", "/v1/tokens/{token}", ("admin", "participant"), 404),
-    "create_track": Asked("POST", "/v1/tracks", ORGANISERS, options=TRACK),
-    "list_tracks": Asked("GET", "/v1/tracks", ANY_TOKEN),
-    "show_track": Asked("GET", "/v1/tracks/{track}", ANY_TOKEN),
-    "change_track": Asked("PATCH", "/v1/tracks/{track}", OWNERS, options={"json": {"title": "new"}}),
-    "show_leaderboard": Asked("GET", "/v1/tracks/{track}/leaderboard", ANY_TOKEN),
-    "upload_qrels": Asked("POST", "/v1/tracks/{track}/qrels", OWNERS, options=QRELS),
-    "list_qrels": Asked("GET", "/v1/tracks/{track}/qrels", ANY_TOKEN),
-    "show_qrels": Asked("GET", "/v1/tracks/{track}/qrels/{draft}", OWNERS, 404),
-    "watch_qrels": Asked("GET", "/v1/tracks/{track}/qrels/{number}/events", ANY_TOKEN, options=EVENTS),
-    "publish_qrels": Asked("POST", "/v1/tracks/{track}/qrels/{draft}/publish", OWNERS),
-    "compare_qrels": Asked("GET", "/v1/tracks/{track}/qrels/{number}/diff?from=1&measure=AP", ANY_TOKEN),
-    "submit_run": Asked("POST", "/v1/tracks/{track}/submissions", ANY_TOKEN, options=RUN),
-    "list_submissions": Asked("GET", "/v1/tracks/{track}/submissions", ANY_TOKEN),
-    "show_submission": Asked("GET", "/v1/submissions/{submission}", ITS_TEAM),
-    "withdraw_submission": Asked("DELETE", "/v1/submissions/{submission}", ITS_TEAM),
-    "watch_submission": Asked("GET", "/v1/submissions/{submission}/events", ITS_TEAM, options=EVENTS),
-    "show_scores": Asked("GET", "/v1/submissions/{submission}/scores", ITS_TEAM),
-    "show_topic_scores": Asked("GET", "/v1/submissions/{submission}/scores/topics?measure=AP", ITS_TEAM),
-    "explain_scores": Asked("POST", "/v1/submissions/{submission}/explanations", ITS_TEAM, options=EXPLAIN),
-    "show_explanations": Asked("GET", "/v1/submissions/{submission}/explanations", ITS_TEAM),
-    "show_run": Asked("GET", "/v1/runs/{run}", ITS_TEAM, 404),
-    "download_run": Asked("GET", "/v1/runs/{run}/file", ITS_TEAM, 404),
-    "list_audit_kinds": Asked("GET", "/v1/audits/kinds", EVERYBODY),
-    "request_audit": Asked("POST", "/v1/tracks/{track}/audits", OWNERS, options=AUDIT),
-    "list_audits": Asked("GET", "/v1/tracks/{track}/audits", ANY_TOKEN),
-    "show_audit_history": Asked(
+    "show_service": OperationCase("GET", "/v1", ALL_USERS),
+    "list_errors": OperationCase("GET", "/v1/errors", ALL_USERS),
+    "list_measures": OperationCase("GET", "/v1/measures", ALL_USERS),
+    "read_measure": OperationCase("GET", "/v1/measures/nDCG@10", ALL_USERS),
+    "healthz": OperationCase("GET", "/healthz", ALL_USERS),
+    "readyz": OperationCase("GET", "/readyz", ALL_USERS),
+    "metrics": OperationCase("GET", "/metrics", ALL_USERS),
+    "show_caller": OperationCase("GET", "/v1/me", ANY_TOKEN),
+    "list_tokens": OperationCase("GET", "/v1/tokens", ANY_TOKEN),
+    "issue_token": OperationCase("POST", "/v1/tokens", ("admin",), options=TOKEN),
+    "revoke_token": OperationCase("DELETE", "/v1/tokens/{token}", ("admin", "participant"), 404),
+    "create_track": OperationCase("POST", "/v1/tracks", ORGANISERS, options=TRACK),
+    "list_tracks": OperationCase("GET", "/v1/tracks", ANY_TOKEN),
+    "show_track": OperationCase("GET", "/v1/tracks/{track}", ANY_TOKEN),
+    "change_track": OperationCase("PATCH", "/v1/tracks/{track}", OWNERS, options={"json": {"title": "new"}}),
+    "show_leaderboard": OperationCase("GET", "/v1/tracks/{track}/leaderboard", ANY_TOKEN),
+    "upload_qrels": OperationCase("POST", "/v1/tracks/{track}/qrels", OWNERS, options=QRELS),
+    "list_qrels": OperationCase("GET", "/v1/tracks/{track}/qrels", ANY_TOKEN),
+    "show_qrels": OperationCase("GET", "/v1/tracks/{track}/qrels/{draft}", OWNERS, 404),
+    "watch_qrels": OperationCase(
+        "GET", "/v1/tracks/{track}/qrels/{number}/events", ANY_TOKEN, options=EVENTS
+    ),
+    "publish_qrels": OperationCase("POST", "/v1/tracks/{track}/qrels/{draft}/publish", OWNERS),
+    "compare_qrels": OperationCase(
+        "GET", "/v1/tracks/{track}/qrels/{number}/diff?from=1&measure=AP", ANY_TOKEN
+    ),
+    "submit_run": OperationCase("POST", "/v1/tracks/{track}/submissions", ANY_TOKEN, options=RUN),
+    "list_submissions": OperationCase("GET", "/v1/tracks/{track}/submissions", ANY_TOKEN),
+    "show_submission": OperationCase("GET", "/v1/submissions/{submission}", TEAM_AND_OWNERS),
+    "withdraw_submission": OperationCase("DELETE", "/v1/submissions/{submission}", TEAM_AND_OWNERS),
+    "watch_submission": OperationCase(
+        "GET", "/v1/submissions/{submission}/events", TEAM_AND_OWNERS, options=EVENTS
+    ),
+    "show_scores": OperationCase("GET", "/v1/submissions/{submission}/scores", TEAM_AND_OWNERS),
+    "show_topic_scores": OperationCase(
+        "GET", "/v1/submissions/{submission}/scores/topics?measure=AP", TEAM_AND_OWNERS
+    ),
+    "explain_scores": OperationCase(
+        "POST", "/v1/submissions/{submission}/explanations", TEAM_AND_OWNERS, options=EXPLAIN
+    ),
+    "show_explanations": OperationCase("GET", "/v1/submissions/{submission}/explanations", TEAM_AND_OWNERS),
+    "show_run": OperationCase("GET", "/v1/runs/{run}", TEAM_AND_OWNERS, 404),
+    "download_run": OperationCase("GET", "/v1/runs/{run}/file", TEAM_AND_OWNERS, 404),
+    "list_audit_kinds": OperationCase("GET", "/v1/audits/kinds", ALL_USERS),
+    "request_audit": OperationCase("POST", "/v1/tracks/{track}/audits", OWNERS, options=AUDIT),
+    "list_audits": OperationCase("GET", "/v1/tracks/{track}/audits", ANY_TOKEN),
+    "show_audit_history": OperationCase(
         "GET", "/v1/tracks/{track}/audits/history?kind=downsampling&number=tau(AP)@50", ANY_TOKEN
     ),
-    "show_audit": Asked("GET", "/v1/audits/{audit}", ANY_TOKEN),
-    "watch_audit": Asked("GET", "/v1/audits/{audit}/events", ANY_TOKEN, options=EVENTS),
-    "show_audit_report": Asked("GET", "/v1/audits/{audit}/report", ANY_TOKEN),
-    "show_audit_table": Asked("GET", "/v1/audits/{audit}/report.csv", ANY_TOKEN),
-    "cancel_audit": Asked("POST", "/v1/audits/{audit}/cancel", OWNERS),
-    "rerun_audit_part": Asked("POST", "/v1/audits/{audit}/parts/1/rerun", OWNERS),
-    "add_schedule": Asked("POST", "/v1/tracks/{track}/schedules", OWNERS, options=SCHEDULE),
-    "list_schedules": Asked("GET", "/v1/tracks/{track}/schedules", OWNERS),
-    "change_schedule": Asked(
+    "show_audit": OperationCase("GET", "/v1/audits/{audit}", ANY_TOKEN),
+    "watch_audit": OperationCase("GET", "/v1/audits/{audit}/events", ANY_TOKEN, options=EVENTS),
+    "show_audit_report": OperationCase("GET", "/v1/audits/{audit}/report", ANY_TOKEN),
+    "show_audit_table": OperationCase("GET", "/v1/audits/{audit}/report.csv", ANY_TOKEN),
+    "cancel_audit": OperationCase("POST", "/v1/audits/{audit}/cancel", OWNERS),
+    "rerun_audit_part": OperationCase("POST", "/v1/audits/{audit}/parts/1/rerun", OWNERS),
+    "add_schedule": OperationCase("POST", "/v1/tracks/{track}/schedules", OWNERS, options=SCHEDULE),
+    "list_schedules": OperationCase("GET", "/v1/tracks/{track}/schedules", OWNERS),
+    "change_schedule": OperationCase(
         "PATCH", "/v1/schedules/{schedule}", OWNERS, 404, options={"json": {"paused": True}}
     ),
-    "remove_schedule": Asked("DELETE", "/v1/schedules/{schedule}", OWNERS, 404),
-    "add_alert": Asked("POST", "/v1/tracks/{track}/alerts", OWNERS, options=ALERT),
-    "list_alerts": Asked("GET", "/v1/tracks/{track}/alerts", OWNERS),
-    "remove_alert": Asked("DELETE", "/v1/alerts/{alert}", OWNERS, 404),
-    "list_jobs": Asked("GET", "/v1/jobs", ORGANISERS),
-    "show_job": Asked("GET", "/v1/jobs/{job}", ITS_TEAM, 404),
-    "watch_job": Asked("GET", "/v1/jobs/{job}/events", ITS_TEAM, 404, options=EVENTS),
-    "revive_job": Asked("POST", "/v1/jobs/{dead}/revive", OWNERS, 404, otherwise={"participant": 403}),
+    "remove_schedule": OperationCase("DELETE", "/v1/schedules/{schedule}", OWNERS, 404),
+    "add_alert": OperationCase("POST", "/v1/tracks/{track}/alerts", OWNERS, options=ALERT),
+    "list_alerts": OperationCase("GET", "/v1/tracks/{track}/alerts", OWNERS),
+    "remove_alert": OperationCase("DELETE", "/v1/alerts/{alert}", OWNERS, 404),
+    "list_jobs": OperationCase("GET", "/v1/jobs", ORGANISERS),
+    "show_job": OperationCase("GET", "/v1/jobs/{job}", TEAM_AND_OWNERS, 404),
+    "watch_job": OperationCase("GET", "/v1/jobs/{job}/events", TEAM_AND_OWNERS, 404, options=EVENTS),
+    "revive_job": OperationCase(
+        "POST", "/v1/jobs/{dead}/revive", OWNERS, 404, otherwise={"participant": 403}
+    ),
 }
 
 
 if find_spec("cupel_reports") is not None:
-    MATRIX["show_audit_page"] = Asked("GET", "/v1/audits/{audit}/report.html", ANY_TOKEN)
+    MATRIX["show_audit_page"] = OperationCase("GET", "/v1/audits/{audit}/report.html", ANY_TOKEN)
 
 
 @pytest.fixture
-def world(service) -> dict[str, Any]:
-    """One that may be changed."""
-    return new_world(service)
+def resources(service) -> dict[str, Any]:
+    """Fresh resources that the test may change."""
+    return create_resources(service)
 
 
 @pytest.fixture(scope="module")
-def lasting_world(service) -> dict[str, Any]:
-    """One that is only looked at."""
-    return new_world(service)
+def shared_resources(service) -> dict[str, Any]:
+    """Shared resources for tests that only read."""
+    return create_resources(service)
 
 
-def new_world(service) -> dict[str, Any]:
-    """A track with judgments and a draft, alice's scored submission, her token, and a dead job of hers."""
-    track = service.track()
+def create_resources(service) -> dict[str, Any]:
+    """Create a track with judgments, a draft and an audit, and a submission and a dead job of alice."""
+    track = service.create_track()
     number = service.publish(track)
-    submission = service.submitted(track)
-    service.submitted(track, b"t1 Q0 b 1 3 other\nt2 Q0 a 1 2 other\n", who="other participant")
-    service.work()
-    audit = service.ask("organiser", "POST", f"/v1/tracks/{track}/audits", **AUDIT).json()["id"]
-    service.work()
-    schedule = service.ask("organiser", "POST", f"/v1/tracks/{track}/schedules", **SCHEDULE).json()["id"]
-    alert = service.ask("organiser", "POST", f"/v1/tracks/{track}/alerts", **ALERT).json()["id"]
-    dead = service.submitted(track)["jobs"][0]["id"]
-    job_execution.run_jobs(service.system, rescoring.QUEUE, {"evaluate": broken})
+    submission = service.accepted_submission(track)
+    service.accepted_submission(track, b"t1 Q0 b 1 3 other\nt2 Q0 a 1 2 other\n", who="other participant")
+    service.run_jobs()
+    audit = service.request("organiser", "POST", f"/v1/tracks/{track}/audits", **AUDIT).json()["id"]
+    service.run_jobs()
+    schedule = service.request("organiser", "POST", f"/v1/tracks/{track}/schedules", **SCHEDULE).json()["id"]
+    alert = service.request("organiser", "POST", f"/v1/tracks/{track}/alerts", **ALERT).json()["id"]
+    dead = service.accepted_submission(track)["jobs"][0]["id"]
+    job_execution.run_jobs(service.system, rescoring.QUEUE, {"evaluate": fail})
     draft = service.upload(track).json()["number"]
     _, token = access.issue(service.system, access.OPERATOR, team="alice", scope="participant")
     return {
@@ -154,70 +166,73 @@ def new_world(service) -> dict[str, Any]:
     }
 
 
-def broken(system: Any, claim: Any) -> None:
-    raise RuntimeError("this machine is out of order")
+def fail(system: Any, claim: Any) -> None:
+    raise RuntimeError("failed on purpose")
 
 
-def filled(options: dict[str, Any], new: str) -> dict[str, Any]:
+def fill_in_name(options: dict[str, Any], new: str) -> dict[str, Any]:
     if "json" not in options or options["json"].get("name") != "{new}":
         return options
     return options | {"json": options["json"] | {"name": new}}
 
 
-def test_the_matrix_has_every_operation(service) -> None:
+def test_matrix_covers_every_operation(service) -> None:
     operations = {
         operation["operationId"]: (method.upper(), path)
         for path, methods in service.openapi["paths"].items()
         for method, operation in methods.items()
     }
     assert operations.keys() == MATRIX.keys()
-    assert {name: asked.method for name, asked in MATRIX.items()} == {
+    assert {name: case.method for name, case in MATRIX.items()} == {
         name: method for name, (method, _) in operations.items()
     }
 
 
 @pytest.mark.parametrize("operation", MATRIX)
-def test_everybody_gets_what_they_may_and_nothing_else(
+def test_operation_is_allowed_to_exactly_the_listed_users(
     service, request: pytest.FixtureRequest, operation: str
 ) -> None:
-    asked = MATRIX[operation]
-    world = request.getfixturevalue("lasting_world" if asked.method == "GET" else "world")
-    path = asked.path.format(**world)
-    found = service.operation(asked.method, path.partition("?")[0])
-    assert found is not None
-    assert found[1]["operationId"] == operation
+    case = MATRIX[operation]
+    resources = request.getfixturevalue("shared_resources" if case.method == "GET" else "resources")
+    path = case.path.format(**resources)
+    match = service.operation(case.method, path.partition("?")[0])
+    assert match is not None
+    assert match[1]["operationId"] == operation
     for who in sorted(
-        EVERYBODY, key=lambda one: one in asked.allowed
-    ):  # the refused first: they change nothing
-        answer = service.ask(
-            who, asked.method, path, **filled(asked.options, f"{world['track']}-{who.replace(' ', '-')}")
+        ALL_USERS, key=lambda user: user in case.allowed
+    ):  # refused users first, because their requests change nothing
+        answer = service.request(
+            who,
+            case.method,
+            path,
+            **fill_in_name(case.options, f"{resources['track']}-{who.replace(' ', '-')}"),
         )
-        if who in asked.allowed:
+        if who in case.allowed:
             assert answer.is_success or answer.status_code == 409, (who, answer.text)
         else:
-            expected = 401 if who == "stranger" else asked.otherwise.get(who, asked.refusal)
+            expected = 401 if who == "stranger" else case.otherwise.get(who, case.refusal)
             assert answer.status_code == expected, (who, answer.text)
             assert answer.json()["detail"]
 
 
-def test_a_list_holds_only_what_its_reader_may_see(service, world: dict[str, Any]) -> None:
-    path = f"/v1/tracks/{world['track']}/submissions"
+def test_submission_list_is_limited_to_visible_submissions(service, resources: dict[str, Any]) -> None:
+    path = f"/v1/tracks/{resources['track']}/submissions"
     assert len(service.get("participant", path)["items"]) == 2
     assert len(service.get("organiser", path)["items"]) == 3
     assert len(service.get("admin", path)["items"]) == 3
-    assert {one["team"] for one in service.get("other participant", path)["items"]} == {"bob"}
+    assert {item["team"] for item in service.get("other participant", path)["items"]} == {"bob"}
     assert service.get("other organiser", path)["items"] == []
 
 
-def test_drafts_are_listed_to_the_organisers_of_the_track_only(service, world: dict[str, Any]) -> None:
-    path = f"/v1/tracks/{world['track']}/qrels"
-    assert [one["state"] for one in service.get("organiser", path)["items"]] == ["draft", "current"]
-    assert [one["state"] for one in service.get("participant", path)["items"]] == ["current"]
+def test_drafts_are_listed_only_for_organisers_of_the_track(service, resources: dict[str, Any]) -> None:
+    path = f"/v1/tracks/{resources['track']}/qrels"
+    assert [item["state"] for item in service.get("organiser", path)["items"]] == ["draft", "current"]
+    assert [item["state"] for item in service.get("participant", path)["items"]] == ["current"]
 
 
-def test_tokens_are_listed_to_their_team_only(service) -> None:
-    assert {one["team"] for one in service.get("participant", "/v1/tokens")["items"]} == {"alice"}
-    assert "bob" in {one["team"] for one in service.get("admin", "/v1/tokens?limit=500")["items"]}
+def test_tokens_are_listed_only_for_their_team(service) -> None:
+    assert {item["team"] for item in service.get("participant", "/v1/tokens")["items"]} == {"alice"}
+    assert "bob" in {item["team"] for item in service.get("admin", "/v1/tokens?limit=500")["items"]}
 
 
 @pytest.mark.parametrize(
@@ -230,26 +245,28 @@ def test_tokens_are_listed_to_their_team_only(service) -> None:
         "Bearer cupel_00000000_" + "x" * 5000,
     ],
 )
-def test_a_wrong_token_is_refused_with_a_challenge(service, header: str) -> None:
+def test_invalid_token_is_refused_with_a_challenge(service, header: str) -> None:
     answer = service.http.get("/v1/me", headers={"Authorization": header})
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert answer.json()["code"] == "token-refused"
 
 
-def test_a_revoked_token_opens_nothing(service) -> None:
-    made = service.ask(
+def test_revoked_token_is_refused(service) -> None:
+    made = service.request(
         "participant", "POST", "/v1/tokens", json={"team": "alice", "scope": "participant"}
     ).json()
-    own = {"Authorization": f"Bearer {made['token']}"}
-    assert service.http.get("/v1/me", headers=own).json()["prefix"] == made["prefix"]
-    assert service.ask("participant", "DELETE", f"/v1/tokens/{made['prefix']}").status_code == 204
-    assert service.http.get("/v1/me", headers=own).status_code == 401
+    header = {"Authorization": f"Bearer {made['token']}"}
+    assert service.http.get("/v1/me", headers=header).json()["prefix"] == made["prefix"]
+    assert service.request("participant", "DELETE", f"/v1/tokens/{made['prefix']}").status_code == 204
+    assert service.http.get("/v1/me", headers=header).status_code == 401
 
 
-def test_nobody_can_make_a_token_beyond_their_own_team_and_scope(service) -> None:
+def test_token_is_limited_to_the_team_and_scope_of_its_issuer(service) -> None:
     def issue(who: str, team: str, scope: str) -> int:
-        return int(service.ask(who, "POST", "/v1/tokens", json={"team": team, "scope": scope}).status_code)
+        return int(
+            service.request(who, "POST", "/v1/tokens", json={"team": team, "scope": scope}).status_code
+        )
 
     assert issue("participant", "alice", "participant") == 201
     assert issue("participant", "alice", "organiser") == 403
@@ -257,9 +274,9 @@ def test_nobody_can_make_a_token_beyond_their_own_team_and_scope(service) -> Non
     assert issue("organiser", "organisers", "admin") == 403
 
 
-def test_the_secret_of_a_token_is_shown_once(service) -> None:
-    answer = service.ask("admin", "POST", "/v1/tokens", json={"team": "carol", "scope": "participant"})
+def test_token_secret_is_shown_only_at_creation(service) -> None:
+    answer = service.request("admin", "POST", "/v1/tokens", json={"team": "carol", "scope": "participant"})
     assert answer.headers["cache-control"] == "no-store"
-    listed = service.ask("admin", "GET", "/v1/tokens?limit=500").text
+    listed = service.request("admin", "GET", "/v1/tokens?limit=500").text
     assert answer.json()["prefix"] in listed
     assert answer.json()["token"] not in listed

@@ -1,4 +1,4 @@
-"""Lists and boards: a request asks the database as often for thirty items as for one."""
+"""Number of database queries of lists and boards: the same for thirty items as for one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,20 +14,20 @@ from support.service.gateway_service import Service, run_file
 MANY = 30
 
 NO_QUERY = ("BEGIN", "PRAGMA", "SET LOCAL", "UPDATE tokens")
-"""How statements begin that do not count: those of transactions, and the note that a token is in use."""
+"""Prefixes of statements that are not counted: transaction control, and the last use of a token."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two addresses of an operation: the answer to `one` holds one item, that to `many` holds MANY.
+    """Two paths of an operation: the response to `single` has one item, the response to `many` has MANY.
 
-    Braces in them are filled in by `places`. items: what the answer calls them. statements: at most so
-    many, that which looks up the token among them.
+    The fixture `urls` fills in the braces. `items` is the field of the response that holds the items.
+    `statements` is the largest number of statements allowed, including the token look-up.
     """
 
     operation: str
     statements: int
-    one: str
+    single: str
     many: str
     items: str = "items"
     who: str = "organiser"
@@ -81,54 +81,59 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def places(service: Service) -> dict[str, str]:
-    """Addresses of three tracks and of a submission to each; and MANY other tracks and tokens.
+def urls(service: Service) -> dict[str, str]:
+    """Return URLs of three tracks and of a submission to each; create MANY other tracks and tokens.
 
-    small: one of everything. large: MANY topics, measures and submissions. corrected: MANY versions.
+    `small` has one of everything. `large` has MANY topics, measures and submissions.
+    `corrected` has MANY versions.
     """
     for number in range(MANY):
-        service.track()
+        service.create_track()
         access.issue(service.system, access.OPERATOR, team=f"team-{number}", scope="participant")
-    found: dict[str, Any] = {}
+    urls: dict[str, Any] = {}
     for name, many in {"small": 1, "large": MANY, "corrected": 1}.items():
         plan = [f"P@{cutoff}" for cutoff in range(1, many + 1)]
-        track = service.track(aspects={"relevance": {"labels": [0, 1]}}, measures=plan)
+        track = service.create_track(aspects={"relevance": {"labels": [0, 1]}}, measures=plan)
         publish(service, track, topics=many)
         for number in range(many):
-            sent = service.submitted(track, run_file(("t1", "ab"), tag=f"run-{number}"))
+            sent = service.accepted_submission(track, run_file(("t1", "ab"), tag=f"run-{number}"))
         for _ in range({"small": 1, "large": 2, "corrected": MANY}[name] - 1):
             publish(service, track, topics=many)
-        found |= {name: f"/v1/tracks/{track}", f"{name} submission": sent["links"]["self"]}
-    service.work()
+        urls |= {name: f"/v1/tracks/{track}", f"{name} submission": sent["links"]["self"]}
+    service.run_jobs()
     for name in ("small", "large"):
-        address = f"{found[f'{name} submission']}/explanations"
-        assert service.ask("participant", "POST", address, json={"about": ["scale"]}).status_code == 202
-    make_audits(service, found)
-    service.work()
-    return found
+        address = f"{urls[f'{name} submission']}/explanations"
+        assert service.request("participant", "POST", address, json={"about": ["scale"]}).status_code == 202
+    request_audits(service, urls)
+    service.run_jobs()
+    return urls
 
 
-def make_audits(service: Service, found: dict[str, str]) -> None:
-    """One of a run, one of MANY runs, and MANY of a track of two."""
-    paired = service.track(aspects={"relevance": {"labels": [0, 1]}}, measures=["P@1"])
+def request_audits(service: Service, urls: dict[str, str]) -> None:
+    """Request one audit of one run, one audit of MANY runs, and MANY audits of a track with two runs."""
+    paired = service.create_track(aspects={"relevance": {"labels": [0, 1]}}, measures=["P@1"])
     publish(service, paired, topics=1)
     for number in range(2):
-        service.submitted(paired, run_file(("t1", "ab"), tag=f"run-{number}"))
-    service.work()
-    found["paired"] = f"/v1/tracks/{paired}"
-    wanted = {"kind": "downsampling", "parameters": {"repeats": 1, "ratios": [50]}, "measures": ["P@1"]}
+        service.accepted_submission(paired, run_file(("t1", "ab"), tag=f"run-{number}"))
+    service.run_jobs()
+    urls["paired"] = f"/v1/tracks/{paired}"
+    audit_request = {
+        "kind": "downsampling",
+        "parameters": {"repeats": 1, "ratios": [50]},
+        "measures": ["P@1"],
+    }
     for name in ("small", "large", *["paired"] * MANY):
-        answer = service.ask("organiser", "POST", f"{found[name]}/audits", json=wanted)
+        answer = service.request("organiser", "POST", f"{urls[name]}/audits", json=audit_request)
         assert answer.status_code == 202, answer.text
-        found[f"{name} audit"] = answer.headers["location"]
+        urls[f"{name} audit"] = answer.headers["location"]
     alert = {"kind": "downsampling", "number": "tau(P@1)@50", "below": 0.9}
     for name in ("large", *["small"] * MANY):
-        for noun, body in (("schedules", {"request": wanted}), ("alerts", alert)):
-            assert service.ask("organiser", "POST", f"{found[name]}/{noun}", json=body).status_code == 201
+        for noun, body in (("schedules", {"request": audit_request}), ("alerts", alert)):
+            assert service.request("organiser", "POST", f"{urls[name]}/{noun}", json=body).status_code == 201
 
 
 def publish(service: Service, track: str, *, topics: int) -> None:
-    """Publish judgments of so many topics, and leave the scoring for later."""
+    """Publish judgments of this many topics without running the scoring jobs."""
     judgments = "".join(f"t{number} 0 a 1\n" for number in range(1, topics + 1)).encode()
     parts = [
         ("collection", ("collection.yaml", b"qrels: [{file: qrels, aspect: relevance}]")),
@@ -136,30 +141,30 @@ def publish(service: Service, track: str, *, topics: int) -> None:
     ]
     answer = service.upload(track, parts=parts)
     assert answer.status_code == 201, answer.text
-    published = service.ask("organiser", "POST", f"{answer.headers['location']}/publish")
+    published = service.request("organiser", "POST", f"{answer.headers['location']}/publish")
     assert published.status_code == 202, published.text
 
 
 @contextmanager
-def queries(service: Service) -> Iterator[list[str]]:
-    """Gathers what the database is asked meanwhile."""
-    asked: list[str] = []
+def record_statements(service: Service) -> Iterator[list[str]]:
+    """Record the counted SQL statements inside the block."""
+    statements: list[str] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+    def record(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         if not statement.startswith(NO_QUERY):
-            asked.append(statement)
+            statements.append(statement)
 
-    event.listen(service.system.engine, "before_cursor_execute", note)
+    event.listen(service.system.engine, "before_cursor_execute", record)
     try:
-        yield asked
+        yield statements
     finally:
-        event.remove(service.system.engine, "before_cursor_execute", note)
+        event.remove(service.system.engine, "before_cursor_execute", record)
 
 
-def lists(service: Service, *, public: bool) -> dict[str, str]:
-    """Path by operation of every GET whose answer is, or holds, a list of things."""
+def list_operations(service: Service, *, public: bool) -> dict[str, str]:
+    """Return the path of every GET operation whose response is or contains a list of objects."""
     schemas = service.openapi["components"]["schemas"]
-    found: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for path, operations in service.openapi["paths"].items():
         operation = operations.get("get")
         if operation is None or public == ("security" in operation):
@@ -168,29 +173,29 @@ def lists(service: Service, *, public: bool) -> dict[str, str]:
         name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
         fields = schemas.get(name, {}).get("properties", {}).values()
         if any("$ref" in field.get("items", {}) for field in fields):
-            found[operation["operationId"]] = path
-    return found
+            paths[operation["operationId"]] = path
+    return paths
 
 
-def test_every_list_has_a_case(service: Service) -> None:
-    assert lists(service, public=False).keys() == {case.operation for case in CASES}
+def test_every_list_operation_has_a_case(service: Service) -> None:
+    assert list_operations(service, public=False).keys() == {case.operation for case in CASES}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.operation}-{case.items}")
-def test_a_list_of_many_costs_as_much_as_a_list_of_one(
-    service: Service, places: dict[str, str], case: Case
+def test_query_count_does_not_depend_on_the_number_of_items(
+    service: Service, urls: dict[str, str], case: Case
 ) -> None:
-    asked: dict[int, list[str]] = {}
-    for items, address in {1: case.one, MANY: case.many}.items():
-        with queries(service) as asked[items]:
-            answer = service.get(case.who, address.format(**places))
+    statements: dict[int, list[str]] = {}
+    for items, address in {1: case.single, MANY: case.many}.items():
+        with record_statements(service) as statements[items]:
+            answer = service.get(case.who, address.format(**urls))
         assert len(answer[case.items]) == items
-    assert len(asked[MANY]) == len(asked[1]), "\n".join(asked[MANY])
-    assert 2 <= len(asked[1]) <= case.statements, "\n".join(asked[1])
+    assert len(statements[MANY]) == len(statements[1]), "\n".join(statements[MANY])
+    assert 2 <= len(statements[1]) <= case.statements, "\n".join(statements[1])
 
 
-def test_lists_that_need_no_token_ask_the_database_nothing(service: Service) -> None:
-    for path in lists(service, public=True).values():
-        with queries(service) as asked:
+def test_public_lists_send_no_queries(service: Service) -> None:
+    for path in list_operations(service, public=True).values():
+        with record_statements(service) as statements:
             service.get("stranger", path)
-        assert not asked, path
+        assert not statements, path

@@ -1,4 +1,4 @@
-"""Tracks and their leaderboards over HTTP: changes, ETags, pages."""
+"""Tracks and their leaderboards over HTTP: changes, ETags and pages."""
 
 import re
 
@@ -7,27 +7,27 @@ import pytest
 from support.service.gateway_service import ASPECTS, CORRECTED, PLAN, run_file
 
 
-def test_a_track_is_made_and_read_back(service) -> None:
-    wanted = {
+def test_created_track_is_read_back_unchanged(service) -> None:
+    body = {
         "name": "made-and-read",
         "title": "Réponses 日本",
         "aspects": ASPECTS,
         "measures": PLAN,
         "depth": 50,
     }
-    answer = service.ask("organiser", "POST", "/v1/tracks", json=wanted)
+    answer = service.request("organiser", "POST", "/v1/tracks", json=body)
     assert answer.status_code == 201
-    read = service.ask("participant", "GET", answer.headers["location"])
+    read = service.request("participant", "GET", answer.headers["location"])
     assert read.json() == answer.json()
     assert read.headers["etag"] == answer.headers["etag"]
     assert read.json()["title"] == "Réponses 日本"
     assert read.json()["measures"][2] == "TOMA(of=nDCG@10,aspects=[relevance,credibility])"
 
 
-def test_the_name_of_a_track_is_taken_once(service) -> None:
-    name = service.track()
+def test_track_name_is_unique(service) -> None:
+    name = service.create_track()
     again = {"name": name, "title": "x", "aspects": ASPECTS, "measures": ["AP"]}
-    answer = service.ask("other organiser", "POST", "/v1/tracks", json=again)
+    answer = service.request("other organiser", "POST", "/v1/tracks", json=again)
     assert (answer.status_code, answer.json()["code"]) == (409, "track-exists")
 
 
@@ -59,35 +59,35 @@ def test_the_name_of_a_track_is_taken_once(service) -> None:
         ({"label_sets": {"x": 1}}, "aspects-invalid"),
     ],
 )
-def test_a_track_that_can_not_be_is_refused_with_the_reason(service, change, code: str) -> None:
+def test_invalid_track_is_refused(service, change, code: str) -> None:
     import json
 
-    wanted = {"name": "refused", "title": "x", "aspects": ASPECTS, "measures": ["AP"]} | change
-    answer = service.ask(
+    body = {"name": "refused", "title": "x", "aspects": ASPECTS, "measures": ["AP"]} | change
+    answer = service.request(
         "organiser",
         "POST",
         "/v1/tracks",
-        content=json.dumps(wanted).encode(),
+        content=json.dumps(body).encode(),
         headers={"Content-Type": "application/json"},
     )
     assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
     assert answer.json()["detail"]
 
 
-def test_every_wrong_field_is_named_at_once(service) -> None:
-    problem = service.ask(
+def test_all_invalid_fields_are_reported_together(service) -> None:
+    problem = service.request(
         "organiser", "POST", "/v1/tracks", json={"title": 3, "depth": -1, "nam": "x"}
     ).json()
-    found = {one["field"]: one["code"] for one in problem["errors"]}
-    assert found["body.name"] == "field-missing"
-    assert found["body.nam"] == "field-unknown"
-    assert found["body.title"] == "field-invalid"
-    assert found["body.depth"] == "field-invalid"
+    codes_by_field = {item["field"]: item["code"] for item in problem["errors"]}
+    assert codes_by_field["body.name"] == "field-missing"
+    assert codes_by_field["body.nam"] == "field-unknown"
+    assert codes_by_field["body.title"] == "field-invalid"
+    assert codes_by_field["body.depth"] == "field-invalid"
 
 
-def test_a_change_touches_only_what_it_names(service, track: str) -> None:
+def test_patch_changes_only_the_given_fields(service, track: str) -> None:
     before = service.get("organiser", f"/v1/tracks/{track}")
-    answer = service.ask(
+    answer = service.request(
         "organiser",
         "PATCH",
         f"/v1/tracks/{track}",
@@ -95,31 +95,33 @@ def test_a_change_touches_only_what_it_names(service, track: str) -> None:
         headers={"Content-Type": "application/merge-patch+json"},
     )
     assert answer.json() == before | {"title": "New"}
-    closed = service.ask("organiser", "PATCH", f"/v1/tracks/{track}", json={"closed": True}).json()
+    closed = service.request("organiser", "PATCH", f"/v1/tracks/{track}", json={"closed": True}).json()
     assert closed["closed_at"]
-    opened = service.ask("organiser", "PATCH", f"/v1/tracks/{track}", json={"closed": False}).json()
+    opened = service.request("organiser", "PATCH", f"/v1/tracks/{track}", json={"closed": False}).json()
     assert (opened["closed_at"], opened["title"]) == (None, "New")
 
 
 @pytest.mark.parametrize(
     "change", [{"title": None}, {"measures": None}, {"name": "other"}, {"closed": "maybe"}]
 )
-def test_a_change_that_can_not_be_is_refused(service, track: str, change) -> None:
-    answer = service.ask("organiser", "PATCH", f"/v1/tracks/{track}", json=change)
+def test_invalid_patch_is_refused(service, track: str, change) -> None:
+    answer = service.request("organiser", "PATCH", f"/v1/tracks/{track}", json=change)
     assert (answer.status_code, answer.json()["code"]) == (422, "request-invalid")
 
 
-def test_a_change_based_on_an_old_state_is_refused(service, track: str) -> None:
+def test_patch_with_an_outdated_etag_is_refused(service, track: str) -> None:
     path = f"/v1/tracks/{track}"
-    old = service.ask("organiser", "GET", path).headers["etag"]
-    first = service.ask("organiser", "PATCH", path, json={"title": "one"}, headers={"If-Match": old})
-    late = service.ask("organiser", "PATCH", path, json={"title": "two"}, headers={"If-Match": old})
+    old = service.request("organiser", "GET", path).headers["etag"]
+    first = service.request("organiser", "PATCH", path, json={"title": "one"}, headers={"If-Match": old})
+    late = service.request("organiser", "PATCH", path, json={"title": "two"}, headers={"If-Match": old})
     assert first.status_code == 200
     assert (late.status_code, late.json()["code"]) == (412, "track-changed")
     new = {"If-Match": first.headers["etag"]}
-    assert service.ask("organiser", "PATCH", path, json={"title": "two"}, headers=new).status_code == 200
+    assert service.request("organiser", "PATCH", path, json={"title": "two"}, headers=new).status_code == 200
     assert (
-        service.ask("organiser", "PATCH", path, json={"title": "3"}, headers={"If-Match": "*"}).status_code
+        service.request(
+            "organiser", "PATCH", path, json={"title": "3"}, headers={"If-Match": "*"}
+        ).status_code
         == 200
     )
 
@@ -128,16 +130,16 @@ def test_a_change_based_on_an_old_state_is_refused(service, track: str) -> None:
     ("named", "status"),
     [('"other", {}', 200), ('{},"other"', 200), ('"other", *', 200), ('"other"', 412), ("W/{}", 412)],
 )
-def test_a_change_may_be_based_on_one_of_several_states(service, named: str, status: int) -> None:
-    path = f"/v1/tracks/{service.track()}"
-    header = {"If-Match": named.format(service.ask("organiser", "GET", path).headers["etag"])}
-    answer = service.ask("organiser", "PATCH", path, json={"title": "new"}, headers=header)
+def test_if_match_accepts_a_list_of_etags(service, named: str, status: int) -> None:
+    path = f"/v1/tracks/{service.create_track()}"
+    header = {"If-Match": named.format(service.request("organiser", "GET", path).headers["etag"])}
+    answer = service.request("organiser", "PATCH", path, json={"title": "new"}, headers=header)
     assert answer.status_code == status
 
 
-def test_what_was_read_already_is_not_sent_again(service, track: str) -> None:
-    submission = service.submitted(track)
-    service.work()
+def test_known_etag_gets_not_modified(service, track: str) -> None:
+    submission = service.accepted_submission(track)
+    service.run_jobs()
     for path in (
         f"/v1/tracks/{track}",
         f"/v1/tracks/{track}/leaderboard",
@@ -148,30 +150,32 @@ def test_what_was_read_already_is_not_sent_again(service, track: str) -> None:
         "/v1/measures",
         "/v1/errors",
     ):
-        first = service.ask("participant", "GET", path)
+        first = service.request("participant", "GET", path)
         assert re.fullmatch(r'"[0-9a-f]+"', first.headers["etag"]), path
         for known in (first.headers["etag"], f'"other", W/{first.headers["etag"]}', "*"):
-            again = service.ask("participant", "GET", path, headers={"If-None-Match": known})
+            again = service.request("participant", "GET", path, headers={"If-None-Match": known})
             assert (again.status_code, again.content) == (304, b""), (path, known)
             assert again.headers["etag"] == first.headers["etag"]
-        assert service.ask("participant", "GET", path, headers={"If-None-Match": '"x"'}).status_code == 200
+        assert (
+            service.request("participant", "GET", path, headers={"If-None-Match": '"x"'}).status_code == 200
+        )
 
 
-def test_the_board_has_a_new_etag_when_it_changes(service, track: str) -> None:
+def test_board_etag_changes_with_the_board(service, track: str) -> None:
     path = f"/v1/tracks/{track}/leaderboard"
-    tags = [service.ask("participant", "GET", path).headers["etag"]]
-    service.submitted(track)
-    service.work()
-    tags.append(service.ask("participant", "GET", path).headers["etag"])
+    tags = [service.request("participant", "GET", path).headers["etag"]]
+    service.accepted_submission(track)
+    service.run_jobs()
+    tags.append(service.request("participant", "GET", path).headers["etag"])
     service.publish(track, relevance=CORRECTED)
-    tags.append(service.ask("participant", "GET", path).headers["etag"])
+    tags.append(service.request("participant", "GET", path).headers["etag"])
     assert len(set(tags)) == 3
 
 
 def test_equal_scores_share_a_rank(service, track: str) -> None:
     for who, ranking in (("participant", "cba"), ("other participant", "abc"), ("organiser", "abc")):
-        service.submitted(track, run_file(("t1", ranking), ("t2", "bac")), who=who)
-    service.work()
+        service.accepted_submission(track, run_file(("t1", ranking), ("t2", "bac")), who=who)
+    service.run_jobs()
     board = service.get("participant", f"/v1/tracks/{track}/leaderboard?measure=AP")
     assert [(row["rank"], row["team"]) for row in board["rows"]] == [
         (1, "bob"),
@@ -180,28 +184,28 @@ def test_equal_scores_share_a_rank(service, track: str) -> None:
     ]
 
 
-def test_a_board_comes_in_pages(service, track: str) -> None:
+def test_board_is_paginated(service, track: str) -> None:
     for _ in range(3):
-        service.submitted(track)
-    service.work()
+        service.accepted_submission(track)
+    service.run_jobs()
     path: str | None = f"/v1/tracks/{track}/leaderboard?measure=nDCG%4010&limit=2"
     seen, pages = [], 0
     while path:
-        answer = service.ask("participant", "GET", path)
+        answer = service.request("participant", "GET", path)
         seen += [row["submission"] for row in answer.json()["rows"]]
         path, pages = answer.json()["next"], pages + 1
         assert (path is not None) == ("link" in answer.headers)
     assert (len(set(seen)), len(seen), pages) == (3, 3, 2)
 
 
-def test_lists_come_in_pages_that_neither_repeat_nor_skip(service, track: str) -> None:
-    made = [service.submitted(track)["id"] for _ in range(5)]
+def test_list_pages_neither_repeat_nor_skip_items(service, track: str) -> None:
+    made = [service.accepted_submission(track)["id"] for _ in range(5)]
     path: str | None = f"/v1/tracks/{track}/submissions?limit=2"
     seen = []
     while path:
-        answer = service.ask("participant", "GET", path)
+        answer = service.request("participant", "GET", path)
         page = answer.json()
-        seen += [one["id"] for one in page["items"]]
+        seen += [item["id"] for item in page["items"]]
         if page["next"]:
             assert answer.headers["link"] == f'<{page["next"]}>; rel="next"'
         path = page["next"]
@@ -211,8 +215,8 @@ def test_lists_come_in_pages_that_neither_repeat_nor_skip(service, track: str) -
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=501", "limit=x", "limit=99999999999999999999999", "cursor=%00", "cursor="]
 )
-def test_a_window_that_can_not_be_is_refused(service, query: str) -> None:
-    answer = service.ask("participant", "GET", f"/v1/tracks?{query}")
+def test_invalid_limit_or_cursor_is_refused(service, query: str) -> None:
+    answer = service.request("participant", "GET", f"/v1/tracks?{query}")
     assert (answer.status_code, answer.json()["code"]) == (422, "request-invalid")
 
 
@@ -220,8 +224,8 @@ def test_a_window_that_can_not_be_is_refused(service, query: str) -> None:
 @pytest.mark.parametrize(
     "list_", ["/v1/tracks", "/v1/tokens", "/v1/jobs", "/v1/tracks/{}/qrels", "/v1/tracks/{}/leaderboard"]
 )
-def test_a_made_up_cursor_fails_nothing(service, track: str, list_: str, cursor: str) -> None:
-    answer = service.ask("admin", "GET", f"{list_.format(track)}?cursor={cursor}")
+def test_invented_cursor_causes_no_server_error(service, track: str, list_: str, cursor: str) -> None:
+    answer = service.request("admin", "GET", f"{list_.format(track)}?cursor={cursor}")
     assert answer.status_code in (200, 422)
 
 
@@ -231,13 +235,13 @@ def test_a_made_up_cursor_fails_nothing(service, track: str, list_: str, cursor:
 @pytest.mark.parametrize(
     "path", ["/v1/tracks/{}", "/v1/submissions/{}", "/v1/runs/{}", "/v1/jobs/{}", "/v1/tracks/{}/leaderboard"]
 )
-def test_an_id_that_names_nothing_is_not_found(service, path: str, id: str) -> None:
-    answer = service.ask("admin", "GET", path.format(id))
+def test_unknown_id_is_not_found(service, path: str, id: str) -> None:
+    answer = service.request("admin", "GET", path.format(id))
     assert answer.status_code == 404
     assert answer.json()["code"].endswith("-unknown")
 
 
 @pytest.mark.parametrize("id", ["%00", "a" * 201, "a%0Ab"])
-def test_an_id_that_can_not_be_is_refused(service, id: str) -> None:
-    answer = service.ask("admin", "GET", f"/v1/tracks/{id}")
+def test_invalid_id_is_refused(service, id: str) -> None:
+    answer = service.request("admin", "GET", f"/v1/tracks/{id}")
     assert (answer.status_code, answer.json()["code"]) == (422, "request-invalid")

@@ -92,14 +92,14 @@ def test_expectations_hold_for_every_option(settings: SimulationSettings) -> Non
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"topicality": (1.5,)}, "topicality: expected chances from 0 to 1"),
+        ({"topicality": (1.5,)}, "topicality: expected probabilities from 0 to 1"),
         ({"topicality": ()}, "topicality"),
-        ({"mu": (math.nan,)}, "mu: expected mean labels from 0 to 100"),
+        ({"mu": (math.nan,)}, "mu: expected means from 0 to 100"),
         ({"sigma": 0.0}, "sigma: expected a number above 0"),
         ({"rho": 1.0}, "rho: expected a number between 0 and 1"),
         ({"threshold": math.nan}, "threshold: expected a label"),
-        ({"runs": 0}, "runs, depth: expected at least 1"),
-        ({"runs": 10**9}, "up to 10,000,000 documents"),
+        ({"runs": 0}, "runs, depth: expected numbers from 1"),
+        ({"runs": 10**9}, "at most 10,000,000 documents"),
     ],
 )
 def test_settings_that_can_not_be_are_refused(given: dict[str, object], said: str) -> None:

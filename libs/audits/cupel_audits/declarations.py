@@ -3,11 +3,11 @@
 To add a kind, add one module to `cupel_audits/kinds/` (or a package, if one file is not enough). It is
 imported and registered with the others. The module holds:
 
-- a frozen dataclass derived from `Audit` and decorated with `@audit(...)`. Its fields are the parameters,
-each declared with `setting`; its docstring is the documentation; - a TypedDict for the result of a trial,
-which JSON must hold without loss, because results are stored as JSON: `run_trials` yields one for each trial,
-and `report` takes all finished ones; - row classes, table schemas and plots for the report: see
-`cupel_audits.report`.
+- a frozen dataclass derived from `Audit` and decorated with `@audit(...)`. Its docstring is its
+  documentation. Its fields are the parameters, each declared with `setting`;
+- a TypedDict for the result of a trial. Results are stored as JSON, so JSON must represent them without loss.
+  `run_trials` yields a result for each trial, and `report` takes the results of all finished trials;
+- row classes, table schemas and plots for the report: see `cupel_audits.report`.
 
 `kinds/downsampling.py` and `kinds/leave_one_run_out.py` are examples.
 
@@ -70,8 +70,8 @@ class Audit:
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         """Yield a sentence for each reason why the subject cannot be audited, with a remedy."""
         if (count := len(subject.about.runs)) < 2:
-            found = "is only one" if count else "are none"
-            yield f"the audit compares runs, but there {found}: give two or more"
+            given = "only one is given" if count else "none is given"
+            yield f"the audit compares runs, but {given}: give two or more"
 
     def ranking_depth(self) -> int:
         """Return the depth to which `AuditSubject.tops` is needed; 0 if it is not needed."""
@@ -82,11 +82,11 @@ class Audit:
         return 1
 
     def steps(self, subject: AuditSubject) -> float:
-        """Return about how often one trial scores all runs by all measures; cheap trials are grouped."""
+        """Return the approximate number of times that a trial scores all runs by all measures."""
         return 1.0
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[Any]:
-        """Yield the result of each of these trials, in their order; JSON must hold it without loss."""
+        """Yield the JSON-serialisable result of each of these trials, in their order."""
         raise NotImplementedError
 
     def report(self, about: SubjectSummary, results: Mapping[int, Any]) -> AuditReport:
@@ -98,7 +98,7 @@ class Audit:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The parameters as JSON data."""
+        """Return the parameters as JSON data."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
@@ -110,7 +110,7 @@ class Audit:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A parameter of a kind, and its description."""
+    """A declared parameter of an audit kind, with its description."""
 
     parameter: Parameter
     about: str
@@ -174,7 +174,7 @@ def parse_audit(kind: str, parameters: Mapping[str, str]) -> Audit:
 def _read(kind: str, parameters: Mapping[str, Any], read_value: Callable[[Parameter, Any], Any]) -> Audit:
     if kind not in KINDS:
         raise AuditError(
-            [f"there is no audit {kind!r}{nearest(kind, [*KINDS])}; there are {', '.join(KINDS)}"]
+            [f"unknown audit {kind!r}{nearest(kind, [*KINDS])}; the kinds are {', '.join(KINDS)}"]
         )
     settings, values, sentences = SETTINGS[kind], {}, []
     for name, value in parameters.items():
@@ -209,7 +209,7 @@ def _interpretations(text: str) -> Iterator[Any]:
     for written in (text, f"[{text}]"):
         with contextlib.suppress(MeasureError, TypeError):
             value = literal(written)
-            json.dumps(value)  # TypeError: rationals and measures cannot be parameters of audits
+            json.dumps(value)  # raises TypeError for rationals and measures, which audits do not take
             yield value
     yield text
     yield text.split(",")

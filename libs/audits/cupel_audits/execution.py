@@ -11,14 +11,14 @@ from cupel_audits.report import AuditReport, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
 
 DOCUMENTS_PER_PART = 3e8
-"""About so many judged documents are scored in a part, which takes some seconds."""
+"""Approximate number of judged documents that a part scores, which takes some seconds."""
 MOST_PARTS = 1000
 FEWEST_PARTS = 8
-"""At least so many parts, if there are so many trials: for progress, and to share them between processes."""
+"""Minimum number of parts, given as many trials, to report progress and to share work between processes."""
 
 
 def parts(audit: Audit, subject: AuditSubject, *, most: int | None = None) -> tuple[range, ...]:
-    """Return the trials of each part, in order; cheap trials are grouped. most: the most trials in a part."""
+    """Return the trials of each part, in order; `most` limits the trials in a part."""
     trials = audit.trials(subject)
     cost = max(1.0, audit.steps(subject) * len(subject.measures) * max(int(subject.joined.offsets[-1]), 1))
     needed = max(FEWEST_PARTS, trials * cost / DOCUMENTS_PER_PART, math.ceil(trials / (most or trials)))

@@ -1,4 +1,4 @@
-"""Reports of audits: sentences, named numbers, tables and plots, all of which JSON can hold.
+"""JSON-serialisable reports of audits: sentences, named numbers, tables and plots.
 
 A table is declared by a row class and a schema. The fields of the row class are the columns, in their order:
 
@@ -62,7 +62,7 @@ class ReportTable:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns, from left to right."""
+        """Return the names of the columns, from left to right."""
         return [column.name for column in self.columns]
 
     def column(self, name: str) -> list[Cell]:
@@ -106,7 +106,7 @@ class TableSchema(Generic[Row]):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns, from left to right."""
+        """Return the columns, from left to right."""
         return tuple(column for columns in self.columns_by_field.values() for column in columns)
 
     def with_columns(self, field_name: str, *columns: Column) -> "TableSchema[Row]":
@@ -294,7 +294,7 @@ class Plot:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names of the columns that the plot uses."""
+        """Return the names of the columns that the plot uses."""
         optional = (self.series, self.low, self.high, self.value, self.label, self.facet)
         return (self.x, self.y, *(name for name in optional if name is not None))
 

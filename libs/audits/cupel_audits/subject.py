@@ -16,12 +16,12 @@ from cupel_measures.scoring.evaluator import Evaluator, Scores, aggregates
 ONE_TOPIC = "There is only one topic, so the results cannot be generalised to other topics."
 
 DECIMALS = 12
-"""Mean scores that are equal to so many decimals are tied, because rounding errors are no differences."""
+"""Number of decimals to which mean scores are compared, so that rounding errors do not break ties."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubjectSummary:
-    """The facts about a subject that a report needs; JSON can hold them.
+    """The facts about a subject that a report needs; JSON-serialisable.
 
     runs: names, in the order of all values by run. teams: the team of each run, or None if teams are unknown.
     topics, aspects: of the qrels. measures: normalised texts. qrels, other: names of the judgments, and of
@@ -43,7 +43,7 @@ class SubjectSummary:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Warnings that apply to every kind of audit."""
+        """Return the warnings that apply to every kind of audit."""
         return (ONE_TOPIC,) if len(self.topics) == 1 else ()
 
     def as_data(self) -> dict[str, Any]:
@@ -97,27 +97,27 @@ class AuditSubject:
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures of `about`, bound to the aspects."""
+        """Return the measures of `about`, bound to the aspects."""
         return tuple(parse(text).bound(self.qrels.aspects) for text in self.about.measures)
 
     @cached_property
     def evaluator(self) -> Evaluator:
-        """The evaluator of all runs under all judgments."""
+        """Return the evaluator of all runs under all judgments."""
         return Evaluator(self.qrels, self.joined, content=self.content)
 
     @cached_property
     def scores(self) -> dict[str, Floats]:
-        """The scores by topic under all judgments."""
+        """Return the scores by topic under all judgments."""
         return self.by_topic(self.evaluator)
 
     @cached_property
     def means(self) -> dict[str, Floats]:
-        """The mean scores under all judgments."""
+        """Return the mean scores under all judgments."""
         return means(self.scores, self.measures)
 
     @cached_property
     def judged(self) -> NDArray[np.bool_]:
-        """bool[D], the documents judged by subtopic or with a label of some aspect, even a negative one."""
+        """Return bool[D], the documents judged by subtopic or with any label of some aspect."""
         judged: NDArray[np.bool_] = np.asarray((self.qrels.labels >= NEGATIVE).any(axis=0))
         if self.qrels.subtopics is not None:
             judged[self.qrels.subtopics.document] = True

@@ -55,7 +55,7 @@ def view_of(
 ) -> RunView:
     """Return the parts of a run that an audit needs.
 
-    depth: truncate rankings to so many documents. top: the audit's `ranking_depth`.
+    depth: maximum number of documents per topic. top: the audit's `ranking_depth`.
     """
     first = _first_documents(ranking, qrels, profile, min(top, depth or top)) if top else None
     other_joined = None if other is None else join(ranking, other, profile=profile, depth=depth)

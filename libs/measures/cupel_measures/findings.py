@@ -74,7 +74,7 @@ class Findings:
             self.listed.append(finding)
 
     def room(self, code: str) -> int:
-        """Return how many more findings of `code` are listed; beyond that, call `count` instead of `add`."""
+        """Return the number of findings of `code` that can still be listed; `count` the others."""
         return max(LISTED_PER_CODE - self.totals.get(code, 0), 0)
 
     def count(self, code: str, times: int = 1) -> None:
@@ -101,7 +101,7 @@ class Findings:
 
     @property
     def refused(self) -> bool:
-        """Whether any finding is an error."""
+        """Return whether any finding is an error."""
         return any(KINDS[code].severity == "error" for code in self.totals)
 
     def __iter__(self) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
-"""Simulated runs whose documents are relevant and understandable by chance (spec 5.1).
+"""Simulated runs whose documents are relevant and understandable at random.
 
-Palotti, Zuccon, Hanbury, CIKM 2018, section 4 and Table 1: what RBP, uRBP, RBP_u and H make of systems of
-which only two things are known, how often a document is relevant and how easy it is.
+They show the values of RBP, uRBP, RBP_u and H for systems that differ in two properties only: the probability
+that a document is relevant, and the mean of its understandability label. Source: Palotti, Zuccon, Hanbury,
+CIKM 2018, section 4 and Table 1.
 """
 
 import math
@@ -24,12 +25,13 @@ EASIEST, HARDEST = 0.0, 100.0
 
 @dataclass(frozen=True)
 class SimulationSettings:
-    """Each topicality with each mean of understandability labels makes one kind of system.
+    """Parameters of the simulation: each pair of a topicality and a mean label is a kind of system.
 
-    topicality: chances that a document is relevant. mu: means of its label from 0 (very easy) to 100
-    (very hard). sigma: the standard deviation of labels (the paper calls it a variance: reading 15).
-    threshold: the hardest label that can be understood; `strict` excludes it (reading 14). forcing: how
-    labels outside 0..100 are brought in (reading 16). runs, depth, rho: of each kind and run.
+    topicality: probabilities that a document is relevant. mu: means of its understandability label, from 0
+    (very easy) to 100 (very hard). sigma: the standard deviation of labels. threshold: the hardest label that
+    is understandable; `strict` excludes it. forcing: method of moving labels into the range 0..100. runs:
+    number of runs of each kind. depth: documents per run. rho: persistence of RBP. The readings 14 to 16 of
+    libs/measures/READINGS.md explain `threshold`, `sigma` and `forcing`.
     """
 
     topicality: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
@@ -43,11 +45,11 @@ class SimulationSettings:
     forcing: Forcing = "clip"
 
     def __post_init__(self) -> None:
-        """ValueError says which setting can't be."""
-        if not self.topicality or not all(0 <= chance <= 1 for chance in self.topicality):
-            raise ValueError("topicality: expected chances from 0 to 1")
+        """Raise ValueError if a setting is invalid."""
+        if not self.topicality or not all(0 <= value <= 1 for value in self.topicality):
+            raise ValueError("topicality: expected probabilities from 0 to 1")
         if not self.mu or not all(EASIEST <= mean <= HARDEST for mean in self.mu):
-            raise ValueError("mu: expected mean labels from 0 to 100")
+            raise ValueError("mu: expected means from 0 to 100")
         if not 0 < self.sigma <= 1000:
             raise ValueError("sigma: expected a number above 0, up to 1,000")
         if not EASIEST <= self.threshold <= HARDEST:
@@ -55,7 +57,7 @@ class SimulationSettings:
         if not 0 < self.rho < 1:
             raise ValueError("rho: expected a number between 0 and 1, both excluded")
         if self.runs < 1 or self.depth < 1 or self.runs * self.depth > MOST_DOCUMENTS:
-            raise ValueError(f"runs, depth: expected at least 1, and up to {MOST_DOCUMENTS:,} documents")
+            raise ValueError(f"runs, depth: expected numbers from 1 and at most {MOST_DOCUMENTS:,} documents")
 
 
 MOST_DOCUMENTS = 10_000_000
@@ -63,7 +65,7 @@ MOST_DOCUMENTS = 10_000_000
 
 @dataclass(frozen=True)
 class Cell:
-    """One measure on the runs of one kind. expected: the mean in closed form, where there is one."""
+    """The scores of one kind of system by one measure. expected: the mean in closed form, None for H."""
 
     topicality: float
     mu: float
@@ -74,9 +76,9 @@ class Cell:
 
 
 def simulate(settings: SimulationSettings, seed: int) -> list[Cell]:
-    """A cell per topicality, mu and measure, in the order of the settings and NAMES.
+    """Return a cell for each topicality, mu and measure, in the order of the settings and NAMES.
 
-    Each kind of system has a generator of its own, seeded by `seed` and its place in the settings.
+    Each kind of system has its own random generator, seeded by `seed` and its place in the settings.
     """
     kinds = product(enumerate(settings.topicality), enumerate(settings.mu))
     return [
@@ -92,17 +94,17 @@ def _cells(
     shape = settings.runs, settings.depth
     relevant = draw.random(shape) <= topicality
     understood = _understood(settings, _labels(settings, mu, draw))
-    topical, both, easy = (_rbp(settings, one) for one in (relevant, relevant & understood, understood))
+    topical, both, easy = (_rbp(settings, gains) for gains in (relevant, relevant & understood, understood))
     scores = (topical, both, easy, harmonic(np.stack([topical, easy]), (1.0, 1.0)))
     expected = (*expectations(settings, topicality, mu), None)
     return [
-        Cell(topicality, mu, name, *_summary(of.tolist()), mean)
-        for name, of, mean in zip(NAMES, scores, expected, strict=True)
+        Cell(topicality, mu, name, *_summary(values.tolist()), mean)
+        for name, values, mean in zip(NAMES, scores, expected, strict=True)
     ]
 
 
 def _labels(settings: SimulationSettings, mu: float, draw: np.random.Generator) -> Floats:
-    """float64[runs, depth]: labels from Normal(mu, sigma), within 0..100."""
+    """Draw float64[runs, depth]: labels from Normal(mu, sigma), forced into 0..100."""
     labels = draw.normal(mu, settings.sigma, (settings.runs, settings.depth))
     if settings.forcing == "clip":
         return np.clip(labels, EASIEST, HARDEST)
@@ -116,33 +118,37 @@ def _understood(settings: SimulationSettings, labels: Floats) -> NDArray[np.bool
 
 
 def _rbp(settings: SimulationSettings, gains: NDArray[np.bool_]) -> Floats:
-    """float64[runs]: RBP of binary gains, added rank after rank."""
+    """Return float64[runs]: RBP of binary gains, added in the order of ranks."""
     weights = power(settings.rho, np.arange(1, settings.depth + 1))
     total: Floats = np.cumsum(gains * weights, axis=1)[:, -1]
     return (1.0 - settings.rho) * total
 
 
 def _summary(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation (by n, of all runs that were made)."""
+    """Return the mean and the standard deviation, which divides by n."""
     mean = math.fsum(values) / len(values)
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
 
 
 def expectations(settings: SimulationSettings, topicality: float, mu: float) -> tuple[float, float, float]:
-    """Expected RBP, uRBP and RBP_u: T c, T u c and u c, c = 1 - rho^depth, u the chance to be understood."""
+    """Return the expected RBP, uRBP and RBP_u.
+
+    They are T c, T u c and u c, where T is the topicality, c = 1 - rho^depth, and u is the probability that a
+    document is understandable.
+    """
     reach = 1.0 - math.pow(settings.rho, settings.depth)
-    easy = _chance(settings, mu)
+    easy = _understandable_share(settings, mu)
     return topicality * reach, topicality * easy * reach, easy * reach
 
 
-def _chance(settings: SimulationSettings, mu: float) -> float:
-    """The chance that a document can be understood."""
+def _understandable_share(settings: SimulationSettings, mu: float) -> float:
+    """Return the probability that a document is understandable."""
     below, least, most = (
         0.5 * math.erfc((mu - label) / (settings.sigma * math.sqrt(2.0)))
         for label in (settings.threshold, EASIEST, HARDEST)
     )
     if settings.forcing == "resample":
         return (below - least) / (most - least)
-    if settings.threshold == (EASIEST if settings.strict else HARDEST):  # what was clipped lies on it
+    if settings.threshold == (EASIEST if settings.strict else HARDEST):  # clipped labels equal the threshold
         return float(not settings.strict)
     return below

@@ -373,7 +373,6 @@ def _share(picture: Picture) -> str:
 def _reference(picture: Picture, way: str = "y") -> list[alt.Chart]:
     if picture.plot.reference is None:
         return []
-    line = alt.Chart(alt.InlineData([{}])).mark_rule(
-        strokeDash=[4, 4]
-    )  # its own data, or the line is drawn once for every row
+    # The rule has its own data; with the data of the panel it would be drawn once for every row.
+    line = alt.Chart(alt.InlineData([{}])).mark_rule(strokeDash=[4, 4])
     return [line.encode(**{way: alt.datum(picture.plot.reference)})]

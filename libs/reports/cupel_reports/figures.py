@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def coloured_series(self) -> str:
-        """Which series have a colour if there are too many."""
+        """Describe the series that have a colour if there are more series than colours."""
         return "those with the largest changes" if self.plot.form == "changes" else "the first"
 
 

@@ -31,7 +31,7 @@ def is_number(value: Any) -> bool:
 
 
 def decimals(values: Sequence[Any]) -> int:
-    """Return how many decimals to show for these numbers in one column."""
+    """Return the number of decimals to show for these numbers in one column."""
     numbers = [float(value) for value in values if is_number(value) and math.isfinite(value)]
     greatest = max(map(abs, numbers), default=0.0)
     limit = next((count for below, count in ((1.0001, 4), (10, 3), (100, 2)) if greatest < below), 1)

@@ -34,7 +34,7 @@ class Sheet:
 
     @property
     def explained(self) -> tuple[Column, ...]:
-        """The columns that have an explanation."""
+        """Return the columns that have an explanation."""
         return tuple(column for column in self.columns if column.about)
 
 

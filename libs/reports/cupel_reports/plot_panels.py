@@ -56,7 +56,7 @@ class Picture:
 
     @cached_property
     def rows(self) -> tuple[dict[str, Any], ...]:
-        """The drawn rows, named by CHANNELS; `f` is the facet. Rows without x are left out."""
+        """Return the drawn rows, which have an x, with keys from CHANNELS; `f` is the facet."""
         used = {short: getattr(self.plot, long) for long, short in CHANNELS.items()} | {"f": self.plot.facet}
         columns = {short: self.table.column(name) for short, name in used.items() if name is not None}
         rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
@@ -82,17 +82,17 @@ class Picture:
 
     @property
     def is_categorical(self) -> bool:
-        """Whether x has categories rather than a numeric scale."""
+        """Return whether x has categories rather than a numeric scale."""
         return self.plot.form in {"heatmap", "changes", "bars"} or not self.is_numeric
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether all values of x are numbers."""
+        """Return whether all values of x are numbers."""
         return all(value is None or is_number(value) for value in self.table.column(self.plot.x))
 
     @cached_property
     def is_falling(self) -> bool:
-        """Whether x falls from left to right, as in the table; never for points."""
+        """Return whether x falls from left to right, as in the table; False for points."""
         if self.plot.form == "points":
             return False
         values = [value for value in self.table.column(self.plot.x) if is_number(value)]
@@ -100,7 +100,7 @@ class Picture:
 
     @cached_property
     def categories(self) -> list[str]:
-        """The categories of x: those of `x_order`, then the others in the order of the rows."""
+        """Return the categories of x: those of `x_order`, then the others in the order of the rows."""
         return list(dict.fromkeys([*(self.plot.x_order or ()), *(row["x"] for row in self.rows)]))
 
     def title(self, channel: str) -> str:
@@ -110,12 +110,12 @@ class Picture:
 
     @cached_property
     def series(self) -> list[str]:
-        """The names of the series, in the order of the rows."""
+        """Return the names of the series, in the order of the rows."""
         return list(dict.fromkeys(row["s"] for row in self.rows if "s" in row))
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """The series with a colour: all, or if there are many the first or most changing ones."""
+        """Return the series with a colour: all, or of many the first ones or those that change most."""
         chosen = self.series
         if len(chosen) > COLOURS * DASHES:
             chosen = self._by_change()[:COLOURS] if self.plot.form == "changes" else chosen[:COLOURS]
@@ -131,12 +131,12 @@ class Picture:
 
     @cached_property
     def panels(self) -> tuple[Panel, ...]:
-        """The drawn panels, at most MOST_PANELS; panels without a defined value are left out."""
+        """Return the drawn panels, at most MOST_PANELS, without panels that have no defined value."""
         return self._all_panels[:MOST_PANELS]
 
     @property
     def hidden(self) -> int:
-        """The number of panels that are not drawn."""
+        """Return the number of panels that are not drawn."""
         return len(self._all_panels) - len(self.panels)
 
     @cached_property
@@ -161,7 +161,7 @@ class Picture:
 
     @cached_property
     def extent(self) -> tuple[float, float]:
-        """The range of the scale, which all panels share."""
+        """Return the range of the scale, which all panels share."""
         if self.plot.domain is not None:
             return self.plot.domain
         names = ("v",) if self.plot.form == "heatmap" else ("y", "low", "high")

@@ -184,17 +184,19 @@ def test_partial_report_covers_one_question(table_3: AuditSubject, trial: int) -
 
 def test_unsuitable_collections_and_settings_are_refused(table_3: AuditSubject) -> None:
     one_aspect = qrels_of({"t": {"d1": 1}})
-    with pytest.raises(AuditError, match="there is only one aspect, 'relevance': give judgments of two"):
+    with pytest.raises(
+        AuditError, match="the collection has only one aspect, 'relevance': give judgments of two"
+    ):
         report_of(subject_of(one_aspect, RUNS, "nDCG", top=100))
     all_lowest = qrels_of({scale(1, "a"): {"t": {"x": 0}}, scale(1, "b"): {"t": {"x": 0}}})
     with pytest.raises(AuditError, match="no document has a label above the lowest"):
         report_of(subject_of(all_lowest, RUNS, "nDCG", top=100))
-    with pytest.raises(AuditError, match="the audit compares runs, but there is only one"):
+    with pytest.raises(AuditError, match="the audit compares runs, but only one is given"):
         report_of(subject_of(TABLE_3, {"one": RUNS["one"]}, "nDCG", top=100))
     with pytest.raises(AuditError, match="no measure can be combined over aspects"):
         report_of(subject_of(TABLE_3, RUNS, "GMAP", top=100))
     with pytest.raises(AuditError, match="first: expected a whole number of ranks from 1 to 100,000, got"):
         report_of(table_3, {"first": 1_000_000_000})
     by_subtopic = diverse({"t": {"d1": {"1": 1}}})
-    with pytest.raises(AuditError, match="there is only one aspect"):
+    with pytest.raises(AuditError, match="the collection has only one aspect"):
         report_of(subject_of(by_subtopic, RUNS, "alpha_nDCG@20", top=100))

@@ -200,11 +200,11 @@ def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
         return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
 
     assert why() == ""
-    assert "the audit needs the texts of the documents, but there are none" in why(texts=None)
+    assert "the audit needs the texts of the documents, but the collection has none" in why(texts=None)
     plain = qrels_of({"t0": {"t0d00": 1}})
-    assert "the audit needs judgments by subtopic, but there are none" in why(qrels=plain)
+    assert "the audit needs judgments by subtopic, but the collection has none" in why(qrels=plain)
     assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
-    assert "the audit compares runs, but there is only one" in why(runs={"one": RUNS["run0"]})
+    assert "the audit compares runs, but only one is given" in why(runs={"one": RUNS["run0"]})
     assert "LMD uses texts itself" in why("LMD")
     assert "reference: AP: it needs judgments of an aspect" in why("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):

@@ -171,7 +171,7 @@ def test_tau_of_equal_runs_is_undefined() -> None:
 
 def test_subjects_without_a_pair_are_refused() -> None:
     [alone] = problems("correlation", small("AP"))
-    assert alone == "there is no pair of measures to correlate: give two measures"
+    assert alone == "the audit correlates pairs of measures, but only one is given: give two measures"
     [without] = problems("correlation", subject_of(*two_aspects(), "AP"), {"aspects": False})
     assert without.endswith("give two measures, or set aspects=true")
     assert not problems("correlation", subject_of(*two_aspects(), "AP"))

@@ -127,7 +127,7 @@ def test_check_that_cannot_be_made_is_undefined_with_its_reason() -> None:
     assert found.undefined[1].startswith("D8 of TOMA(of=nDCG,")
     assert found.undefined[1].endswith("it has no weights")
     assert "max_gain" in found.undefined[2]
-    assert found.verdict[-2] == "AP: no check could be made."
+    assert found.verdict[-2] == "AP: no check could be run."
     assert found.verdict[0].startswith("NLRE(")
 
 

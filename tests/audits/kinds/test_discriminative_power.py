@@ -138,7 +138,7 @@ def test_power_of_scores_with_overflowing_squares_is_undefined() -> None:
 def test_unsuitable_subjects_and_settings_are_refused() -> None:
     qrels, runs = board(topics=1)
     [one_run, one_topic] = problems("discriminative_power", subject_of(qrels, {"a": runs["run0"]}, "AP"))
-    assert "there is only one" in one_run
+    assert "only one is given" in one_run
     assert "only one topic" in one_topic
     [few] = problems("discriminative_power", small(), {"replicates": 50})
     assert few == "50 replicates are too few for alpha 0.01: give 100 or more"

@@ -30,10 +30,10 @@ def test_restricted_evaluator_equals_rescoring() -> None:
     subject = subject_of(qrels, runs, "AP")
     means = {}
     for name, kept in {"full": None, "half": np.arange(len(qrels.documents)) % 2 == 0}.items():
-        under = qrels if kept is None else qrels.keeping(kept)
+        under = qrels if kept is None else qrels.restricted_to(kept)
         scores = [evaluate(under, joined_of(run, under), [parse("AP")]) for run in runs.values()]
         means[name] = np.round([one.aggregates()[parse("AP")] for one in scores], 12)
-    evaluator = subject.evaluator.keeping(np.arange(len(qrels.documents)) % 2 == 0)
+    evaluator = subject.evaluator.restricted_to(np.arange(len(qrels.documents)) % 2 == 0)
     assert subject.means["AP"].tolist() == means["full"].tolist()
     assert subject.means_under(evaluator)["AP"].tolist() == means["half"].tolist()
     assert tau_b(means["full"], means["half"]).value is not None
@@ -86,7 +86,7 @@ def test_impossible_audits_are_refused_with_a_reason() -> None:
     qrels, runs = board(runs=2)
     one = subject_of(qrels, {"run0": runs["run0"]}, "AP")
     assert problems("downsampling", one) == [
-        "the audit compares runs, but there is only one: give two or more"
+        "the audit compares runs, but only one is given: give two or more"
     ]
     nothing = subject_of(qrels_of({"1": {"a": 0, "b": 0}}), runs, "AP")
     assert any("no document is judged relevant" in one for one in problems("downsampling", nothing))

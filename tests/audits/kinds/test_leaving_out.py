@@ -148,7 +148,9 @@ def test_depths_end_at_the_deepest_rank_of_any_run() -> None:
 
 def test_impossible_audits_are_refused_with_a_reason() -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
-    assert any("only one: give two or more" in sentence for sentence in problems("leave_one_run_out", one))
+    assert any(
+        "only one is given: give two or more" in sentence for sentence in problems("leave_one_run_out", one)
+    )
     unknown = subject_of(QRELS, RUNS, "AP")
     assert problems("leave_one_team_out", unknown) == [
         "the teams of the runs are unknown: give the team of each run, or leave out single runs with "

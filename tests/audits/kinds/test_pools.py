@@ -8,8 +8,8 @@ import pytest
 from cupel_audits.analysis import pool_contributions
 from cupel_audits.analysis.judgment_samples import stratified
 from cupel_audits.analysis.pool_contributions import Contributions, pool_depth
-from cupel_audits.analysis.pools import Pools, held, unjudged
-from cupel_audits.analysis.run_orders import spread
+from cupel_audits.analysis.pools import Pools, find_last_rank, unjudged
+from cupel_audits.analysis.run_orders import summarise_repeats
 from cupel_audits.declarations import AuditError, read_audit
 from cupel_audits.kinds.incomplete import two_strata
 from cupel_audits.kinds.unlabelled_systems import count_removed
@@ -38,7 +38,7 @@ def test_pool_masks_hold_the_documents_within_a_depth() -> None:
     assert named(pools.pooled(3)) == {(1, d) for d in "abcdx"} | {(2, d) for d in "efy"}
     assert named(pools.judged) == {(1, d) for d in "abcd"} | {(2, d) for d in "ef"}
     assert named(pools.relevant) == {(1, d) for d in "acd"} | {(2, "e")}
-    assert held(pools.tops) == 3
+    assert find_last_rank(pools.tops) == 3
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_incomplete_samples_have_the_sizes_derived_by_hand() -> None:
 
 
 def test_spread_has_the_t_interval_of_the_mean() -> None:
-    values = spread([0.80, 0.82, 0.79, 0.85, 0.81])
+    values = summarise_repeats([0.80, 0.82, 0.79, 0.85, 0.81])
     assert values.mean == pytest.approx(0.814)
     assert values.low == pytest.approx(0.814 - 0.028585, abs=1e-6)
     assert values.high == pytest.approx(0.814 + 0.028585, abs=1e-6)
@@ -240,7 +240,7 @@ def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
 @pytest.mark.parametrize("kind", ["incomplete", "pool_depth", "unlabelled_systems"])
 def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one: give two or more" in sentence for sentence in problems(kind, one))
+    assert any("only one is given: give two or more" in sentence for sentence in problems(kind, one))
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP", top=20)
     assert any("no document is judged relevant" in sentence for sentence in problems(kind, nothing))
 

@@ -236,7 +236,7 @@ def test_partial_report_covers_one_trial(versions: AuditSubject, trial: int) -> 
 
 
 def test_unsuitable_subjects_and_settings_are_refused(versions: AuditSubject) -> None:
-    with pytest.raises(AuditError, match="give the second one as `other`"):
+    with pytest.raises(AuditError, match="give the second version as `other`"):
         report_of(subject_of(versions.qrels, RUNS, "AP"))
     with pytest.raises(AuditError, match="qrels and other have no topic in common"):
         report_of(both(OLD, {"9": {"a": 1}}, "AP"))

@@ -146,5 +146,5 @@ def test_equal_runs_do_not_differ_and_have_no_ratio() -> None:
 def test_one_run_or_one_topic_is_refused() -> None:
     qrels, runs = board(topics=1)
     [one_run, one_topic] = problems("scales", subject_of(qrels, {"a": runs["run0"]}, "AP"))
-    assert "there is only one" in one_run
+    assert "only one is given" in one_run
     assert "only one topic" in one_topic

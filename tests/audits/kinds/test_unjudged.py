@@ -86,7 +86,7 @@ def test_shifted_scores_equal_rescoring_of_all_topics(text: str) -> None:
     measure = subject.measures[0]
     kept = np.ones(len(qrels.documents), dtype=bool)
     kept[: int(qrels.offsets[1]) : 2] = False  # of the first topic
-    fewer = Evaluator(qrels, subject.joined).keeping(kept)
+    fewer = Evaluator(qrels, subject.joined).restricted_to(kept)
     old, new = subject.scores[str(measure)][0], subject.by_topic(fewer)[str(measure)][0]
     after = shift_scores(measure, subject.means[str(measure)], old, new[None], 3)
     assert after[0] == pytest.approx(subject.means_under(fewer)[str(measure)], abs=2e-12)
@@ -139,4 +139,4 @@ def test_report_says_that_no_run_has_documents_for_the_topics() -> None:
 
 def test_a_single_run_is_refused() -> None:
     one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one: give two or more" in sentence for sentence in problems("unjudged", one))
+    assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", one))

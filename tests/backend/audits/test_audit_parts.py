@@ -237,8 +237,8 @@ def test_problems_of_the_subject_are_reported(system: System, sent: list[str]) -
     failed = audit_requests.get(system, BOB, audit.id)
     assert failed.state == "failed"
     assert failed.problems == (
-        "the audit compares runs, but there is only one: give two or more",
-        "aspect: there is no 'beauty'; there are relevance, credibility",
+        "the audit compares runs, but only one is given: give two or more",
+        "aspect: unknown aspect 'beauty'; use one of relevance, credibility",
     )
     with pytest.raises(Conflict):
         audit_requests.cancel(system, ORGANISER, audit.id)

@@ -93,7 +93,7 @@ def test_request_is_refused_with_every_problem(system: System, sent: list[str]) 
     assert messages[0].startswith("ratios: ")
     assert "did you mean repeats" in messages[1]
     assert messages[3] == "submission 'sub_none' is withdrawn, or is not a submission to the track"
-    with pytest.raises(Invalid, match="there is no audit 'downsamplin'; did you mean downsampling"):
+    with pytest.raises(Invalid, match="unknown audit 'downsamplin'; did you mean downsampling"):
         request_audit(system, kind="downsamplin")
     with pytest.raises(NotFound):
         request_audit(system, qrels=9)

@@ -67,7 +67,7 @@ def test_next_runs_follow_the_time_zone_across_clock_changes() -> None:
         ({"cron": "0 3 * * *", "zone": "../etc/passwd"}, "unknown time zone"),
         ({"cron": "0 3 * * *", "runs": 3}, "cron, runs: give at most one"),
         ({"zone": "UTC"}, "zone: requires cron"),
-        ({"request": {"kind": "nonsense"}}, "there is no audit 'nonsense'"),
+        ({"request": {"kind": "nonsense"}}, "unknown audit 'nonsense'"),
         ({"request": REQUEST | {"measures": ["nonsense"]}}, "nonsense"),
     ],
 )

@@ -78,7 +78,7 @@ def test_what_is_put_is_got_back(blobs: Blobs, tmp_path: Path) -> None:
 def test_what_is_wanted_often_is_at_hand_as_a_file(
     blobs: Blobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cupel_backend.infrastructure.s3_store.CACHED", 2)
+    monkeypatch.setattr("cupel_backend.infrastructure.s3_store.MAX_CACHED", 2)
     keys = [put(blobs, tmp_path / "upload", bytes([number])) for number in range(4)]
     for number, key in enumerate((*keys, keys[0], keys[0])):
         blobs.copy_to(key, tmp_path / str(number))

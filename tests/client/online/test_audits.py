@@ -68,7 +68,7 @@ def test_invalid_audit_requests_are_explained(organiser, judged: str) -> None:
     assert organiser("audits", "request", judged, "downsampling", "--set", "ratios").exit_code == 2
     failed = organiser("audits", "request", judged, "downsampling", "--set", "aspect=beauty", "--watch")
     assert failed.exit_code == 3
-    assert "there is no 'beauty'; there are relevance, quality" in failed.stdout
+    assert "unknown aspect 'beauty'; use one of relevance, quality" in failed.stdout
 
 
 def test_audit_is_cancelled(organiser, judged: str) -> None:

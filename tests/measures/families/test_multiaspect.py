@@ -94,7 +94,7 @@ class TestMultiAspectExample:
     )
     def test_the_number_of_classes_is_as_printed(self, distance: str, classes: int) -> None:
         text = f"TOMA(of=nDCG,distance={distance},label_set=possible,weighting=[1])"
-        with pytest.raises(MeasureError, match=f"has 1 weights; there are {classes} classes"):
+        with pytest.raises(MeasureError, match=f"has 1 weights for {classes} classes"):
             score_of(text, {}, self.qrels)
 
     @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ class TestEdges:
 
     def test_swap_is_for_two_aspects(self) -> None:
         run, qrels = lists(a=[1, 2], b=[1, 2], c=[2, 1])
-        with pytest.raises(MeasureError, match="weights of two aspects; there are 3"):
+        with pytest.raises(MeasureError, match="weights of two aspects, but the measure has 3"):
             score_of("NLRE(swap=True)", run, qrels)
 
     def test_three_aspects_have_the_same_form(self) -> None:

@@ -252,7 +252,7 @@ NOT_HERE = {
         "relevance, credibility"
     ),
     ("two", "TOMA(of=AP,label_set=impossible)"): (
-        "TOMA(of=AP,label_set=impossible): there is no label set 'impossible'; there are "
+        "TOMA(of=AP,label_set=impossible): unknown label set 'impossible'; use one of "
         "cartesian, observed, possible"
     ),
     ("two", "TOMA(of=AP,label_set=possible,aspects=[relevance])"): (
@@ -262,7 +262,7 @@ NOT_HERE = {
     (
         "two",
         "TOMA(of=AP,weighting=[1,0])",
-    ): "TOMA(of=AP,weighting=[1,0]): the weighting has 2 weights; there are 9 classes",
+    ): "TOMA(of=AP,weighting=[1,0]): the weighting has 2 weights for 9 classes",
     ("two", "TOMA(of=AP,embedding={relevance:[0,1]})"): (
         "TOMA(of=AP,embedding={relevance:[0,1]}): the embedding of aspect 'relevance' has 2 "
         "numbers; its scale has 4 labels"
@@ -326,16 +326,16 @@ NOT_HERE = {
         "RBTO@100000: values reach about 4^100000, but floats are limited to 10^300; "
         "use a smaller cutoff, or exact_values of the library"
     ),
-    ("one", "NLRE"): "NLRE: it needs two aspects or more; there is 1",
-    ("one", "NGRE"): "NGRE: it needs two aspects or more; there is 1",
-    ("one", "NWCS"): "NWCS: it needs two aspects or more; there is 1",
+    ("one", "NLRE"): "NLRE: it needs two aspects or more, but combines 1",
+    ("one", "NGRE"): "NGRE: it needs two aspects or more, but combines 1",
+    ("one", "NWCS"): "NWCS: it needs two aspects or more, but combines 1",
     ("one", "uRBP"): "uRBP: the collection has no aspect of understandability, only 'relevance'",
     ("one", "uRBPgr"): "uRBPgr: the collection has no aspect of understandability, only 'relevance'",
     ("one", "RBP_u"): "RBP_u: the collection has no aspect of understandability, only 'relevance'",
     (
         "two",
         "NLRE(weights={relevance:1})",
-    ): "NLRE(weights={relevance:1}): it needs two aspects or more; there is 1",
+    ): "NLRE(weights={relevance:1}): it needs two aspects or more, but combines 1",
     ("two", "uRBP(understandability=relevance)"): (
         "uRBP(understandability=[relevance]): 'relevance' is the topical aspect; "
         "name another one for understandability"

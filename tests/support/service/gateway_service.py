@@ -1,4 +1,4 @@
-"""A real gateway on a free port over a real system, a fixed cast, and a watch on every problem."""
+"""A gateway on a free port for tests, with fixed users and a check of every problem response."""
 
 import re
 import threading
@@ -24,15 +24,15 @@ from support.backend_cast import end
 from support.patience import seconds
 from support.service.shared_checkers import open_lasting
 
-CAST = {
-    "admin": ("house", "admin"),
+USERS = {
+    "admin": ("operators", "admin"),
     "organiser": ("organisers", "organiser"),
     "other organiser": ("rivals", "organiser"),
     "participant": ("alice", "participant"),
     "other participant": ("bob", "participant"),
 }
 STRANGER = "stranger"
-EVERYBODY = (*CAST, STRANGER)
+ALL_USERS = (*USERS, STRANGER)
 
 ASPECTS = {"relevance": {"labels": [0, 1, 2]}, "credibility": {"labels": ["low", "high"]}}
 COLLECTION = b"""
@@ -49,7 +49,7 @@ names = (f"track-{number}" for number in count(1))
 
 
 def run_file(*rankings: tuple[str, str], tag: str = "run") -> bytes:
-    """A run that ranks one-letter documents: ("t1", "abc")."""
+    """Return a run file from (topic, ranking) pairs with one-letter documents, such as ("t1", "abc")."""
     lines = [
         f"{topic} Q0 {document} {rank} {10 - rank} {tag}\n"
         for topic, documents in rankings or (("t1", "abc"), ("t2", "bac"))
@@ -60,88 +60,92 @@ def run_file(*rankings: tuple[str, str], tag: str = "run") -> bytes:
 
 @dataclass
 class Service:
-    """A running gateway, and its system behind it."""
+    """A running gateway with its system and an HTTP client."""
 
     system: System
     app: FastAPI
     url: str
     tokens: dict[str, str] = field(default_factory=dict)
     problems: set[tuple[str, str]] = field(default_factory=set)
-    """(operation, code) of every problem that was answered."""
+    """(operation, code) of every problem response so far."""
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(
             base_url=self.url, timeout=seconds(60), event_hooks={"response": [self._check]}
         )
-        for who, (team, scope) in CAST.items():
+        for who, (team, scope) in USERS.items():
             self.tokens[who], _ = access.issue(self.system, access.OPERATOR, team=team, scope=scope)
         self.openapi = self.http.get("/openapi.json").json()
 
-    def ask(self, who: str, method: str, path: str, **options: Any) -> httpx.Response:
-        """Ask as one of the cast; a stranger has no token."""
-        headers = {**self.signed(who), **options.pop("headers", {})}
+    def request(self, who: str, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request as one of USERS, or as the stranger, who has no token."""
+        headers = {**self.auth_headers(who), **options.pop("headers", {})}
         return self.http.request(method, path, headers=headers, **options)
 
-    def signed(self, who: str) -> dict[str, str]:
+    def auth_headers(self, who: str) -> dict[str, str]:
         return {} if who == STRANGER else {"Authorization": f"Bearer {self.tokens[who]}"}
 
     def get(self, who: str, path: str, **options: Any) -> Any:
-        """The JSON of a GET that has to work."""
-        answer = self.ask(who, "GET", path, **options)
+        """Return the JSON of a GET request that must succeed."""
+        answer = self.request(who, "GET", path, **options)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def track(self, **changes: Any) -> str:
-        """A new track of the organiser's team."""
+    def create_track(self, **changes: Any) -> str:
+        """Create a track of the organiser's team and return its name."""
         name = next(names)
-        wanted = {"name": name, "title": "Answers", "aspects": ASPECTS, "measures": PLAN} | changes
-        answer = self.ask("organiser", "POST", "/v1/tracks", json=wanted)
+        body = {"name": name, "title": "Answers", "aspects": ASPECTS, "measures": PLAN} | changes
+        answer = self.request("organiser", "POST", "/v1/tracks", json=body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["name"])
 
     def upload(
         self, track: str, *, relevance: bytes = RELEVANCE, who: str = "organiser", **changes: Any
     ) -> httpx.Response:
-        """Upload judgments as a draft."""
+        """Upload judgments as a draft and return the response."""
         parts = [
             ("collection", ("collection.yaml", changes.get("collection", COLLECTION))),
             ("files", ("qrels/relevance.txt", relevance)),
             ("files", ("qrels/credibility.txt", CREDIBILITY)),
         ]
-        return self.ask(who, "POST", f"/v1/tracks/{track}/qrels", files=changes.get("parts", parts))
+        return self.request(who, "POST", f"/v1/tracks/{track}/qrels", files=changes.get("parts", parts))
 
     def publish(self, track: str, *, relevance: bytes = RELEVANCE) -> int:
-        """Upload judgments, and publish and score them."""
+        """Upload and publish judgments, run all jobs, and return the version number."""
         answer = self.upload(track, relevance=relevance)
         assert answer.status_code == 201, answer.text
         number = int(answer.json()["number"])
-        assert self.ask("organiser", "POST", f"/v1/tracks/{track}/qrels/{number}/publish").status_code == 202
-        self.work()
+        assert (
+            self.request("organiser", "POST", f"/v1/tracks/{track}/qrels/{number}/publish").status_code == 202
+        )
+        self.run_jobs()
         return number
 
     def submit(
         self, track: str, content: bytes | Iterator[bytes] = b"", *, who: str = "participant", **options: Any
     ) -> httpx.Response:
-        """Hand in a run."""
-        return self.ask(
+        """Submit a run and return the response."""
+        return self.request(
             who, "POST", f"/v1/tracks/{track}/submissions", content=content or run_file(), **options
         )
 
-    def submitted(self, track: str, content: bytes = b"", *, who: str = "participant", name: str = "") -> Any:
-        """Hand in a run that has to be accepted."""
+    def accepted_submission(
+        self, track: str, content: bytes = b"", *, who: str = "participant", name: str = ""
+    ) -> Any:
+        """Submit a run that must be accepted, and return the submission."""
         answer = self.submit(track, content, who=who, params={"name": name})
         assert answer.status_code == 202, answer.text
         return answer.json()
 
-    def work(self, *queues: str, analysing: bool = False) -> None:
-        """Do all queued jobs (of some queues), as a worker would; analyses only end, unless asked."""
-        handlers = HANDLERS if analysing else {**HANDLERS, ANALYSE: end}
+    def run_jobs(self, *queues: str, with_analyses: bool = False) -> None:
+        """Run all jobs of the queues (default: of every queue); skip board analyses unless requested."""
+        handlers = HANDLERS if with_analyses else {**HANDLERS, ANALYSE: end}
         for queue in queues or QUEUES:
             while job_execution.run_jobs(self.system, queue, handlers):
                 pass
 
     def operation(self, method: str, path: str) -> tuple[str, dict[str, Any]] | None:
-        """The operation that a request meets, as OpenAPI describes it."""
+        """Return the path template and the OpenAPI operation of a request, or None."""
         for template, operations in self.openapi["paths"].items():
             rest = "measures/.+" if template.startswith("/v1/measures/") else "[^/]+"
             pattern = re.sub(r"\{[^}]+\}", rest, template).replace("measures/measures/", "measures/")
@@ -150,7 +154,7 @@ class Service:
         return None
 
     def _check(self, answer: httpx.Response) -> None:
-        """Every problem is a problem, and listed for its operation; nothing is a surprise."""
+        """Check that an error response is a problem document that OpenAPI lists for its operation."""
         if answer.status_code < 400 or not hasattr(self, "openapi"):
             return
         answer.read()
@@ -160,19 +164,19 @@ class Service:
         assert problem["status"] == answer.status_code
         assert problem["request_id"] == answer.headers["x-request-id"]
         assert "Traceback" not in answer.text
-        path = answer.request.url.path  # decoded, as routes see it
-        found = self.operation(answer.request.method, path)
-        if found is None:
+        path = answer.request.url.path  # decoded, as the routes receive it
+        match = self.operation(answer.request.method, path)
+        if match is None:
             assert problem["code"] in {"path-unknown", "method-not-allowed"}, problem
             return
-        listed = found[1]["responses"][str(answer.status_code)]["content"]["application/problem+json"]
-        assert problem["code"] in listed["examples"], (found[1]["operationId"], problem["code"])
-        self.problems.add((found[1]["operationId"], problem["code"]))
+        listed = match[1]["responses"][str(answer.status_code)]["content"]["application/problem+json"]
+        assert problem["code"] in listed["examples"], (match[1]["operationId"], problem["code"])
+        self.problems.add((match[1]["operationId"], problem["code"]))
 
 
 @contextmanager
-def serving(system: System, *, grace: int = 5, **watching: float) -> Iterator[tuple[FastAPI, str]]:
-    """Serve `system` from a thread; gives the application and its URL."""
+def serve_gateway(system: System, *, grace: int = 5, **watching: float) -> Iterator[tuple[FastAPI, str]]:
+    """Serve `system` from a thread, and yield the application and its URL."""
     app = create_app(system)
     for middleware in app.user_middleware:
         if middleware.cls is RequestMiddleware:
@@ -190,11 +194,13 @@ def serving(system: System, *, grace: int = 5, **watching: float) -> Iterator[tu
 
 
 @contextmanager
-def running(data: Path, *, watching: dict[str, float] | None = None, **settings: Any) -> Iterator[Service]:
-    """A service with its data in a folder."""
+def run_service(
+    data: Path, *, watching: dict[str, float] | None = None, **settings: Any
+) -> Iterator[Service]:
+    """Run a service with its data in a folder, and stop it at the end."""
     system = open_lasting(Settings(data=data, **settings))
     system.migrate()
-    with serving(system, **(watching or {})) as (app, url):
+    with serve_gateway(system, **(watching or {})) as (app, url):
         service = Service(system, app, url)
         yield service
         service.http.close()

@@ -35,14 +35,14 @@ MeasureText = Annotated[str, OneMeasure()]
 
 
 def problems(subject: AuditSubject, reference: str) -> Iterator[str]:
-    """Yield why content-based measures cannot be compared with `reference` on this subject."""
+    """Yield the reasons why content-based measures cannot be compared with `reference`."""
     if subject.content is None:
         yield (
-            "the audit needs the texts of the documents, but there are none: name them in the collection "
-            "file as texts: docs.jsonl.gz"
+            "the audit needs the texts of the documents, but the collection has none: add them to the "
+            "collection file, as in texts: docs.jsonl.gz"
         )
     if subject.qrels.subtopics is None:
-        yield "the audit needs judgments by subtopic, but there are none"
+        yield "the audit needs judgments by subtopic, but the collection has none"
     elif not (subject.qrels.subtopics.judgment > 0).any():
         yield "no document is judged relevant to a subtopic, so no text can be similar to a relevant one"
     elif parse(reference).declaration.texts:

@@ -17,10 +17,10 @@ from cupel_measures.model import ABSENT, Floats, Ids, Ints, Joined, Qrels, Subto
 from cupel_measures.scoring.evaluator import Evaluator
 
 AT_ONCE = 1 << 20
-"""About so many hits are built at once, so that memory is bounded."""
+"""Approximate number of hits that are built at once, to bound the memory."""
 
 
-def if_judged(
+def score_after_judgment(
     subject: AuditSubject, topic: int, documents: Ints, measures: Sequence[Measure]
 ) -> dict[str, Floats | None]:
     """Return float64[n, runs] by the text of each measure: the score on `topic` after one more judgment.
@@ -46,7 +46,7 @@ def _concatenated(parts: Sequence[Floats | None]) -> Floats | None:
 
 
 def _hits(subject: AuditSubject, topic: int) -> int:
-    """Return about how many hits a copy has."""
+    """Return the approximate number of hits of a copy."""
     rows = np.arange(topic, len(subject.joined.retrieved), len(subject.qrels.topics))
     known = np.diff(subject.joined.offsets)[rows].sum()
     return int(known) + tops_of(subject).ranked[:, topic].size

@@ -52,12 +52,12 @@ class Judged:
 
     @cached_property
     def strata(self) -> "JudgmentGroups":
-        """The documents of each topic and degree."""
+        """Return the judged documents grouped by topic and degree."""
         return JudgmentGroups(self.topic * self.degrees + self.degree)
 
     @property
     def degrees(self) -> int:
-        """The number of degrees."""
+        """Return the number of degrees."""
         return int(self.degree.max(initial=0)) + 1
 
     def mask(self, kept: NDArray[np.bool_]) -> Mask:
@@ -144,7 +144,7 @@ class JudgmentGroups:
 
     @cached_property
     def sizes(self) -> Ints:
-        """int64[groups], the number of items in each group."""
+        """Return int64[groups], the number of items in each group."""
         return np.bincount(self.group, minlength=1)
 
     def shuffled(self, rng: np.random.Generator) -> Ints:
@@ -157,12 +157,12 @@ class JudgmentGroups:
 
     @cached_property
     def _small(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The groups in the smallest integer type, because numpy sorts 16 bits in linear time."""
+        """Return the groups in the smallest integer type, because numpy sorts 16 bits in linear time."""
         return self.group.astype(np.min_scalar_type(int(self.group.max(initial=0))))
 
     @cached_property
     def _places(self) -> Ints:
-        """int64[n]: 0, 1, 2, ... for the first group, then for the second, and so on."""
+        """Return int64[n]: 0, 1, 2, ... for the first group, then for the second, and so on."""
         return np.arange(len(self.group)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
 
 

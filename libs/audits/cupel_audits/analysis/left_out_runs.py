@@ -23,7 +23,7 @@ FAIR = 0.05
 
 
 class LeftOutTrial(TypedDict):
-    """The result of leaving out one group; JSON holds it. Lists of two are before and after.
+    """The result of leaving out one group; JSON-serialisable. Lists of two are before and after.
 
     depth: of the pool. runs: the indices of the group's runs. brought: lists of a depth, and the judged and
     the relevant documents that the group alone contributes to the pool of that depth. lost: documents that
@@ -86,11 +86,14 @@ def _trial(
     alone: Mapping[int, Mask],
     depth: int,
 ) -> LeftOutTrial:
-    """Leave out the runs `members`; alone: bool[D] by depth, the documents that only they contribute."""
+    """Leave out the runs `members`.
+
+    alone: bool[D] by depth, the documents that only these runs contribute.
+    """
     lost = alone[depth] & contributions.judged
     full, means = subject.means, subject.means
     if lost.any():
-        means = subject.means_under(subject.evaluator.keeping(~lost))
+        means = subject.means_under(subject.evaluator.restricted_to(~lost))
     sides = (full, means)
     judged, relevant = contributions.judged, contributions.relevant
     return {
@@ -195,7 +198,9 @@ STAGES = ("in the pool", "left out")
 POINTS = TableSchema.of("points", "Runs in the pool and left out of it", LeftOutRun)
 SUMMARY = TableSchema.of("summary", "Fairness to runs from outside the pool", FairnessRow)
 TAUS = TableSchema.of("taus", "Order of all runs, with one left out of the pool", LeftOutOrder)
-CONTRIBUTIONS = TableSchema.of("contributions", "Documents that only one contributes", ContributionRow)
+CONTRIBUTIONS = TableSchema.of(
+    "contributions", "Documents that only one run or team contributes", ContributionRow
+)
 UNJUDGED = TableSchema.of("unjudged", "Unjudged documents among the first ones", UnjudgedShare)
 RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of it", StageRank)
 
@@ -394,8 +399,8 @@ PLOTS = (
     Plot.bars(
         CONTRIBUTIONS,
         "contributions",
-        title="Documents that only one contributes",
-        caption="Judged documents that are among the first ones of no other, by depth.",
+        title="Documents that only one run or team contributes",
+        caption="Judged documents that no other run or team has among its first documents, by depth.",
         x="left",
         y="judged",
         series="depth",
@@ -404,7 +409,7 @@ PLOTS = (
 READING = (
     f"The report says fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
     f"at least {STRONG}. It says mostly fair if the mean loss is at most half as much and the mean tau at "
-    f"least {STRONG}. These terms are a convention of Cupel; go by the numbers.",
+    f"least {STRONG}. These terms are a convention of Cupel; rely on the numbers.",
     "The runs that are left out resemble those that made the pool. A new kind of system may retrieve "
     "relevant documents that none of them did, and lose more. So the result is a lower bound of the bias.",
     "A score can rise when judgments are lost, because recall bases and ideal rankings shrink too.",

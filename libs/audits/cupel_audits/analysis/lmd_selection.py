@@ -32,7 +32,7 @@ class SelectedDocuments:
 
     @property
     def share(self) -> float:
-        """The number of labelled documents as a share of the pool of depth 20; 0 if it is empty."""
+        """Return the labelled documents as a share of the pool of depth 20; 0 if it is empty."""
         return len(self.documents) / self.pool if self.pool else 0.0
 
 
@@ -49,8 +49,8 @@ def select_documents(
 
     1. Sort the pool of the first `depth` documents of all rankings by decreasing centrality.
     2. Label them in this order, `batch` at a time, until each of the known `subtopics` has a relevant
-    document; `label` returns the subtopics to which a document is relevant. 3. When the pool is exhausted,
-    continue with the pool of the next depth, down to 20.
+       document. `label` returns the subtopics to which a document is relevant.
+    3. When the pool is exhausted, continue with the pool of the next depth, down to 20.
     """
     labelled: dict[str, Collection[str]] = {}
     missed = set(subtopics)

@@ -53,7 +53,7 @@ class Pools:
 
     @cached_property
     def highest(self) -> NDArray[np.int32]:
-        """int32[U], the best rank of the document in any run."""
+        """Return int32[U], the best rank of each document in any run."""
         return np.asarray(self.best.min(axis=0, initial=NOWHERE))
 
     def mask(self, some: Mask) -> Mask:
@@ -93,7 +93,7 @@ def at_ranks(ranked: NDArray[np.int32], mask: Mask) -> NDArray[np.bool_]:
     return selected
 
 
-def held(tops: Tops) -> int:
+def find_last_rank(tops: Tops) -> int:
     """Return the last rank at which some run has a document, at least 1."""
     return max(1, int((tops.ranked >= 0).any(axis=(0, 1)).sum()))
 

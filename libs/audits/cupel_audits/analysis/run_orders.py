@@ -19,7 +19,7 @@ TAU = "tau-b between the runs' scores under these judgments and under all of the
 
 
 class ComparedOrder(TypedDict):
-    """The order of runs by one measure, compared with the order under all judgments; JSON holds it.
+    """The order of runs by one measure, compared with the order under all judgments; JSON-serialisable.
 
     tau: tau-b, None where it is undefined. mean: the mean score of all runs. ranks: the rank of each run.
     """
@@ -53,7 +53,7 @@ def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
+class RepeatSummary:
     """The mean of values over repeats with its interval, the extremes, and the number of defined values.
 
     All but n are None where no value is defined; the interval is None where fewer than two are.
@@ -69,19 +69,19 @@ class Spread:
     n: Annotated[int, Heading("repeats", "in which it is defined")]
 
 
-def spread(values: Sequence[float | None], *, confidence: float = 0.95) -> Spread:
+def summarise_repeats(values: Sequence[float | None], *, confidence: float = 0.95) -> RepeatSummary:
     """Return the spread of values over repeats, with the t-interval of the mean; None is left out."""
     defined = [value for value in values if value is not None]
     n = len(defined)
     if not n:
-        return Spread(n=0)
+        return RepeatSummary(n=0)
     mean = math.fsum(defined) / n
     least, greatest = min(defined), max(defined)
     if n < 2:
-        return Spread(mean=mean, least=least, greatest=greatest, n=n)
+        return RepeatSummary(mean=mean, least=least, greatest=greatest, n=n)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in defined) / (n - 1))
     half = two_sided_t(confidence, n - 1) * deviation / math.sqrt(n)
-    return Spread(mean=mean, low=mean - half, high=mean + half, least=least, greatest=greatest, n=n)
+    return RepeatSummary(mean=mean, low=mean - half, high=mean + half, least=least, greatest=greatest, n=n)
 
 
 @cache

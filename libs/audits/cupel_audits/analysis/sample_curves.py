@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, Spread, spread
+from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, RepeatSummary, summarise_repeats
 from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 
 
 class SampleStep(TypedDict):
-    """The result of one step of a repeat; JSON holds it.
+    """The result of one step of a repeat; JSON-serialisable.
 
     kept: judged documents that are left. orders: by measure, compared with the order under all judgments.
     tau_ap: by measure, where the audit asks for it.
@@ -49,7 +49,7 @@ class CurvePoint:
     measure: MeasureCell
     step: Annotated[float, Heading("step")]
     kept: Annotated[float, Heading("judgments left", "share of the judged documents, mean over the repeats")]
-    tau: Spread
+    tau: RepeatSummary
     score: Annotated[float, Heading("mean score", "of all runs, mean over the repeats")]
     tau_ap: Annotated[float | None, Heading("tau AP", "mean over the repeats")] = None
 
@@ -94,8 +94,8 @@ def report(
         plots=_plots(axis, tau),
         reading=(f"{tau}. Two orders with a tau above {STRONG} are usually considered equivalent.", *reading),
         undefined=tuple(
-            f"tau of {point.measure} with {axis.words.format(point.step)}: all runs have the same score, "
-            "there or under all judgments"
+            f"tau of {point.measure} with {axis.words.format(point.step)}: all runs have the same score "
+            "under these judgments or under all judgments"
             for point in points
             if point.tau.mean is None
         ),
@@ -132,9 +132,9 @@ def _point(about: SubjectSummary, measure: str, step: float, repeats: Sequence[S
         measure=measure,
         step=step,
         kept=math.fsum(repeat["kept"] for repeat in repeats) / len(repeats) / max(about.judged, 1),
-        tau=spread([order["tau"] for order in orders]),
+        tau=summarise_repeats([order["tau"] for order in orders]),
         score=math.fsum(order["mean"] for order in orders) / len(orders),
-        tau_ap=spread(weighted).mean,
+        tau_ap=summarise_repeats(weighted).mean,
     )
 
 

@@ -22,12 +22,12 @@ Numbers = Sequence[float] | Sequence[int]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Compared:
+class RunScores:
     """The scores of all runs by a measure.
 
     values: float64[topics, runs], logarithms for a geometric mean. orders: a row per topic, for statistics
     that depend on the order only: integers in proportion to the exact scores if the measure has them
-    (`exact`), else the floats rounded to DECIMALS. means: over topics, also for orders. notes: warnings about
+    (`exact`), else the floats rounded to DECIMALS. means: over topics, to order runs. notes: warnings about
     the measure. undefined: why nothing can be computed from its values, or None.
     """
 
@@ -41,7 +41,7 @@ class Compared:
     undefined: str | None
 
 
-def compared(subject: AuditSubject, measure: Measure) -> Compared:
+def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
     """Return the scores by any measure; raise MeasureError as `evaluate` does."""
     description = compared_measure(measure, subject.qrels)
     scores = by_topic(subject.evaluator.evaluate([measure]), [measure])
@@ -51,7 +51,7 @@ def compared(subject: AuditSubject, measure: Measure) -> Compared:
     orders: Sequence[Numbers] = np.round(scores[str(measure)], DECIMALS).tolist()
     if exact is not None:
         orders, run_means = exact, [sum(column) for column in zip(*exact, strict=True)]
-    return Compared(
+    return RunScores(
         measure=description.text,
         scale=description.scale,
         values=values,
@@ -64,7 +64,7 @@ def compared(subject: AuditSubject, measure: Measure) -> Compared:
 
 
 def _exact_numerators(subject: AuditSubject, measure: Measure) -> list[list[int]] | None:
-    """Return numerators over one denominator, a row per topic; None if there are none, or long ones."""
+    """Return numerators over one denominator, a row per topic; None without exact values of usable length."""
     if not keeps_exact(measure, int(subject.joined.retrieved.max(initial=0))):
         return None
     values = exact_values(subject.qrels, subject.joined, [measure]).values[measure]
@@ -79,10 +79,10 @@ class OverTopics(Audit):
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if (number := len(subject.about.topics)) < 2:
-            count = "is only one topic" if number == 1 else "are no topics"
-            yield f"the audit compares runs over topics, but there {count}: give judgments of two or more"
+            count = "only one topic" if number == 1 else "no topics"
+            yield f"the audit compares runs over topics, but the judgments have {count}: judge two or more"
         if not subject.about.measures:
-            yield "the audit compares runs by measures, but there are none: give one or more"
+            yield "the audit compares runs by measures, but none is given: give one or more"
         for measure in subject.measures:
             try:
                 check(subject.qrels, [measure], texts=subject.content is not None)
@@ -90,7 +90,7 @@ class OverTopics(Audit):
                 yield str(problem)
 
 
-def warned(done: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def collect_warnings(done: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return a sentence for each note of the trials, with the measures that it applies to."""
     measures: dict[str, list[str]] = {}
     for trial in done:

@@ -8,7 +8,7 @@ from cupel_audits.analysis import content_measures, judgment_samples, sample_cur
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import Spread, compare_orders, spread
+from cupel_audits.analysis.run_orders import RepeatSummary, compare_orders, summarise_repeats
 from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
@@ -45,7 +45,7 @@ class ContentStep(SampleStep):
 
 
 class ContentTrial(TypedDict):
-    """The result of one repeat; JSON holds it."""
+    """The result of one repeat; JSON-serialisable."""
 
     reference: str
     steps: list[ContentStep]
@@ -137,7 +137,7 @@ class ContentRobustness(Audit):
 def _step(
     subject: AuditSubject, kept: Mask, measures: Sequence[Measure], full: Mapping[str, Floats], reference: str
 ) -> ContentStep:
-    means = content_measures.means_of(subject.evaluator.keeping(kept), measures)
+    means = content_measures.means_of(subject.evaluator.restricted_to(kept), measures)
     return {
         "kept": int(kept.sum()),
         "orders": compare_orders(dict.fromkeys(means, full[reference]), means),
@@ -147,11 +147,11 @@ def _step(
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOrderRow:
-    """How well a measure preserves its own order at one step, over all repeats."""
+    """The correlation of a measure with its own original order at one step, over all repeats."""
 
     measure: MeasureCell
     step: Annotated[float, Heading("step")]
-    tau: Spread
+    tau: RepeatSummary
 
 
 OWN_ORDERS = TableSchema.of(
@@ -162,10 +162,12 @@ OWN_ORDERS = TableSchema.of(
 def _report_own_orders(
     about: SubjectSummary, axis: Axis, steps: Sequence[float], trials: Sequence[Sequence[ContentStep]]
 ) -> AuditReport:
-    """Return the table, plot and numbers on how well each measure preserves its own order."""
+    """Return the table, plot and numbers on each measure's correlation with its own original order."""
     schema = OWN_ORDERS.with_columns("step", axis.column)
     rows = [
-        OwnOrderRow(measure=text, step=step, tau=spread([trial[place]["own"][text] for trial in trials]))
+        OwnOrderRow(
+            measure=text, step=step, tau=summarise_repeats([trial[place]["own"][text] for trial in trials])
+        )
         for text in about.measures
         for place, step in enumerate(steps)
     ]
@@ -186,8 +188,8 @@ def _report_own_orders(
         tables=(schema.table(rows),),
         plots=(plot,),
         undefined=tuple(
-            f"own tau of {row.measure} with {axis.words.format(row.step)}: all runs have the same score, "
-            "there or under all judgments"
+            f"own tau of {row.measure} with {axis.words.format(row.step)}: all runs have the same score "
+            "under these judgments or under all judgments"
             for row in rows
             if row.tau.mean is None
         ),

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.analysis.run_orders import STRONG
-from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared
+from cupel_audits.analysis.score_matrices import OverTopics, RunScores, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportTable, RunCell, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -49,7 +49,7 @@ class MeasurePair:
 
 
 class CorrelationResult(TypedDict):
-    """The correlation of one pair; JSON holds it.
+    """The correlation of one pair; JSON-serialisable.
 
     base, aspects: as of a MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why
     `overall` is. topics: tau on each topic. first_ranks, second_ranks: mid-ranks of the runs.
@@ -170,7 +170,7 @@ class CorrelationAudit(OverTopics):
         yield from super().problems(subject)
         if subject.about.measures and not _pairs(subject, self.aspects):
             more = "" if self.aspects else ", or set aspects=true"
-            yield f"there is no pair of measures to correlate: give two measures{more}"
+            yield f"the audit correlates pairs of measures, but only one is given: give two measures{more}"
 
     def trials(self, subject: AuditSubject) -> int:
         return len(_pairs(subject, self.aspects))
@@ -178,15 +178,15 @@ class CorrelationAudit(OverTopics):
     def run_trials(
         self, subject: AuditSubject, seed: int, trials: Sequence[int]
     ) -> Iterator[CorrelationResult]:
-        pairs, scores = _pairs(subject, self.aspects), dict[str, Compared]()
+        pairs, scores = _pairs(subject, self.aspects), dict[str, RunScores]()
         for trial in trials:
             pair = pairs[trial]
             for text in (pair.first, pair.second):
                 if text not in scores:
-                    scores[text] = compared(subject, parse(text).bound(subject.qrels.aspects))
+                    scores[text] = score_runs(subject, parse(text).bound(subject.qrels.aspects))
             yield self._correlate(pair, scores[pair.first], scores[pair.second])
 
-    def _correlate(self, pair: MeasurePair, first: Compared, second: Compared) -> CorrelationResult:
+    def _correlate(self, pair: MeasurePair, first: RunScores, second: RunScores) -> CorrelationResult:
         overall = tau_b(first.means, second.means)
         by_topic = tau_b_by_topic(first.orders, second.orders)
         result = CorrelationResult(
@@ -232,7 +232,7 @@ class CorrelationAudit(OverTopics):
 
 
 def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
-    """Return every two measures; then, for each measure, every two aspects it can be taken under."""
+    """Return all pairs of measures, then for each measure all pairs of aspects that it can score."""
     texts = dict.fromkeys(subject.about.measures)
     pairs = [MeasurePair(first=first, second=second) for first, second in combinations(texts, 2)]
     if not aspects:
@@ -250,7 +250,7 @@ def _pairs(subject: AuditSubject, aspects: bool) -> list[MeasurePair]:
     ]
 
 
-def _mid_ranks(scores: Compared) -> list[float]:
+def _mid_ranks(scores: RunScores) -> list[float]:
     """Return the rank of each run, 1 for the best; equal runs share the mean of their ranks."""
     level = levels(scores.means)
     above = (level[:, None] < level[None, :]).sum(axis=1)
@@ -386,7 +386,7 @@ def _undefined(results: Sequence[CorrelationResult]) -> Iterator[str]:
         if result["overall"] is None:
             yield f"tau of {pair}: {result['undefined']}"
         if result["by_topic"] is None:
-            yield f"tau by topic of {pair}: on no topic do runs have different scores by both measures"
+            yield f"tau by topic of {pair}: all runs have the same score by one of them on every topic"
 
 
 def _plots(

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 
-from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
+from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -39,9 +39,9 @@ READING = (
 
 
 class PowerResult(TypedDict):
-    """The result for one measure; JSON holds it.
+    """The result for one measure; JSON-serialisable.
 
-    undefined: why the test could not be made, or None; numbers are None or empty then. significant: number of
+    undefined: why the test could not be run, or None; numbers are None or empty then. significant: number of
     pairs of runs that differ significantly. smallest: the smallest difference of means that is significant.
     greatest: the largest that is not. detectable: the true difference that a paired t-test detects. levels:
     the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is significantly
@@ -164,9 +164,9 @@ class DiscriminativePower(OverTopics):
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[PowerResult]:
         for trial in trials:
-            yield self._test(compared(subject, subject.measures[trial]), seed)
+            yield self._test(score_runs(subject, subject.measures[trial]), seed)
 
-    def _test(self, scores: Compared, seed: int) -> PowerResult:
+    def _test(self, scores: RunScores, seed: int) -> PowerResult:
         """Test all pairs by one measure; `seed` is that of the audit, so all measures share the samples."""
         power = discriminative_power(
             scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed, scale=scores.scale
@@ -219,11 +219,11 @@ class DiscriminativePower(OverTopics):
             plots=PLOTS,
             reading=READING,
             undefined=tuple(_undefined(results)),
-            warnings=warned(results),
+            warnings=collect_warnings(results),
         )
 
 
-def _detectable_difference(scores: Compared, alpha: float) -> float | None:
+def _detectable_difference(scores: RunScores, alpha: float) -> float | None:
     variance = pooled_variance(scores.values)
     return smallest_difference(variance, len(scores.values), alpha=alpha) if variance else None
 
@@ -245,7 +245,7 @@ def _power_row(result: PowerResult) -> PowerRow:
 
 
 def _verdict(rows: Sequence[PowerRow], alpha: float) -> Iterator[str]:
-    """Yield sentences on measures for which the test could be made."""
+    """Yield sentences on measures for which the test is defined."""
     if not rows:
         yield "Discriminative power is undefined for every measure."
         return

@@ -70,7 +70,7 @@ class Downsampling(Audit):
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if self.aspect is not None and self.aspect not in subject.about.aspects:
-            yield f"aspect: there is no {self.aspect!r}; there are {', '.join(subject.about.aspects)}"
+            yield f"aspect: unknown aspect {self.aspect!r}; use one of {', '.join(subject.about.aspects)}"
         if not subject.about.relevant:
             yield "no document is judged relevant, so removing judgments would change nothing"
 
@@ -104,7 +104,7 @@ class Downsampling(Audit):
             yield from evaluator.nested_samples(samples, self.aspect)
         else:
             for kept in samples:
-                yield evaluator.keeping(kept, self.aspect)
+                yield evaluator.restricted_to(kept, self.aspect)
 
     def _step(self, subject: AuditSubject, kept: Mask, evaluator: Evaluator) -> SampleStep:
         means = subject.means_under(evaluator)

@@ -11,7 +11,7 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 @audit(
     "leave_one_run_out",
     title="Leave one run out",
-    answers="How wrong would the score and the rank be of a run that did not contribute to the pool?",
+    answers="How much would the score and the rank of a run change if it had not contributed to the pool?",
     source="Zobel, SIGIR 1998; Buckley, Dimmick, Soboroff and Voorhees, Information Retrieval 2007",
 )
 class LeaveOneRunOut(LeaveOut):

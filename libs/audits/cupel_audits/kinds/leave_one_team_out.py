@@ -12,7 +12,7 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 @audit(
     "leave_one_team_out",
     title="Leave one team out",
-    answers="How wrong would the scores and ranks of a team be that did not contribute to the pool?",
+    answers="How much would the scores and ranks of a team change if it had not contributed to the pool?",
     source="Buckley, Dimmick, Soboroff and Voorhees, Information Retrieval 2007; Voorhees, CIKM 2018",
 )
 class LeaveOneTeamOut(LeaveOut):

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Annotated
 
 from cupel_audits.analysis import sample_curves
-from cupel_audits.analysis.pools import Depth, Pools, held, tops_of
+from cupel_audits.analysis.pools import Depth, Pools, find_last_rank, tops_of
 from cupel_audits.analysis.run_orders import STRONG, compare_orders
 from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
@@ -26,7 +26,7 @@ READING = (
 
 
 class PoolDepthTrial(SampleStep):
-    """The result at one depth; JSON holds it.
+    """The result at one depth; JSON-serialisable.
 
     kept: judged documents of the pool. documents: documents of the pool. share, relevant: mean over topics of
     the share of the deepest pool, and of its relevant documents. deepest: the depth of that pool.
@@ -66,7 +66,7 @@ class PoolDepth(Audit):
 
     def trials(self, subject: AuditSubject) -> int:
         """Return the number of depths: all from 1 to the deepest rank of any run, at most `deepest`."""
-        return min(self.deepest, held(tops_of(subject)))
+        return min(self.deepest, find_last_rank(tops_of(subject)))
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[PoolDepthTrial]:
         pools = Pools.of(subject)
@@ -77,7 +77,7 @@ class PoolDepth(Audit):
         deepest = self.trials(subject)
         pool, full_pool = pools.pooled(depth), pools.pooled(deepest)
         kept = pools.mask(pool & pools.judged)
-        means = subject.means_under(subject.evaluator.keeping(kept))
+        means = subject.means_under(subject.evaluator.restricted_to(kept))
         return {
             "deepest": deepest,
             "kept": int(kept.sum()),
@@ -159,7 +159,7 @@ def _numbers(pools: Sequence[PoolRow]) -> dict[str, float | int | None]:
 def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepest: int) -> Iterator[str]:
     """Yield a sentence on the shallowest pool down to which tau of every measure is at least STRONG."""
     taus: dict[float, list[float | None]] = {}
-    for point in points:  # the deepest first
+    for point in points:  # points are sorted by depth, deepest first
         taus.setdefault(point.step, []).append(point.tau.mean)
     strong = takewhile(lambda depth: all(tau is not None and tau >= STRONG for tau in taus[depth]), taus)
     shallowest = min(strong, default=None)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
-from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
+from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -38,7 +38,7 @@ READING = (
 
 
 class PairTest(TypedDict):
-    """The result of one test of all pairs of runs; JSON holds it.
+    """The result of one test of all pairs of runs; JSON-serialisable.
 
     pairs: number of pairs that differ, None where the test is undefined. statistic: None where it is
     infinite. pairs_digest: equal for tests that find the same pairs.
@@ -53,7 +53,7 @@ class PairTest(TypedDict):
 
 
 class ScalesResult(TypedDict):
-    """The result for one measure; JSON holds it.
+    """The result for one measure; JSON-serialisable.
 
     scale: the scale type. exact: whether exact scores were ranked. both: number of pairs that differ by both
     tests.
@@ -137,9 +137,9 @@ class Scales(OverTopics):
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[ScalesResult]:
         for trial in trials:
-            yield self._test(compared(subject, subject.measures[trial]))
+            yield self._test(score_runs(subject, subject.measures[trial]))
 
-    def _test(self, scores: Compared) -> ScalesResult:
+    def _test(self, scores: RunScores) -> ScalesResult:
         """Test all pairs of runs by one measure."""
         by_rank = kruskal_wallis(_score_levels(scores), alpha=self.alpha)
         by_mean = anova(_squarable(scores), design=self.design, alpha=self.alpha, scale=scores.scale)  # type: ignore[arg-type]
@@ -164,18 +164,18 @@ class Scales(OverTopics):
             plots=PLOTS,
             reading=READING,
             undefined=tuple(_undefined(results)),
-            warnings=warned(results),
+            warnings=collect_warnings(results),
         )
 
 
-def _score_levels(scores: Compared) -> Floats:
+def _score_levels(scores: RunScores) -> Floats:
     """Return float64[topics, runs]: numbers that have the same order and ties as all scores."""
     if not scores.exact and scores.undefined is not None:
-        return scores.values  # the test refuses them and gives the reason
+        return scores.values  # the test rejects these values and gives the reason
     return levels(_flatten(scores)).astype(np.float64).reshape(scores.values.shape)
 
 
-def _squarable(scores: Compared) -> Floats:
+def _squarable(scores: RunScores) -> Floats:
     """Return float64[topics, runs]: the scores, divided by the greatest exact one if they are too large."""
     if scores.undefined is None or not scores.exact:
         return scores.values
@@ -184,7 +184,7 @@ def _squarable(scores: Compared) -> Floats:
     return floats(Fraction(value, greatest) for value in flat).reshape(scores.values.shape)
 
 
-def _flatten(scores: Compared) -> list[Any]:
+def _flatten(scores: RunScores) -> list[Any]:
     return [value for row in scores.orders for value in row]
 
 
@@ -234,7 +234,7 @@ def _caution(scale: str) -> str:
 
 
 def _same_pairs_sentences(results: Sequence[ScalesResult]) -> Iterator[str]:
-    """Yield which measures find the same pairs, at least one."""
+    """Yield a sentence for each group of measures that find the same pairs, at least one."""
     for test, name in TESTS.items():
         measures_by_digest: dict[str, list[str]] = {}
         for result in results:

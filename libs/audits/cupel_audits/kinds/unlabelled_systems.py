@@ -40,7 +40,7 @@ READING = (
 
 
 class MeanLosses(NamedTuple):
-    """The mean loss of score of the runs left out of the pool, and of the other runs; JSON holds a list."""
+    """The mean loss of score of the runs left out of the pool, and of the other runs; a list in JSON."""
 
     out: float
     left: float

@@ -24,7 +24,7 @@ __all__ = ["Measure", "MeasureError", "all_declarations", "parse", "parse_many"]
 
 
 def parse(text: str) -> Measure:
-    """Return the measure of `text`. Raise MeasureError, which says what is wrong in one sentence."""
+    """Return the measure of `text`. Raise MeasureError, with a message of one sentence, if it is invalid."""
     measures = _measures(text.strip())
     if len(measures) != 1:
         raise MeasureError(f"{text.strip()!r} is a list of {len(measures)} measures; name one of them")

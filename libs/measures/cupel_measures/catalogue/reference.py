@@ -65,7 +65,7 @@ class ReferencePage:
 
     @cached_property
     def paragraphs(self) -> tuple[str, ...]:
-        """Paragraphs of the documentation without caveats and examples; formulas are indented."""
+        """Return the paragraphs of the documentation without caveats and examples; formulas are indented."""
         paragraphs = self.declaration.documentation.split("\n\n")
         return tuple(text for text in paragraphs if not text.startswith((CAVEAT, EXAMPLE)))
 
@@ -86,7 +86,7 @@ class ReferencePage:
 
     @property
     def written(self) -> str:
-        """Shortest text of the measure, with its required parameters and its cutoff."""
+        """Return the shortest text of the measure, with its required parameters and its cutoff."""
         declaration = self.declaration
         parameters = declaration.parameters.items()
         required = [name for name, parameter in parameters if parameter.default is REQUIRED]
@@ -105,7 +105,7 @@ class ReferencePage:
 
     @property
     def aliases(self) -> list[str]:
-        """Other names: aliases, and trec_eval's name if it differs."""
+        """Return the other names: aliases, and trec_eval's name if it differs."""
         text = self.written.partition("[")[0]
         if self._needs_at:
             text = f"{self.declaration.name}@{'0.1' if self.declaration.at == 'recall' else '10'}"
@@ -114,7 +114,7 @@ class ReferencePage:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """Name of each parameter, with its values and its default."""
+        """Return the name of each parameter, with its values and its default."""
         declared = self.declaration.parameters.items()
         return [(name, self._expectation(parameter)) for name, parameter in declared]
 
@@ -133,7 +133,7 @@ class ReferencePage:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Facts of the declaration: a label and a text each."""
+        """Return the facts of the declaration, each a label and a text."""
         return [
             ("also called", ", ".join(self.aliases) or "-"),
             ("values", self._bounds),
@@ -158,7 +158,7 @@ class ReferencePage:
 
     @property
     def scale(self) -> str:
-        """Scale type and the operations that it allows, or the rule that decides the type."""
+        """Return the scale type and the operations that it allows, or the rule that decides the type."""
         if self.declaration.scale != "depends":
             return f"{self.declaration.scale}: allows {', '.join(OPERATIONS[self.declaration.scale])}"
         return _joined(inspect.getdoc(self.declaration.scale_rule) or "").rstrip(".")

@@ -40,7 +40,7 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """Greatest difference from the printed number: half a unit of the sixth decimal, if it has six."""
+        """Return the greatest difference from the printed number: half a unit of its sixth decimal, or 0."""
         return 5.1e-7 if len(self.printed.partition(".")[2]) >= 6 else 1e-12
 
 
@@ -63,7 +63,7 @@ class Judgment:
     text: str | None
 
     def lines(self, topic: str) -> Iterator[str]:
-        """Yield its lines of a qrels file."""
+        """Yield the lines of the judgment in a qrels file."""
         if self.labels:
             yield f"{topic} 0 {self.document} {' '.join(self.labels)}\n"
         for subtopic in self.subtopics or ():
@@ -135,7 +135,7 @@ def _ranking(run: ExampleRun, tag: str) -> Iterator[str]:
 
 
 def read(paragraph: str) -> Example:
-    """Parse a paragraph of a docstring as an example. Raise ValueError, which says what is expected."""
+    """Parse a paragraph of a docstring as an example. Raise ValueError with the expected syntax."""
     head, _, body = " ".join(paragraph.split()).partition(": ")
     parts = [part.strip() for part in body.removesuffix(".").split(";")]
     before_runs = [part for part in parts if not part.startswith("run ")]

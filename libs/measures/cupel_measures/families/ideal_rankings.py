@@ -101,7 +101,7 @@ def _ideal(pool: Pool, table: Floats) -> tuple[Hits, Floats]:
 
 
 def _ideal_places(rows: Rows, hits: Hits) -> Ints:
-    """Return int64[n]: the place of each hit in the ideal ranking that orders equal gains as its row does."""
+    """Return int64[n]: the place of each hit in its ideal ranking; equal gains keep the order of the row."""
     pool, table = rows.pool, rows.pool.aspect.gains
 
     def make() -> tuple[Ints, NDArray[np.integer]]:

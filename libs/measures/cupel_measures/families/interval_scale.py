@@ -221,7 +221,9 @@ def exact_set_based(rows: Rows, *, cutoff: int) -> list[int]:
     down = best - rows.pool.labels[hits.document].astype(np.int64)
     which, counts = np.unique(hits.row * (best + 1) + down, return_counts=True)
     values, left = [0] * rows.number, [cutoff] * rows.number
-    for key, count in zip(which.tolist(), counts.tolist(), strict=True):  # by row, best degree first
+    for key, count in zip(
+        which.tolist(), counts.tolist(), strict=True
+    ):  # sorted by row, then by degree, best first
         row, degree = key // (best + 1), best - key % (best + 1)
         values[row] += _choose(degree + left[row], degree) - _choose(degree + left[row] - count, degree)
         left[row] -= count

@@ -144,5 +144,5 @@ def weights(classes: int, weighting: str | Sequence[int]) -> list[int]:
     if isinstance(weighting, str):
         return WEIGHTINGS[weighting](classes)
     if len(weighting) != classes:
-        raise MeasureError(f"the weighting has {len(weighting)} weights; there are {classes} classes")
+        raise MeasureError(f"the weighting has {len(weighting)} weights for {classes} classes")
     return list(weighting)

@@ -204,8 +204,8 @@ def weighted(
 
 
 def _scale(aspects: Sequence[Aspect], given: Mapping[str, Any]) -> ScaleType:
-    """That of `of` on the weights of the classes. But neither, if it depends on these weights and `label_set`
-    is not cartesian, because the judgments then determine the weights.
+    """The scale type of `of` on the weights of the classes. It is neither if it depends on these weights and
+    `label_set` is not cartesian, because the judgments then determine the weights.
     """
     of: Measure = given["of"]
     if of.declaration.scale != "depends":
@@ -372,7 +372,7 @@ def _label_set(view: AspectView, name: str) -> LabelSet:
         return view.qrels.label_sets[name]
     except KeyError:
         known = ["cartesian", "observed", *view.qrels.label_sets]
-        raise MeasureError(f"there is no label set {name!r}; there are {', '.join(known)}") from None
+        raise MeasureError(f"unknown label set {name!r}; use one of {', '.join(known)}") from None
 
 
 def _pool(view: AspectView, aspect: Aspect, grades: NDArray[np.int32], labels: NDArray[np.int32]) -> Pool:

@@ -168,7 +168,7 @@ def NLRE(
     names, shares = _balance(view, aspects, weights)
     if swap:
         if len(names) != 2:
-            raise MeasureError(f"swap exchanges the weights of two aspects; there are {len(names)}")
+            raise MeasureError(f"swap exchanges the weights of two aspects, but the measure has {len(names)}")
         shares = shares[::-1]
     losses = [_errors(block, names, ties).local(shares) for block in view.dense()]
     greatest = [greatest_local(n, shares) for n in view.joined.retrieved.tolist()]
@@ -217,7 +217,7 @@ def _balance(
 
 def _need_two(aspects: int) -> None:
     if aspects < 2:
-        raise MeasureError(f"it needs two aspects or more; there is {aspects}")
+        raise MeasureError(f"it needs two aspects or more, but combines {aspects}")
 
 
 def _errors(block: Block, aspects: Sequence[str], ties: str) -> Errors:

@@ -73,7 +73,7 @@ def _precision_sum(counts: Sequence[int], ranks: Sequence[int]) -> Fraction:
     source="Buckley and Voorhees 2000; trec_eval map, map_cut",
     aliases=("MAP",),
     exact=exact_average_precision,
-    digits=lambda ranks, _: ranks * math.log10(math.e),  # of the least common multiple of all ranks
+    digits=lambda ranks, _: ranks * math.log10(math.e),  # bound of the least common multiple of all ranks
 )
 def AP(rows: Rows, *, cutoff: Cutoff | None = None, rel: Rel | None = None) -> Floats:
     """Average precision: the mean of the precision at the ranks of all relevant documents.

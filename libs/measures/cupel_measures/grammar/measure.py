@@ -28,7 +28,7 @@ class Measure:
 
     @cached_property
     def text(self) -> str:
-        """Canonical text, such as `nDCG@10`."""
+        """Return the canonical text, such as `nDCG@10`."""
         inside = ",".join(f"{k}={shown(v)}" for k, v in self.parameters if k != self.declaration.at)
         after = dict(self.parameters).get(self.declaration.at or "")
         ending = "" if after is None else f"@{shown(after)}"
@@ -52,13 +52,13 @@ class Measure:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All parameters with their values, including defaults."""
+        """Return all parameters with their values, including defaults."""
         defaults = {name: parameter.default for name, parameter in self.declaration.parameters.items()}
         return {**defaults, **dict(self.parameters)}
 
     @cached_property
     def within(self) -> tuple["Measure", ...]:
-        """Measures that it combines: the one in `of=` or one per aspect; empty for other measures."""
+        """Return the combined measures: the measure in `of=`, or one per aspect; empty for others."""
         inner = self.arguments.get("of")
         if isinstance(inner, ArgumentPairs):
             return tuple(measure for _, measure in inner)
@@ -66,13 +66,13 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Minimum and maximum value, widened by those of the combined measures."""
+        """Return the minimum and maximum value, widened by those of the combined measures."""
         low, high = zip(self.declaration.bounds, *(inner.bounds for inner in self.within), strict=True)
         return min(low), max(high)
 
     @property
     def by_scale(self) -> bool:
-        """Whether labels of the scale that no document has may change the values."""
+        """Return whether labels that no document has may change the values."""
         by_scale = self.declaration.by_scale
         declared = by_scale(self.arguments) if callable(by_scale) else by_scale
         return declared or any(inner.by_scale for inner in self.within)
@@ -116,7 +116,7 @@ class Measure:
         return self.having(aspects=sorted(listed, key=order.index))
 
     def _bound_by_topicality(self, aspects: Sequence[Aspect]) -> "Measure":
-        """Bind a measure that separates topicality from understandability, by default all other aspects."""
+        """Bind a measure of topicality and of understandability (default: all other aspects)."""
         order = [aspect.name for aspect in aspects]
         arguments = self.arguments
         topical = arguments.get("aspect") or order[0]
@@ -167,7 +167,9 @@ def measure_of(call: Call) -> Measure:
 def _unknown(name: str) -> str:
     known = [*trec_names.examples(), *NAMES, *DECLARATIONS]
     hint = nearest(name, known) or "; `cupel measures` lists all measures"
-    spelling = "" if name.isascii() else f" ({short(ascii(name))})"  # some letters look like others
+    spelling = (
+        "" if name.isascii() else f" ({short(ascii(name))})"
+    )  # shows letters of other scripts that look like ASCII
     return f"unknown measure {short(name)!r}{spelling}{hint}"
 
 

@@ -21,7 +21,7 @@ LONGEST_WORD = 100
 
 
 class ParameterError(ValueError):
-    """Invalid value of a parameter; the message says what is expected."""
+    """Invalid value of a parameter; the message describes valid values."""
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

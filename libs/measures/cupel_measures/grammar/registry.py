@@ -92,7 +92,7 @@ class Declaration:
 
     @property
     def graded(self) -> bool:
-        """Whether the measure credits gains instead of a binary relevance threshold."""
+        """Return whether the measure uses gains instead of a binary relevance threshold."""
         return "rel" not in self.parameters
 
 

@@ -77,7 +77,7 @@ def _bare(word: str) -> bool:
 
 
 def read(text: str) -> Call:
-    """Parse the text of one measure. Raise MeasureError, which says what is wrong and in which column."""
+    """Parse the text of one measure. Raise MeasureError, with the column of the error, if it is invalid."""
     return _Reader(text).measure()
 
 

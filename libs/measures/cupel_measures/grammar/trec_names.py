@@ -62,7 +62,7 @@ REFUSED = {
     "ndcg_rel": EXPERIMENTAL + "use nDCG",
     "ndcg_p": "was renamed: ndcg takes gains, for example ndcg_1=3,2=9 or nDCG(gains={1:3,2:9})",
     "yaap": EXPERIMENTAL + "use AP",
-    "ideal_dcg": "does not depend on the run: it is the greatest DCG of a topic, by which nDCG divides",
+    "ideal_dcg": "does not depend on the run: it is the greatest DCG of a topic, the divisor of nDCG",
     "relstring": "is a string, not a number; use per-topic values",
     "runid": "is the name of the run, not a measure",
     "prefs": PREFERENCES,
@@ -106,7 +106,7 @@ def translate(name: str) -> list[str] | None:
 
 
 def _bare(name: str) -> list[str]:
-    """Return what a name without parameters means: one measure, or one per default parameter."""
+    """Return the measures of a name without parameters: one, or one per default parameter."""
     text, defaults = NAMES[name]
     return [text.format(value) for value in defaults] if defaults else [text]
 

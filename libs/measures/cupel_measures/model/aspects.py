@@ -33,12 +33,12 @@ class Aspect:
 
     @property
     def integer(self) -> bool:
-        """Whether all labels are integers; gains and `rel` are then the labels themselves."""
+        """Return whether all labels are integers; gains and `rel` are then the labels themselves."""
         return isinstance(self.labels, range) or all(isinstance(label, int) for label in self.labels)
 
     @cached_property
     def gains(self) -> Floats:
-        """Gain by label index: the declared one, else the label itself (0 if negative), else its index."""
+        """Return the gain of each label: as declared, or the label itself (0 if negative), or its index."""
         if self.declared_gains is not None:
             return np.array(self.declared_gains, dtype=np.float64)
         if self.integer and self.ascending:
@@ -47,7 +47,7 @@ class Aspect:
 
     @property
     def ascending(self) -> bool:
-        """Whether integer labels grow with quality; a range may descend: `{range: [100, 0]}`."""
+        """Return whether integer labels ascend from worst to best; `{range: [100, 0]}` descends."""
         return len(self.labels) < 2 or self.labels[0] < self.labels[-1]  # type: ignore[operator]
 
     def index_from(self, rel: int) -> int:
@@ -64,7 +64,7 @@ class Aspect:
 
     @cached_property
     def embedding(self) -> tuple[float | Fraction, ...]:
-        """Position of each label in distances: the declared one, else 0, 1, 2, ... (TOMA, CIKM 2021, 3.1)."""
+        """Return the position of each label in distances, by default 0, 1, 2, ... (TOMA, CIKM 2021, 3.1)."""
         return self.declared_embedding or tuple(range(len(self.labels)))
 
 

@@ -59,7 +59,7 @@ class Qrels:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables, such as lookup tables and ideal gains, keyed by the module that computes them."""
     whole: "Qrels | None" = field(default=None, repr=False)
-    """The qrels from which `keeping` took these."""
+    """The qrels from which `restricted_to` took these."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": {}}  # another process computes its own tables
@@ -73,7 +73,7 @@ class Qrels:
         by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
         return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets, by_subtopic)
 
-    def keeping(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
+    def restricted_to(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
         """Return these qrels with the judgments of the documents in `kept`, bool[D], only.
 
         The other documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only
@@ -96,12 +96,12 @@ class Qrels:
 
     @cached_property
     def only_by_subtopic(self) -> bool:
-        """Whether all judgments are by subtopic; a part answers as the whole does."""
+        """Return whether all judgments are by subtopic, before any restriction of these qrels."""
         if self.whole is not None:
             return self.whole.only_by_subtopic
         return self.subtopics is not None and bool(self.labels.size) and bool((self.labels == ABSENT).all())
 
     @cached_property
     def topic_of(self) -> Ints:
-        """Topic index of each pooled document: int64[D]."""
+        """Return int64[D]: the index of the topic of each pooled document."""
         return np.repeat(np.arange(len(self.topics)), np.diff(self.offsets))

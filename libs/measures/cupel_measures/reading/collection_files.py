@@ -244,7 +244,7 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
     texts = _texts(parts["texts"], files, limits) if "texts" in parts else None
     profile = _profile(parts["profile"]) if "profile" in parts else DEFAULT
-    # invalid files are reported already
+    # The errors of invalid files are reported where they are read.
     subtopics = not sources or any(file.columns == SUBTOPICS for file in sources)
     bare = Qrels.empty(tuple(aspects), label_sets, subtopics=subtopics)
     measures = _measures(parts["measures"], bare, "texts" in parts) if "measures" in parts else ()

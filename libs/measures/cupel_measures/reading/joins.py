@@ -23,11 +23,11 @@ from cupel_measures.reading.lines.decimal_columns import numbers, whole_numbers
 from cupel_measures.reading.lines.document_order import (
     Documents,
     by_score,
+    concatenate_ranges,
     duplicates,
     hashes,
     ids_descending,
     same_ids,
-    spread,
 )
 from cupel_measures.reading.lines.text_columns import BOM, Text, Words, changes, columns_of, ids_at
 
@@ -154,7 +154,7 @@ class _Table:
 
     @classmethod
     def of(cls, qrels: Qrels) -> "_Table":
-        """The table of `qrels`, made once."""
+        """Return the table of `qrels`, built once."""
         if "reading.table" not in qrels.cache:
             qrels.cache["reading.table"] = cls._build(qrels)
         table: _Table = qrels.cache["reading.table"]
@@ -164,7 +164,9 @@ class _Table:
     def _build(cls, qrels: Qrels) -> "_Table":
         seed, text = int.from_bytes(os.urandom(8), "little"), Text.of(qrels.documents.blob)
         start, length = qrels.documents.starts[:-1], np.diff(qrels.documents.starts)
-        size = 4 << np.ceil(np.log2(np.maximum(np.diff(qrels.offsets), 1))).astype(np.int64)  # short chains
+        size = 4 << np.ceil(np.log2(np.maximum(np.diff(qrels.offsets), 1))).astype(
+            np.int64
+        )  # at most a quarter full, so that probing ends soon
         first = np.concatenate([[0], np.cumsum(size)])
         key, document = np.zeros(first[-1], np.uint64), np.full(first[-1], -1, np.int32)
         table = cls(seed, text, start, length, key, document, first[:-1], size - 1)
@@ -172,7 +174,7 @@ class _Table:
         left, at = np.arange(len(start)), table.slot(topic, hashed)
         while left.size:
             free = left[key[at[left]] == 0]
-            document[at[free]] = free  # of several that claim a slot, one wins
+            document[at[free]] = free  # of several entries for one slot, the last one written stays
             won = document[at[left]] == left
             key[at[left[won]]] = hashed[left[won]]
             left = left[~won]
@@ -279,7 +281,7 @@ def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
     tied = np.flatnonzero(last - first > 1)
     groups = np.unique(group[tied])
     size = bounds[groups + 1] - bounds[groups]
-    members = spread(bounds[groups], size)
+    members = concatenate_ranges(bounds[groups], size)
     after = np.empty(len(documents), np.int64)
     after[ids_descending(documents, members, np.repeat(groups, size))] = members
     place = place.copy()
@@ -324,7 +326,7 @@ def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
 
 
 def compared(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
-    """Return the scores as `profile` compares them."""
+    """Return the scores in the precision in which `profile` compares them."""
     if not profile.single_precision:
         return scores
     with np.errstate(over="ignore", under="ignore"):

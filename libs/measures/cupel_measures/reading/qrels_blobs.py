@@ -56,7 +56,7 @@ def _subtopic_lines(subtopics: Subtopics | None) -> dict[int, list[str]]:
 
 
 def _declared(aspect: Aspect) -> dict[str, Any]:
-    """Return an aspect as JSON data, with one form per meaning."""
+    """Return an aspect as JSON data; equivalent declarations have the same data."""
     labels, step = list(aspect.labels), 1 if aspect.ascending else -1
     neighbours = aspect.integer and labels == list(range(int(labels[0]), int(labels[-1]) + step, step))
     return {

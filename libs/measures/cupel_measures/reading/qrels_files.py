@@ -233,7 +233,7 @@ def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[by
 
 
 def _byte_problem(byte: int) -> str:
-    """Return what is wrong with a byte of a text."""
+    """Return an error message about a byte that is not text."""
     names = {0: "NUL byte", 13: "carriage return without a newline"}
     return names.get(byte, f"byte 0x{byte:02x} is not UTF-8")
 
@@ -293,7 +293,9 @@ def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
         topic: dict(zip(documents[a:b], range(first + a, first + b), strict=True))
         for topic, (a, b) in zip(topics, pairwise([*heads.tolist(), len(fields)]), strict=True)
     }
-    twice = sum(map(len, pools.values())) < len(fields)  # a pair, or a topic in several places
+    twice = sum(map(len, pools.values())) < len(
+        fields
+    )  # a repeated pair, or the lines of a topic in several places
     if twice or min(labels) <= WRONG or not table.pools.keys().isdisjoint(pools):
         return False
     table.pools.update(pools)

@@ -68,7 +68,7 @@ def read_run(
     try:
         with open_plain(source, limits) as stream:
             rows = read_rows(stream, limits, name)
-    except Refused as refused:  # the archive is damaged from the start
+    except Refused as refused:  # the archive cannot be opened
         findings.extend(refused.findings)
         raise Refused(findings) from None
     ranking, reordered = rank_rows(rows, depth, name)

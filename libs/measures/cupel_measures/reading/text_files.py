@@ -23,7 +23,7 @@ from cupel_measures.model import Content, Ids, Ints, Qrels, Ranking, Texts
 from cupel_measures.model.profiles import DEFAULT, Profile
 from cupel_measures.reading.compression import DOCUMENT, Limits, Source, limit_reached, name_of, open_plain
 from cupel_measures.reading.joins import order_of, topic_blocks
-from cupel_measures.reading.lines.document_order import spread
+from cupel_measures.reading.lines.document_order import concatenate_ranges
 
 IDS = ("id", "docno", "doc_id")
 """Keys that may hold the id of a document; the first one that is present is used."""
@@ -131,12 +131,12 @@ def join_texts(
     begin = np.where(there, ranking.offsets[number], 0)
     count = np.where(there, ranking.offsets[number + there] - begin, 0)
     count = count if depth is None else np.minimum(count, depth)
-    chosen = order_of(ranking, profile)[spread(begin, count)]
+    chosen = order_of(ranking, profile)[concatenate_ranges(begin, count)]
     return Content(texts, np.concatenate([[0], np.cumsum(count)]), texts.places(ranking.documents)[chosen])
 
 
 def _lines(stream: BinaryIO, limits: Limits, file: str | None) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not blank, with their numbers; one above the limit is the last."""
+    """Yield the lines that are not blank, with their numbers, up to the first line above the limit."""
     number = 0
     while line := stream.readline(limits.document + 1):
         number += 1

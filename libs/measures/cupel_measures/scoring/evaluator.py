@@ -67,7 +67,7 @@ def evaluate(
 
 
 class Evaluator:
-    """Scores the same rows repeatedly: by other measures, or with a part of their judgments."""
+    """Evaluator that scores the same rows repeatedly, by other measures or with fewer judgments."""
 
     def __init__(self, qrels: Qrels, joined: Joined, *, content: Content | None = None) -> None:
         """Take the arguments of the function `evaluate`."""
@@ -79,14 +79,14 @@ class Evaluator:
         self.qrels = qrels
         self._views = list(_parts(qrels, joined, content))
 
-    def keeping(self, kept: Mask, aspect: str | None = None) -> "Evaluator":
+    def restricted_to(self, kept: Mask, aspect: str | None = None) -> "Evaluator":
         """Return an evaluator of the same rows that has only the judgments of the documents in `kept`.
 
-        See `Qrels.keeping`. For nested samples, derive each from the one before, because it then searches
-        fewer documents.
+        See `Qrels.restricted_to`. Derive each of several nested samples from the previous one, because
+        fewer documents are then searched.
         """
         fewer = copy(self)
-        fewer.qrels = self.qrels.keeping(kept, aspect)
+        fewer.qrels = self.qrels.restricted_to(kept, aspect)
         fewer._views = [view.under(fewer.qrels) for view in self._views]
         return fewer
 
@@ -94,7 +94,7 @@ class Evaluator:
         """Yield an evaluator per nested sample, largest first. At most CHAIN of them are in memory."""
         fewer = self
         for number, kept in enumerate(samples):
-            fewer = (fewer if number % CHAIN else self).keeping(kept, aspect)
+            fewer = (fewer if number % CHAIN else self).restricted_to(kept, aspect)
             yield fewer
 
     def evaluate(self, measures: Sequence[Measure]) -> Scores:
@@ -145,7 +145,7 @@ class ExactScores:
 def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> ExactScores:
     """Score as `evaluate` does, but exactly.
 
-    For checks of scale types, and for measures whose systems can differ below the precision of floats. Raises
+    Use it to check scale types, and for measures whose scores can differ below the precision of floats. Raise
     MeasureError as `evaluate` does, and for a measure without exact values (`has_exact_values`).
     """
     view = AspectView(qrels=qrels, joined=joined)

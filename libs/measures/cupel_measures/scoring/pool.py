@@ -22,8 +22,8 @@ class Pool:
 
     labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D], the
     documents that judged-only variants keep. negatives_judged: whether a negative grade is a judgment and has
-    the gain of the lowest label. topic_of: int64[D]. topics: T. whole: a pool of the same documents that has
-    all labels of this one and more, if any.
+    the gain of the lowest label. topic_of: int64[D]. topics: T. whole: the pool from which this one was
+    restricted, if any.
     """
 
     aspect: Aspect
@@ -57,7 +57,7 @@ class Pool:
         return cached
 
     def part_of(self, other: "Pool") -> "Pool":
-        """Return this pool with `other` as its whole, if each label here is the one there, or missing."""
+        """Return this pool with `other` as its whole, if `other` has all labels of this pool."""
         same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
         is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
         return replace(self, whole=other) if is_part else self

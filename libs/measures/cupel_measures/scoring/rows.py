@@ -96,7 +96,7 @@ class Hits:
 
     @property
     def condensed(self) -> "Hits":
-        """Return the same hits with ranks among themselves."""
+        """Return the same hits with ranks that count only these hits."""
         return Hits(self.count.astype(np.int32), self.document, self.starts)
 
     @cached_property
@@ -157,8 +157,8 @@ class Rows:
     """The rows of a joined run with the judgments of `pool`.
 
     retrieved: int64[rows], number of retrieved documents. hits: the retrieved documents of the pool. whole:
-    the same rows with judgments of which `pool` is a part, if any. A document relevant here is relevant
-    there, so fewer hits need to be searched.
+    the same rows with all the judgments from which `pool` was restricted, if any. Relevant documents of
+    `pool` are relevant there too, so only its relevant hits are searched.
     """
 
     pool: Pool

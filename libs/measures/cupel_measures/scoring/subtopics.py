@@ -110,9 +110,8 @@ class SubtopicPool:
 
     def ideal(self, rel: int | None, alpha: float, depth: int | None) -> "SubtopicRows":
         """Return the greedy ideal ranking of each topic, one row per topic, down to at least `depth`."""
-        depth = (
-            None if depth is None else max(32, 1 << (depth - 1).bit_length())
-        )  # so that few rankings are computed
+        # Round the depth up to a power of two, so that few rankings are computed.
+        depth = None if depth is None else max(32, 1 << (depth - 1).bit_length())
         make = lambda: SubtopicRows(self, greedy(self, rel, alpha, depth))  # noqa: E731
         ideal: SubtopicRows = self.once(("ideal", rel, alpha, depth), make)
         return ideal

@@ -19,7 +19,7 @@ from cupel_measures.scoring.subtopics import SubtopicPool, SubtopicRows
 class AspectView:
     """`joined` with the judgments in `qrels`, and the texts of the same rows if there are any.
 
-    whole: the view with the qrels of which these are a part, if any.
+    whole: the view with the qrels from which these were restricted, if any.
     """
 
     qrels: Qrels
@@ -31,7 +31,7 @@ class AspectView:
     scores: dict[tuple[Measure, int], Floats] = field(default_factory=dict, repr=False)
 
     def under(self, qrels: Qrels) -> "AspectView":
-        """Return a view of the same rows with a part of the judgments, created by `Qrels.keeping`."""
+        """Return a view of the same rows with a part of the judgments, created by `Qrels.restricted_to`."""
         return AspectView(qrels=qrels, joined=self.joined, content=self.content, whole=self)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:

@@ -77,7 +77,7 @@ def _build_aggregates(component: Measure, weighting: str, missing: list[str]) ->
 
 
 def without_default_aspects(measure: Measure, aspects: Sequence[str]) -> Measure:
-    """Return the measure without its `aspects` argument where that lists all aspects of the qrels."""
+    """Return the measure without its `aspects` argument if that lists all aspects of the qrels."""
     has_all = measure.arguments.get("aspects") == tuple(aspects)
     return measure.having(aspects=None) if has_all else measure
 
@@ -101,7 +101,7 @@ def component_text(component: Any) -> str:
 
 
 def with_component_cutoff(measure: Measure, depth: int) -> Measure | None:
-    """Return the aggregate with its component cut off at `depth`; None where that takes no cutoff."""
+    """Return the aggregate with its component cut off at `depth`; None if the component takes no cutoff."""
     if any("cutoff" not in component.declaration.parameters for component in measure.within):
         return None
     component = measure.arguments["of"]

@@ -35,7 +35,7 @@ class AggregatePair(TypedDict):
 
 
 class FamilyScores(TypedDict):
-    """Mean scores of the runs, by aspect and by aggregate, for one component measure; JSON holds it."""
+    """Mean scores of the runs, by aspect and by aggregate, for one component measure; JSON-serialisable."""
 
     component: str
     by_aspect: dict[str, list[float]]

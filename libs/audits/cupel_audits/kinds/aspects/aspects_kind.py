@@ -21,7 +21,7 @@ BOUNDS, DOCUMENTS, ORDERS = range(3)
 
 
 class AspectsResult(TypedDict):
-    """The result of one of the three trials, under the name of its question; JSON holds it."""
+    """The result of one of the three trials, under the name of its question; JSON-serialisable."""
 
     bounds: NotRequired[BoundsResult]
     documents: NotRequired[DocumentsResult]
@@ -68,7 +68,7 @@ class Aspects(Audit):
         yield from super().problems(subject)
         if len(subject.qrels.aspects) < 2:
             only = subject.qrels.aspects[0].name
-            yield f"there is only one aspect, {only!r}: give judgments of two or more aspects"
+            yield f"the collection has only one aspect, {only!r}: give judgments of two or more aspects"
         elif not (subject.qrels.labels > 0).any():
             yield "no document has a label above the lowest on any aspect: all runs have the same score"
         elif not self._families(subject)[0]:
@@ -105,7 +105,7 @@ class Aspects(Audit):
         )
 
     def _families(self, subject: AuditSubject) -> tuple[list[AspectFamily], list[str]]:
-        """Return the families with the aggregates that the qrels allow, and why others are missing."""
+        """Return the families with the aggregates that the qrels allow, and sentences on the missing ones."""
         families, missing_texts = find_families(subject, self.weighting)
         missing = list(missing_texts)
 

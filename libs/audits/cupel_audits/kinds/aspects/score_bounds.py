@@ -38,7 +38,7 @@ class MeasureBounds(TypedDict):
 
 
 class BoundsResult(TypedDict):
-    """The result of the first trial; JSON holds it.
+    """The result of the first trial; JSON-serialisable.
 
     too_many_aspects: measures that are left out. aspects_without: for each topic, the number of aspects that
     have no document above the lowest label.
@@ -91,7 +91,7 @@ class StrategyRow:
 
     measure: MeasureCell
     topic: TopicCell
-    strategy: Annotated[str, Heading("ranking", "what documents are sorted by")]
+    strategy: Annotated[str, Heading("ranking", "the sort key of the documents")]
     score: Annotated[float, Heading("score")]
 
 

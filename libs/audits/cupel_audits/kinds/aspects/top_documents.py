@@ -52,7 +52,7 @@ class MeasureCounts(TypedDict):
 
 
 class DocumentsResult(TypedDict):
-    """The result of the second trial; JSON holds it.
+    """The result of the second trial; JSON-serialisable.
 
     by_rank: at each of the first ranks, for measures cut off there. by_bin: in each bin of ranks, for
     measures cut off at the last bin. without_cutoff: measures whose component takes no cutoff.
@@ -149,7 +149,7 @@ class DocumentWorth:
 
     @classmethod
     def of(cls, subject: AuditSubject) -> "DocumentWorth":
-        """Look up the labels; raise ValueError if the first documents were not gathered."""
+        """Look up the labels; raise ValueError if the first documents were not collected."""
         tops = tops_of(subject)
         pooled = np.append(tops.pooled, -1)
         known = np.append(subject.qrels.labels, np.full((len(subject.qrels.aspects), 1), ABSENT), axis=1)
@@ -330,7 +330,7 @@ def _undefined(
 
 
 def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules) -> Iterator[str]:
-    """Yield which measures prefer the most and the fewest zero-aspect documents."""
+    """Yield a sentence on the measures whose best runs have the most and the fewest zero-aspect documents."""
     defined = [(row.percent, row) for row in totals if row.percent is not None]
     if not defined:
         return
@@ -352,7 +352,7 @@ def _zero_aspect_sentence(totals: Sequence[ZeroAspectRow], rules: CountingRules)
 
 
 def _quality_sentence(bins: Sequence[QualityRow]) -> Iterator[str]:
-    """Yield which measures' best runs have the highest and the lowest labels in the first bin."""
+    """Yield a sentence on the measures whose best runs have the highest and the lowest labels."""
     first = [(row.labels, row) for row in bins if row.ranks == bins[0].ranks and row.labels is not None]
     if len(first) < 2:
         return

@@ -143,9 +143,7 @@ def _draw_error_differences(rng: np.random.Generator, longest: int) -> Instance:
     )
 
 
-@check(
-    "D4", "an error costs more beside an error of the other aspect at the same rank", _first_loss_is_greater
-)
+@check("D4", "an error costs more if the other aspect has an error at the same rank", _first_loss_is_greater)
 def _draw_joint_errors(rng: np.random.Generator, longest: int) -> Instance:
     labels, wrong, rank, side = _labels_with_error(rng, longest)
     low = _integer(rng, 0, LABELS - 2)

@@ -24,10 +24,10 @@ READING = (
     "disproves the property and can be verified by hand; the shortest one found is shown.",
     "Every document of a list is judged and retrieved, and each label is its own gain, 0 to "
     f"{LABELS - 1}. The checks do not cover unjudged documents or relevant documents that are not retrieved.",
-    "Lioma et al. (ICTIR 2017, section 3) ask for all of D1 to D8. With stable ties NLRE and NGRE hold all "
-    "checks but D4_literal, the paper's own wording of D4. NWCS holds all but D4 (both wordings) and "
-    "D6_one_scale. CAM and WHAM inherit the outcome from the measure that they combine; a mean cannot hold "
-    "D4. D1 to D3 and D7 are not made for measures that do not order lists by their labels alone, such as "
+    "Lioma et al. (ICTIR 2017, section 3) require all of D1 to D8. With stable ties, NLRE and NGRE pass all "
+    "checks except D4_literal, the paper's own wording of D4. NWCS passes all except D4 (both wordings) and "
+    "D6_one_scale. CAM and WHAM inherit the outcome from the measure that they combine; a mean cannot have "
+    "D4. D1 to D3 and D7 are not tested for measures that do not order lists by their labels alone, such as "
     "measures with a binary threshold or without an ideal ranking.",
 )
 
@@ -41,9 +41,9 @@ class ScoredList(TypedDict):
 
 
 class CheckResult(TypedDict):
-    """The result of one check of one measure; JSON holds it.
+    """The result of one check of one measure; JSON-serialisable.
 
-    undefined: why the check could not be made, or None. failing: number of the instances that are
+    undefined: why the check could not be run, or None. failing: number of the instances that are
     counterexamples. counterexample: the lists of the shortest one, if any.
     """
 
@@ -62,7 +62,10 @@ class OutcomeRow:
     measure: MeasureCell
     check: Annotated[str, Heading("check")]
     says: Annotated[str, Heading("property")]
-    outcome: Annotated[str | None, Heading("outcome", "holds: no counterexample was found; fails: one was")]
+    outcome: Annotated[
+        str | None,
+        Heading("outcome", "holds: no counterexample was found; fails: a counterexample was found"),
+    ]
     share: Annotated[float | None, Heading("share without counterexample", "of the instances")]
     failing: Annotated[int, Heading("counterexamples", "number of instances")]
     instances: Annotated[int, Heading("instances", "random instances of the check")]
@@ -198,7 +201,7 @@ def _aspects(measure: Measure) -> tuple[str, ...]:
 
 
 def _why_not(measure: Measure, check: Check, names: Sequence[str]) -> str | None:
-    """Return why a check cannot be made of a measure, or None."""
+    """Return why a check cannot be run on a measure, or None."""
     if len(names) != 2:
         return "it does not combine two aspects" if len(names) < 2 else "it combines more than two aspects"
     if check.needs_weights and "weights" not in measure.declaration.parameters:
@@ -213,7 +216,7 @@ def _not_made(measure: Measure, check: Check, why: str) -> CheckResult:
 
 
 def _number(result: CheckResult) -> int | None:
-    """Return 1 if the check holds, 0 if it fails, None if it could not be made."""
+    """Return 1 if the check holds, 0 if it fails, None if it could not be run."""
     return None if result["undefined"] is not None else int(not result["failing"])
 
 
@@ -287,7 +290,7 @@ def _verdict(results: Sequence[CheckResult]) -> Iterator[str]:
         failing = [result["check"] for result in done if result["failing"]]
         holding = [result["check"] for result in done if not result["failing"]]
         if not done:
-            yield f"{measure}: no check could be made."
+            yield f"{measure}: no check could be run."
             continue
         instances = f"in {done[0]['instances']} random instances of each"
         if not failing:
@@ -332,7 +335,7 @@ def _counterexample_rows(results: Sequence[CheckResult]) -> Iterator[Counterexam
 
 
 def _undefined(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield a sentence for each measure and reason why checks could not be made."""
+    """Yield a sentence for each measure and reason why checks could not be run."""
     checks: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result["undefined"] is not None:

@@ -19,7 +19,7 @@ Subtopics = Mapping[str, set[int]]
 
 
 class TopicLabels(NamedTuple):
-    """The labels that the selection needs for one topic; JSON holds it as a list.
+    """The labels that the selection needs for one topic; serialised to JSON as a list.
 
     topic: index of the topic. labelled: number of labelled documents. pool: documents of its pool of depth
     20. depth: depth of the pool where labelling ended. subtopics: number of its subtopics with a relevant

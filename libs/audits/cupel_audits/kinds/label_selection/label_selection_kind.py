@@ -77,7 +77,7 @@ class LabelSelection(Audit):
             order = labelling.order if trial == 0 else labelling.draw_order(self.generator(seed, trial))
             taus = []
             for labelled in labelling.labelled_masks(order, self.batch):
-                means = content_measures.means_of(subject.evaluator.keeping(labelled), measures[:1])
+                means = content_measures.means_of(subject.evaluator.restricted_to(labelled), measures[:1])
                 taus.append(tau_b(full[reference], means[measure]).value)
             yield {
                 "topics": labelling.topics,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from cupel_audits.analysis.lmd_selection import DEEPEST
-from cupel_audits.analysis.run_orders import Spread, spread
+from cupel_audits.analysis.run_orders import RepeatSummary, summarise_repeats
 from cupel_audits.kinds.label_selection.document_labels import TopicLabels
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
@@ -20,7 +20,7 @@ TAU = (
 
 
 class LabellingTrial(TypedDict):
-    """The selection (trial 0) or a random baseline; JSON holds it, with lists in place of tuples.
+    """The selection (trial 0) or a random baseline; serialised to JSON with lists in place of tuples.
 
     topics: the labels of the selection by topic. labels: labelled documents after each batch. taus: tau after
     each batch. full: tau with all judgments. tau is None where it is undefined.
@@ -39,7 +39,7 @@ class LabelPoint:
     way: Annotated[str, Heading("labels", "selected, or as many documents of the pools drawn at random")]
     labels: Annotated[int, Heading("labelled", "documents over all topics")]
     share: Annotated[float | None, Heading("share", f"of the documents in the pools of depth {DEEPEST}")]
-    tau: Spread
+    tau: RepeatSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ def _points(results: Mapping[int, LabellingTrial], labels: Sequence[int], pool: 
             way=way,
             labels=labelled,
             share=labelled / pool if pool else None,
-            tau=spread([taus[batch] for taus in trials]),
+            tau=summarise_repeats([taus[batch] for taus in trials]),
         )
         for way, trials in ((SELECTED, selected), (RANDOM, drawn))
         if trials

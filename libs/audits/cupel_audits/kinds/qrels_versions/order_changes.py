@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cupel_audits.analysis.run_orders import ranks
-from cupel_audits.analysis.score_matrices import warned
+from cupel_audits.analysis.score_matrices import collect_warnings
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
@@ -22,7 +22,7 @@ READING = (
     "Runs that share a letter are not significantly different by randomised Tukey HSD; the best run has the "
     "letter a. Both versions are tested with the same replicates, so randomness causes no difference between "
     "them.",
-    "A run changes its group if it differs significantly from other runs than before, or in the opposite "
+    "A run changes its group if one of its significant differences appears, disappears or changes its "
     "direction. The letters of many runs may change although only one pair of runs changes.",
 )
 
@@ -45,7 +45,7 @@ class PairChanges(TypedDict):
 
 
 class OrderResult(TypedDict):
-    """The order of runs by one measure under both versions; JSON holds it.
+    """The order of runs by one measure under both versions; JSON-serialisable.
 
     first_means, second_means: scores by run. pair_changes: None where the test is `undefined`.
     """
@@ -203,7 +203,7 @@ def report(about: SubjectSummary, results: Sequence[OrderResult]) -> AuditReport
                 if result["undefined"]
             ),
         ),
-        warnings=warned(results),
+        warnings=collect_warnings(results),
     )
 
 
@@ -277,7 +277,7 @@ def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow]) -> str:
 
 
 def _describe_best(runs: Sequence[RunChangesRow]) -> str:
-    """Return which runs have rank 1 under the versions."""
+    """Return a clause on the runs that have rank 1 under each version."""
     first = [row.run for row in runs if row.rank_first == 1]
     second = [row.run for row in runs if row.rank_second == 1]
     if first == second:

@@ -22,7 +22,7 @@ Replicates = Annotated[int, whole_number(100)]
 
 
 class VersionsSummary(TypedDict):
-    """Numbers of topics of both, the first and the second version, and measures that are left out."""
+    """Numbers of common topics and of topics of each version, and the measures that are left out."""
 
     common_topics: int
     first_topics: int
@@ -31,7 +31,7 @@ class VersionsSummary(TypedDict):
 
 
 class VersionsResult(TypedDict):
-    """The result of a trial: the first compares judgments, each other one a measure; JSON holds it."""
+    """The result of a trial: the first compares judgments, each other one a measure; JSON-serialisable."""
 
     summary: NotRequired[VersionsSummary]
     judgments: NotRequired[JudgmentsResult]
@@ -68,7 +68,7 @@ class QrelsVersions(Audit):
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
         if subject.other_subject is None:
-            yield "there is only one version of the judgments: give the second one as `other`"
+            yield "only one version of the judgments is given: give the second version as `other`"
             return
         if not _common_rows(subject)[0].size:
             yield (

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cupel_audits.analysis.lmd_selection import select_topics
-from cupel_audits.analysis.score_matrices import Compared, OverTopics, compared, warned
+from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_warnings, score_runs
 from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.kinds.topics.topics_report import (
     MeasureTopics,
@@ -87,7 +87,7 @@ class Topics(OverTopics):
         return self.draws + len(subject.measures)
 
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[TopicsResult]:
-        scores = [compared(subject, measure) for measure in subject.measures]
+        scores = [score_runs(subject, measure) for measure in subject.measures]
         for trial in trials:
             if trial < self.draws:
                 yield {"draw": self._draw(subject, scores, self.generator(seed, trial))}
@@ -96,7 +96,7 @@ class Topics(OverTopics):
                 yield {"measure": self._describe(subject, scores[place], subject.measures[place])}
 
     def _draw(
-        self, subject: AuditSubject, scores: Sequence[Compared], rng: np.random.Generator
+        self, subject: AuditSubject, scores: Sequence[RunScores], rng: np.random.Generator
     ) -> dict[str, list[SwapDraw]]:
         """Draw two disjoint topic sets of each size, and count the swapped pairs by each measure."""
         topics = len(subject.about.topics)
@@ -110,7 +110,7 @@ class Topics(OverTopics):
                     draws[one.measure].append(_compare_sets(one.values, first, second, width))
         return draws
 
-    def _describe(self, subject: AuditSubject, scores: Compared, measure: Measure) -> MeasureTopics:
+    def _describe(self, subject: AuditSubject, scores: RunScores, measure: Measure) -> MeasureTopics:
         """Select topics, describe each topic, and compute topic set sizes for one measure."""
         result = MeasureTopics(
             measure=scores.measure,
@@ -145,7 +145,7 @@ class Topics(OverTopics):
     def report(self, about: SubjectSummary, found: Mapping[int, TopicsResult]) -> AuditReport:
         measures = [result["measure"] for result in found.values() if "measure" in result]
         draws = [result["draw"] for result in found.values() if "draw" in result]
-        return report(about, draws, measures, self.error, self.difference, warned(measures))
+        return report(about, draws, measures, self.error, self.difference, collect_warnings(measures))
 
 
 def _default_sizes(topics: int) -> list[int]:
@@ -155,7 +155,7 @@ def _default_sizes(topics: int) -> list[int]:
     return sorted({max(1, round(half * step / steps)) for step in range(1, steps + 1)})
 
 
-def _bin_width(scores: Compared, measure: Measure) -> float:
+def _bin_width(scores: RunScores, measure: Measure) -> float:
     if _has_unit_range(measure) or scores.undefined is not None:
         return UNIT_WIDTH
     return float(np.ptp(mean(scores.values))) / (BINS - 1) or UNIT_WIDTH

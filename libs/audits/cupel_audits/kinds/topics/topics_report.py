@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import STRONG, spread
+from cupel_audits.analysis.run_orders import STRONG, summarise_repeats
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import fit_decline
@@ -62,11 +62,11 @@ class TopicScores(TypedDict):
 
 
 class MeasureTopics(TypedDict):
-    """The topics under one measure; JSON holds it.
+    """The topics scored by one measure; JSON-serialisable.
 
     undefined: why there is no result, or None; lists are empty then. variance: of differences between two
     runs, pooled over pairs. detectable: the true difference that the t-test detects. needed: the number of
-    topics for the given difference, which only makes sense for measures that have_unit_range.
+    topics for the given difference, which requires a measure with values from 0 to 1.
     """
 
     measure: str
@@ -242,7 +242,7 @@ def _swap_rows(about: SubjectSummary, measure: str, draws: Draws) -> Iterator[Sw
 
 
 def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, int]]:
-    """Return the pairs compared and swapped in one bin by size, over all draws, without empty sizes."""
+    """Return, for each size, the numbers of compared and of swapped pairs in one bin, over all draws."""
     counts = {}
     for size in sorted({draw["size"] for draw in draws}):
         same = [draw for draw in draws if draw["size"] == size]
@@ -252,7 +252,7 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
 
 
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
-    """Return the least difference such that no bin from it on has a higher rate with all topics."""
+    """Return the least difference from which on every bin has an acceptable rate with all topics."""
     lasting = None
     rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
     for row in sorted(rows, key=lambda row: row.difference, reverse=True):
@@ -270,7 +270,7 @@ def _subset_rows(measure: str, draws: Draws, defined: Mapping[str, MeasureTopics
         )
     by_draw = [entry for draw in draws for entry in draw[measure]]
     for size in sorted({entry["size"] for entry in by_draw}):
-        taus = spread([entry["tau"] for entry in by_draw if entry["size"] == size])
+        taus = summarise_repeats([entry["tau"] for entry in by_draw if entry["size"] == size])
         yield SubsetRow(
             measure=measure,
             how="drawn",
@@ -314,7 +314,7 @@ def _swap_sentences(about: SubjectSummary, measure: str, least: float | None, er
 def _subset_sentences(
     about: SubjectSummary, measure: str, subsets: Sequence[SubsetRow], result: MeasureTopics | None
 ) -> Iterator[str]:
-    """Yield how many topics are enough, selected or random."""
+    """Yield a sentence on the sufficient number of topics, selected or random."""
     if result is not None:
         yield from _selection_sentence(about, result)
     drawn = [row for row in subsets if row.measure == measure and row.how == "drawn"]
@@ -339,7 +339,7 @@ def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterato
 
 
 def _topic_sentences(about: SubjectSummary, result: MeasureTopics | None, difference: float) -> Iterator[str]:
-    """Yield which difference the t-test detects, and which topics are hard."""
+    """Yield sentences on the difference that the t-test detects, and on hard topics."""
     if result is None:
         return
     if result["detectable"] is not None:
@@ -412,7 +412,7 @@ def _undefined(
         if result["undefined"] is not None:
             yield f"{result['measure']}: {result['undefined']}"
         elif result["detectable"] is None:
-            why = "no difference can be detected at so small an alpha" if result["variance"] else NO_SPREAD
+            why = "alpha is too small to detect any difference" if result["variance"] else NO_SPREAD
             yield f"smallest({result['measure']}): {why}"
         elif not result["has_unit_range"]:
             yield f"needed({result['measure']}): the given difference is for measures from 0 to 1"

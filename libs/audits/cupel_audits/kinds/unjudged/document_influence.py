@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cupel_audits.analysis.judgment_effects import if_judged
+from cupel_audits.analysis.judgment_effects import score_after_judgment
 from cupel_audits.subject import DECIMALS, AuditSubject
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import Floats, Ints
@@ -22,7 +22,7 @@ class LeadChange(NamedTuple):
 
 
 class MeasureInfluence(NamedTuple):
-    """The influence of a document by one measure; JSON holds it as a list.
+    """The influence of a document by one measure; serialised to JSON as a list.
 
     influence: sum over neighbouring runs of the share of the lead that the judgment removes. reversed: pairs
     of runs whose order it reverses. pair: the neighbours whose lead changes most, None if no lead shrinks.
@@ -44,20 +44,20 @@ class DocumentInfluence:
 
     @property
     def mean(self) -> float:
-        """The mean influence over the measures; 0 without measures."""
+        """Return the mean influence over the measures; 0 without measures."""
         values = [by_measure.influence for by_measure in self.measures.values()]
         return math.fsum(values) / len(values) if values else 0.0
 
     @property
     def reverses_pairs(self) -> bool:
-        """Whether the judgment reverses the order of some pair of runs by some measure."""
+        """Return whether the judgment reverses the order of some pair of runs by some measure."""
         return any(by_measure.reversed for by_measure in self.measures.values())
 
 
 def list_influences(subject: AuditSubject, topic: int, documents: Ints) -> list[DocumentInfluence]:
     """Return the influence of each of `documents`, unjudged documents of `Tops` on this topic."""
     influences = [DocumentInfluence({}) for _ in documents]
-    scores = if_judged(subject, topic, documents, subject.measures)
+    scores = score_after_judgment(subject, topic, documents, subject.measures)
     for measure in subject.measures:
         if (new := scores[str(measure)]) is None:
             continue

@@ -41,7 +41,7 @@ class ExaminedDocument(TypedDict):
 
 
 class TopicTrial(TypedDict):
-    """The trial of one topic; JSON holds it, with lists in place of named tuples.
+    """The trial of one topic; serialised to JSON with lists in place of named tuples.
 
     missing: unjudged documents within the depth of some run. tried: those that were examined. turning: those
     that reverse the order of a pair of runs by some measure. influence: sum over the examined documents.
@@ -69,7 +69,7 @@ class JudgingCandidate:
 
     @property
     def reversed(self) -> int:
-        """The number of reversed pairs by the measure that has most of them."""
+        """Return the number of pairs that the judgment reverses, by the measure with the most."""
         return max((by_measure.reversed for by_measure in self.measures.values()), default=0)
 
     def describe_change(self, about: SubjectSummary) -> str | None:

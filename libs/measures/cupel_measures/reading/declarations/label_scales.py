@@ -38,7 +38,7 @@ SCALE_TOO_LONG = declare(
 INTEGER = re.compile(rb"[+-]?[0-9]{1,1000}")
 """Syntax of an integer grade."""
 WRONG = ABSENT - 1
-"""Values from here down are not labels; each stands for a kind of error."""
+"""This and smaller values are not labels; each denotes a kind of error."""
 ERRORS = {WRONG: NOT_INTEGER, WRONG - 1: NOT_DECLARED, WRONG - 2: ABOVE_SCALE, WRONG - 3: SCALE_TOO_LONG}
 _CODES = {code: label for label, code in ERRORS.items()}
 
@@ -91,7 +91,7 @@ class LabelScale(dict[bytes, int]):
         return replace(self.aspect, labels=labels)
 
     def complaint(self, word: bytes) -> str:
-        """Return what is wrong with a word that is not a label, and how to correct it."""
+        """Return an error message for a word that is not a label."""
         name, aspect = word.decode()[:80], self.aspect
         if aspect.inferred and self[word] == _CODES[SCALE_TOO_LONG]:
             return f"{name} is above {HIGHEST_INFERRED:,}; declare the scale in a collection file"

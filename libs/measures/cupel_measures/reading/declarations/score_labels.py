@@ -92,7 +92,7 @@ def read_steps(place: Place, parts: Mapping[str, Place], aspect: Aspect) -> Step
 
 
 def _problem(way: str, numbers: Sequence[Fraction], aspect: Aspect) -> str | None:
-    """Return what is wrong with the numbers, or None."""
+    """Return an error message about the numbers, or None."""
     shown = ", ".join(f"{float(number):g}" for number in numbers[:10])
     if len(numbers) != len(aspect.labels) - 1:
         labels = len(aspect.labels)

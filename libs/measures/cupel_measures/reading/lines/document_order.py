@@ -37,12 +37,12 @@ class Documents:
 
     @cached_property
     def topic(self) -> Ints:
-        """Index of the topic of each document: int64[n]."""
+        """Return int64[n]: the index of the topic of each document."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
     def opens(self) -> NDArray[np.bool_]:
-        """Whether the document is the first of its topic: bool[n]."""
+        """Return bool[n]: whether the document is the first of its topic."""
         opens = np.zeros(len(self), bool)
         opens[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
         return opens
@@ -83,7 +83,7 @@ def ids_descending(documents: Documents, rows: Ints, group: Ints) -> Ints:
     return rows[order]
 
 
-def spread(first: Ints, count: Ints) -> Ints:
+def concatenate_ranges(first: Ints, count: Ints) -> Ints:
     """Return the concatenation, over i, of first[i], first[i] + 1, ..., first[i] + count[i] - 1."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0

@@ -12,10 +12,10 @@ from cupel_measures.reading.joins import topic_blocks
 from cupel_measures.reading.lines.document_order import (
     Documents,
     by_score,
+    concatenate_ranges,
     duplicates,
     hashes,
     ids_descending,
-    spread,
 )
 from cupel_measures.reading.lines.run_lines import RunRows, shown
 from cupel_measures.reading.lines.text_columns import Text, ids_at
@@ -238,7 +238,7 @@ def _documents(rows: RunRows, starts: Ints, chosen: Ints, offsets: Ints) -> Docu
 
 def concatenated_pieces(data: bytes, start: Ints, length: Ints) -> bytes:
     """Return pieces of `data`, concatenated."""
-    return np.frombuffer(data, np.uint8)[spread(start, length)].tobytes()
+    return np.frombuffer(data, np.uint8)[concatenate_ranges(start, length)].tobytes()
 
 
 def _in_order(documents: Documents) -> Ints | None:
@@ -250,7 +250,7 @@ def _in_order(documents: Documents) -> Ints | None:
     groups = np.flatnonzero(size > 1)
     if groups.size:
         order = np.arange(len(documents)) if order is None else order
-        members = spread(bounds[groups], size[groups])
+        members = concatenate_ranges(bounds[groups], size[groups])
         order[members] = order[ids_descending(sorted_, members, np.repeat(groups, size[groups]))]
     return order
 

@@ -191,7 +191,7 @@ class _LineParser:
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
             at = line.find(b"\r", 0, len(line) - 1)
-            if at < 0 or _not_text(line) is not None:  # reported as not text
+            if at < 0 or _not_text(line) is not None:  # such a line is reported as not being text
                 continue
             if self.findings.room(LINE_ENDS):
                 message = "carriage return without a newline"

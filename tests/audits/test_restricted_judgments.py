@@ -77,9 +77,9 @@ def test_restricted_evaluator_equals_rescoring(
     joined, content = stacked(qrels, given, profile)
     evaluator = Evaluator(qrels, joined, content=content)
     evaluator.evaluate(possible(qrels)[::3])  # fill the cache, which must not matter
-    kept = evaluator.keeping(once, first)
+    kept = evaluator.restricted_to(once, first)
     _compare(kept, joined, content, given, profile)
-    _compare(kept.keeping(twice, second), joined, content, given, profile)
+    _compare(kept.restricted_to(twice, second), joined, content, given, profile)
 
 
 def _compare(
@@ -103,8 +103,8 @@ def test_two_restrictions_equal_their_intersection() -> None:
     first: Mask = np.array([True, False, True, True])
     second: Mask = np.array([True, True, False, True])
     evaluator = Evaluator(qrels, joined)
-    nested = evaluator.keeping(first).keeping(second).evaluate(measures).values
-    both = evaluator.keeping(first & second).evaluate(measures).values
+    nested = evaluator.restricted_to(first).restricted_to(second).evaluate(measures).values
+    both = evaluator.restricted_to(first & second).evaluate(measures).values
     assert {m: v.tolist() for m, v in nested.items()} == {m: v.tolist() for m, v in both.items()}
 
 
@@ -112,7 +112,7 @@ def test_sample_without_labels_of_an_aspect_scores_0() -> None:
     """If only judgments by subtopic are left, measures of an aspect are 0, not undefined."""
     qrels = qrels_of({"1": {"a": 1}}, subtopics={"1": {"b": {"x": 1}}})
     joined = joined_of({"1": ranked("a", "b")}, qrels)
-    kept = Evaluator(qrels, joined).keeping(np.array([False, True]))
+    kept = Evaluator(qrels, joined).restricted_to(np.array([False, True]))
     measures = [parse("AP"), parse("alpha_nDCG@20")]
     assert [values.tolist() for values in kept.evaluate(measures).values.values()] == [
         [0.0],
@@ -122,7 +122,7 @@ def test_sample_without_labels_of_an_aspect_scores_0() -> None:
 
 def test_sample_keeps_the_flag_only_by_subtopic() -> None:
     qrels = diverse({"1": {"a": {"x": 1}, "b": {"x": 1}}})
-    assert qrels.keeping(np.array([True, False])).only_by_subtopic
+    assert qrels.restricted_to(np.array([True, False])).only_by_subtopic
 
 
 def test_nested_samples_equal_separate_samples() -> None:
@@ -135,5 +135,5 @@ def test_nested_samples_equal_separate_samples() -> None:
     measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5")]
     evaluator = Evaluator(qrels, joined_of(run, qrels))
     for kept, nested in zip(samples, evaluator.nested_samples(samples), strict=True):
-        rebuilt = Evaluator(detached(qrels.keeping(kept)), joined_of(run, qrels))
+        rebuilt = Evaluator(detached(qrels.restricted_to(kept)), joined_of(run, qrels))
         assert bits(nested, measures) == bits(rebuilt, measures)
