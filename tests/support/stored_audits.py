@@ -1,8 +1,8 @@
 """Audits of the extended example by every kind, with the results that a release stores.
 
-    PYTHONPATH=TESTS python TESTS/support/stored_audits.py FILE
+    PYTHONPATH=<this folder tests> python tests/support/stored_audits.py FILE
 
-writes them to FILE. TESTS is this folder `tests`, and python is that of the release. Only the command `cupel`
+writes them to FILE. python is that of the release. Only the command `cupel`
 is used, so that this file also works with releases whose modules have other names.
 """
 

@@ -72,7 +72,7 @@ def explain_ties(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Tie
     return [_ties(subject, known[measure], trials[measure]) for measure in measures]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _KnownValues:
     """The values of a measure that are known without trying orders.
 
@@ -93,7 +93,15 @@ class _KnownValues:
     def of(cls, subject: ExplainedRun, orders: TieOrders, measure: Measure) -> "_KnownValues":
         value = subject.values(measure)
         if not orders.topics.any():
-            return cls(measure, value, value, ~orders.topics, False, value, ())
+            return cls(
+                measure=measure,
+                least=value,
+                greatest=value,
+                exact=~orders.topics,
+                bounded=False,
+                closed=value,
+                unknown=(),
+            )
         bound = measure.bound(subject.qrels.aspects)
         formed = closed_forms.has_closed_form(bound)
         cut = orders.split & (not (formed and closed_forms.cuts_by_run_rank(bound)))
@@ -117,7 +125,15 @@ class _KnownValues:
             if (not exact[topic] and (not bounded or topic in orders.few))
             or (closed is None and greatest[topic] > least[topic])
         ]
-        return cls(measure, least, greatest, exact, bounded, closed, unknown)
+        return cls(
+            measure=measure,
+            least=least,
+            greatest=greatest,
+            exact=exact,
+            bounded=bounded,
+            closed=closed,
+            unknown=unknown,
+        )
 
 
 def _has_bounds(measure: Measure) -> bool:

@@ -87,7 +87,7 @@ def LMD(
     available, prefer alpha_nDCG.
 
     The defaults are the plain choices, and an experiment supports them:
-    tests/measures/families/test_content_evidence.py uses two collections, one of them Turkish, with all, a
+    tests/measures/families/test_content_defaults.py uses two collections, one of them Turkish, with all, a
     third and a tenth of the judgments. Removing stop words brings the order of systems closer to that of
     alpha_nDCG, because words that occur everywhere do not distinguish subtopics. The right number depends on
     the collection, and would leave a small one without words, so the default is 0. With thousands of
