@@ -117,7 +117,7 @@ def test_scores_with_overflowing_squares_are_scaled_down() -> None:
     """RBTO@400 of three labels is at most 3^400, about 7e190; gRBP(p=1/3) is RBTO / 3^400."""
     found = trials_of("scales", long("RBTO@400 gRBP(p=1/3)@400", highest=2))
     assert found[0]["anova"]["pairs"] == found[1]["anova"]["pairs"] > 0
-    assert found[0]["anova"]["pairs_digest"] == found[1]["anova"]["pairs_digest"]
+    assert found[0]["anova"]["same"] == found[1]["anova"]["same"]
 
 
 def test_trial_alone_equals_trial_among_others() -> None:
