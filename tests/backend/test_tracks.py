@@ -65,7 +65,7 @@ def test_create_refuses_existing_name(system: System) -> None:
         ({"measures": []}, "0 measures"),
         ({"measures": ["nDGC@2"]}, "did you mean nDCG"),
         ({"measures": ["AP(aspect=credibilty)"]}, "credibilty"),
-        ({"measures": ["TOMA(of=AP,label_set=possible)"]}, "no label set 'possible'"),
+        ({"measures": ["TOMA(of=AP,label_set=possible)"]}, "unknown label set 'possible'"),
         ({"profile": "trec"}, "profile"),
         ({"depth": 0}, "depth"),
         ({"aspects": {"relevance": {"labels": []}}}, "aspects"),
