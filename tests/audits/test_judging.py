@@ -114,7 +114,7 @@ def test_scores_if_judged_do_not_depend_on_batches(monkeypatch: pytest.MonkeyPat
 
 
 def test_measure_is_none_if_its_label_set_lacks_the_best_labels() -> None:
-    aspects = (Aspect("one", range(2)), Aspect("two", range(2)))
+    aspects = (Aspect(name="one", labels=range(2)), Aspect(name="two", labels=range(2)))
     declared = {"some": LabelSet(("one", "two"), frozenset({(0, 0), (1, 0), (0, 1)}))}
     qrels = qrels_of({aspect: {"1": {"a": 0, "b": 0}} for aspect in aspects}, declared)
     subject = subject_of(qrels, {"one": {"1": ranked("a", "x")}}, "AP", top=2)

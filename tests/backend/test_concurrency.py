@@ -186,7 +186,9 @@ def test_concurrent_claims_share_all_jobs(system: System) -> None:
 
 
 def enqueue(system: System, connection: Any, name: str) -> None:
-    request = jobs.JobRequest(name, "test", "score", tenant=name.partition("/")[0], payload={"key": name})
+    request = jobs.JobRequest(
+        key=name, kind="test", queue="score", tenant=name.partition("/")[0], payload={"key": name}
+    )
     assert jobs.enqueue(connection, [request], now=system.now()) == 1
 
 

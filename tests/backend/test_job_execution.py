@@ -19,7 +19,7 @@ FAST_RENEWAL = {"lease_seconds": 60.0, "renew_seconds": 0.01}
 
 def add_job(system: System, key: str, *, queue: str = "score") -> None:
     with writing(system.engine) as connection:
-        request = jobs.JobRequest(key, "test", queue, tenant="alice", payload={"key": key})
+        request = jobs.JobRequest(key=key, kind="test", queue=queue, tenant="alice", payload={"key": key})
         jobs.enqueue(connection, [request], now=system.now())
 
 

@@ -36,7 +36,7 @@ from support.service.service_sizes import Places, SizeName, place
 
 def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
     with writing(system.engine) as connection:
-        request = jobs.JobRequest(key, "test", queue, tenant, payload={"key": key})
+        request = jobs.JobRequest(key=key, kind="test", queue=queue, tenant=tenant, payload={"key": key})
         return jobs.enqueue(connection, [request], now=system.now()) == 1
 
 
@@ -250,7 +250,10 @@ def test_an_unknown_state_is_refused(system: System) -> None:
 
 
 def test_many_jobs_are_queued_at_once(system: System) -> None:
-    requests = [jobs.JobRequest(f"{n}", "test", "score", "alice", payload={}) for n in range(1001)]
+    requests = [
+        jobs.JobRequest(key=f"{n}", kind="test", queue="score", tenant="alice", payload={})
+        for n in range(1001)
+    ]
     with writing(system.engine) as connection:
         assert jobs.enqueue(connection, requests[:3], now=system.now()) == 3
         assert jobs.enqueue(connection, requests, now=system.now()) == 998

@@ -13,7 +13,10 @@ from support.sent_wake_ups import record_wake_ups
 
 def add_jobs(system: System, count: int) -> None:
     with writing(system.engine) as connection:
-        requests = [jobs.JobRequest(f"{n}", "test", "score", "alice", payload={}) for n in range(count)]
+        requests = [
+            jobs.JobRequest(key=f"{n}", kind="test", queue="score", tenant="alice", payload={})
+            for n in range(count)
+        ]
         jobs.enqueue(connection, requests, now=system.now())
 
 

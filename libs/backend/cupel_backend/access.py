@@ -55,7 +55,7 @@ class Principal:
         return self.scope == TokenScope.ADMIN or (team == self.team and self.has_scope(scope))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Token:
     """A token as the API shows it: everything except its secret."""
 
@@ -125,7 +125,16 @@ def issue(
     expires_at = _check_expiry(principal, expires_at, now)
     prefix = secrets.token_hex(4)
     text = f"cupel_{prefix}_{secrets.token_urlsafe(32)}"
-    token = Token(prefix, team, granted, label[:200], now, expires_at, None, None)
+    token = Token(
+        prefix=prefix,
+        team=team,
+        scope=granted,
+        label=label[:200],
+        created_at=now,
+        expires_at=expires_at,
+        used_at=None,
+        revoked_at=None,
+    )
     with writing(system.engine) as connection:
         connection.execute(tokens.insert().values(vars(token) | {"digest": _digest(text)}))
     return text, token

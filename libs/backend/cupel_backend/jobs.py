@@ -54,7 +54,7 @@ class JobPostponed(Exception):
     """A handler stopped for an urgent job, after it saved its progress and called `postpone`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """A job as the API shows it."""
 
@@ -70,7 +70,7 @@ class Job:
     finished_at: datetime | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """The right to run a job until its lease ends. `token` is the fencing token."""
 
@@ -95,7 +95,7 @@ class SweepResult:
 # Operations of the queue
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JobRequest:
     """A job to be queued. Only one job per `key` is ever created; `tenant` decides the order of claims."""
 
@@ -195,7 +195,15 @@ def _take(id: str, now: datetime, lease_seconds: float) -> Any:
 
 
 def _claim(row: Row[Any]) -> Claim:
-    return Claim(row.id, row.kind, row.queue, row.token, row.attempts, row.created_at, row.payload)
+    return Claim(
+        id=row.id,
+        kind=row.kind,
+        queue=row.queue,
+        token=row.token,
+        attempts=row.attempts,
+        created_at=row.created_at,
+        payload=row.payload,
+    )
 
 
 def _record_turn(connection: Connection, queue: str, tenant: str, now: datetime) -> None:
@@ -389,16 +397,16 @@ def state_of(row: Row[Any]) -> JobState:
 
 def _build_job(row: Row[Any]) -> Job:
     return Job(
-        row.id,
-        row.kind,
-        row.queue,
-        state_of(row),
-        row.attempts,
-        row.error,
-        row.submission_id,
-        row.created_at,
-        row.claimed_at,
-        row.finished_at,
+        id=row.id,
+        kind=row.kind,
+        queue=row.queue,
+        state=state_of(row),
+        attempts=row.attempts,
+        error=row.error,
+        submission=row.submission_id,
+        created_at=row.created_at,
+        claimed_at=row.claimed_at,
+        finished_at=row.finished_at,
     )
 
 

@@ -401,13 +401,15 @@ def _find_repetitions(
     rows = connection.execute(earlier).all()
     same = next((row for row in rows if row.digest == verdict["digest"]), None)
     if same is not None:
-        findings.add(Finding(CONTENT_REPEATED, f"the same ranking was already submitted as {same.id}"))
+        findings.add(
+            Finding(code=CONTENT_REPEATED, message=f"the same ranking was already submitted as {same.id}")
+        )
     tagged = next(
         (row for row in rows if row.tag == verdict["tag"] and row.digest != verdict["digest"]), None
     )
     if tagged is not None:
         message = f"another run with the tag {tagged.tag!r} was submitted as {tagged.id}"
-        findings.add(Finding(TAG_REPEATED, message, sample=tagged.tag))
+        findings.add(Finding(code=TAG_REPEATED, message=message, sample=tagged.tag))
     return findings
 
 

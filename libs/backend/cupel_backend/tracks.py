@@ -333,9 +333,9 @@ def _find_invalid_labels(*declarations: Mapping[str, Any]) -> Iterator[Finding]:
             for label in (leaf for key, part in parts if key in LABEL_KEYS for leaf in _iterate_leaves(part)):
                 if not _is_label(label):
                     yield Finding(
-                        LABELS,
-                        f"{name}: a label must be an integer within \u00b1{MAX_LABEL:,} or a word without "
-                        "control characters",
+                        code=LABELS,
+                        message=f"{name}: a label must be an integer within \u00b1{MAX_LABEL:,} "
+                        "or a word without control characters",
                         sample=_quote(label),
                     )
 
@@ -367,7 +367,7 @@ def _find_long_scales(aspects: Sequence[Aspect]) -> Iterator[Finding]:
     for aspect in aspects:
         if len(aspect.labels) > MAX_LABELS:
             message = f"{aspect.name} has {len(aspect.labels):,} labels; the limit is {MAX_LABELS:,}"
-            yield Finding(LABELS, message)
+            yield Finding(code=LABELS, message=message)
 
 
 @lru_cache(maxsize=256)

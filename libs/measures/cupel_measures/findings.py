@@ -33,7 +33,7 @@ def declare(code: str, severity: Severity, meaning: str, remedy: str) -> str:
     return code
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One error or warning, with its place. Lines and columns count from 1."""
 

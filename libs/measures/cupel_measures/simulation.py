@@ -63,7 +63,7 @@ class SimulationSettings:
 MOST_DOCUMENTS = 10_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """The scores of one kind of system by one measure. expected: the mean in closed form, None for H."""
 
@@ -97,10 +97,20 @@ def _cells(
     topical, both, easy = (_rbp(settings, gains) for gains in (relevant, relevant & understood, understood))
     scores = (topical, both, easy, harmonic(np.stack([topical, easy]), (1.0, 1.0)))
     expected = (*expectations(settings, topicality, mu), None)
-    return [
-        Cell(topicality, mu, name, *_summary(values.tolist()), mean)
-        for name, values, mean in zip(NAMES, scores, expected, strict=True)
-    ]
+    cells = []
+    for name, values, closed_form in zip(NAMES, scores, expected, strict=True):
+        mean, deviation = _summary(values.tolist())
+        cells.append(
+            Cell(
+                topicality=topicality,
+                mu=mu,
+                measure=name,
+                mean=mean,
+                deviation=deviation,
+                expected=closed_form,
+            )
+        )
+    return cells
 
 
 def _labels(settings: SimulationSettings, mu: float, draw: np.random.Generator) -> Floats:

@@ -124,13 +124,13 @@ def make_children(settings: Settings, listener: socket.socket) -> list[Child]:
     python = (sys.executable, "-m")
     return [
         Child(
-            "gateway",
-            (*python, "cupel_gateway", "--fd", str(listener.fileno())),
-            environment,
+            name="gateway",
+            command=(*python, "cupel_gateway", "--fd", str(listener.fileno())),
+            environment=environment,
             inherited=(listener.fileno(),),
         ),
-        Child("worker", (*python, "cupel_worker", "worker"), environment),
-        Child("scheduler", (*python, "cupel_worker", "scheduler"), environment),
+        Child(name="worker", command=(*python, "cupel_worker", "worker"), environment=environment),
+        Child(name="scheduler", command=(*python, "cupel_worker", "scheduler"), environment=environment),
     ]
 
 

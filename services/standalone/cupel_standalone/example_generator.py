@@ -46,7 +46,7 @@ MEASURES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Team:
     """A participant.
 
@@ -66,16 +66,62 @@ class Team:
 
 
 TEAMS = (
-    Team("aster", 1.00, 0.10, 0.00, ("bm25", "rm3", "monot5")),
-    Team("basalt", 0.92, 0.30, 0.10, ("bm25", "splade", "listwise")),
-    Team("cobalt", 0.78, 0.00, 0.00, ("tfidf", "bm25", "bm25f"), decimals=1),
-    Team("delta", 0.70, 0.05, 0.25, ("dense", "plain", "mixed"), first_rank=0),
-    Team("ember", 0.88, 0.55, 0.05, ("bm25", "trust", "fused"), separator="\t"),
-    Team("fjord", 0.55, 0.00, 0.10, ("lm", "dirichlet", "axiom"), decimals=2),
-    Team("garnet", 0.84, 0.15, 0.45, ("bm25", "simple", "colbert")),
-    Team("harbor", 0.40, 0.10, 0.10, ("boolean", "coord", "bm25"), decimals=0),
-    Team("indigo", 0.95, 0.20, 0.20, ("dense", "hybrid", "rerank"), newline="\r\n"),
-    Team("juniper", 0.62, 0.35, 0.00, ("bm25", "mesh", "expert")),
+    Team(name="aster", skill=1.00, credibility=0.10, readability=0.00, systems=("bm25", "rm3", "monot5")),
+    Team(
+        name="basalt", skill=0.92, credibility=0.30, readability=0.10, systems=("bm25", "splade", "listwise")
+    ),
+    Team(
+        name="cobalt",
+        skill=0.78,
+        credibility=0.00,
+        readability=0.00,
+        systems=("tfidf", "bm25", "bm25f"),
+        decimals=1,
+    ),
+    Team(
+        name="delta",
+        skill=0.70,
+        credibility=0.05,
+        readability=0.25,
+        systems=("dense", "plain", "mixed"),
+        first_rank=0,
+    ),
+    Team(
+        name="ember",
+        skill=0.88,
+        credibility=0.55,
+        readability=0.05,
+        systems=("bm25", "trust", "fused"),
+        separator="\t",
+    ),
+    Team(
+        name="fjord",
+        skill=0.55,
+        credibility=0.00,
+        readability=0.10,
+        systems=("lm", "dirichlet", "axiom"),
+        decimals=2,
+    ),
+    Team(
+        name="garnet", skill=0.84, credibility=0.15, readability=0.45, systems=("bm25", "simple", "colbert")
+    ),
+    Team(
+        name="harbor",
+        skill=0.40,
+        credibility=0.10,
+        readability=0.10,
+        systems=("boolean", "coord", "bm25"),
+        decimals=0,
+    ),
+    Team(
+        name="indigo",
+        skill=0.95,
+        credibility=0.20,
+        readability=0.20,
+        systems=("dense", "hybrid", "rerank"),
+        newline="\r\n",
+    ),
+    Team(name="juniper", skill=0.62, credibility=0.35, readability=0.00, systems=("bm25", "mesh", "expert")),
 )
 OUTSIDE_THE_POOL = {"harbor", "juniper"}
 """Teams whose runs do not contribute to the pool."""

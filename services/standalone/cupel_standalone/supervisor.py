@@ -58,7 +58,7 @@ def die_with_parent() -> Callable[[], None]:
     return request_death_signal
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Child:
     """A supervised process: its command, and its state.
 

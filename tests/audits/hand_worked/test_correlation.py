@@ -23,8 +23,14 @@ from support.data.small_collections import qrels_of
 
 QRELS = qrels_of(
     {
-        Aspect("relevance", range(2)): {"1": {"a": 1, "b": 1, "c": 0, "d": 0}, "2": {"e": 1, "f": 0, "g": 0}},
-        Aspect("quality", range(2)): {"1": {"a": 0, "b": 1, "c": 1, "d": 0}, "2": {"e": 1, "f": 1, "g": 0}},
+        Aspect(name="relevance", labels=range(2)): {
+            "1": {"a": 1, "b": 1, "c": 0, "d": 0},
+            "2": {"e": 1, "f": 0, "g": 0},
+        },
+        Aspect(name="quality", labels=range(2)): {
+            "1": {"a": 0, "b": 1, "c": 1, "d": 0},
+            "2": {"e": 1, "f": 1, "g": 0},
+        },
     }
 )
 RUNS = lists(

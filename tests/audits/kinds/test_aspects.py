@@ -11,8 +11,10 @@ from cupel_measures.model import Aspect
 from support.data.audit_subjects import audited, reported, subject_of, trials_of
 from support.data.small_collections import diverse, qrels_of, ranked, scale
 
-RELEVANCE = Aspect("relevance", ("nr", "mr", "fr", "hr"), threshold=2, declared_gains=(0, 5, 10, 15))
-CORRECTNESS = Aspect("correctness", ("nc", "pc", "c"), threshold=2, declared_gains=(0, 5, 10))
+RELEVANCE = Aspect(
+    name="relevance", labels=("nr", "mr", "fr", "hr"), threshold=2, declared_gains=(0, 5, 10, 15)
+)
+CORRECTNESS = Aspect(name="correctness", labels=("nc", "pc", "c"), threshold=2, declared_gains=(0, 5, 10))
 TABLE_3 = qrels_of(
     {RELEVANCE: {"t": {"d1": 1, "d2": 3, "d3": 3}}, CORRECTNESS: {"t": {"d1": 2, "d2": 1, "d3": 0}}}
 )

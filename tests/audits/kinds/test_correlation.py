@@ -13,7 +13,7 @@ from support.data.small_collections import Scored, qrels_of, ranked
 # documents of quality.
 M1 = [[1, 2, 3, 4], [5, 5, 2, 1], [3, 3, 3, 3]]
 M2 = [[1, 3, 2, 4], [6, 3, 3, 3], [1, 2, 3, 4]]
-RELEVANCE, QUALITY = Aspect("relevance", range(2)), Aspect("quality", range(2))
+RELEVANCE, QUALITY = Aspect(name="relevance", labels=range(2)), Aspect(name="quality", labels=range(2))
 
 
 def example() -> AuditSubject:
@@ -39,8 +39,14 @@ def two_aspects() -> tuple[Qrels, dict[str, Scored]]:
     """Random judgments of relevance and of quality, independent of each other."""
     qrels, runs = board()
     other = np.random.default_rng(5).integers(3, size=qrels.labels.shape).astype(np.int32)
-    aspects = (*qrels.aspects, Aspect("quality", range(3)))
-    both = Qrels(aspects, qrels.topics, qrels.offsets, qrels.documents, np.concatenate([qrels.labels, other]))
+    aspects = (*qrels.aspects, Aspect(name="quality", labels=range(3)))
+    both = Qrels(
+        aspects=aspects,
+        topics=qrels.topics,
+        offsets=qrels.offsets,
+        documents=qrels.documents,
+        labels=np.concatenate([qrels.labels, other]),
+    )
     return both, runs
 
 

@@ -9,7 +9,10 @@ from cupel_measures.model import Aspect
 from support.data.audit_subjects import SEED, audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import qrels_of, ranked, score_of
 
-RELEVANCE, CREDIBILITY = Aspect("relevance", range(10)), Aspect("credibility", range(10))
+RELEVANCE, CREDIBILITY = (
+    Aspect(name="relevance", labels=range(10)),
+    Aspect(name="credibility", labels=range(10)),
+)
 WEIGHTS = "weights={relevance:0.9,credibility:0.1}"
 
 

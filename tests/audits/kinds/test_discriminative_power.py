@@ -83,7 +83,7 @@ def test_euclidean_and_manhattan_toma_of_ap_agree_with_positive_weighting() -> N
     other = np.random.default_rng(5).integers(3, size=qrels.labels.shape).astype(np.int32)
     both = dataclasses.replace(
         qrels,
-        aspects=(*qrels.aspects, Aspect("quality", range(3))),
+        aspects=(*qrels.aspects, Aspect(name="quality", labels=range(3))),
         labels=np.concatenate([qrels.labels, other]),
     )
     measures = "TOMA(of=AP,weighting=positive) TOMA(of=AP,distance=manhattan,weighting=positive)"

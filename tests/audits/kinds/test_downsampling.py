@@ -72,7 +72,7 @@ def test_parts_contain_every_trial_once() -> None:
 def test_only_the_given_aspect_loses_judgments() -> None:
     names = [f"d{number:02}" for number in range(40)]
     graded = {name: int(place < 8) for place, name in enumerate(names)}
-    qrels = qrels_of({Aspect(name, range(2)): {"1": graded} for name in ("one", "two")})
+    qrels = qrels_of({Aspect(name=name, labels=range(2)): {"1": graded} for name in ("one", "two")})
     rng = np.random.default_rng(2)
     runs = lists({f"r{i}": {"1": rng.permutation(names).tolist()} for i in range(6)})
     subject = subject_of(qrels, runs, "AP(aspect='one') AP(aspect='two')")
@@ -110,8 +110,10 @@ def test_verdict_says_that_tau_is_high_only_with_all_judgments() -> None:
 
 
 def test_report_warns_of_measures_that_do_not_use_the_aspect() -> None:
-    quality = Aspect("quality", range(2))
-    qrels = qrels_of({Aspect("relevance", range(2)): {"1": {"a": 1}}, quality: {"1": {"a": 1, "b": 0}}})
+    quality = Aspect(name="quality", labels=range(2))
+    qrels = qrels_of(
+        {Aspect(name="relevance", labels=range(2)): {"1": {"a": 1}}, quality: {"1": {"a": 1, "b": 0}}}
+    )
     runs = lists({"one": {"1": ["a", "b"]}, "two": {"1": ["b", "a"]}})
     measures = "AP AP(aspect=quality) CAM(of=AP)"
     report = audited("downsampling", subject_of(qrels, runs, measures), {**FEW, "aspect": "quality"})

@@ -162,7 +162,7 @@ def test_one_common_topic_has_no_groups() -> None:
 
 def test_inferred_scales_of_different_lengths_are_compared() -> None:
     def version(highest: int, judged: Mapping[str, Mapping[str, int]]) -> Qrels:
-        return qrels_of({Aspect("relevance", range(highest + 1), inferred=True): judged})
+        return qrels_of({Aspect(name="relevance", labels=range(highest + 1), inferred=True): judged})
 
     report = report_of(subject_of(version(2, OLD), RUNS, "AP", other=version(3, {"1": {"a": 3, "c": 0}})))
     assert report.table("confusion").column("second") == ["0", "3"]
@@ -170,7 +170,7 @@ def test_inferred_scales_of_different_lengths_are_compared() -> None:
 
 def test_aspect_with_other_labels_or_without_counterpart_is_left_out() -> None:
     old = qrels_of({scale(2): OLD, scale(1, "trust"): {"1": {"a": 1}}})
-    other = qrels_of({Aspect("relevance", ("no", "yes", "very")): OLD})
+    other = qrels_of({Aspect(name="relevance", labels=("no", "yes", "very")): OLD})
     report = report_of(subject_of(old, RUNS, "AP", other=other))
     assert not report.table("agreement").rows
     assert report.undefined[-2:] == (

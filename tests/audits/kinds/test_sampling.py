@@ -152,7 +152,10 @@ def test_degrees_of_negative_grades_and_of_subtopic_judgments() -> None:
 @pytest.mark.parametrize(("aspect", "documents"), [(None, 3), ("one", 2), ("two", 1)])
 def test_judged_documents_of_an_aspect_have_a_label_of_it(aspect: str | None, documents: int) -> None:
     qrels = qrels_of(
-        {Aspect("one", range(2)): {"1": {"a": 1, "b": -1}}, Aspect("two", range(3)): {"1": {"c": 2}}}
+        {
+            Aspect(name="one", labels=range(2)): {"1": {"a": 1, "b": -1}},
+            Aspect(name="two", labels=range(3)): {"1": {"c": 2}},
+        }
     )
     judged = Judged.of(subject_of(qrels, {"run": {}}, "AP"), aspect)
     assert len(judged.document) == documents

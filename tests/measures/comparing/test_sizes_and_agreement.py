@@ -79,7 +79,7 @@ class TestAgreement:
         assert found.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))
 
     def test_qrels_agree_where_both_judge(self) -> None:
-        scale = Aspect("relevance", range(3))
+        scale = Aspect(name="relevance", labels=range(3))
         first = qrels_of({scale: {"1": {"a": 2, "b": 0, "c": 1}, "2": {"a": 1}}})
         second = qrels_of({scale: {"1": {"a": 2, "b": -1, "d": 1}, "2": {"a": 0}}})
         [found] = agreement(first, second)
@@ -87,7 +87,7 @@ class TestAgreement:
         assert found.same == pytest.approx(2 / 3)
         assert label_agreement([], [], 3).undefined == "no topic-document pair is judged in both"
         with pytest.raises(ValueError, match="different labels"):
-            agreement(first, qrels_of({Aspect("relevance", range(4)): {"1": {"a": 2}}}))
+            agreement(first, qrels_of({Aspect(name="relevance", labels=range(4)): {"1": {"a": 2}}}))
 
 
 @pytest.mark.parametrize(("alpha", "expected"), [(0.8, 0.0), (0.9, 0.0), (1e-300, None)])

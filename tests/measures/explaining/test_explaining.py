@@ -204,8 +204,18 @@ class TestScale:
         assert "geometric mean over topics" in told("GMAP", run, qrels, "scale")["warning"]
 
 
-RELEVANCE = Aspect("relevance", ("nr", "mr", "fr", "hr"), threshold=2, declared_gains=(0, 5, 10, 15))
-CORRECTNESS = Aspect("correctness", ("nc", "pc", "c"), 2 * (), (), 2, (0, 5, 10), (0, 1.5, 3))
+RELEVANCE = Aspect(
+    name="relevance", labels=("nr", "mr", "fr", "hr"), threshold=2, declared_gains=(0, 5, 10, 15)
+)
+CORRECTNESS = Aspect(
+    name="correctness",
+    labels=("nc", "pc", "c"),
+    lowest=2 * (),
+    unjudged=(),
+    threshold=2,
+    declared_gains=(0, 5, 10),
+    declared_embedding=(0, 1.5, 3),
+)
 POSSIBLE = LabelSet(
     ("relevance", "correctness"), frozenset((r, c) for r in range(4) for c in range(3) if r or not c)
 )
@@ -274,7 +284,7 @@ class TestParts:
         assert sorted(map(tuple, data["classes"][2]["labels"])) == [("fr", "pc"), ("hr", "pc")]
 
     def test_scales_too_long_to_list_show_the_labels_that_documents_have(self) -> None:
-        long = [Aspect(name, range(101)) for name in "xy"]
+        long = [Aspect(name=name, labels=range(101)) for name in "xy"]
         qrels = qrels_of({long[0]: {"1": {"a": 3, "b": 100}}, long[1]: {"1": {"a": 100, "b": 3}}})
         data = told("TOMA(of=nDCG)", {"1": ranked("a")}, qrels, "parts")
         assert [one["labels"] for one in data["classes"]] == [[[100, 3], [3, 100]]]

@@ -17,7 +17,7 @@ TREC = PROFILES["trec_eval-10"]
 
 def score_topic(text: str, order: str, judged: dict[str, int], aspect: Aspect | None = None) -> float:
     """Return the score of a ranking of one topic, with one letter per document."""
-    qrels = qrels_of({aspect or Aspect("relevance", range(4)): {"1": judged}})
+    qrels = qrels_of({aspect or Aspect(name="relevance", labels=range(4)): {"1": judged}})
     return score_of(text, {"1": ranked(*order)}, qrels)
 
 
@@ -48,7 +48,10 @@ class TestJudgedOnly:
         assert score_of(text, run, qrels, profile=TREC) == pytest.approx(trec_eval, abs=1e-15)
 
     def test_toma_document_is_judged_if_all_aspects_are(self) -> None:
-        aspects = {Aspect("x", range(2)): {"1": {"a": 1, "b": 1}}, Aspect("y", range(2)): {"1": {"b": 1}}}
+        aspects = {
+            Aspect(name="x", labels=range(2)): {"1": {"a": 1, "b": 1}},
+            Aspect(name="y", labels=range(2)): {"1": {"b": 1}},
+        }
         qrels, run = qrels_of(aspects), {"1": ranked("a", "b")}
         # manhattan: b is best (2), a in the middle (1); only b is judged for both
         assert score_of("TOMA(of=RR(rel=2,judged_only=True))", run, qrels) == 0.0  # top_half: weights 1, 1, 0
@@ -82,7 +85,7 @@ class TestJudgmentCounts:
 
 class TestRelevanceLevels:
     def test_rel_is_a_label_of_an_integer_scale(self) -> None:
-        aspect = Aspect("grade", (1, 2, 3, 4))
+        aspect = Aspect(name="grade", labels=(1, 2, 3, 4))
         judged = {"a": 0, "b": 1, "c": 2, "d": 3}  # indices of 1, 2, 3, 4
         assert [score_topic(f"P(rel={rel})@4", "abcd", judged, aspect) for rel in (1, 2, 3, 4, 5)] == [
             1,
@@ -96,7 +99,7 @@ class TestRelevanceLevels:
         )  # the default threshold is the second label
 
     def test_rel_on_a_descending_scale_includes_lower_numbers(self) -> None:
-        aspect = Aspect("difficulty", range(3, -1, -1), threshold=2)
+        aspect = Aspect(name="difficulty", labels=range(3, -1, -1), threshold=2)
         judged = {"a": 0, "b": 1, "c": 2, "d": 3}  # indices of 3, 2, 1, 0
         assert [score_topic(f"P(rel={rel})@4", "abcd", judged, aspect) for rel in (2, 1, 0)] == [
             3 / 4,
@@ -106,7 +109,7 @@ class TestRelevanceLevels:
         assert score_topic("P@4", "abcd", judged, aspect) == 1 / 2
 
     def test_rel_is_an_index_on_a_scale_of_words(self) -> None:
-        aspect = Aspect("trust", ("no", "some", "full"))
+        aspect = Aspect(name="trust", labels=("no", "some", "full"))
         judged = {"a": 0, "b": 1, "c": 2}
         assert [score_topic(f"P(rel={rel})@4", "abc", judged, aspect) for rel in (1, 2, 3)] == [
             1 / 2,
@@ -132,12 +135,12 @@ class TestGains:
         assert score_topic("nDCG(dcg=exp-log2)", "ab", self.judged) == pytest.approx(expected, abs=1e-15)
 
     def test_gain_on_a_descending_scale_is_the_index(self) -> None:
-        aspect = Aspect("difficulty", range(2, -1, -1))  # the gains of 2, 1, 0 are 0, 1, 2
+        aspect = Aspect(name="difficulty", labels=range(2, -1, -1))  # the gains of 2, 1, 0 are 0, 1, 2
         expected = (1 + 2 / self.discount) / (2 + 1 / self.discount)
         assert score_topic("nDCG", "ab", self.judged, aspect) == pytest.approx(expected, abs=1e-15)
 
     def test_negative_grade_has_the_gain_of_the_lowest_label(self) -> None:
-        aspect = Aspect("relevance", range(3), declared_gains=(1, 2, 3))
+        aspect = Aspect(name="relevance", labels=range(3), declared_gains=(1, 2, 3))
         qrels = qrels_of({aspect: {"1": {"a": 0, "n": -1}}})
         assert score_of("nDCG", {"1": ranked("u", "n", "a")}, qrels) == pytest.approx(
             (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3)), abs=1e-15
@@ -148,13 +151,19 @@ class TestGains:
 class TestNegativeLabels:
     """Declared negative labels, which the measures of trec_eval treat as negative grades."""
 
-    qrels = qrels_of({Aspect("relevance", (-2, 0, 1, 2)): {"1": {"a": 0, "b": 3, "c": 2, "d": 1}}})
+    qrels = qrels_of(
+        {Aspect(name="relevance", labels=(-2, 0, 1, 2)): {"1": {"a": 0, "b": 3, "c": 2, "d": 1}}}
+    )
 
     def test_bpref_ignores_a_negative_label(self) -> None:
         for profile in PROFILES.values():
             assert score_of("Bpref", {"1": ranked("a", "b")}, self.qrels, profile=profile) > 0
         qrels = qrels_of(
-            {Aspect("relevance", (-2, 0, 1, 2), threshold=2): {"1": {"a": 0, "b": 3, "c": 2, "d": 1}}}
+            {
+                Aspect(name="relevance", labels=(-2, 0, 1, 2), threshold=2): {
+                    "1": {"a": 0, "b": 3, "c": 2, "d": 1}
+                }
+            }
         )
         assert score_of("Bpref", {"1": ranked("a", "b")}, qrels) == 0.5
         assert score_of("NumNonrelRet", {"1": ranked("a", "b")}, qrels) == 0
@@ -179,21 +188,21 @@ def test_err_uses_the_maximal_grade_of_gdeval_by_default() -> None:
 
 def test_err_rejects_gains_above_max_gain() -> None:
     with pytest.raises(MeasureError, match=r"ERR: max_gain=4 is below 5, .* use max_gain=scale"):
-        score_topic("ERR", "a", {"a": 5}, Aspect("relevance", range(6)))
+        score_topic("ERR", "a", {"a": 5}, Aspect(name="relevance", labels=range(6)))
 
 
 def test_exponential_gain_beyond_floats_is_rejected() -> None:
     for text in ("nDCG(dcg=exp-log2)", "ERR(max_gain=scale)", "nDCG(dcg=exp-log2,gains={1:5000})"):
         with pytest.raises(MeasureError, match="is too large"):
-            score_topic(text, "a", {"a": 1}, Aspect("relevance", range(2001)))
+            score_topic(text, "a", {"a": 1}, Aspect(name="relevance", labels=range(2001)))
 
 
 def test_ndcg_of_the_largest_gains_is_finite() -> None:
-    aspect = Aspect("relevance", range(3), declared_gains=(0, 9e99, 1e100))
+    aspect = Aspect(name="relevance", labels=range(3), declared_gains=(0, 9e99, 1e100))
     assert score_topic("nDCG", "abc", {"a": 2, "b": 2, "c": 1}, aspect) == 1.0
 
 
-X, Y = Aspect("x", range(3)), Aspect("y", range(3))
+X, Y = Aspect(name="x", labels=range(3)), Aspect(name="y", labels=range(3))
 
 
 def judge_two_aspects(documents: dict[str, tuple[int, int]], x: Aspect = X, y: Aspect = Y) -> Qrels:
@@ -252,12 +261,12 @@ class TestTOMA:
         assert score_of("TOMA(of=nDCG)", {"1": ranked("a", "b")}, qrels) == pytest.approx(expected, abs=1e-15)
 
     def test_toma_supports_scales_of_101_labels(self) -> None:
-        long_scales = Aspect("x", range(101)), Aspect("y", range(101))
+        long_scales = Aspect(name="x", labels=range(101)), Aspect(name="y", labels=range(101))
         qrels = judge_two_aspects({"a": (100, 100), "b": (99, 100), "c": (0, 0)}, *long_scales)
         assert score_of("TOMA(of=nDCG)", {"1": ranked(*"abc")}, qrels) == 1.0
 
     def test_toma_with_a_million_labels_requires_observed_label_set(self) -> None:
-        long_scales = Aspect("x", range(1_000_001)), Aspect("y", range(1_000_001))
+        long_scales = Aspect(name="x", labels=range(1_000_001)), Aspect(name="y", labels=range(1_000_001))
         with pytest.raises(MeasureError, match="label_set=observed"):
             score_of("TOMA(of=nDCG)", {"1": ranked("a")}, judge_two_aspects({"a": (1, 1)}, *long_scales))
         text = "TOMA(of=nDCG,label_set=observed)"

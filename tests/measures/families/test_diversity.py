@@ -201,7 +201,9 @@ class TestParameters:
     def test_judged_only_removes_documents_without_a_subtopic_judgment(self) -> None:
         judged = JUDGED | {"n": {"1": -1}}
         run = {"1": ranked(*"xnvb")}
-        qrels = qrels_of({Aspect("relevance", range(2)): {"1": {"v": 1}}}, subtopics={"1": judged})
+        qrels = qrels_of(
+            {Aspect(name="relevance", labels=range(2)): {"1": {"v": 1}}}, subtopics={"1": judged}
+        )
         trec = PROFILES["trec_eval-10"]
         for name in NAMES:
             start, at, after = _complete(name).partition("@")
@@ -273,7 +275,7 @@ class TestWithoutSubtopics:
         assert score_of(collection.measures[0], {"1": ranked("b", "a")}, collection.qrels) == 1.0
 
     def test_empty_qrels_are_accepted(self) -> None:
-        aspects = (Aspect("relevance", range(2)),)
+        aspects = (Aspect(name="relevance", labels=range(2)),)
         check(Qrels.empty(aspects, {}), [parse("alpha_nDCG@10")])
         with pytest.raises(MeasureError):
             check(Qrels.empty(aspects, {}, subtopics=False), [parse("alpha_nDCG@10")])
@@ -362,7 +364,7 @@ class TestDiversityLaws:
         self, judged: dict[str, int], order: list[str], beta: float
     ) -> None:
         """For example, alpha_nDCG is then binary nDCG, and NRBP is RBP."""
-        binary = Aspect("relevance", range(2))
+        binary = Aspect(name="relevance", labels=range(2))
         qrels = qrels_of(
             {binary: {"1": {d: min(grade, 1) for d, grade in judged.items()}}},
             subtopics={"1": {d: {"s": grade} for d, grade in judged.items()}},

@@ -16,7 +16,7 @@ JUDGED = {"a": 2, "b": 1, "c": 1, "z": 0}
 
 def score_topic(text: str, order: str, judged: dict[str, int] = JUDGED) -> float:
     """Return the score of a ranking of one topic, with one letter per document."""
-    qrels = qrels_of({Aspect("relevance", range(4)): {"1": judged}})
+    qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": judged}})
     return score_of(text, {"1": ranked(*order)}, qrels)
 
 

@@ -44,7 +44,7 @@ def run_of(degrees: Degrees, judged: Degrees) -> dict[str, float]:
 
 
 JUDGED = (2, 2, 1, 1, 1, 0, 0, 0, 0, 0)
-PLAIN, TENS = scale(2), Aspect("relevance", range(3), declared_gains=(0, 5, 10))
+PLAIN, TENS = scale(2), Aspect(name="relevance", labels=range(3), declared_gains=(0, 5, 10))
 
 
 def score_topic(text: str, degrees: Degrees, judged: Degrees = JUDGED, aspect: Aspect = PLAIN) -> float:
@@ -130,7 +130,7 @@ class TestIntervalScaleEdgeCases:
             ), text
 
     def test_topic_without_gains_scores_0(self) -> None:
-        flat = Aspect("relevance", range(3), declared_gains=(0, 0, 0))
+        flat = Aspect(name="relevance", labels=range(3), declared_gains=(0, 0, 0))
         for text in ("gP@3", "gR@3", "gR(normalised=True)@3", "gRBP", "DCG(base=10)"):
             assert score_topic(text, (2, 1), aspect=flat) == 0.0
             assert score_topic(text, (0, 0), (0, 0)) == 0.0
@@ -144,7 +144,7 @@ class TestIntervalScaleEdgeCases:
             assert score_topic(text.replace("3", "2"), (1, 2)) == score_topic(text.replace("3", "2"), (2, 1))
 
     def test_lowest_label_may_have_a_gain_but_unjudged_documents_have_none(self) -> None:
-        aspect = Aspect("relevance", (1, 2, 3))  # gains 1, 2, 3
+        aspect = Aspect(name="relevance", labels=(1, 2, 3))  # gains 1, 2, 3
         qrels = qrels_of({aspect: {"1": {"a": 0, "b": -1, "c": 2}}})
         run = {"1": ranked("a", "u", "b", "c")}
         assert score_of("gP@4", run, qrels) == pytest.approx((1 + 1 + 3) / 12)
@@ -154,7 +154,7 @@ class TestIntervalScaleEdgeCases:
         assert scale_type(parse("gP@4"), [aspect]) == "neither"
 
     def test_gains_of_word_labels_are_indices(self) -> None:
-        words = Aspect("trust", ("no", "some", "full"))
+        words = Aspect(name="trust", labels=("no", "some", "full"))
         assert score_topic("RBTO@3", (2, 1, 0), aspect=words) == 21
         assert score_topic("RBTO(gains={2:3})@3", (2, 1, 0), aspect=words) == 30
 
@@ -266,7 +266,7 @@ def type_by_enumeration(values: dict[Degrees, Exact], *, by_set: bool) -> str:
 
 
 def gained(*gains: float) -> Aspect:
-    return Aspect("relevance", range(len(gains)), declared_gains=gains)
+    return Aspect(name="relevance", labels=range(len(gains)), declared_gains=gains)
 
 
 SETS = ("P", "R", "F", "gP", "gR", "SBTO", "SetP", "SetR")
@@ -357,9 +357,9 @@ class TestScaleTypes:
         assert scale_type(parse("RBTO(gains={2:3})@250"), [PLAIN]) == "neither"
 
     def test_labels_of_equal_gain_are_one_degree(self) -> None:
-        junk = Aspect("relevance", (-2, 0, 1, 2))
+        junk = Aspect(name="relevance", labels=(-2, 0, 1, 2))
         assert scale_type(parse("gRBP"), [junk]) == "interval"
-        assert scale_type(parse("gP@5"), [Aspect("relevance", (-2, 0, 1))]) == "interval"
+        assert scale_type(parse("gP@5"), [Aspect(name="relevance", labels=(-2, 0, 1))]) == "interval"
         assert scale_type(parse("gP@5"), [gained(0, 0)]) == "neither"
 
     def test_scale_type_depends_on_the_aspect(self) -> None:
@@ -385,7 +385,7 @@ class TestScaleTypes:
         assert {text: scale_type(parse(text), aspects) for text in types} == types
 
     def test_every_declared_measure_has_a_scale_type(self) -> None:
-        aspects = [PLAIN, Aspect("other", range(3))]
+        aspects = [PLAIN, Aspect(name="other", labels=range(3))]
         for declaration in all_declarations():
             inner = "(of=gRBP)" if "of" in declaration.parameters else ""
             other = "(understandability=other)" if "understandability" in declaration.parameters else ""

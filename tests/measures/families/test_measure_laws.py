@@ -204,7 +204,10 @@ class TestTOMA:
     ) -> None:
         binary = [{d: min(label, 1) for d, label in judged.items()} for judged in (first, second)]
         qrels = qrels_of(
-            {Aspect(name, range(2)): {"1": judged} for name, judged in zip("ab", binary, strict=True)}
+            {
+                Aspect(name=name, labels=range(2)): {"1": judged}
+                for name, judged in zip("ab", binary, strict=True)
+            }
         )
         texts = ["TOMA(of=nDCG)", "TOMA(of=nDCG,distance=manhattan)"]
         a, b = scores_of(texts, {"1": ranked(*order)}, qrels).values()
@@ -261,7 +264,10 @@ class TestUnusedLabels:
         assert changed or name == "SBTO"  # only the largest possible value of SBTO changes
 
 
-LONGER = (Aspect("relevance", range(5)), Aspect("credibility", ("nc", "pc", "c", "cc")))
+LONGER = (
+    Aspect(name="relevance", labels=range(5)),
+    Aspect(name="credibility", labels=("nc", "pc", "c", "cc")),
+)
 """ASPECTS with one more label at the top of each scale."""
 
 

@@ -54,9 +54,13 @@ class TestMultiAspectExample:
     """The example of Maistro et al., CIKM 2021, section 4.2, with aspects relevance and correctness."""
 
     aspects = (
-        Aspect("relevance", RELEVANCE, threshold=2, declared_gains=(0, 5, 10, 15)),
+        Aspect(name="relevance", labels=RELEVANCE, threshold=2, declared_gains=(0, 5, 10, 15)),
         Aspect(
-            "correctness", CORRECTNESS, threshold=2, declared_gains=(0, 5, 10), declared_embedding=(0, 1.5, 3)
+            name="correctness",
+            labels=CORRECTNESS,
+            threshold=2,
+            declared_gains=(0, 5, 10),
+            declared_embedding=(0, 1.5, 3),
         ),
     )
     qrels = qrels_of(

@@ -81,7 +81,9 @@ def scales(draw: st.DrawFn) -> list[Aspect]:
         embedding = draw(
             st.none() | st.lists(st.integers(0, 9), min_size=labels, max_size=labels).map(sorted)
         )
-        aspects.append(Aspect(f"a{index}", range(labels), declared_embedding=embedding and tuple(embedding)))
+        aspects.append(
+            Aspect(name=f"a{index}", labels=range(labels), declared_embedding=embedding and tuple(embedding))
+        )
     return aspects
 
 

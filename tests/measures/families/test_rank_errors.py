@@ -20,7 +20,7 @@ from cupel_measures.scoring.evaluator import aggregate, evaluate
 from support.data.small_collections import Scored, joined_of, qrels_of, ranked, score_of, scores_of
 
 CLOSE = 6e-7  # values are printed to 6 decimals
-R, C = Aspect("relevance", range(5)), Aspect("credibility", range(5))
+R, C = Aspect(name="relevance", labels=range(5)), Aspect(name="credibility", labels=range(5))
 HALVES = (0.5, 0.5)
 
 
@@ -29,7 +29,7 @@ def ranking_with_labels(**labels: Sequence[int]) -> tuple[Scored, Qrels]:
 
     labels: by aspect, in the order of the ranking.
     """
-    aspects = {name: Aspect(name, range(5)) for name in labels}
+    aspects = {name: Aspect(name=name, labels=range(5)) for name in labels}
     documents = "abcdefghijkl"[: len(next(iter(labels.values())))]
     judged = {
         aspects[name]: {"1": dict(zip(documents, column, strict=True))} for name, column in labels.items()
@@ -138,7 +138,7 @@ class TestWeightedExample:
 class TestCredibilityExample:
     """The example of Lioma et al., section 6.1: credibility labels 1 to 4, credible from 3."""
 
-    aspect = Aspect("credibility", (1, 2, 3, 4), threshold=2)
+    aspect = Aspect(name="credibility", labels=(1, 2, 3, 4), threshold=2)
 
     @pytest.mark.parametrize(
         ("more_judged", "expected"),
@@ -382,9 +382,11 @@ class TestRankErrorEdgeCases:
 
     def test_wham_needs_a_measure_for_each_aspect(self) -> None:
         with pytest.raises(MeasureError, match="name a measure for each aspect"):
-            parse("WHAM(of={a:AP,b:AP},weights={a:1})").bound((Aspect("a", range(2)), Aspect("b", range(2))))
+            parse("WHAM(of={a:AP,b:AP},weights={a:1})").bound(
+                (Aspect(name="a", labels=range(2)), Aspect(name="b", labels=range(2)))
+            )
         with pytest.raises(MeasureError, match="the collection has no aspect 'c'"):
-            parse("WHAM(of={a:AP,c:AP})").bound((Aspect("a", range(2)),))
+            parse("WHAM(of={a:AP,c:AP})").bound((Aspect(name="a", labels=range(2)),))
         for text in ("WHAM(of={a:AP(aspect=b)})", "WHAM(of={a:5})", "WHAM(of={})", "WHAM(of={1:AP})"):
             with pytest.raises(MeasureError):
                 parse(text)
@@ -437,7 +439,7 @@ def a66(shared: Path) -> tuple[Scored, Qrels]:
         pytest.skip(f"the data set is missing: {file}")
     rows = [line.split(",", 6) for line in file.read_text().splitlines()]
     relevance, credibility = (
-        Aspect(name, (1, 2, 3, 4), threshold=2) for name in ("relevance", "credibility")
+        Aspect(name=name, labels=(1, 2, 3, 4), threshold=2) for name in ("relevance", "credibility")
     )
     judged: dict[Aspect, dict[str, dict[str, int]]] = {relevance: {}, credibility: {}}
     run: dict[str, dict[str, float]] = {}

@@ -22,9 +22,9 @@ from cupel_measures.scoring.evaluator import aggregate, evaluate
 from support.data.small_collections import qrels_of, ranked, score_of, scores_of
 
 CLOSE = 6e-7  # values are printed to 6 decimals
-HARD = Aspect("understandability", range(100, -1, -1), threshold=60)
+HARD = Aspect(name="understandability", labels=range(100, -1, -1), threshold=60)
 """From 0 (very easy) to 100 (very hard), worst label first; labels up to 40 are understandable."""
-TOPICAL = Aspect("relevance", range(3))
+TOPICAL = Aspect(name="relevance", labels=range(3))
 
 
 def index(label: int) -> int:
@@ -85,8 +85,8 @@ class TestUnderstandabilityExample:
             assert score_of(text, run, self.qrels) > 0
 
 
-EASY = Aspect("readability", ("hard", "harder", "easier", "easy"), threshold=2)
-TRUST = Aspect("trust", range(3))
+EASY = Aspect(name="readability", labels=("hard", "harder", "easier", "easy"), threshold=2)
+TRUST = Aspect(name="trust", labels=range(3))
 
 
 class TestSeveralDimensions:
@@ -129,7 +129,7 @@ class TestSeveralDimensions:
         for text, stored in texts.items():
             bound = parse(text).bound(self.qrels.aspects)
             assert str(bound) == stored
-            assert bound.bound((*self.qrels.aspects, Aspect("more", range(2)))) == bound
+            assert bound.bound((*self.qrels.aspects, Aspect(name="more", labels=range(2)))) == bound
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -162,7 +162,7 @@ class TestSeveralDimensions:
 
 def test_probabilities_are_normalised_gains() -> None:
     assert probabilities(HARD, None)[[0, 60, 80, 100]].tolist() == [0.0, 0.6, 0.8, 1.0]
-    declared = Aspect("u", range(4), declared_gains=(0, 0.4, 0.8, 0.9))
+    declared = Aspect(name="u", labels=range(4), declared_gains=(0, 0.4, 0.8, 0.9))
     assert probabilities(declared, None).tolist() == [0, 0.4, 0.8, 0.9]
     assert probabilities(EASY, parse("uRBPgr(gains={a:{1:0.4}})").arguments["gains"][0][1]).tolist() == [
         0,

@@ -19,7 +19,7 @@ ORDER = "axb"  # gains 1, 0, 1/2 on a scale of 0..2
 
 def score_topic(text: str, order: str = ORDER, judged: dict[str, int] = JUDGED, highest: int = 2) -> float:
     """Return the score of a ranking of one topic, with one letter per document."""
-    qrels = qrels_of({Aspect("relevance", range(highest + 1)): {"1": judged}})
+    qrels = qrels_of({Aspect(name="relevance", labels=range(highest + 1)): {"1": judged}})
     return score_of(text, {"1": ranked(*order)}, qrels)
 
 
@@ -93,7 +93,7 @@ class TestUserModels:
             "NERR10(p=0.7)": lambda i, _: 0.7 * (1 - at(i)),
             f"NERR11(T={target})": lambda i, _: square(i, 2 * target) * (1 - at(i)),
         }
-        qrels = qrels_of({Aspect("relevance", range(4)): {"1": documents}})
+        qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": documents}})
         scores = scores_of(list(definitions), {"1": ranked(*documents)}, qrels)
         for [value], goes_on in zip(scores.values(), definitions.values(), strict=True):
             assert value == pytest.approx(expected(gains, goes_on), abs=1e-12)
@@ -117,14 +117,14 @@ class TestGains:
 
     def test_ten_gains_of_one_tenth_reach_a_target_of_1(self) -> None:
         documents = {f"d{i}": 1 for i in range(12)}
-        qrels = qrels_of({Aspect("relevance", range(11)): {"1": documents}})
+        qrels = qrels_of({Aspect(name="relevance", labels=range(11)): {"1": documents}})
         # the float sum of ten times 0.1 is below 1, so the user would continue
         assert math.fsum([0.1] * 10) == 1 > sum([0.1] * 10)
         judged = ranked(*list(documents)[:10], "u", *list(documents)[10:])
         assert score_of("BPM@11", {"1": judged}, qrels) == pytest.approx(1 / 10, abs=1e-15)
 
     def test_toma_gains_are_scaled_by_the_number_of_classes(self) -> None:
-        aspects = Aspect("x", range(2)), Aspect("y", range(2))
+        aspects = Aspect(name="x", labels=range(2)), Aspect(name="y", labels=range(2))
         qrels = qrels_of({aspects[0]: {"1": {"a": 1, "b": 1}}, aspects[1]: {"1": {"a": 1, "b": 0}}})
         # manhattan: three classes of weight 2, 1, 0; a is best, b in the middle
         for order, value in (("ab", 1.0), ("ba", 0.5), ("u", 0.0)):
@@ -161,7 +161,7 @@ class TestJudgedOnly:
 
 class TestTrecEvalRBP:
     def test_rbp_trec_divides_gains_by_the_largest_of_the_topic(self) -> None:
-        qrels = qrels_of({Aspect("relevance", range(4)): {"1": {"a": 2, "b": 1}, "2": {"a": 1}}})
+        qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": {"a": 2, "b": 1}, "2": {"a": 1}}})
         run = {"1": ranked(*"ba"), "2": ranked("a")}
         assert scores_of("RBP_trec(p=0.5)", run, qrels)["RBP_trec(p=0.5)"] == [0.5 * (0.5 + 0.5), 0.5]
 
@@ -186,7 +186,7 @@ class TestTrecEvalRBP:
 
 
 def test_measure_variants_in_one_call_equal_separate_calls() -> None:
-    qrels = qrels_of({Aspect("relevance", range(3)): {"1": JUDGED, "2": {"b": 2, "c": 1}}})
+    qrels = qrels_of({Aspect(name="relevance", labels=range(3)): {"1": JUDGED, "2": {"b": 2, "c": 1}}})
     run = {"1": ranked(*"xbza"), "2": ranked(*"cb")}
     texts = ["INST", "INST(T=3)", "INST(max_rel=4)", "INST(min_rel=1)", "NERR8@1", "NERR8@3", "Compat"]
     texts += [

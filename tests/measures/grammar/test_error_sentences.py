@@ -61,14 +61,17 @@ def test_huge_text_has_a_short_error_message(text: str) -> None:
     assert str(problem.value) == HUGE[text]
 
 
-RELEVANCE, CREDIBILITY = Aspect("relevance", range(4)), Aspect("credibility", ("nc", "pc", "c"))
+RELEVANCE, CREDIBILITY = (
+    Aspect(name="relevance", labels=range(4)),
+    Aspect(name="credibility", labels=("nc", "pc", "c")),
+)
 POSSIBLE = LabelSet(("relevance", "credibility"), frozenset([(0, 0), (1, 1)]))
 SCALES = {"a": range(2001), "b": range(2001), "c": range(0, 2001, 2)}
 COLLECTIONS: dict[str, Qrels] = {
     "two": qrels_of({RELEVANCE: {"1": {"a": 1}}, CREDIBILITY: {"1": {"a": 1}}}, {"possible": POSSIBLE}),
-    "one": qrels_of({Aspect("relevance", range(3)): {"1": {"a": 1}}}),
+    "one": qrels_of({Aspect(name="relevance", labels=range(3)): {"1": {"a": 1}}}),
     "sub": diverse({"1": {"a": {"s": 1}}}),
-    "flat": qrels_of({Aspect("flat", range(2), declared_embedding=(1, 1)): {"1": {"a": 1}}}),
+    "flat": qrels_of({Aspect(name="flat", labels=range(2), declared_embedding=(1, 1)): {"1": {"a": 1}}}),
     "long": qrels_of({aspect: {"1": {"x": 1}} for aspect in itertools.starmap(Aspect, SCALES.items())}),
 }
 """Collections: two aspects; one aspect; judgments by subtopic only; one class; three long scales."""
@@ -107,7 +110,7 @@ class TestUnusualMeasures:
         """Compare with weights from an enumeration of all 101 x 101 x 3 = 30,603 tuples."""
         best = (100, 100, 2)
         documents = {"best": best, "good": (97, 96, 1), "fair": (95, 100, 2), "bad": (0, 0, 0)}
-        scales = [Aspect(name, range(top + 1)) for name, top in zip("abc", best, strict=True)]
+        scales = [Aspect(name=name, labels=range(top + 1)) for name, top in zip("abc", best, strict=True)]
         judged = {s: {"1": {d: labels[i] for d, labels in documents.items()}} for i, s in enumerate(scales)}
         order = ("fair", "u", "bad", "best", "good")
 
@@ -126,7 +129,7 @@ class TestUnusualMeasures:
         assert value == pytest.approx(dcg / ideal, abs=1e-12)
 
     def test_toma_sums_far_fewer_distances_than_tuples(self) -> None:
-        scales = [Aspect(name, range(n)) for name, n in (("a", 101), ("b", 101), ("c", 3))]
+        scales = [Aspect(name=name, labels=range(n)) for name, n in (("a", 101), ("b", 101), ("c", 3))]
         for distance, most in (("euclidean", 12_000), ("manhattan", 612), ("chebyshev", 404)):
             table = label_classes.deviations(scales[:2], {}, distance)
             steps = len(set(label_classes.deviations(scales[2:], {}, distance)[0]))
@@ -135,7 +138,7 @@ class TestUnusualMeasures:
 
     def test_toma_score_does_not_depend_on_scale_length(self) -> None:
         for top in (1, 100):
-            scales = [Aspect(name, range(top + 1)) for name in "ab"]
+            scales = [Aspect(name=name, labels=range(top + 1)) for name in "ab"]
             qrels = qrels_of({scale: {"1": {"x": top, "y": 0}} for scale in scales})
             assert score_of("TOMA(of=AP)", {"1": ranked("x", "y")}, qrels) == 1.0
 

@@ -248,12 +248,12 @@ def test_trec_eval_names_round_trip() -> None:
 class TestBinding:
     """Binding a measure to the aspects of a collection."""
 
-    aspects = tuple(Aspect(name, range(3)) for name in ("relevance", "quality"))
+    aspects = tuple(Aspect(name=name, labels=range(3)) for name in ("relevance", "quality"))
 
     def test_bound_measure_lists_its_aspects(self) -> None:
         bound = parse("TOMA(of=nDCG@5)").bound(self.aspects)
         assert str(bound) == "TOMA(of=nDCG@5,aspects=[relevance,quality])"
-        assert bound.bound((*self.aspects, Aspect("more", range(2)))) == bound
+        assert bound.bound((*self.aspects, Aspect(name="more", labels=range(2)))) == bound
 
     def test_bound_aspects_have_the_order_of_the_collection(self) -> None:
         without_order = parse("CAM(of=AP,weights={quality:.5,relevance:.5})").bound(self.aspects)

@@ -73,7 +73,7 @@ def test_every_measure_that_both_have_agrees_per_topic(
     run = {topic: positive(of) for topic, of in order.items()}
     texts = PROVIDED[provider]
     found = theirs(provider, texts, judged, _with_others(provider, judged, run))
-    qrels = qrels_of({Aspect("relevance", range(4)): judged})
+    qrels = qrels_of({Aspect(name="relevance", labels=range(4)): judged})
     ours = scores_of([parse(text).text for text in texts], _with_others(provider, judged, run), qrels)
     for (text, topic), value in found.items():
         if topic in judged:
@@ -104,7 +104,7 @@ def test_cwl_eval_itself_gives_the_same(gains: list[float], target: float) -> No
         f"NERR11(T={target})": cwl.NERReq11CWLMetric(target),
     }
     judged = {f"d{i}": round(gain * 3) for i, gain in enumerate(gains)}
-    qrels = qrels_of({Aspect("relevance", range(4)): {"1": judged}})
+    qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": judged}})
     found = scores_of(list(metrics), {"1": ranked(*judged)}, qrels)
     for [value], metric in zip(found.values(), metrics.values(), strict=True):
         ranking = cwl.Ranking("1", gains, [1.0] * len(gains))
@@ -113,7 +113,7 @@ def test_cwl_eval_itself_gives_the_same(gains: list[float], target: float) -> No
 
 def both(provider: str, text: str, judged: dict[str, int], run: dict[str, float]) -> tuple[float, float]:
     """A measure's value there and here."""
-    qrels = qrels_of({Aspect("relevance", range(4)): {"1": judged}})
+    qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": judged}})
     there = theirs(provider, [text], {"1": judged}, {"1": run})
     return there[text, "1"], score_of(text, {"1": run}, qrels)
 
@@ -151,7 +151,7 @@ class TestDeliberateDifferences:
     def test_ten_gains_of_a_tenth_are_enough_here_and_fall_short_there(self) -> None:
         judged = {f"d{i}": 1 for i in range(10)}
         run = positive([*judged, "unjudged"])
-        qrels = qrels_of({Aspect("relevance", range(11)): {"1": judged}})
+        qrels = qrels_of({Aspect(name="relevance", labels=range(11)): {"1": judged}})
         there = theirs("cwl_eval", ["BPM(max_rel=10)@11"], {"1": judged}, {"1": run})
         assert there["BPM(max_rel=10)@11", "1"] == pytest.approx(1 / 11)
         assert score_of("BPM(max_rel=10)@11", {"1": run}, qrels) == pytest.approx(1 / 10)
@@ -177,14 +177,14 @@ class TestDeliberateDifferences:
     def test_the_level_of_relevance_is_the_aspects_unless_it_is_given(self) -> None:
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
         there = theirs("pytrec_eval", ["RR"], {"1": judged}, run)["RR", "1"]
-        strict = qrels_of({Aspect("relevance", range(3), threshold=2): {"1": judged}})
+        strict = qrels_of({Aspect(name="relevance", labels=range(3), threshold=2): {"1": judged}})
         assert there == 1.0
         assert [score_of(text, run, strict) for text in ("RR", "RR(rel=1)", "RR(rel=2)")] == [0.5, 1.0, 0.5]
 
     def test_an_error_is_of_a_constant_scale_there_and_of_the_own_one_here_if_wished(self) -> None:
         """ir_measures' ERR is gdeval's, a program in Perl: 2^4 whatever the scale."""
         gdeval = (2**2 - 1) / 2**4
-        qrels = qrels_of({Aspect("relevance", range(3)): {"1": {"a": 2}}})
+        qrels = qrels_of({Aspect(name="relevance", labels=range(3)): {"1": {"a": 2}}})
         found = [score_of(text, {"1": {"a": 1.0}}, qrels) for text in ("ERR@20", "ERR(max_gain=scale)@20")]
         assert found == [gdeval, 3 / 4]
 

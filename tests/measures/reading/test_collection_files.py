@@ -82,8 +82,16 @@ def aspect_errors(declared: Mapping[str, Any]) -> list[tuple[str, str]]:
 def test_collection_has_aspects_judgments_topics_and_measures() -> None:
     collection = parse_collection(FULL_COLLECTION, FILES)
     relevance, credibility = collection.aspects
-    assert relevance == Aspect("relevance", range(3), (-2,), (-1,), 1, (0.0, 1.0, 3.0), (0.0, 1.0, 2.5))
-    assert credibility == Aspect("credibility", ("nc", "pc", "c"))
+    assert relevance == Aspect(
+        name="relevance",
+        labels=range(3),
+        lowest=(-2,),
+        unjudged=(-1,),
+        threshold=1,
+        declared_gains=(0.0, 1.0, 3.0),
+        declared_embedding=(0.0, 1.0, 2.5),
+    )
+    assert credibility == Aspect(name="credibility", labels=("nc", "pc", "c"))
     assert collection.qrels.topics == ("1", "2", "3")
     assert collection.qrels.labels.tolist() == [
         [1, NEGATIVE, UNJUDGED, 2, 1],
@@ -267,7 +275,7 @@ def test_errors_of_all_aspects_are_reported_together() -> None:
 def test_aspects_are_read_from_parsed_json() -> None:
     ease = {"labels": {"range": [100, 0]}, "threshold": 40, "unjudged": ["NA", -1]}
     (aspect,) = aspects_from({"ease": ease})
-    assert aspect == Aspect("ease", range(100, -1, -1), unjudged=("NA", -1), threshold=60)
+    assert aspect == Aspect(name="ease", labels=range(100, -1, -1), unjudged=("NA", -1), threshold=60)
 
 
 def test_consecutive_integer_labels_are_stored_as_a_range() -> None:
@@ -360,7 +368,7 @@ def test_declarations_of_the_track_are_the_default() -> None:
     short = "qrels: [{file: q}]"
     for text in (short, PLAIN):
         collection = parse_collection(text, {"q": b"1 0 a 1\n"}, declared=declared)
-        assert collection.aspects == (Aspect("relevance", range(2)),)
+        assert collection.aspects == (Aspect(name="relevance", labels=range(2)),)
     with pytest.raises(Refused, match="differ from those of the track"):
         parse_collection(PLAIN.replace("[0, 1]", "[0, 1, 2]"), {"q": b"1 0 a 1\n"}, declared=declared)
 

@@ -7,7 +7,7 @@ from cupel_measures.findings import Refused
 from cupel_measures.model import Aspect
 from cupel_measures.reading.qrels_files import pack_qrels, read_qrels
 
-DECLARED = Aspect("credibility", (0, 1, 2), lowest=(-2,), unjudged=(-1,))
+DECLARED = Aspect(name="credibility", labels=(0, 1, 2), lowest=(-2,), unjudged=(-1,))
 
 lines = st.lists(
     st.tuples(

@@ -29,8 +29,8 @@ from cupel_measures.reading.qrels_files import (
 )
 
 PLAIN = b"2 0 b 1\n1 0 d 0\n1 0 c 2\n"
-RELEVANCE = Aspect("relevance", range(3))
-QUALITY = Aspect("quality", ("low", "fair", "high"))
+RELEVANCE = Aspect(name="relevance", labels=range(3))
+QUALITY = Aspect(name="quality", labels=("low", "fair", "high"))
 
 
 def labels_of(qrels: Qrels, aspect: str = "relevance") -> dict[tuple[str, str], int]:
@@ -175,12 +175,12 @@ def test_documents_judged_for_two_subtopics_have_a_hint_at_layouts() -> None:
 def test_declared_labels_become_indices_on_the_scale() -> None:
     qrels = read_qrels(b"1 0 a high\n1 0 b low\n", aspect=QUALITY)
     assert labels_of(qrels, "quality") == {("1", "a"): 2, ("1", "b"): 0}
-    grades = Aspect("relevance", (1, 3, 7))
+    grades = Aspect(name="relevance", labels=(1, 3, 7))
     assert labels_of(read_qrels(b"1 0 a 7\n1 0 b 01\n", aspect=grades)) == {("1", "a"): 2, ("1", "b"): 0}
 
 
 def test_scale_may_be_a_descending_range() -> None:
-    ease = Aspect("ease", range(100, -1, -1))
+    ease = Aspect(name="ease", labels=range(100, -1, -1))
     assert labels_of(read_qrels(b"1 0 a 0\n1 0 b 100\n", aspect=ease), "ease") == {
         ("1", "a"): 100,
         ("1", "b"): 0,
@@ -188,13 +188,13 @@ def test_scale_may_be_a_descending_range() -> None:
 
 
 def test_lowest_and_unjudged_labels_are_distinguished() -> None:
-    aspect = Aspect("relevance", range(3), lowest=(-2,), unjudged=(-1, "n"))
+    aspect = Aspect(name="relevance", labels=range(3), lowest=(-2,), unjudged=(-1, "n"))
     qrels = read_qrels(b"1 0 a -2\n1 0 b -1\n1 0 c n\n1 0 d 0\n", aspect=aspect)
     assert list(labels_of(qrels).values()) == [NEGATIVE, UNJUDGED, UNJUDGED, 0]
 
 
 def test_word_declared_as_lowest_is_the_lowest_label() -> None:
-    aspect = Aspect("quality", ("low", "high"), lowest=("spam",))
+    aspect = Aspect(name="quality", labels=("low", "high"), lowest=("spam",))
     assert labels_of(read_qrels(b"1 0 a spam\n1 0 b high\n", aspect=aspect), "quality") == {
         ("1", "a"): 0,
         ("1", "b"): 1,
@@ -313,7 +313,7 @@ def example_qrels() -> Qrels:
         QrelsFile.plain("q", "1 0 é high\n".encode(), "quality"),
         QrelsFile("d", b"1 s b 1\n2 t c 0\n", SUBTOPICS),
     ]
-    relevance = Aspect("relevance", range(3), lowest=(-2,), declared_gains=(0.0, 0.1, 3.0))
+    relevance = Aspect(name="relevance", labels=range(3), lowest=(-2,), declared_gains=(0.0, 0.1, 3.0))
     return build_qrels([relevance, QUALITY], files, topics=["1", "2", "9"])
 
 
@@ -355,10 +355,10 @@ def test_digest_depends_on_everything_that_may_change_a_score() -> None:
     plain = QrelsFile.plain("r", b"1 0 a 1\n", "relevance")
     changed = [
         build_qrels([RELEVANCE], [plain]),
-        build_qrels([Aspect("relevance", range(4))], [plain]),
-        build_qrels([Aspect("relevance", range(3), threshold=2)], [plain]),
-        build_qrels([Aspect("relevance", range(3), declared_gains=(0, 1, 3))], [plain]),
-        build_qrels([Aspect("relevance", range(3), declared_embedding=(0, 1, 3))], [plain]),
+        build_qrels([Aspect(name="relevance", labels=range(4))], [plain]),
+        build_qrels([Aspect(name="relevance", labels=range(3), threshold=2)], [plain]),
+        build_qrels([Aspect(name="relevance", labels=range(3), declared_gains=(0, 1, 3))], [plain]),
+        build_qrels([Aspect(name="relevance", labels=range(3), declared_embedding=(0, 1, 3))], [plain]),
         build_qrels([RELEVANCE], [plain], topics=["1", "2"]),
         build_qrels([RELEVANCE], [QrelsFile.plain("r", b"1 0 a 2\n", "relevance")]),
         build_qrels([RELEVANCE], [QrelsFile.plain("r", b"1 0 b 1\n", "relevance")]),
@@ -400,7 +400,7 @@ def test_random_bytes_are_read_or_rejected_with_findings(data: bytes) -> None:
 
 def test_touche_has_three_aspects(shared: Path) -> None:
     folder = shared / "data/touche22-task2/qrels"
-    stance = Aspect("stance", ("NO", "NEUTRAL", "FIRST", "SECOND"))
+    stance = Aspect(name="stance", labels=("NO", "NEUTRAL", "FIRST", "SECOND"))
     aspects = [unscaled("relevance"), unscaled("quality"), stance]
     names = [aspect.name for aspect in aspects]
     paths = [folder / f"touche-task2-2022-{name}.qrels" for name in names]
@@ -426,11 +426,11 @@ def test_trec_web_junk_label_may_be_lowest_or_unjudged(shared: Path) -> None:
         ({"lowest": (-2,)}, NEGATIVE),
         ({"unjudged": (-2,)}, UNJUDGED),
     ):
-        qrels = read_qrels(path, aspect=Aspect("relevance", range(4), **declared))  # type: ignore[arg-type]
+        qrels = read_qrels(path, aspect=Aspect(name="relevance", labels=range(4), **declared))  # type: ignore[arg-type]
         assert (len(qrels.topics), len(qrels.documents)) == (48, 25329)
         assert int((qrels.labels == label).sum()) == junk > 0
     with pytest.raises(Refused) as refused:
-        read_qrels(path, aspect=Aspect("relevance", range(4)))
+        read_qrels(path, aspect=Aspect(name="relevance", labels=range(4)))
     assert refused.value.findings.totals == {"qrels-label-not-declared": junk}
 
 
@@ -440,7 +440,7 @@ def test_trec_web_subtopics_are_read_with_adhoc_labels(shared: Path) -> None:
         QrelsFile.plain("adhoc", folder / "qrels.adhoc.txt.gz", "relevance"),
         QrelsFile("diversity", folder / "qrels.diversity.txt.gz", SUBTOPICS),
     ]
-    qrels = build_qrels([Aspect("relevance", range(5), lowest=(-2,))], files)
+    qrels = build_qrels([Aspect(name="relevance", labels=range(5), lowest=(-2,))], files)
     assert qrels.subtopics is not None
     assert len(qrels.subtopics.judgment) == 62394
     assert len(qrels.topics) == 50

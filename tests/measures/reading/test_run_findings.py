@@ -327,8 +327,8 @@ def test_few_judged_documents_at_the_top_give_a_warning() -> None:
 
 def test_documents_labelled_as_unjudged_are_not_judged() -> None:
     run = run_of("1 a 1 4", "1 b 2 3", "1 c 3 2")
-    some = Aspect("some", (0, 1), unjudged=(-2,))
-    other = Aspect("other", (0, 1), unjudged=(-2,))
+    some = Aspect(name="some", labels=(0, 1), unjudged=(-2,))
+    other = Aspect(name="other", labels=(0, 1), unjudged=(-2,))
     columns = ("topic", "_", "document", "some", "other")
     file = QrelsFile("q", b"1 0 a -2 -2\n1 0 b -2 -2\n1 0 c 0 -2\n", columns)
     assert "only 33% of the documents" in only(check_judged(run, build_qrels([some, other], [file]))).message

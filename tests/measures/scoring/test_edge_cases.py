@@ -37,7 +37,7 @@ COLUMNS = {
 CELLS = [(column, text) for column, texts in COLUMNS.items() for text in texts]
 every_measure = pytest.mark.parametrize(("column", "text"), CELLS)
 
-RELEVANCE, EASE = Aspect("relevance", range(4)), Aspect("ease", range(3))
+RELEVANCE, EASE = Aspect(name="relevance", labels=range(4)), Aspect(name="ease", labels=range(3))
 Grades = Mapping[str, tuple[int, int]]
 
 

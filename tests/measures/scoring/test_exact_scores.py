@@ -56,7 +56,7 @@ class TestExactNumbers:
 
 
 TOPICS = ("1", "2", "3")
-GAINS = Aspect("relevance", range(4), declared_gains=(0, 0.1, 0.25, 0.7))
+GAINS = Aspect(name="relevance", labels=range(4), declared_gains=(0, 0.1, 0.25, 0.7))
 PLAIN = scale(3)
 documents = st.sampled_from([f"d{i}" for i in range(9)])
 judgments = st.fixed_dictionaries(

@@ -17,7 +17,7 @@ from cupel_measures.model.profiles import PROFILES
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.small_collections import Scored, content_of, joined_of, qrels_of, texts_of
 
-ASPECTS = (Aspect("relevance", range(4)), Aspect("credibility", ("nc", "pc", "c")))
+ASPECTS = (Aspect(name="relevance", labels=range(4)), Aspect(name="credibility", labels=("nc", "pc", "c")))
 TOPICS = ("1", "2", "3")
 
 

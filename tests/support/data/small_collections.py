@@ -34,7 +34,7 @@ Scored = Mapping[str, Mapping[str, float]]
 
 
 def scale(highest: int, name: str = "relevance") -> Aspect:
-    return Aspect(name, range(highest + 1))
+    return Aspect(name=name, labels=range(highest + 1))
 
 
 def qrels_of(
@@ -63,13 +63,13 @@ def qrels_of(
         for of_aspect in judgments.values()
     ]
     return Qrels(
-        tuple(judgments),  # type: ignore[arg-type]
-        tuple(topics),
-        np.cumsum([0, *map(len, pools)], dtype=np.int64),
-        Ids.of([document.encode() for pool in pools for document in pool]),
-        np.array(labels, dtype=np.int32).reshape(len(judgments), -1),
-        label_sets or {},
-        None if subtopics is None else _subtopics_of(subtopics, topics, pools),
+        aspects=tuple(judgments),  # type: ignore[arg-type]
+        topics=tuple(topics),
+        offsets=np.cumsum([0, *map(len, pools)], dtype=np.int64),
+        documents=Ids.of([document.encode() for pool in pools for document in pool]),
+        labels=np.array(labels, dtype=np.int32).reshape(len(judgments), -1),
+        label_sets=label_sets or {},
+        subtopics=None if subtopics is None else _subtopics_of(subtopics, topics, pools),
     )
 
 
@@ -97,11 +97,13 @@ def texts_of(said: Mapping[str, str]) -> Texts:
     vocabulary = sorted({word for of in counts for word in of})
     entries = [[(vocabulary.index(word), of[word]) for word in sorted(of)] for of in counts]
     columns = np.array([entry for of in entries for entry in of], dtype=np.int32).reshape(-1, 2).T
+    term, count = columns.copy()
     return Texts(
-        Ids.of([document.encode() for document in said]),
-        Ids.of([word.encode() for word in vocabulary]),
-        np.cumsum([0, *map(len, entries)], dtype=np.int64),
-        *columns.copy(),
+        documents=Ids.of([document.encode() for document in said]),
+        vocabulary=Ids.of([word.encode() for word in vocabulary]),
+        offsets=np.cumsum([0, *map(len, entries)], dtype=np.int64),
+        term=term,
+        count=count,
     )
 
 
@@ -131,8 +133,8 @@ def joined_of(run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     hits = [hit for _, row in rows for hit in row]
     columns = np.array(hits, dtype=np.int32).reshape(-1, 4).T
     return Joined(
-        np.array([retrieved for retrieved, _ in rows], dtype=np.int64),
-        np.cumsum([0, *(len(row) for _, row in rows)], dtype=np.int64),
+        retrieved=np.array([retrieved for retrieved, _ in rows], dtype=np.int64),
+        offsets=np.cumsum([0, *(len(row) for _, row in rows)], dtype=np.int64),
         document=columns[0],
         rank=columns[1],
         first=columns[2],

@@ -63,7 +63,7 @@ def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
     return scores.reshape(runs, -1)[:, :-1].T
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Pool:
     """The pool of a copy: the documents of the topic and the candidates, sorted by id.
 
@@ -95,7 +95,16 @@ class _Pool:
         place[order] = np.arange(len(ids))
         where = pooled - low
         where[pooled < 0] = high - low + np.searchsorted(strangers, documents[pooled < 0])
-        return cls(subject, topic, [ids[i] for i in order], place, low, high, strangers, place[where])
+        return cls(
+            subject=subject,
+            topic=topic,
+            ids=[ids[i] for i in order],
+            place=place,
+            low=low,
+            high=high,
+            strangers=strangers,
+            judged=place[where],
+        )
 
     def qrels(self) -> Qrels:
         """Return qrels with a topic for each copy, and a last topic with all combinations of labels.
@@ -113,13 +122,13 @@ class _Pool:
             labels[:, np.arange(copies) * n + self.judged] = best
         others = [b"%06d" % number for number in range(elsewhere.shape[1])]
         return Qrels(
-            qrels.aspects,
-            (*(f"{copy:06}" for copy in range(copies)), "~"),
-            np.append(np.arange(copies + 1) * n, copies * n + len(others)),
-            Ids.of([*self.ids * copies, *others]),
-            np.hstack([labels, elsewhere]),
-            qrels.label_sets,
-            qrels.subtopics and self._subtopics(qrels.subtopics),
+            aspects=qrels.aspects,
+            topics=(*(f"{copy:06}" for copy in range(copies)), "~"),
+            offsets=np.append(np.arange(copies + 1) * n, copies * n + len(others)),
+            documents=Ids.of([*self.ids * copies, *others]),
+            labels=np.hstack([labels, elsewhere]),
+            label_sets=qrels.label_sets,
+            subtopics=qrels.subtopics and self._subtopics(qrels.subtopics),
         )
 
     def _subtopics(self, given: Subtopics) -> Subtopics:
@@ -152,11 +161,13 @@ class _Pool:
             ranks.append(np.tile(rank, copies))
         ranked = np.concatenate(ranks).astype(np.int32)
         return Joined(
-            np.array(retrieved, dtype=np.int64),
-            np.cumsum([0, *lengths], dtype=np.int64),
-            np.concatenate(documents).astype(np.int32),
-            *(ranked, ranked, ranked),
-            joined.profile,
+            retrieved=np.array(retrieved, dtype=np.int64),
+            offsets=np.cumsum([0, *lengths], dtype=np.int64),
+            document=np.concatenate(documents).astype(np.int32),
+            rank=ranked,
+            first=ranked,
+            last=ranked,
+            profile=joined.profile,
         )
 
     def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:

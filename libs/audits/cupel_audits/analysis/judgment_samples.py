@@ -20,7 +20,7 @@ Ferrante, Ferro, Pontarollo, TKDE 2019, section 5.4.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Judged:
     """The judged documents of a subject, sorted by topic.
 
@@ -47,8 +47,14 @@ class Judged:
         of_aspect = aspect is not None and subject.qrels.labels[subject.qrels.aspect_index(aspect)] >= -1
         document = np.flatnonzero(subject.judged if aspect is None else of_aspect)
         topic = subject.qrels.topic_of[document]
-        sizes = len(subject.qrels.documents), len(subject.qrels.topics)
-        return cls(document, topic, degrees[document], relevant[document], *sizes)
+        return cls(
+            document=document,
+            topic=topic,
+            degree=degrees[document],
+            relevant=relevant[document],
+            documents=len(subject.qrels.documents),
+            topics=len(subject.qrels.topics),
+        )
 
     @cached_property
     def strata(self) -> "JudgmentGroups":

@@ -15,7 +15,7 @@ EDGE = 0.1
 """A drop of the judged share between two ranks that is interpreted as the end of the pool."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions:
     """The groups that contribute each of the D documents in the qrels.
 
@@ -40,7 +40,7 @@ class Contributions:
             who[ranks < first] = group
             np.minimum(second, np.maximum(first, ranks), out=second)
             np.minimum(first, ranks, out=first)
-        return cls(first, second, who, subject.judged, relevant(subject))
+        return cls(first=first, second=second, who=who, judged=subject.judged, relevant=relevant(subject))
 
     def owner(self, depth: int) -> Ints:
         """Return int64[D], the only group that contributes each document to this depth, or -1."""

@@ -22,7 +22,7 @@ Depth = Annotated[int, _DEPTH]
 Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", _DEPTH)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Pools:
     """The U first documents of all runs (see `Tops`) with their ranks.
 
@@ -45,7 +45,9 @@ class Pools:
             topic, place = np.nonzero(ranked >= 0)
             best[run, ranked[topic, place]] = place + 1
         judged, useful = in_tops(tops, subject.judged), in_tops(tops, relevant(subject))
-        return cls(tops, best, judged, useful, len(subject.qrels.documents))
+        return cls(
+            tops=tops, best=best, judged=judged, relevant=useful, documents=len(subject.qrels.documents)
+        )
 
     def pooled(self, depth: int) -> Mask:
         """Return bool[U], the documents in the pool of this depth, judged or not."""

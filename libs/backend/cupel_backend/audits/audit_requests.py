@@ -190,7 +190,7 @@ def build_job_request(track: Row[Any], kind: str, name: str, payload: Mapping[st
     Audits and board analyses of a track have separate tenants, so that a board never waits for a whole audit.
     """
     key, tenant = f"audit/{name}", f"audits of {track.name}"
-    return JobRequest(key, kind, QUEUE, tenant=tenant, payload=payload, track_id=track.id)
+    return JobRequest(key=key, kind=kind, queue=QUEUE, tenant=tenant, payload=payload, track_id=track.id)
 
 
 def read_job_ids(connection: Connection, keys: Sequence[str]) -> list[str]:
@@ -207,7 +207,7 @@ def require_valid(kind: str, parameters: Mapping[str, Any]) -> None:
 
 def _raise_problems(sentences: Sequence[str]) -> None:
     if sentences:
-        listed = collect_findings(Finding(AUDIT_PROBLEM, sentence) for sentence in sentences)
+        listed = collect_findings(Finding(code=AUDIT_PROBLEM, message=sentence) for sentence in sentences)
         raise AUDIT_INVALID("; ".join(sentences[:3]), findings=listed)
 
 

@@ -21,7 +21,7 @@ from cupel_backend.infrastructure.wake_ups import WakeUps
 NOT_READY = refusal("not-ready")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class System:
     """The dependencies of the backend's functions, which take it first. Make one per process."""
 

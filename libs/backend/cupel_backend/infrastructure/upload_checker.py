@@ -165,7 +165,7 @@ def measure_findings(sentences: Sequence[str]) -> Findings:
     """Return a finding for each sentence about a measure that the judgments do not support."""
     findings = Findings()
     for sentence in sentences:
-        findings.add(Finding(UNCOMPUTABLE_MEASURE, sentence))
+        findings.add(Finding(code=UNCOMPUTABLE_MEASURE, message=sentence))
     return findings
 
 

@@ -30,7 +30,7 @@ from cupel_measures.reading.text_files import join_texts
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AuditedRun(Scored):
     """A run that was read for an audit; for a refused one, `view` and `values` are None.
 
@@ -57,10 +57,12 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
         joined = join_run(path, job.qrels, **rules)
         view = RunView(joined, other=None if other is None else join_run(path, other, **rules))
     except Refused as refused:
-        return AuditedRun(path, refused.findings)
+        return AuditedRun(path=path, findings=refused.findings)
     except OSError as problem:
-        return AuditedRun(path, unreadable(problem, path))
-    return AuditedRun(path, unknown_topics(joined, path), values=(), missing=_missing(view), view=view)
+        return AuditedRun(path=path, findings=unreadable(problem, path))
+    return AuditedRun(
+        path=path, findings=unknown_topics(joined, path), values=(), missing=_missing(view), view=view
+    )
 
 
 def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> AuditedRun:
@@ -68,12 +70,12 @@ def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | N
     run = read_run(path, depth=job.depth)
     run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
     if run.findings.refused:
-        return AuditedRun(path, run.findings)
+        return AuditedRun(path=path, findings=run.findings)
     rules: Any = {"profile": profiles.find(job.profile), "depth": job.depth}
     content = None if job.texts is None else join_texts(run.ranking, job.qrels, job.texts, **rules)
     bare = content and replace(content, texts=Texts.empty())  # texts are not sent between processes
     view = view_of(run.ranking, job.qrels, top=top, content=bare, other=other, **rules)
-    return AuditedRun(path, run.findings, values=(), missing=_missing(view), view=view)
+    return AuditedRun(path=path, findings=run.findings, values=(), missing=_missing(view), view=view)
 
 
 def _missing(view: RunView) -> int:

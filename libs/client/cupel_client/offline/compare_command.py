@@ -91,7 +91,7 @@ def compare(
     wide = replace(job, measures=_needed(job, asked))
     scored = each(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
-    report = EvaluationReport(collection, job, found, per_topic=False)
+    report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
     choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](

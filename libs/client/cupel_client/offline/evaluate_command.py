@@ -139,7 +139,9 @@ def evaluate(
     scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
-    report = EvaluationReport(collection, job, found, per_topic, official)
+    report = EvaluationReport(
+        collection=collection, job=job, runs=found, per_topic=per_topic, official=official
+    )
     PRINTERS[form](report)
     finish(report, names)
 
@@ -200,7 +202,12 @@ def scoring_task(
         raise click.UsageError(str(problem)) from None
     texts = read_texts(collection) if any(measure.declaration.texts for measure in parsed) else None
     return ScoringTask(
-        collection.qrels, tuple(map(str, parsed)), collection.profile.name, depth, story, texts
+        qrels=collection.qrels,
+        measures=tuple(map(str, parsed)),
+        profile=collection.profile.name,
+        depth=depth,
+        story=story,
+        texts=texts,
     )
 
 

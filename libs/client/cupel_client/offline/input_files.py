@@ -48,7 +48,9 @@ def unreadable(problem: OSError, path: Path) -> Findings:
     """Return the finding that `path` could not be read."""
     findings = Findings()
     file = Path(problem.filename).name if isinstance(problem.filename, str) else path.name
-    findings.add(Finding(UNREADABLE, f"cannot be read: {problem.strerror or problem}", file))
+    findings.add(
+        Finding(code=UNREADABLE, message=f"cannot be read: {problem.strerror or problem}", file=file)
+    )
     return findings
 
 

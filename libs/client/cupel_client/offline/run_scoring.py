@@ -24,7 +24,7 @@ DEEPEST = 2**31 - 1
 UNJUDGED = parse("Unjudged@10")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoringTask:
     """Specification of how to score runs; it can be sent to other processes.
 
@@ -53,7 +53,7 @@ class ScoringTask:
         return join(ranking, self.qrels, **rules), content
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Scored:
     """A scored or refused run; for a refused one, `values` is None and `findings` has the reasons.
 
@@ -87,14 +87,14 @@ def score(path: Path, job: ScoringTask) -> Scored:
             run = read_run(path, depth=job.depth)
             run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
             if run.findings.refused:
-                return Scored(path, run.findings)
+                return Scored(path=path, findings=run.findings)
             joined, content = job.joined(run.ranking)
         else:
             joined = join_run(path, job.qrels, profile=profiles.find(job.profile), depth=job.depth)
     except Refused as refused:
-        return Scored(path, refused.findings)
+        return Scored(path=path, findings=refused.findings)
     except OSError as problem:
-        return Scored(path, unreadable(problem, path))
+        return Scored(path=path, findings=unreadable(problem, path))
     scores = evaluate(job.qrels, joined, job.parsed, content=content)
     values = tuple(scores.values[measure] for measure in job.parsed)
     means = tuple(map(aggregate, job.parsed, values))
@@ -103,11 +103,27 @@ def score(path: Path, job: ScoringTask) -> Scored:
     exact = {str(measure): value for measure, value in rational.items()}
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
-        return Scored(path, unknown_topics(joined, path), values, means, missing, exact=exact)
+        return Scored(
+            path=path,
+            findings=unknown_topics(joined, path),
+            values=values,
+            means=means,
+            missing=missing,
+            exact=exact,
+        )
     unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined)
-    explanations = _explained(run, job) if job.explain else ()
-    story = run.tag, digest(run.ranking), unjudged
-    return Scored(path, run.findings, values, means, missing, *story, exact, explanations)
+    return Scored(
+        path=path,
+        findings=run.findings,
+        values=values,
+        means=means,
+        missing=missing,
+        tag=run.tag,
+        digest=digest(run.ranking),
+        unjudged=unjudged,
+        exact=exact,
+        explanations=_explained(run, job) if job.explain else (),
+    )
 
 
 def _unjudged(qrels: Qrels, joined: Joined) -> float:
@@ -131,5 +147,5 @@ def unknown_topics(joined: Joined, path: Path) -> Findings:
     findings = Findings()
     if joined.strangers:
         message = f"the qrels lack {joined.strangers} topics of the run; they are ignored"
-        findings.add(Finding(EXTRA, message, path.name), joined.strangers)
+        findings.add(Finding(code=EXTRA, message=message, file=path.name), joined.strangers)
     return findings

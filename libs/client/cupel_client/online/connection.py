@@ -152,6 +152,14 @@ def findings_of(
     for item in items:
         if item.code not in KINDS:
             declare(item.code, severity, item.message, item.remedy or "")
-        place = (item.file, item.line, item.column, item.topic, item.sample)
-        listed.append(Finding(item.code, item.message, *place))
+        finding = Finding(
+            code=item.code,
+            message=item.message,
+            file=item.file,
+            line=item.line,
+            column=item.column,
+            topic=item.topic,
+            sample=item.sample,
+        )
+        listed.append(finding)
     return Findings(listed, {code: total for code, total in totals.items() if code in KINDS})

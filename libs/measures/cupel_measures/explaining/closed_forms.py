@@ -61,13 +61,13 @@ class TiedHits:
         opens = np.flatnonzero(np.diff(group, prepend=-1))
         total = np.bincount(group, weights=gain[kept], minlength=len(opens))
         return TieGroups(
-            self.rows.number,
-            row[opens],
-            first[opens],
-            last[opens] - first[opens] + 1,
-            np.bincount(group, minlength=len(opens)),
-            total.astype(np.float64),
-            np.minimum(last[opens], limit) - first[opens] + 1,
+            rows=self.rows.number,
+            row=row[opens],
+            first=first[opens],
+            size=last[opens] - first[opens] + 1,
+            members=np.bincount(group, minlength=len(opens)),
+            gain=total.astype(np.float64),
+            seen=np.minimum(last[opens], limit) - first[opens] + 1,
         )
 
 
@@ -78,7 +78,7 @@ def _numbers(row: Ints, first: Ints) -> Ints:
     return np.cumsum(changed) - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TieGroups:
     """Tie groups with credited documents, ordered by row and rank.
 

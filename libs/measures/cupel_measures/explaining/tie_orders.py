@@ -171,7 +171,17 @@ class TieOrders:
             at = starts[:, None] + np.arange(ranks.shape[1])
             document[at] = self.uncut.document[self.uncut.offsets[topic] + order]
             rank[at] = np.take_along_axis(ranks, order, axis=1)
-        return self._cut(Joined(retrieved.ravel(), offsets, document, rank, rank, rank, self.uncut.profile))
+        return self._cut(
+            Joined(
+                retrieved=retrieved.ravel(),
+                offsets=offsets,
+                document=document,
+                rank=rank,
+                first=rank,
+                last=rank,
+                profile=self.uncut.profile,
+            )
+        )
 
     def _cut(self, joined: Joined) -> Joined:
         if self.depth is None:
@@ -179,7 +189,15 @@ class TieOrders:
         kept = Hits.of(joined).within(self.depth)
         offsets = np.concatenate([[0], np.cumsum(kept.number)])
         retrieved = np.minimum(joined.retrieved, self.depth)
-        return Joined(retrieved, offsets, kept.document, kept.rank, kept.rank, kept.rank, self.uncut.profile)
+        return Joined(
+            retrieved=retrieved,
+            offsets=offsets,
+            document=kept.document,
+            rank=kept.rank,
+            first=kept.rank,
+            last=kept.rank,
+            profile=self.uncut.profile,
+        )
 
 
 DEEPEST = np.iinfo(np.int32).max

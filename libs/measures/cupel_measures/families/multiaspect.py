@@ -296,7 +296,7 @@ def _usual_weighting(of: Measure) -> str:
 
 def _combined(names: Sequence[str], weights: Iterable[int]) -> Aspect:
     """Return the scale of the class weights. A document without labels has weight 0."""
-    return Aspect("+".join(names), tuple(sorted({0, *weights})))
+    return Aspect(name="+".join(names), labels=tuple(sorted({0, *weights})))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

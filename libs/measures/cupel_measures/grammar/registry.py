@@ -40,7 +40,7 @@ class Parameter:
             raise ParameterError(f"{self.name}: {problem}") from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Declaration:
     """A declared measure.
 
@@ -142,26 +142,26 @@ def measure(
         if not combines:
             parameters |= _common(judged_only=judged_only, aspect=not subtopics)
         declaration = Declaration(
-            compute.__name__,
-            compute,
-            parameters,
-            aliases if isinstance(aliases, Mapping) else {alias: {} for alias in aliases},
-            at or ("cutoff" if "cutoff" in parameters else None),
-            bounds,
-            aggregate,
-            "depends" if callable(scale) else scale,
-            source,
-            combines,
-            subtopics,
-            texts,
-            exempt or {},
-            exact,
-            digits,
-            scale if callable(scale) else None,
-            by_scale,
-            rises,
-            combination,
-            worth,
+            name=compute.__name__,
+            compute=compute,
+            parameters=parameters,
+            aliases=aliases if isinstance(aliases, Mapping) else {alias: {} for alias in aliases},
+            at=at or ("cutoff" if "cutoff" in parameters else None),
+            bounds=bounds,
+            aggregate=aggregate,
+            scale="depends" if callable(scale) else scale,
+            source=source,
+            combines=combines,
+            subtopics=subtopics,
+            texts=texts,
+            exempt=exempt or {},
+            exact=exact,
+            digits=digits,
+            scale_rule=scale if callable(scale) else None,
+            by_scale=by_scale,
+            rises=rises,
+            combination=combination,
+            worth=worth,
         )
         DECLARATIONS[declaration.name] = declaration
         NAMES[declaration.name] = (declaration, {})

@@ -12,7 +12,7 @@ from cupel_measures.model.arrays import Floats
 Label = int | str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Aspect:
     """One judged dimension and its ordered scale.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cupel_measures.model.arrays import Ids, Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Texts:
     """Document texts as term counts.
 
@@ -34,7 +34,13 @@ class Texts:
     def empty(cls) -> "Texts":
         """Return texts of no documents."""
         nothing = np.zeros(0, dtype=np.int32)
-        return cls(Ids.of([]), Ids.of([]), np.zeros(1, dtype=np.int64), nothing, nothing)
+        return cls(
+            documents=Ids.of([]),
+            vocabulary=Ids.of([]),
+            offsets=np.zeros(1, dtype=np.int64),
+            term=nothing,
+            count=nothing,
+        )
 
     def places(self, ids: Ids) -> Ints:
         """Return the index of each id among the documents: int64[n], -1 for a document without text."""

@@ -40,7 +40,7 @@ class Subtopics:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Qrels:
     """All judgments of a collection, of all aspects.
 
@@ -71,7 +71,15 @@ class Qrels:
         """Return qrels without topics; with `subtopics`, they can hold judgments by subtopic."""
         none = np.zeros((len(aspects), 0), dtype=np.int32)
         by_subtopic = Subtopics((), *np.zeros((3, 0), dtype=np.int32)) if subtopics else None
-        return cls(aspects, (), np.zeros(1, dtype=np.int64), Ids.of([]), none, label_sets, by_subtopic)
+        return cls(
+            aspects=aspects,
+            topics=(),
+            offsets=np.zeros(1, dtype=np.int64),
+            documents=Ids.of([]),
+            labels=none,
+            label_sets=label_sets,
+            subtopics=by_subtopic,
+        )
 
     def restricted_to(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
         """Return these qrels with the judgments of the documents in `kept`, bool[D], only.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """A named set of parsing and tie-breaking rules.
 
@@ -22,15 +22,17 @@ class Profile:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("cupel", "double precision; a negative grade is the lowest label"),
+        Profile(name="cupel", meaning="double precision; a negative grade is the lowest label"),
         Profile(
-            "trec_eval-9",
-            "as trec_eval 9.0.8 -c: single precision, older interpolation",
+            name="trec_eval-9",
+            meaning="as trec_eval 9.0.8 -c: single precision, older interpolation",
             single_precision=True,
             truncated_recall=True,
             negatives_judged=False,
         ),
-        Profile("trec_eval-10", "as trec_eval 10.0 -c: double precision", negatives_judged=False),
+        Profile(
+            name="trec_eval-10", meaning="as trec_eval 10.0 -c: double precision", negatives_judged=False
+        ),
     )
 }
 

@@ -25,7 +25,7 @@ class Ranking:
     scores: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
     """A run as read, before any cut.
 
@@ -39,7 +39,7 @@ class Run:
     reordered: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Joined:
     """Runs joined with qrels: one row per run and topic of the qrels, run after run.
 
@@ -66,20 +66,26 @@ class Joined:
     def empty(cls, topics: int) -> "Joined":
         """Return a joined run without documents."""
         nothing = np.zeros(0, dtype=np.int32)
-        rows = np.zeros(topics, dtype=np.int64), np.zeros(topics + 1, dtype=np.int64)
-        return cls(*rows, nothing, nothing, nothing, nothing)
+        return cls(
+            retrieved=np.zeros(topics, dtype=np.int64),
+            offsets=np.zeros(topics + 1, dtype=np.int64),
+            document=nothing,
+            rank=nothing,
+            first=nothing,
+            last=nothing,
+        )
 
     def part(self, begin: int, end: int) -> "Joined":
         """Return rows `begin` to `end - 1`. Unknown topics of the run are not counted."""
         hits = slice(self.offsets[begin], self.offsets[end])
         return Joined(
-            self.retrieved[begin:end],
-            self.offsets[begin : end + 1] - self.offsets[begin],
-            self.document[hits],
-            self.rank[hits],
-            self.first[hits],
-            self.last[hits],
-            self.profile,
+            retrieved=self.retrieved[begin:end],
+            offsets=self.offsets[begin : end + 1] - self.offsets[begin],
+            document=self.document[hits],
+            rank=self.rank[hits],
+            first=self.first[hits],
+            last=self.last[hits],
+            profile=self.profile,
         )
 
     @classmethod
@@ -90,12 +96,12 @@ class Joined:
         ends = np.concatenate([[0], np.cumsum([part.offsets[-1] for part in parts])])
         offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
         return cls(
-            np.concatenate([part.retrieved for part in parts]),
-            np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
-            np.concatenate([part.document for part in parts]),
-            np.concatenate([part.rank for part in parts]),
-            np.concatenate([part.first for part in parts]),
-            np.concatenate([part.last for part in parts]),
-            parts[0].profile,
-            sum(part.strangers for part in parts),
+            retrieved=np.concatenate([part.retrieved for part in parts]),
+            offsets=np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
+            document=np.concatenate([part.document for part in parts]),
+            rank=np.concatenate([part.rank for part in parts]),
+            first=np.concatenate([part.first for part in parts]),
+            last=np.concatenate([part.last for part in parts]),
+            profile=parts[0].profile,
+            strangers=sum(part.strangers for part in parts),
         )

@@ -98,7 +98,7 @@ _OPTIONAL = ("topics", "texts", "label_sets", "profile", "measures")
 _QRELS = "{file: qrels.txt, aspect: relevance}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Collection:
     """A test collection: qrels, topics, profile and measure plan.
 
@@ -224,7 +224,7 @@ def collection_for(
     files = [QrelsFile.plain(path.name, path, name) for name, path in named.items()]
     findings = Findings()
     built = build_qrels([unscaled(name) for name in named], files, findings=findings, limits=limits)
-    return Collection(built, findings=findings)
+    return Collection(qrels=built, findings=findings)
 
 
 def _text(data: bytes, name: str) -> str:
@@ -255,7 +255,14 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     if qrels is None or document.findings.refused:
         raise Refused(document.findings)
     titled = {topic: title for topic, title in (titles or {}).items() if title}
-    return Collection(qrels, titled, profile, measures, texts, document.findings)
+    return Collection(
+        qrels=qrels,
+        titles=titled,
+        profile=profile,
+        measures=measures,
+        texts=texts,
+        findings=document.findings,
+    )
 
 
 def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list[QrelsFile]:
@@ -413,10 +420,20 @@ def _topics(place: Place, files: _Files, limits: Limits | None) -> dict[str, str
         if words and not line.startswith(b"#"):
             topic, title = words[0].decode(), b"".join(words[1:]).decode().strip()
             if problem := _topic_problem(topic, titles):
-                findings.add(Finding(TOPICS, problem, name, number, 1, topic[:80], line.decode()[:80]))
+                findings.add(
+                    Finding(
+                        code=TOPICS,
+                        message=problem,
+                        file=name,
+                        line=number,
+                        column=1,
+                        topic=topic[:80],
+                        sample=line.decode()[:80],
+                    )
+                )
             titles[topic] = title
     if not titles:
-        findings.add(Finding(TOPICS, "no topics", name))
+        findings.add(Finding(code=TOPICS, message="no topics", file=name))
     return titles
 
 
@@ -459,5 +476,7 @@ def _check_label_sets(document: Document, qrels: Qrels) -> None:
             scales = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in label_set.aspects]
             shown = ", ".join(str(s.labels[i]) for s, i in zip(scales, tuples[outside[0]], strict=True))
             message = f"{len(outside)} judged documents are outside label set {name}; {sample} has ({shown})"
-            finding = Finding(OUTSIDE_LABEL_SET, message, document.name, topic=topic, sample=sample)
+            finding = Finding(
+                code=OUTSIDE_LABEL_SET, message=message, file=document.name, topic=topic, sample=sample
+            )
             document.findings.add(finding, len(outside))

@@ -18,7 +18,7 @@ from cupel_measures.findings import Finding, Findings, Refused, declare
 Source = Path | bytes | BinaryIO
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Limits:
     """Limits on a file; a larger one is refused.
 
@@ -83,7 +83,7 @@ DAMAGE = (EOFError, OSError, zlib.error, struct.error)
 def limit_reached(code: str, limit: float, **where: str | int | None) -> Finding:
     """Return the finding for an exceeded limit, which it names as the setting does."""
     name = code.removeprefix("limit-")
-    return Finding(code, f"exceeds the limit `{name}` of {limit:,.0f}", **where)  # type: ignore[arg-type]
+    return Finding(code=code, message=f"exceeds the limit `{name}` of {limit:,.0f}", **where)  # type: ignore[arg-type]
 
 
 def name_of(source: Source) -> str | None:
@@ -195,7 +195,7 @@ class _Plain(io.RawIOBase):
         if "too much memory" in str(error):  # zstd reports an exceeded window in no other way
             _refuse(limit_reached(WINDOW, self._limits.window, file=self._name))
         message = f"the archive is truncated or damaged after {self._count:,} expanded bytes: {error}"
-        _refuse(Finding(CORRUPT, message, file=self._name))
+        _refuse(Finding(code=CORRUPT, message=message, file=self._name))
 
     def readable(self) -> bool:
         return True
@@ -313,10 +313,10 @@ def _open_zip(file: _Opener) -> Any:
     if len(members) != 1:
         names = ", ".join(member.filename for member in members[:3])
         message = f"the archive holds {len(members)} files{': ' + names if names else ''}; expected one"
-        _refuse(Finding(MEMBERS, message, file=file.name, sample=names[:200] or None))
+        _refuse(Finding(code=MEMBERS, message=message, file=file.name, sample=names[:200] or None))
     if members[0].flag_bits & ENCRYPTED_BITS:
         message = f"{members[0].filename} in the archive is encrypted"
-        _refuse(Finding(ENCRYPTED, message, file=file.name, sample=members[0].filename[:200]))
+        _refuse(Finding(code=ENCRYPTED, message=message, file=file.name, sample=members[0].filename[:200]))
     return archive.open(members[0])
 
 

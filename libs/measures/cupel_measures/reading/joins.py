@@ -102,7 +102,7 @@ def _index(qrels: Qrels) -> Any:
 def _joined(parts: tuple[bytes, ...]) -> Joined:
     retrieved, offsets = (np.frombuffer(part, np.int64) for part in parts[:2])
     document, rank, first, last = (np.frombuffer(part, np.int32) for part in parts[2:])
-    return Joined(retrieved, offsets, document, rank, first, last)
+    return Joined(retrieved=retrieved, offsets=offsets, document=document, rank=rank, first=first, last=last)
 
 
 def _read_compiled(
@@ -136,7 +136,7 @@ def _read_compiled(
 # ---------------------------------------------------------------------------------------------- numpy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Table:
     """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
 
@@ -169,7 +169,16 @@ class _Table:
         )  # at most a quarter full, so that probing ends soon
         first = np.concatenate([[0], np.cumsum(size)])
         key, document = np.zeros(first[-1], np.uint64), np.full(first[-1], -1, np.int32)
-        table = cls(seed, text, start, length, key, document, first[:-1], size - 1)
+        table = cls(
+            seed=seed,
+            text=text,
+            start=start,
+            length=length,
+            key=key,
+            document=document,
+            first=first[:-1],
+            mask=size - 1,
+        )
         hashed, topic = hashes(text, start, length, seed), qrels.topic_of
         left, at = np.arange(len(start)), table.slot(topic, hashed)
         while left.size:
@@ -259,7 +268,9 @@ class _Rows:
         offsets = np.zeros(len(self._retrieved) + 1, np.int64)
         np.cumsum(np.bincount(row, minlength=len(self._retrieved)), out=offsets[1:])
         document, rank, first, last = (part[order].astype(np.int32) for part in hits)
-        return Joined(self._retrieved, offsets, document, rank, first, last)
+        return Joined(
+            retrieved=self._retrieved, offsets=offsets, document=document, rank=rank, first=first, last=last
+        )
 
 
 def _places(documents: Documents, rows: Ints) -> tuple[Ints, Ints, Ints]:
@@ -297,7 +308,9 @@ def _join_numpy(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, de
         start, length = starts[low:high] - starts[low], np.diff(starts[low : high + 1])
         text = Text.of(ranking.documents.blob[starts[low] : starts[high]])
         score = compared(ranking.scores[low:high], profile)
-        documents = Documents(text, start, length, score, offsets[a : b + 1] - low)
+        documents = Documents(
+            text=text, start=start, length=length, score=score, offsets=offsets[a : b + 1] - low
+        )
         collected.add(documents, rows[a:b], hashes(text, start, length, collected.table.seed))
     return collected.joined()
 
@@ -309,7 +322,9 @@ def order_of(ranking: Ranking, profile: Profile) -> Ints:
         starts = ranking.documents.starts
         score = compared(ranking.scores, profile)
         text = Text.of(ranking.documents.blob)
-        documents = Documents(text, starts[:-1], np.diff(starts), score, ranking.offsets)
+        documents = Documents(
+            text=text, start=starts[:-1], length=np.diff(starts), score=score, offsets=ranking.offsets
+        )
         place, _, _ = _places(documents, order)
         order = np.argsort(place)
     return order
@@ -429,4 +444,10 @@ def _documents(text: Text, fields: text_columns.Columns, offsets: Ints, profile:
     ):
         return None
     start = starts[text_columns.DOCUMENT]
-    return Documents(text, start, ends[text_columns.DOCUMENT] - start, compared(score, profile), offsets)
+    return Documents(
+        text=text,
+        start=start,
+        length=ends[text_columns.DOCUMENT] - start,
+        score=compared(score, profile),
+        offsets=offsets,
+    )

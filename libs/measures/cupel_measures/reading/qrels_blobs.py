@@ -130,13 +130,15 @@ def unpack_qrels(blob: bytes) -> Qrels:
     )
     aspects = tuple(map(_aspect, header["aspects"]))
     return Qrels(
-        aspects,
-        tuple(header["topics"]),
-        _starts(sizes),
-        Ids(rest[ends[-1] :], _starts(lengths)),
-        labels.reshape(len(aspects), -1),
-        {n: LabelSet(tuple(a), frozenset(map(tuple, t))) for n, (a, t) in header["label_sets"].items()},
-        Subtopics(tuple(header["subtopics"]), *subtopics) if subtopics else None,
+        aspects=aspects,
+        topics=tuple(header["topics"]),
+        offsets=_starts(sizes),
+        documents=Ids(rest[ends[-1] :], _starts(lengths)),
+        labels=labels.reshape(len(aspects), -1),
+        label_sets={
+            n: LabelSet(tuple(a), frozenset(map(tuple, t))) for n, (a, t) in header["label_sets"].items()
+        },
+        subtopics=Subtopics(tuple(header["subtopics"]), *subtopics) if subtopics else None,
     )
 
 

@@ -151,7 +151,7 @@ def build_qrels(
     return qrels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Table:
     """Judgments so far. Each (topic, document) pair has a slot.
 
@@ -172,7 +172,12 @@ class _Table:
     def of(cls, aspects: Sequence[Aspect]) -> "_Table":
         scales = tuple(map(LabelScale, aspects))
         names = tuple(aspect.name for aspect in aspects)
-        return cls(scales, tuple(array("i") for _ in scales), tuple(array("q") for _ in scales), names)
+        return cls(
+            scales=scales,
+            labels=tuple(array("i") for _ in scales),
+            origins=tuple(array("q") for _ in scales),
+            names=names,
+        )
 
     def aspect(self, name: str) -> int:
         return self.names.index(name)
@@ -210,7 +215,7 @@ def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[by
     (qrels-line-ends).
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        findings.add(Finding(code, "the file is UTF-16", name, 1, 1))
+        findings.add(Finding(code=code, message="the file is UTF-16", file=name, line=1, column=1))
         return []
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     try:
@@ -225,7 +230,16 @@ def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[by
         place = not_text if not_text is not None else line.find(b"\r", 0, len(line) - 1)
         if place >= 0 and findings.room(kind):
             column, sample = len(line[:place].decode()) + 1, ascii(line[:60])[2:-1]
-            findings.add(Finding(kind, _byte_problem(line[place]), name, index + 1, column, sample=sample))
+            findings.add(
+                Finding(
+                    code=kind,
+                    message=_byte_problem(line[place]),
+                    file=name,
+                    line=index + 1,
+                    column=column,
+                    sample=sample,
+                )
+            )
         elif place >= 0:
             findings.count(kind)
         lines[index] = b"" if place >= 0 else line
@@ -269,7 +283,7 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         _read_labels(file, lines, table)
     has_no_findings = earlier == sum(table.findings.totals.values())
     if has_no_findings and not any(line.strip() and not line.startswith(b"#") for line in lines):
-        table.findings.add(Finding(EMPTY, "no judgments", file.name))
+        table.findings.add(Finding(code=EMPTY, message="no judgments", file=file.name))
 
 
 def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
@@ -342,7 +356,9 @@ def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings
     column = len(line[: begins[min(words, width)]].decode()) + 1
     first, sample = line.split()[0].decode()[:80], line.decode().strip()[:80]
     topic = first if file.columns[0] == TOPIC else None
-    return Finding(COLUMNS, message, file.name, number, column, topic, sample)
+    return Finding(
+        code=COLUMNS, message=message, file=file.name, line=number, column=column, topic=topic, sample=sample
+    )
 
 
 def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
@@ -387,7 +403,15 @@ def _finding(
     words = line.split()
     topic = words[file.columns.index(TOPIC)].decode()
     place = len(line[: begins[column]].decode()) + 1
-    return Finding(code, message, file.name, number, place, topic, words[column].decode()[:80])
+    return Finding(
+        code=code,
+        message=message,
+        file=file.name,
+        line=number,
+        column=place,
+        topic=topic,
+        sample=words[column].decode()[:80],
+    )
 
 
 def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
@@ -427,7 +451,7 @@ def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:
     ):
         if names:
             message = f"{_counted(len(names), 'topic')} {difference}: {_some(sorted(names))}"
-            table.findings.add(Finding(code, message, sample=min(names)), len(names))
+            table.findings.add(Finding(code=code, message=message, sample=min(names)), len(names))
 
 
 def _count_partly_judged(table: _Table) -> None:
@@ -444,7 +468,9 @@ def _count_partly_judged(table: _Table) -> None:
                 f"{missing} of {any_aspect.size} (topic, document) {pairs} judged, "
                 f"but not for {scale.aspect.name}"
             )
-            table.findings.add(Finding(PARTLY_JUDGED, message, sample=scale.aspect.name), missing)
+            table.findings.add(
+                Finding(code=PARTLY_JUDGED, message=message, sample=scale.aspect.name), missing
+            )
 
 
 def _count_topics_without_relevant(qrels: Qrels, findings: Findings) -> None:
@@ -455,7 +481,7 @@ def _count_topics_without_relevant(qrels: Qrels, findings: Findings) -> None:
         if names:
             topics = _counted(len(names), "topic")
             message = f"{topics} without a document relevant for {aspect.name}: {_some(names)}"
-            findings.add(Finding(NO_RELEVANT, message, sample=names[0]), len(names))
+            findings.add(Finding(code=NO_RELEVANT, message=message, sample=names[0]), len(names))
 
 
 def _counted(number: int, noun: str) -> str:
@@ -475,11 +501,11 @@ def _qrels(table: _Table, topics: Sequence[str] | None) -> Qrels:
     slots = np.array([slot for pool in pools for _, slot in pool], dtype=np.int64)
     labels = np.array(table.labels, dtype=np.int32).reshape(len(table.scales), -1)
     return Qrels(
-        tuple(scale.settled() for scale in table.scales),
-        tuple(topic.decode() for topic in names),
-        offsets,
-        Ids.of([document for pool in pools for document, _ in pool]),
-        labels[:, slots],
+        aspects=tuple(scale.settled() for scale in table.scales),
+        topics=tuple(topic.decode() for topic in names),
+        offsets=offsets,
+        documents=Ids.of([document for pool in pools for document, _ in pool]),
+        labels=labels[:, slots],
         subtopics=_subtopics(table, slots) if table.subtopics else None,
     )
 

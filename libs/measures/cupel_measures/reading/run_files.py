@@ -77,10 +77,12 @@ def read_run(
         rows.findings.add(problem)
     if rows.names and name and rows.tag not in _names(name):
         message = f"the tag is {rows.tag!r}, but the file is {PurePath(name).name!r}"
-        rows.findings.add(Finding(TAG, message, name, int(rows.line[0]), sample=rows.tag))
+        rows.findings.add(
+            Finding(code=TAG, message=message, file=name, line=int(rows.line[0]), sample=rows.tag)
+        )
     if ranking is None:
         raise Refused(rows.findings)
-    return Run(rows.tag, ranking, rows.findings, metadata, reordered)
+    return Run(tag=rows.tag, ranking=ranking, findings=rows.findings, metadata=metadata, reordered=reordered)
 
 
 def _names(file: str) -> set[str]:
@@ -183,7 +185,7 @@ def check_judged(
     judged = float(_judged(qrels, profile)[joined.document].sum()) / total if total else 1.0
     if judged < share:
         message = f"only {judged:.0%} of the documents at ranks 1 to {cutoff} are judged"
-        findings.add(Finding(FEW_JUDGED, message))
+        findings.add(Finding(code=FEW_JUDGED, message=message))
     return findings
 
 

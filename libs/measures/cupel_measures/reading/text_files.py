@@ -87,7 +87,7 @@ def read_texts(source: Source, *, name: str | None = None, limits: Limits | None
         for number, line in _lines(stream, limits, parser.file):
             parser.add(number, line)
     if not parser.documents and not parser.findings.refused:
-        parser.findings.add(Finding(EMPTY, "no documents", parser.file))
+        parser.findings.add(Finding(code=EMPTY, message="no documents", file=parser.file))
     if parser.findings.refused:
         raise Refused(parser.findings)
     return parser.texts()
@@ -117,7 +117,7 @@ def check_texts(texts: Texts, qrels: Qrels) -> Findings:
     if len(lacking):
         sample = qrels.documents[int(lacking[0])]
         message = f"{len(lacking):,} of {len(relevant):,} relevant documents have no text, such as {sample}"
-        findings.add(Finding(LACKING, message, sample=sample), len(lacking))
+        findings.add(Finding(code=LACKING, message=message, sample=sample), len(lacking))
     return findings
 
 
@@ -185,7 +185,9 @@ class _TextParser:
                 raise _LineError(TWICE, f"document {document.decode()} is already on line {first}")
         except _LineError as error:
             sample = line[:80].decode(errors="replace").rstrip()
-            self.findings.add(Finding(error.code, str(error), self.file, number, sample=sample))
+            self.findings.add(
+                Finding(code=error.code, message=str(error), file=self.file, line=number, sample=sample)
+            )
             return
         self.documents[document] = number
         if not self.findings.refused:
@@ -200,7 +202,9 @@ class _TextParser:
         words = place[np.frombuffer(self.words, dtype=np.intc)]
         starts = np.concatenate([[0], np.cumsum(np.frombuffer(self.lengths, dtype=np.int64))])
         packed = Ids.of([term.encode() for term in vocabulary])
-        return Texts(Ids.of(list(self.documents)), packed, *_counted(words, starts, len(vocabulary)))
+        offsets, term, count = _counted(words, starts, len(vocabulary))
+        documents = Ids.of(list(self.documents))
+        return Texts(documents=documents, vocabulary=packed, offsets=offsets, term=term, count=count)
 
 
 def _record(line: bytes) -> dict[str, Any]:

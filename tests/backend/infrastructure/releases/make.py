@@ -188,7 +188,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
         undefined = (scores.c.submission_id == odd, scores.c.measure.startswith("P"))
         connection.execute(update(scores).where(*undefined).values(value=None))
         # Every job now has a track and one of two queues, but the tables allow others.
-        lonely = jobs.JobRequest("note/1", "note", "notify", tenant="", payload={})
+        lonely = jobs.JobRequest(key="note/1", kind="note", queue="notify", tenant="", payload={})
         jobs.enqueue(connection, [lonely], now=clock.now)
 
 

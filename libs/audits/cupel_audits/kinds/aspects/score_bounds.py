@@ -184,7 +184,15 @@ def _rank_by(qrels: Qrels, document: Ints, keys: Ints, profile: Profile) -> Join
     retrieved = np.bincount(topic, minlength=len(qrels.topics))
     offsets = np.concatenate([[0], np.cumsum(retrieved)])
     rank = (np.arange(len(document)) - offsets[topic] + 1).astype(np.int32)
-    return Joined(retrieved, offsets, document[order].astype(np.int32), rank, rank, rank, profile)
+    return Joined(
+        retrieved=retrieved,
+        offsets=offsets,
+        document=document[order].astype(np.int32),
+        rank=rank,
+        first=rank,
+        last=rank,
+        profile=profile,
+    )
 
 
 def report(about: SubjectSummary, result: BoundsResult) -> AuditReport:

@@ -252,7 +252,7 @@ def _scaled_aspect(name: str, factor: int) -> Aspect:
     """Return an aspect whose gains and embedding are the labels times `factor`."""
     numbers = [factor * label for label in range(LABELS)]
     gains = tuple(float(number) for number in numbers)
-    return Aspect(name, range(LABELS), declared_gains=gains, declared_embedding=tuple(numbers))
+    return Aspect(name=name, labels=range(LABELS), declared_gains=gains, declared_embedding=tuple(numbers))
 
 
 def _collection(aspects: tuple[Aspect, ...], lists: Sequence[LabelledList]) -> tuple[Qrels, Joined]:
@@ -262,14 +262,21 @@ def _collection(aspects: tuple[Aspect, ...], lists: Sequence[LabelledList]) -> t
     rank = np.array([rank for size in sizes for rank in range(1, size + 1)], dtype=np.int32)
     labels = [[label for ranked in lists for label in ranked.labels[side]] for side in (0, 1)]
     qrels = Qrels(
-        aspects,
-        tuple(f"{number:08}" for number in range(len(lists))),
-        offsets,
-        Ids.of([b"%02d" % number for number in rank.tolist()]),
-        np.array(labels, np.int32),
+        aspects=aspects,
+        topics=tuple(f"{number:08}" for number in range(len(lists))),
+        offsets=offsets,
+        documents=Ids.of([b"%02d" % number for number in rank.tolist()]),
+        labels=np.array(labels, np.int32),
     )
     document = np.arange(len(rank), dtype=np.int32)
-    return qrels, Joined(np.array(sizes, np.int64), offsets, document, rank, rank, rank)
+    return qrels, Joined(
+        retrieved=np.array(sizes, np.int64),
+        offsets=offsets,
+        document=document,
+        rank=rank,
+        first=rank,
+        last=rank,
+    )
 
 
 def _describe(names: Sequence[str], ranked: LabelledList, score: float) -> ScoredList:

@@ -17,7 +17,7 @@ ALL = "all"
 """Topic name of aggregates over all topics."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EvaluationReport:
     """Scored and refused runs by name. job: the task that scored them."""
 

@@ -125,7 +125,15 @@ def _aspect(name: str, place: Place) -> Aspect | None:
     threshold = _threshold(parts["threshold"], labels) if "threshold" in parts else _default_threshold(labels)
     gains = _gains(parts["gains"], labels) if "gains" in parts else None
     embedding = _numbers(parts["embedding"], labels, EMBEDDING) if "embedding" in parts else None
-    aspect = Aspect(name, labels, lowest, unjudged, threshold, gains, embedding)
+    aspect = Aspect(
+        name=name,
+        labels=labels,
+        lowest=lowest,
+        unjudged=unjudged,
+        threshold=threshold,
+        declared_gains=gains,
+        declared_embedding=embedding,
+    )
     if "threshold" not in parts:
         _check_default_threshold(place, aspect)
     return aspect

@@ -45,7 +45,7 @@ _CODES = {code: label for label, code in ERRORS.items()}
 
 def unscaled(name: str) -> Aspect:
     """Return an aspect whose scale is inferred: integers from 0 to the highest grade, at least 1."""
-    return Aspect(name, range(0), inferred=True)
+    return Aspect(name=name, labels=range(0), inferred=True)
 
 
 class LabelScale(dict[bytes, int]):

@@ -121,5 +121,5 @@ def scores_in(rows: Iterable[tuple[int, list[bytes]]], name: str, findings: Find
         message = f"the score {score.decode()[:80]!r} of {shown} is not a number"
         if not is_invalid:
             message = f"document {shown} already has a score on line {first[document]}"
-        findings.add(Finding(code, message, name, number, sample=score.decode()[:80]))
+        findings.add(Finding(code=code, message=message, file=name, line=number, sample=score.decode()[:80]))
     return scores

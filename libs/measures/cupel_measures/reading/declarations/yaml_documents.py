@@ -72,7 +72,9 @@ class Place:
         where = f"{self}: " if self.path else ""
         sample = self.value[:80] if isinstance(self.value, str) else None
         line = self.document.line(self.path)
-        self.document.findings.add(Finding(code, where + message, self.document.name, line, sample=sample))
+        self.document.findings.add(
+            Finding(code=code, message=where + message, file=self.document.name, line=line, sample=sample)
+        )
 
     def mapping(self, expected: str) -> dict[str, "Place"]:
         """Return the places of a mapping by key. Report a value of another kind and return no places."""
@@ -170,7 +172,15 @@ def _refusal(problem: Exception, name: str) -> Refused:
     context = getattr(problem, "context", None)
     findings = Findings()
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-    findings.add(Finding(SYNTAX, f"{context}: {message}" if context else str(message), name, line, column))
+    findings.add(
+        Finding(
+            code=SYNTAX,
+            message=f"{context}: {message}" if context else str(message),
+            file=name,
+            line=line,
+            column=column,
+        )
+    )
     return Refused(findings)
 
 
@@ -209,7 +219,9 @@ class _Nodes:
 
     def _report(self, code: str, node: Any, message: str) -> None:
         mark = node.start_mark
-        self.findings.add(Finding(code, message, self.name, mark.line + 1, mark.column + 1))
+        self.findings.add(
+            Finding(code=code, message=message, file=self.name, line=mark.line + 1, column=mark.column + 1)
+        )
 
 
 def _joined_surrogates(word: str) -> str:

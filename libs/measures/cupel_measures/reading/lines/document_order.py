@@ -19,7 +19,7 @@ SORTED_AS_WORDS = 64
 """Longest ids, in bytes, that are sorted as columns of words; longer ones are sorted as byte strings."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Documents:
     """Documents of some topics, grouped by topic.
 
@@ -53,7 +53,13 @@ class Documents:
 
     def rows(self, order: Ints) -> "Documents":
         """Return the documents in another order, which keeps the topics in place."""
-        return Documents(self.text, self.start[order], self.length[order], self.score[order], self.offsets)
+        return Documents(
+            text=self.text,
+            start=self.start[order],
+            length=self.length[order],
+            score=self.score[order],
+            offsets=self.offsets,
+        )
 
     def tie_bounds(self) -> Ints:
         """Return where groups of equal scores start, int64[groups + 1]; documents are in score order."""

@@ -38,13 +38,20 @@ def metadata_of(
         return None, None
     line = comments[start][0]
     if end is None:
-        return None, Finding(METADATA, "ir_metadata.start has no ir_metadata.end", file, line)
+        return None, Finding(
+            code=METADATA, message="ir_metadata.start has no ir_metadata.end", file=file, line=line
+        )
     block = "\n".join(text[1:].removeprefix(" ") for _, text in comments[start + 1 : end])
     try:
         value = _mapping(block)
     except (ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
-        return None, Finding(METADATA, f"the ir_metadata block is not a YAML mapping: {problem}", file, line)
+        return None, Finding(
+            code=METADATA,
+            message=f"the ir_metadata block is not a YAML mapping: {problem}",
+            file=file,
+            line=line,
+        )
     return value, None
 
 

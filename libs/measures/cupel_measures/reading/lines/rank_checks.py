@@ -169,7 +169,14 @@ class _RankChecker:
         for code, tally in self.tallies.items():
             if tally.topics:
                 message = self._tie_message() if code == TIES else _message(code, tally, self.depth)
-                finding = Finding(code, message, self.file, tally.line, topic=tally.topic, sample=tally.topic)
+                finding = Finding(
+                    code=code,
+                    message=message,
+                    file=self.file,
+                    line=tally.line,
+                    topic=tally.topic,
+                    sample=tally.topic,
+                )
                 self.findings.add(finding, self.tied if code == TIES else tally.topics)
 
     def _tie_message(self) -> str:
@@ -233,7 +240,7 @@ def _documents(rows: RunRows, starts: Ints, chosen: Ints, offsets: Ints) -> Docu
     else:
         text = Text.of(concatenated_pieces(rows.ids, starts[chosen], length))
     start = np.cumsum(length) - length
-    return Documents(text, start, length, rows.score[chosen], offsets)
+    return Documents(text=text, start=start, length=length, score=rows.score[chosen], offsets=offsets)
 
 
 def concatenated_pieces(data: bytes, start: Ints, length: Ints) -> bytes:
@@ -281,7 +288,9 @@ def _duplicate(
     message = (
         f"{sample!r} is ranked twice for topic {topic!r}: first on line {int(rows.line[chosen[earlier]])}"
     )
-    return Finding(DUPLICATE, message, file, line, column, topic, sample)
+    return Finding(
+        code=DUPLICATE, message=message, file=file, line=line, column=column, topic=topic, sample=sample
+    )
 
 
 def _topics(count: int) -> str:

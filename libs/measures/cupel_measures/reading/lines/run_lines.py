@@ -90,7 +90,7 @@ def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
     except Refused as refused:
         parser.findings.extend(refused.findings)
     if not parser.names and not parser.findings.refused:
-        parser.findings.add(Finding(EMPTY, "the file has no lines of a run", file))
+        parser.findings.add(Finding(code=EMPTY, message="the file has no lines of a run", file=file))
     return parser.rows()
 
 
@@ -182,7 +182,9 @@ class _LineParser:
         )
 
     def _add(self, code: str, message: str, line: int, column: int, **more: str) -> None:
-        self.findings.add(Finding(code, message, self.file, line, column, **more))
+        self.findings.add(
+            Finding(code=code, message=message, file=self.file, line=line, column=column, **more)
+        )
 
     def _without_lone_returns(self, data: bytes) -> bytes:
         """Report lines with a lone carriage return, and return `data` with these lines emptied."""

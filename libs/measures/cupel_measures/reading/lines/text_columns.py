@@ -38,7 +38,7 @@ class Text:
         return len(self.data) - len(PADDING)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
     """Lines of a block with at least six fields; further words belong to the sixth field, the tag.
 
@@ -60,7 +60,14 @@ class Columns:
     def rows(self, chosen: Ints | slice) -> "Columns":
         """Return the columns of the chosen rows only."""
         starts, ends = [s[chosen] for s in self.starts], [e[chosen] for e in self.ends]
-        return Columns(starts, ends, self.line[chosen], self.short, self.comments, self.breaks)
+        return Columns(
+            starts=starts,
+            ends=ends,
+            line=self.line[chosen],
+            short=self.short,
+            comments=self.comments,
+            breaks=self.breaks,
+        )
 
 
 def columns_of(text: Text) -> Columns:
@@ -92,7 +99,14 @@ def regular_columns(text: Text, width: int) -> Columns | None:
     if (starts == ends).any() or (data[starts[0]] == HASH).any():
         return None
     none = np.zeros(0, np.int64)
-    return Columns(list(starts), list(ends), np.arange(ends.shape[1]), none, none, ends[-1])
+    return Columns(
+        starts=list(starts),
+        ends=list(ends),
+        line=np.arange(ends.shape[1]),
+        short=none,
+        comments=none,
+        breaks=ends[-1],
+    )
 
 
 def _general(data: Bytes) -> Columns:
@@ -110,12 +124,12 @@ def _general(data: Bytes) -> Columns:
     at = first[good]
     short = np.flatnonzero((count > 0) & (count < 6) & ~comment)
     return Columns(
-        [starts[at + field] for field in range(6)],
-        [*(ends[at + field] for field in range(5)), ends[at + count[good] - 1]],
-        good,
-        short,
-        np.flatnonzero(comment),
-        breaks,
+        starts=[starts[at + field] for field in range(6)],
+        ends=[*(ends[at + field] for field in range(5)), ends[at + count[good] - 1]],
+        line=good,
+        short=short,
+        comments=np.flatnonzero(comment),
+        breaks=breaks,
     )
 
 

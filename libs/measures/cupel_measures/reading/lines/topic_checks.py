@@ -45,16 +45,21 @@ def check_against(run: Run, qrels_topics: Sequence[str], *, file: str | None = N
         message = f"the run's topics ({_some(theirs)}) are not in the track ({_some(qrels_topics)})"
         hint = _hint(theirs, sorted(ours))
         message += f"; {hint}" if hint else ""
-        findings.add(Finding(NONE_IN_COMMON, message, file, sample=_some(theirs)))
+        findings.add(Finding(code=NONE_IN_COMMON, message=message, file=file, sample=_some(theirs)))
         return findings
     missing = sorted(ours.difference(theirs))
     if missing:
         message = f"the run lacks {len(missing):,} of {len(ours):,} topics: {_some(missing)}"
-        findings.add(Finding(MISSING, message, file, topic=missing[0], sample=_some(missing)), len(missing))
+        findings.add(
+            Finding(code=MISSING, message=message, file=file, topic=missing[0], sample=_some(missing)),
+            len(missing),
+        )
     extra = [topic for topic in theirs if topic not in ours]
     if extra:
         message = f"the track lacks {len(extra):,} of the run's {len(theirs):,} topics: {_some(extra)}"
-        findings.add(Finding(EXTRA, message, file, topic=extra[0], sample=_some(extra)), len(extra))
+        findings.add(
+            Finding(code=EXTRA, message=message, file=file, topic=extra[0], sample=_some(extra)), len(extra)
+        )
     return findings
 
 
