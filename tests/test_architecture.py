@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.exceptions import EXCEPTIONS, assert_none
+from support.violations import assert_none
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -232,8 +232,7 @@ def test_infrastructure_does_not_import_the_domain() -> None:
 
 
 def test_modules_do_not_import_each_other_in_a_cycle() -> None:
-    found = {" <-> ".join(sorted(cycle)) for cycle in import_cycles(import_graph())}
-    assert_none(found - set(EXCEPTIONS["import_cycles"]))
+    assert_none(" <-> ".join(sorted(cycle)) for cycle in import_cycles(import_graph()))
 
 
 def test_an_import_cycle_is_found() -> None:
@@ -335,11 +334,7 @@ def test_module_names_are_unique() -> None:
     for path in source_files():
         if path.name not in {"__init__.py", "__main__.py", "setup.py"}:
             paths[path.stem].append(place_of(path))
-    assert_none(
-        f"{name}: {', '.join(places)}"
-        for name, places in paths.items()
-        if len(places) > 1 and name not in EXCEPTIONS["duplicate_modules"]
-    )
+    assert_none(f"{name}: {', '.join(places)}" for name, places in paths.items() if len(places) > 1)
 
 
 def test_class_names_are_unique() -> None:
@@ -348,11 +343,7 @@ def test_class_names_are_unique() -> None:
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(place_of(path, node.lineno))
-    assert_none(
-        f"{name}: {', '.join(where)}"
-        for name, where in places.items()
-        if len(where) > 1 and name not in EXCEPTIONS["duplicate_classes"]
-    )
+    assert_none(f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1)
 
 
 def test_large_dataclasses_are_keyword_only() -> None:
@@ -360,9 +351,7 @@ def test_large_dataclasses_are_keyword_only() -> None:
         f"{place_of(path, node.lineno)} {node.name}: {count} fields; add kw_only=True"
         for path in source_files()
         for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.ClassDef)
-        and (count := positional_fields(node)) > MOST_POSITIONAL_FIELDS
-        and node.name not in EXCEPTIONS["positional_dataclasses"]
+        if isinstance(node, ast.ClassDef) and (count := positional_fields(node)) > MOST_POSITIONAL_FIELDS
     )
 
 

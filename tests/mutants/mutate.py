@@ -25,18 +25,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 TESTS_OF = {
-    "libs/measures/cupel_measures/comparing/correlation.py": (
-        "tests/measures/comparing/test_correlation.py",
+    "libs/measures/cupel_measures/comparing/rank_correlation.py": (
+        "tests/measures/comparing/test_rank_correlation.py",
     ),
-    "libs/measures/cupel_measures/comparing/corrections.py": ("tests/measures/comparing/test_multiple.py",),
-    "libs/measures/cupel_measures/comparing/all_pairs.py": ("tests/measures/comparing/test_multiple.py",),
+    "libs/measures/cupel_measures/comparing/corrections.py": ("tests/measures/comparing/test_all_pairs.py",),
+    "libs/measures/cupel_measures/comparing/all_pairs.py": ("tests/measures/comparing/test_all_pairs.py",),
     "libs/measures/cupel_measures/comparing/topic_set_sizes.py": (
-        "tests/measures/comparing/test_sizes_and_agreement.py",
+        "tests/measures/comparing/test_topic_set_sizes_and_agreement.py",
     ),
     "libs/measures/cupel_measures/comparing/agreement.py": (
-        "tests/measures/comparing/test_sizes_and_agreement.py",
+        "tests/measures/comparing/test_topic_set_sizes_and_agreement.py",
     ),
-    "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swaps.py",),
+    "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swap_rates.py",),
     "libs/measures/cupel_measures/comparing/*.py": ("tests/measures/comparing",),
     "libs/audits/cupel_audits/kinds/*.py": ("tests/audits/kinds", "tests/audits/test_every_kind.py"),
     "libs/audits/cupel_audits/*.py": ("tests/audits",),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cupel_audits.subject import AuditSubject
-from cupel_measures.comparing.correlation import tau_ap, tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.model import Aspect, Qrels
 from support.data.audit_subjects import audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked

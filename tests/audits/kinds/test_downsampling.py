@@ -6,7 +6,7 @@ import pytest
 from cupel_audits.declarations import AuditError, read_audit
 from cupel_audits.execution import parts
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.model import Aspect
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.audit_subjects import audited, board, lists, problems, reported, subject_of, trials_of

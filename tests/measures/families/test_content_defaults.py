@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.model import Content, Joined, Qrels, Subtopics
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.lexical_systems import Collection, cranfield, odp, runs_over, texts_in

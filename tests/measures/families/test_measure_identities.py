@@ -12,7 +12,7 @@ from scipy import stats
 
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.all_pairs import anova, kruskal_wallis
-from cupel_measures.comparing.correlation import levels
+from cupel_measures.comparing.rank_correlation import levels
 from cupel_measures.model import Exact, Floats, Qrels
 from cupel_measures.reading.qrels_files import read_qrels
 from cupel_measures.reading.run_files import join_run

@@ -15,7 +15,7 @@ from cupel_audits.analysis.run_orders import STRONG, TAU, ranks
 from cupel_audits.declarations import Audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.scoring.pool import Mask
 
 FAIR = 0.05

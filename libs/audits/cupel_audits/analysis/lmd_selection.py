@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.model import Floats, Ids, Ints, Texts
 from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
 

@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 import numpy as np
 
 from cupel_audits.report import Heading
-from cupel_measures.comparing.correlation import tau_ap, tau_b
+from cupel_measures.comparing.rank_correlation import tau_ap, tau_b
 from cupel_measures.model import Floats
 
 STRONG = 0.9

@@ -17,7 +17,7 @@ from cupel_audits.kinds.incomplete import two_strata
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, merged
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Word
 from cupel_measures.model import Floats

@@ -12,7 +12,7 @@ from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportT
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.compared_measures import AspectVariant, compared_measure
-from cupel_measures.comparing.correlation import levels, tau_ap, tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import levels, tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.grammar.parameters import OneFlag
 
 MOVERS = 5

@@ -12,7 +12,7 @@ from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema, digest
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis
-from cupel_measures.comparing.correlation import levels
+from cupel_measures.comparing.rank_correlation import levels
 from cupel_measures.grammar.parameters import Number, Word
 from cupel_measures.model import Floats
 from cupel_measures.scoring.exact import floats

@@ -16,7 +16,7 @@ from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds.downsampling import Repeats
 from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.grammar.parameters import Number, Numbers, Word
 from cupel_measures.model import Floats, Ints
 

@@ -15,9 +15,9 @@ import numpy as np
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
 from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure
 from cupel_measures.comparing.corrections import CORRECTIONS, groups
-from cupel_measures.comparing.correlation import Correlation, TopicCorrelation, tau_b, tau_b_by_topic
 from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import TESTS, EffectSize, effect_size, least_p
+from cupel_measures.comparing.rank_correlation import Correlation, TopicCorrelation, tau_b, tau_b_by_topic
 from cupel_measures.comparing.resampling import Interval, check_confidence, intervals, randomisations
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats

@@ -137,7 +137,7 @@ def _read_compiled(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Table:
+class _PoolTable:
     """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
 
     key: uint64[slots], 0 where free. document: int32[slots]. first, mask: of each topic's table.
@@ -153,15 +153,15 @@ class _Table:
     mask: Ints
 
     @classmethod
-    def of(cls, qrels: Qrels) -> "_Table":
+    def of(cls, qrels: Qrels) -> "_PoolTable":
         """Return the table of `qrels`, built once."""
         if "reading.table" not in qrels.cache:
             qrels.cache["reading.table"] = cls._build(qrels)
-        table: _Table = qrels.cache["reading.table"]
+        table: _PoolTable = qrels.cache["reading.table"]
         return table
 
     @classmethod
-    def _build(cls, qrels: Qrels) -> "_Table":
+    def _build(cls, qrels: Qrels) -> "_PoolTable":
         seed, text = int.from_bytes(os.urandom(8), "little"), Text.of(qrels.documents.blob)
         start, length = qrels.documents.starts[:-1], np.diff(qrels.documents.starts)
         size = 4 << np.ceil(np.log2(np.maximum(np.diff(qrels.offsets), 1))).astype(
@@ -239,7 +239,7 @@ class _Rows:
     """Rows of a joined run, collected from blocks of complete topics."""
 
     def __init__(self, qrels: Qrels, depth: int | None) -> None:
-        self.table, self._depth = _Table.of(qrels), depth
+        self.table, self._depth = _PoolTable.of(qrels), depth
         self._retrieved = np.zeros(len(qrels.topics), np.int64)
         self._parts: list[tuple[Ints, ...]] = [(np.zeros(0, np.int64),) * 5]
 

@@ -135,7 +135,7 @@ def build_qrels(
     topics: all topics of the collection, including those without judgments (default: those of the files). Add
     warnings to `findings`. Raise Refused, with all errors and warnings of all files, if there is an error.
     """
-    table = _Table.of(aspects)
+    table = _JudgmentTable.of(aspects)
     # files of scores come last, because they label documents that other files judge
     for file in sorted(files, key=lambda file: file.steps is not None):
         _read(file, table, limits or Limits())
@@ -152,7 +152,7 @@ def build_qrels(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Table:
+class _JudgmentTable:
     """Judgments so far. Each (topic, document) pair has a slot.
 
     labels, origins: by aspect, the label of each slot and its place in the files. subtopics: (slot, subtopic)
@@ -169,7 +169,7 @@ class _Table:
     findings: Findings = field(default_factory=Findings)
 
     @classmethod
-    def of(cls, aspects: Sequence[Aspect]) -> "_Table":
+    def of(cls, aspects: Sequence[Aspect]) -> "_JudgmentTable":
         scales = tuple(map(LabelScale, aspects))
         names = tuple(aspect.name for aspect in aspects)
         return cls(
@@ -263,7 +263,7 @@ def _end_of_text(line: bytes) -> int | None:
     return nul if nul >= 0 else end if end < len(line) else None
 
 
-def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
+def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
     try:
         with open_plain(file.source, limits) as stream:
             data = stream.read()
@@ -286,7 +286,7 @@ def _read(file: QrelsFile, table: _Table, limits: Limits) -> None:
         table.findings.add(Finding(code=EMPTY, message="no judgments", file=file.name))
 
 
-def _read_plain(file: QrelsFile, data: bytes, table: _Table) -> bool:
+def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
     """Read a regular file as columns: plain, grouped by topic, no irregular line, no pair twice.
 
     Return False, with nothing read, for other files; these are read line by line, with the same result.
@@ -361,7 +361,7 @@ def _wrong_width(file: QrelsFile, number: int, line: bytes, words: int, findings
     )
 
 
-def _read_labels(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
+def _read_labels(file: QrelsFile, lines: list[bytes], table: _JudgmentTable) -> None:
     topic, document = file.columns.index(TOPIC), file.columns.index(DOCUMENT)
     ordinal = table.ordinal(file)
     judged = [(i, table.aspect(name)) for i, name in enumerate(file.columns) if name in table.names]
@@ -414,7 +414,7 @@ def _finding(
     )
 
 
-def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
+def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _JudgmentTable) -> None:
     for number, (topic, subtopic, document, judgment) in _rows(file, lines, table.findings):
         slot = table.slot(topic, document)
         is_invalid = not INTEGER.fullmatch(judgment) or abs(int(judgment)) > HIGHEST_INFERRED
@@ -431,7 +431,7 @@ def _read_subtopics(file: QrelsFile, lines: list[bytes], table: _Table) -> None:
             table.findings.add(_finding(TWICE, message, file, number, 2, lines))
 
 
-def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _Table) -> None:
+def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _JudgmentTable) -> None:
     """Give every pooled document the label of its score, or the lowest label if it has no score."""
     by_document = steps.labels(scores_in(_rows(file, lines, table.findings), file.name, table.findings))
     labels = table.labels[table.aspect(file.columns[-1])]
@@ -440,7 +440,7 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
             labels[slot] = by_document.get(document, 0)
 
 
-def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:
+def _compare_topics(table: _JudgmentTable, topics: Sequence[str] | None) -> None:
     """Report differences between the listed topics and those of the files."""
     if topics is None:
         return
@@ -454,7 +454,7 @@ def _compare_topics(table: _Table, topics: Sequence[str] | None) -> None:
             table.findings.add(Finding(code=code, message=message, sample=min(names)), len(names))
 
 
-def _count_partly_judged(table: _Table) -> None:
+def _count_partly_judged(table: _JudgmentTable) -> None:
     """Report, for each aspect, the pairs that are judged only for other aspects."""
     if len(table.labels) < 2 or not table.pools:
         return
@@ -492,7 +492,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _qrels(table: _Table, topics: Sequence[str] | None) -> Qrels:
+def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
     """Return the qrels, with topics and their documents sorted by bytes."""
     names = sorted(table.pools) if topics is None else sorted({topic.encode() for topic in topics})
     pools = [sorted(table.pools.get(topic, {}).items()) for topic in names]
@@ -510,7 +510,7 @@ def _qrels(table: _Table, topics: Sequence[str] | None) -> Qrels:
     )
 
 
-def _subtopics(table: _Table, slots: Ints) -> Subtopics:
+def _subtopics(table: _JudgmentTable, slots: Ints) -> Subtopics:
     """Return the rows by document and subtopic, without those of ignored topics."""
     place = {slot: document for document, slot in enumerate(slots.tolist())}
     names = sorted({subtopic for _, subtopic in table.subtopics})

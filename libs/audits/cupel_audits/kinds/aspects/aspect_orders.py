@@ -11,7 +11,7 @@ from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, aggregate_n
 from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, by_topic, means
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.correlation import tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import tau_b, tau_b_by_topic
 from cupel_measures.families.multiaspect import inner
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.syntax import ArgumentPairs

@@ -14,7 +14,7 @@ from cupel_audits.kinds.label_selection.labelling_report import LabellingTrial
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
-from cupel_measures.comparing.correlation import tau_b
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.grammar.parameters import Whole
 
 Batch = Annotated[int, Whole("a whole number of documents from 1")]

@@ -14,7 +14,7 @@ from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
 from cupel_measures.comparing.board_analysis import board_order
 from cupel_measures.comparing.corrections import groups, letters
-from cupel_measures.comparing.correlation import tau_ap, tau_b
+from cupel_measures.comparing.rank_correlation import tau_ap, tau_b
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 

@@ -12,14 +12,14 @@ from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.kinds.topics.topics_report import (
     MeasureTopics,
     SwapDraw,
-    TopicScores,
     TopicsResult,
+    TopicStatistics,
     report,
 )
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
-from cupel_measures.comparing.correlation import tau_b
 from cupel_measures.comparing.outcomes import mean, scale_warnings
+from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.comparing.swap_rates import count_swaps
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference, topics_needed
 from cupel_measures.grammar.measure import Measure
@@ -175,11 +175,11 @@ def _compare_sets(values: Floats, first: Ints, second: Ints, width: float) -> Sw
     )
 
 
-def _describe_topic(values: Sequence[float], order: Sequence[Any], means: Sequence[Any]) -> TopicScores:
+def _describe_topic(values: Sequence[float], order: Sequence[Any], means: Sequence[Any]) -> TopicStatistics:
     """Describe the scores of the runs on one topic; `order` may be exact, `means` are over all topics."""
     column = np.array(values)[:, None]
     average = float(mean(column)[0])
-    return TopicScores(
+    return TopicStatistics(
         mean=average,
         median=median(values),
         least=min(values),

@@ -46,7 +46,7 @@ TopicChoice = tuple[str, float | None]
 """A topic of the greedy selection, and tau between the means over the topics so far and over all."""
 
 
-class TopicScores(TypedDict):
+class TopicStatistics(TypedDict):
     """The scores of the runs on one topic. zero: number of runs that score 0. spread: standard deviation."""
 
     mean: float
@@ -72,7 +72,7 @@ class MeasureTopics(TypedDict):
     undefined: str | None
     notes: list[str]
     chosen: NotRequired[list[TopicChoice]]
-    topics: NotRequired[list[TopicScores]]
+    topics: NotRequired[list[TopicStatistics]]
     variance: NotRequired[float]
     detectable: NotRequired[float | None]
     usual: NotRequired[bool]
@@ -370,7 +370,7 @@ def _zero_topics(about: SubjectSummary, result: MeasureTopics) -> list[str]:
 
 
 def _name_first(
-    about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicScores], tuple[float, ...]]
+    about: SubjectSummary, result: MeasureTopics, key: Callable[[TopicStatistics], tuple[float, ...]]
 ) -> str:
     """Return the ids of the first topics when sorted by `key`; ties: the order of topics."""
     order = sorted(range(len(about.topics)), key=lambda place: (*key(result["topics"][place]), place))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from cupel_measures.comparing.correlation import overlap, tau_ap, tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import overlap, tau_ap, tau_b, tau_b_by_topic
 
 vectors = st.integers(2, 9).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)
