@@ -214,7 +214,7 @@ class TestOutput:
         assert "which differs in parameters" in wrong(*DOWNSAMPLING, "--nested", "--out", "out")
         begun = Path("cat-a.txt").read_text()
         Path("cat-a.txt").write_text(begun.replace("d1 ", "e1 "))
-        assert "(with other runs)" in wrong(*DOWNSAMPLING, "--out", "out")
+        assert "which differs in runs" in wrong(*DOWNSAMPLING, "--out", "out")
         restarted = cupel(*DOWNSAMPLING, "--out", "out", "--restart")
         assert restarted.exit_code == 0
         assert "done already" not in restarted.stderr
@@ -328,7 +328,7 @@ class TestTeams:
             *DOWNSAMPLING, "--teams", "teams.txt"
         )
         Path("teams.txt").write_bytes(b"\xff\xfe\x00")
-        assert "no text in UTF-8" in wrong(*DOWNSAMPLING, "--teams", "teams.txt")
+        assert "teams.txt is not UTF-8 text" in wrong(*DOWNSAMPLING, "--teams", "teams.txt")
 
 
 def test_two_commands_may_keep_the_same_part_at_once(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from cupel_measures.reading.declarations.aspect_declarations import (
 )
 from cupel_measures.reading.declarations.score_labels import OTHERS, Steps, read_steps
 from cupel_measures.reading.declarations.yaml_documents import Document, Place, nearest
+from cupel_measures.reading.lines.text_lines import text_lines
 from cupel_measures.reading.qrels_files import (
     ANYTHING,
     DOCUMENT,
@@ -28,7 +29,6 @@ from cupel_measures.reading.qrels_files import (
     TOPIC,
     QrelsFile,
     build_qrels,
-    text_lines,
     unscaled,
 )
 from cupel_measures.reading.text_files import TextsFile

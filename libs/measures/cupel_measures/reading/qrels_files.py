@@ -29,6 +29,7 @@ from cupel_measures.reading.declarations.label_scales import (
 )
 from cupel_measures.reading.declarations.score_labels import Steps, scores_in
 from cupel_measures.reading.lines.text_columns import BOM, Text, changes, ids_at, regular_columns
+from cupel_measures.reading.lines.text_lines import text_lines
 from cupel_measures.reading.qrels_blobs import pack_qrels, qrels_digest, unpack_qrels
 
 __all__ = ["QrelsFile", "build_qrels", "pack_qrels", "qrels_digest", "read_qrels", "unpack_qrels", "unscaled"]
@@ -52,12 +53,6 @@ NOT_TEXT = declare(
     "error",
     "a line is not UTF-8 text or contains a NUL byte",
     "save the file as UTF-8",
-)
-LINE_ENDS = declare(
-    "qrels-line-ends",
-    "error",
-    "a line contains a carriage return without a newline",
-    "end lines with LF or CR LF",
 )
 EMPTY = declare("qrels-empty", "error", "the qrels file has no judgments", "check that it is the right file")
 PARTLY_JUDGED = declare(
@@ -208,61 +203,6 @@ _FILE_BITS = 16
 """An origin is a line number, shifted by this many bits, and the number of a file."""
 
 
-def text_lines(data: bytes, name: str, code: str, findings: Findings) -> list[bytes]:
-    """Return the lines of a text file, without a byte order mark.
-
-    Report and empty lines that are not text (under `code`) or contain a lone carriage return
-    (qrels-line-ends).
-    """
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        findings.add(Finding(code=code, message="the file is UTF-16", file=name, line=1, column=1))
-        return []
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    try:
-        data.decode()
-        if b"\0" not in data and data.count(b"\r") == data.count(b"\r\n"):
-            return lines
-    except UnicodeDecodeError:
-        pass
-    for index, line in enumerate(lines):
-        not_text = _end_of_text(line)
-        kind = code if not_text is not None else LINE_ENDS
-        place = not_text if not_text is not None else line.find(b"\r", 0, len(line) - 1)
-        if place >= 0 and findings.room(kind):
-            column, sample = len(line[:place].decode()) + 1, ascii(line[:60])[2:-1]
-            findings.add(
-                Finding(
-                    code=kind,
-                    message=_byte_problem(line[place]),
-                    file=name,
-                    line=index + 1,
-                    column=column,
-                    sample=sample,
-                )
-            )
-        elif place >= 0:
-            findings.count(kind)
-        lines[index] = b"" if place >= 0 else line
-    return lines
-
-
-def _byte_problem(byte: int) -> str:
-    """Return an error message about a byte that is not text."""
-    names = {0: "NUL byte", 13: "carriage return without a newline"}
-    return names.get(byte, f"byte 0x{byte:02x} is not UTF-8")
-
-
-def _end_of_text(line: bytes) -> int | None:
-    """Return the offset of the first byte that is not text, None if all are."""
-    try:
-        line.decode()
-        end = len(line)
-    except UnicodeDecodeError as problem:
-        end = problem.start
-    nul = line.find(b"\0", 0, end)
-    return nul if nul >= 0 else end if end < len(line) else None
-
-
 def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
     try:
         with open_plain(file.source, limits) as stream:
@@ -296,10 +236,8 @@ def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
     if text is None or fields is None:
         return False
     aspect, first = table.aspect(file.columns[-1]), len(table.labels[0])
-    starts, lengths = (
-        fields.starts,
-        [end - start for start, end in zip(fields.starts, fields.ends, strict=True)],
-    )
+    starts = fields.starts
+    lengths = [end - start for start, end in zip(starts, fields.ends, strict=True)]
     labels = list(map(table.scales[aspect].__getitem__, ids_at(text, starts[3], lengths[3])))
     heads = changes(text, starts[0], lengths[0])
     topics, documents = ids_at(text, starts[0][heads], lengths[0][heads]), ids_at(text, starts[2], lengths[2])
@@ -307,9 +245,8 @@ def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
         topic: dict(zip(documents[a:b], range(first + a, first + b), strict=True))
         for topic, (a, b) in zip(topics, pairwise([*heads.tolist(), len(fields)]), strict=True)
     }
-    twice = sum(map(len, pools.values())) < len(
-        fields
-    )  # a repeated pair, or the lines of a topic in several places
+    # a pair is repeated, or the lines of a topic are in several places
+    twice = sum(map(len, pools.values())) < len(fields)
     if twice or min(labels) <= WRONG or not table.pools.keys().isdisjoint(pools):
         return False
     table.pools.update(pools)
