@@ -36,28 +36,28 @@ def names(number: int = 40) -> list[str]:
 
 def judgments(seed: int, *, best: int = 2) -> Qrels:
     """Random ones of two aspects, the second for some documents only, and by subtopic; some are negative."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     by_aspect: dict[Any, dict[str, dict[str, int]]] = {RELEVANCE: {}, TRUST: {}}
     subtopics: dict[str, dict[str, dict[str, int]]] = {}
     for topic in TOPICS:
-        judged = sorted(chance.choice(names(), 25, replace=False).tolist())
-        grades = np.minimum(chance.integers(-1, 3, len(judged)), best)
+        judged = sorted(rng.choice(names(), 25, replace=False).tolist())
+        grades = np.minimum(rng.integers(-1, 3, len(judged)), best)
         by_aspect[RELEVANCE][topic] = dict(zip(judged, grades.tolist(), strict=True))
-        by_aspect[TRUST][topic] = {one: int(chance.integers(0, min(best, 1) + 1)) for one in judged[::2]}
+        by_aspect[TRUST][topic] = {
+            document: int(rng.integers(0, min(best, 1) + 1)) for document in judged[::2]
+        }
         subtopics[topic] = {
-            one: {str(chance.integers(1, 4)): int(grade > 0)}
-            for one, grade in by_aspect[RELEVANCE][topic].items()
+            document: {str(rng.integers(1, 4)): int(grade > 0)}
+            for document, grade in by_aspect[RELEVANCE][topic].items()
         }
     return qrels_of(by_aspect, subtopics=subtopics)
 
 
 def runs(seed: int, number: int = 6) -> dict[str, Scored]:
     """Random ones of different lengths; the last lacks a topic."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     found: dict[str, Mapping[str, Mapping[str, float]]] = {
-        f"run{run}": {
-            topic: ranked(*chance.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS
-        }
+        f"run{run}": {topic: ranked(*rng.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS}
         for run in range(number)
     }
     last = f"run{number - 1}"
@@ -65,8 +65,8 @@ def runs(seed: int, number: int = 6) -> dict[str, Scored]:
 
 
 def texts() -> Texts:
-    chance = np.random.default_rng(9)
-    return texts_of({name: " ".join(f"w{word}" for word in chance.integers(0, 30, 8)) for name in names()})
+    rng = np.random.default_rng(9)
+    return texts_of({name: " ".join(f"w{word}" for word in rng.integers(0, 30, 8)) for name in names()})
 
 
 def subject_for(audit: Audit, qrels: Qrels, handed_in: Mapping[str, Scored]) -> AuditSubject:
@@ -90,8 +90,8 @@ def numbers_in(data: Any) -> Iterator[float]:
     if isinstance(data, Mapping):
         data = [*data.values()]
     if isinstance(data, list | tuple):
-        for one in data:
-            yield from numbers_in(one)
+        for part in data:
+            yield from numbers_in(part)
     elif isinstance(data, float):
         yield data
 
@@ -106,8 +106,8 @@ def check(report: AuditReport) -> None:
     assert all(len(row) == len(table.columns) for table in report.tables for row in table.rows)
     assert len({plot.name for plot in report.plots}) == len(report.plots)
     for plot in report.plots:
-        told = (plot.x, plot.y, plot.series, plot.low, plot.high, plot.value, plot.label, plot.facet)
-        assert {one for one in told if one is not None} <= set(tables[plot.table]), plot.name
+        columns = (plot.x, plot.y, plot.series, plot.low, plot.high, plot.value, plot.label, plot.facet)
+        assert {column for column in columns if column is not None} <= set(tables[plot.table]), plot.name
     if any(value is None for value in report.numbers.values()):
         assert report.undefined
     for sentence in report.verdict:
@@ -143,8 +143,8 @@ UNBOUNDED = {"length", "batch"}
 
 @every_kind
 def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(kind: str) -> None:
-    for name, one in SETTINGS[kind].items():
-        default = one.parameter.default
+    for name, setting in SETTINGS[kind].items():
+        default = setting.parameter.default
         if isinstance(default, int) and not isinstance(default, bool) and name not in UNBOUNDED:
             with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):
                 read_audit(kind, {name: 2**31})
@@ -165,14 +165,14 @@ def test_a_finished_audit_is_one_result_in_any_order_of_its_trials(kind: str, se
     some = [*reversed(trials)][:: max(1, len(trials) // 5)]
     for trial in some:
         assert trials_of(kind, subject, quick(kind), only=[trial]) == {trial: found[trial]}
-    whole = result(audit, subject.about, SEED, len(trials), found)
+    expected = result(audit, subject.about, SEED, len(trials), found)
     backwards = result(audit, subject.about, SEED, len(trials), dict(reversed(found.items())))
-    assert whole.complete
-    assert whole.as_data() == backwards.as_data()
-    assert whole.report is not None
-    assert whole.report.verdict
-    assert whole.report.numbers
-    check(whole.report)
+    assert expected.complete
+    assert expected.as_data() == backwards.as_data()
+    assert expected.report is not None
+    assert expected.report.verdict
+    assert expected.report.numbers
+    check(expected.report)
 
 
 @every_kind
@@ -223,6 +223,6 @@ def test_nonsense_gives_sentences_or_a_report_that_says_undefined(kind: str, wha
         assert all(len(sentence) > 20 for sentence in sentences)
         return
     found = trials_of(kind, subject, quick(kind))
-    whole = result(audit, subject.about, SEED, len(found), found)
-    assert whole.report is not None
-    check(whole.report)
+    expected = result(audit, subject.about, SEED, len(found), found)
+    assert expected.report is not None
+    check(expected.report)

@@ -51,8 +51,8 @@ def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> No
     printed, quiet = io.StringIO(), contextlib.redirect_stderr(io.StringIO())
     whose = ["--teams", teams] if teams else []
     with contextlib.redirect_stdout(printed), quiet:
-        asked = ["audit", kind, judgments, *runs, "-m", measures, *whose, "--format", "json"]
-        cli.main(asked, standalone_mode=False)
+        arguments = ["audit", kind, judgments, *runs, "-m", measures, *whose, "--format", "json"]
+        cli.main(arguments, standalone_mode=False)
     report = json.loads(printed.getvalue())["report"]
     points = report["tables"][0]
     scores = [
@@ -98,14 +98,14 @@ def sampling(folder: str, share: str, *runs: str) -> None:
 
 def samples(qrels: Labels, seed: int) -> Iterator[Labels]:
     """Nested stratified samples: of each topic and grade so many per cent, 10 and 1 at least."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     shuffled: dict[str, dict[int, list[str]]] = {}
     for topic, grades in qrels.items():
         strata: dict[int, list[str]] = defaultdict(list)
         for document, grade in grades.items():
             strata[grade].append(document)
         for documents in strata.values():
-            chance.shuffle(documents)
+            rng.shuffle(documents)
         shuffled[topic] = strata
     for ratio in RATIOS:
         yield {
@@ -133,7 +133,8 @@ def leaving_out(folder: str, share: str, *runs: str) -> None:
         for run in runs:
             values = evaluator.evaluate(parsed[run]).values()
             found += [
-                statistics.fmean(one[name.replace(".", "_")] for one in values) for name in TEN.values()
+                statistics.fmean(values_[name.replace(".", "_")] for values_ in values)
+                for name in TEN.values()
             ]
     print(json.dumps({"repeated": time.process_time() - begin, "score": statistics.fmean(found)}))
 
@@ -160,10 +161,10 @@ PROCESSES = (make_track, ours, kinds, sampling, leaving_out)
 # ------------------------------------------------------------------------------------------ reporting
 
 
-def scaled(found: Outcome, share: int, whole: int) -> float:
+def scaled(found: Outcome, share: int, total: int) -> float:
     """CPU seconds of the whole loop: what was repeated for a share of it, as often as the whole asks."""
     repeated = found.printed["repeated"]
-    return found.cpu + repeated * (whole / share - 1)
+    return found.cpu + repeated * (total / share - 1)
 
 
 def report(rows: Iterable[tuple[str, float, float, float | None, str]]) -> None:
@@ -184,13 +185,13 @@ def report_downsampling(work: Work, rounds: int) -> None:
         (ours, (audit, collection, OVER_ASPECTS, "", *runs)),
     )
     theirs = run_process(sampling, work.folder, "1", *runs)
-    whole = scaled(theirs, 1, SAMPLES)
+    seconds = scaled(theirs, 1, SAMPLES)
     print(f"\nDownsampling of {len(runs)} runs x 50 topics, {SAMPLES} samples x {len(RATIOS)} ratios")
     report(
         [
-            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", whole, theirs.peak, None, ""),
-            ("AP", alone.cpu, alone.peak, alone.cpu / whole, "0.006 of pytrec_eval, 1,500 MB"),
-            (f"{len(TEN)} measures", ten.cpu, ten.peak, ten.cpu / whole, "0.01 of its AP"),
+            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", seconds, theirs.peak, None, ""),
+            ("AP", alone.cpu, alone.peak, alone.cpu / seconds, "0.006 of pytrec_eval, 1,500 MB"),
+            (f"{len(TEN)} measures", ten.cpu, ten.peak, ten.cpu / seconds, "0.01 of its AP"),
             (
                 f"10 measures over {len(ASPECTS)} aspects",
                 wide.cpu,
@@ -215,11 +216,11 @@ def report_teams(work: Work, rounds: int) -> None:
     arguments = ("leave_one_team_out", work.folder / "plain.qrels", " ".join(TEN), teams, *runs)
     [us] = medians(rounds, (ours, arguments))
     theirs = run_process(leaving_out, work.folder, "2", *runs)
-    whole = scaled(theirs, 2, TEAMS)
+    seconds = scaled(theirs, 2, TEAMS)
     report(
         [
-            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", whole, theirs.peak, None, ""),
-            ("leave_one_team_out", us.cpu, us.peak, us.cpu / whole, "0.1, 1,500 MB"),
+            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", seconds, theirs.peak, None, ""),
+            ("leave_one_team_out", us.cpu, us.peak, us.cpu / seconds, "0.1, 1,500 MB"),
         ]
     )
 

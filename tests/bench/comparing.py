@@ -15,23 +15,23 @@ from reading import run_process
 
 
 def made(measures: int, runs: int) -> list[np.ndarray]:  # type: ignore[type-arg]
-    chance = np.random.default_rng(1)
-    topics, systems = chance.random((50, 1)) * 0.2, chance.random(runs) * 0.3
-    return [0.5 * chance.beta(1, 2, (50, runs)) + systems + topics for _ in range(measures)]
+    rng = np.random.default_rng(1)
+    topics, systems = rng.random((50, 1)) * 0.2, rng.random(runs) * 0.3
+    return [0.5 * rng.beta(1, 2, (50, runs)) + systems + topics for _ in range(measures)]
 
 
 def board(measures: str, runs: str) -> None:
     from cupel_measures.comparing.board_analysis import analyse
 
     found = analyse(made(int(measures), int(runs)))
-    print(json.dumps({"neighbours told apart": sum(one.separable for one in found)}))
+    print(json.dumps({"neighbours told apart": sum(standing.separable for standing in found)}))
 
 
 def power(measures: str, runs: str) -> None:
     from cupel_measures.comparing.resampling import discriminative_power
 
     found = [discriminative_power(scores) for scores in made(int(measures), int(runs))]
-    print(json.dumps({"pairs told apart": sum(one.n_discriminated for one in found)}))
+    print(json.dumps({"pairs told apart": sum(result.n_discriminated for result in found)}))
 
 
 PROCESSES = (board, power)
@@ -51,8 +51,8 @@ def main() -> None:
     print(f"{'':24}{'measures':>9}{'runs':>6}{'CPU s':>8}{'peak MB':>9}")
     for process, measures, runs in ((board, 12, 300 // share), (power, 5, 100 // share)):
         found = run_process(process, str(measures), str(runs))
-        told = ", ".join(f"{value:g} {name}" for name, value in found.printed.items())
-        print(f"{process.__name__:24}{measures:9}{runs:6}{found.cpu:8.1f}{found.peak:9.0f}  {told}")
+        printed = ", ".join(f"{value:g} {name}" for name, value in found.printed.items())
+        print(f"{process.__name__:24}{measures:9}{runs:6}{found.cpu:8.1f}{found.peak:9.0f}  {printed}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ NEEDED = {"of": "nDCG", "cutoff": 1000, "recall": 0.1}
 
 def make_track(folder: str, runs: str) -> None:
     """The runs of reading.py's work a, and aspects and subtopics for the documents that it judges."""
-    chance = np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     place = Path(folder)
     work = Work(place, int(runs), 0)
     place.mkdir(parents=True, exist_ok=True)
@@ -44,9 +44,9 @@ def make_track(folder: str, runs: str) -> None:
     with (place / "wide.qrels").open("w") as wide, (place / "subtopics.qrels").open("w") as narrow:
         for topic, _, document, grade in rows:
             relevance = min(int(grade), 3)
-            credibility, clarity = chance.integers(3), chance.integers(5)
+            credibility, clarity = rng.integers(3), rng.integers(5)
             wide.write(f"{topic} 0 {document} {relevance} {credibility} {clarity}\n")
-            for subtopic in np.flatnonzero(chance.random(SUBTOPICS) < relevance / 6).tolist():
+            for subtopic in np.flatnonzero(rng.random(SUBTOPICS) < relevance / 6).tolist():
                 narrow.write(f"{topic} {subtopic} {document} 1\n")
     aspects = ", ".join(f"{name}: {{labels: {list(range(n))}}}" for name, n in ASPECTS.items())
     (place / "collection.yaml").write_text(
@@ -57,7 +57,7 @@ def make_track(folder: str, runs: str) -> None:
     words = [f"w{number}" for number in range(20_000)]
     with (place / "texts.jsonl").open("w") as texts:
         for document in dict.fromkeys(row[2] for row in rows):
-            text = " ".join(words[min(int(one), 19_999)] for one in chance.pareto(0.5, 60))
+            text = " ".join(words[min(int(rank), 19_999)] for rank in rng.pareto(0.5, 60))
             texts.write(json.dumps({"id": document, "text": text}) + "\n")
     with (place / "plain.qrels").open("w") as plain:
         plain.writelines(f"{topic} 0 {document} {min(int(grade), 3)}\n" for topic, _, document, grade in rows)
@@ -95,8 +95,10 @@ def every_measure(collection: str, *runs: str) -> None:
     content = Content.stack([join_texts(ranking, qrels, texts) for ranking in rankings])
     measures = [usual(declaration) for declaration in all_declarations()]
     costs = {
-        str(one): milliseconds(lambda one=one: evaluate(qrels, joined, [one], content=content))
-        for one in measures
+        str(measure): milliseconds(
+            lambda measure=measure: evaluate(qrels, joined, [measure], content=content)
+        )
+        for measure in measures
     }
     print(json.dumps(costs))
 
@@ -188,7 +190,7 @@ def pytrec_eval(family: str, folder: str, *runs: str) -> None:
 
     names = FAMILIES[family].theirs
     with open(Path(folder, "plain.qrels")) as file:
-        evaluator = peer.RelevanceEvaluator(peer.parse_qrel(file), {asked(name) for name in names})
+        evaluator = peer.RelevanceEvaluator(peer.parse_qrel(file), {trec_option(name) for name in names})
     spent, sums = 0.0, [0.0] * len(names)
     for run in runs:
         with open(run) as file:
@@ -202,7 +204,7 @@ def pytrec_eval(family: str, folder: str, *runs: str) -> None:
     report(spent, sums)
 
 
-def asked(name: str) -> str:
+def trec_option(name: str) -> str:
     """pytrec_eval takes cutoffs after a dot: map_cut.10."""
     head, _, last = name.rpartition("_")
     return f"{head}.{last}" if last.replace(".", "").isdigit() else name
@@ -246,15 +248,15 @@ def provided(family: str, folder: str, *runs: str) -> None:
     """The peers behind ir_measures."""
     import ir_measures as peer
 
-    asked = [peer.parse_measure(name) for name in FAMILIES[family].theirs]
+    trec_option = [peer.parse_measure(name) for name in FAMILIES[family].theirs]
     qrels = list(numbered(peer.read_trec_qrels(str(Path(folder, "plain.qrels")))))
-    evaluator = peer.providers.registry[FAMILIES[family].peer].evaluator(asked, qrels)
-    spent, sums = 0.0, dict.fromkeys(asked, 0.0)
+    evaluator = peer.providers.registry[FAMILIES[family].peer].evaluator(trec_option, qrels)
+    spent, sums = 0.0, dict.fromkeys(trec_option, 0.0)
     for run in runs:
         rows = list(numbered(peer.read_trec_run(run)))
         begin = time.process_time()
-        for one in evaluator.iter_calc(rows):
-            sums[one.measure] += one.value
+        for value in evaluator.iter_calc(rows):
+            sums[value.measure] += value.value
         spent += time.process_time() - begin
     report(spent, sums.values())
 
@@ -285,7 +287,7 @@ def report_families(work: Work) -> None:
     print(f"{'whole: ours':>13}{'theirs':>9}{'times':>7}")
     for name, family in FAMILIES.items():
         runs = work.runs_a[: max(1, family.share * work.runs // 100)]
-        theirs = next((one for one in PROCESSES if one.__name__ == family.peer), provided)
+        theirs = next((process for process in PROCESSES if process.__name__ == family.peer), provided)
         us, them = (run_process(what, name, work.folder, *runs) for what in (ours, theirs))
         scoring = us.printed["scoring"], them.printed["scoring"]
         print(f"{name:24}{family.peer:14}{len(runs):5}", end="")

@@ -73,19 +73,19 @@ def make_inputs(folder: str, runs: str, topics: str) -> None:
 
 def make_a(work: Work) -> None:
     """Systems of different quality; 1,500 documents a topic are judged, of which a run retrieves some 200."""
-    chance = np.random.default_rng(1)
-    merits = chance.normal(size=(50, UNIVERSE))
-    numbers = [chance.choice(10_000_000, UNIVERSE, replace=False) for _ in range(50)]
+    rng = np.random.default_rng(1)
+    merits = rng.normal(size=(50, UNIVERSE))
+    numbers = [rng.choice(10_000_000, UNIVERSE, replace=False) for _ in range(50)]
     with work.qrels("a").open("w") as file:
         for topic in range(50):
-            pool = np.argsort(-(merits[topic] + chance.normal(size=UNIVERSE)))[:1500]
+            pool = np.argsort(-(merits[topic] + rng.normal(size=UNIVERSE)))[:1500]
             for document in np.sort(pool).tolist():
                 grade = max(0, int(merits[topic][document]))
                 file.write(f"qtest.{topic + 1} 0 {document_id(int(numbers[topic][document]))} {grade}\n")
     for system, path in enumerate(work.runs_a):
         with path.open("w") as file:
             for topic in range(50):
-                scores = merits[topic] + chance.normal(size=UNIVERSE) * (0.5 + system % 10 / 3)
+                scores = merits[topic] + rng.normal(size=UNIVERSE) * (0.5 + system % 10 / 3)
                 best = np.argsort(-scores)[:1000]
                 if system % 4 == 1:
                     scores = np.round(scores, 3)  # some systems have many ties
@@ -102,17 +102,17 @@ def document_id(number: int) -> str:
 
 def make_b(work: Work) -> None:
     """Passage ids and few judgments, as in passage ranking with one relevant passage a topic."""
-    chance = np.random.default_rng(2)
-    topics = sorted(chance.choice(1_100_000, work.topics, replace=False).tolist())
+    rng = np.random.default_rng(2)
+    topics = sorted(rng.choice(1_100_000, work.topics, replace=False).tolist())
     with work.run_b.open("w") as file, work.qrels("b").open("w") as judgments:
         for topic in topics:
-            documents = chance.choice(8_841_823, 1000, replace=False).tolist()
-            scores = np.sort(chance.gamma(8, 2, size=1000))[::-1].tolist()
+            documents = rng.choice(8_841_823, 1000, replace=False).tolist()
+            scores = np.sort(rng.gamma(8, 2, size=1000))[::-1].tolist()
             lines = zip(documents, scores, range(1, 1001), strict=True)
             file.writelines(f"{topic} Q0 {d} {rank} {score:.6f} bm25\n" for d, score, rank in lines)
-            judgments.write(f"{topic} 0 {documents[int(chance.integers(1000))]} 1\n")
-            if chance.random() < 0.07:
-                judgments.write(f"{topic} 0 {int(chance.integers(8_841_823, 9_000_000))} 1\n")
+            judgments.write(f"{topic} 0 {documents[int(rng.integers(1000))]} 1\n")
+            if rng.random() < 0.07:
+                judgments.write(f"{topic} 0 {int(rng.integers(8_841_823, 9_000_000))} 1\n")
 
 
 # ------------------------------------------------------------------------------- what a process does

@@ -48,7 +48,7 @@ def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) ->
 
 def show(name: str, found: Recovery) -> None:
     seconds = (found.seconds, found.accepted, found.scored, found.caught_up)
-    print(COLUMNS.format(name, *(f"{one:.1f}" for one in seconds), found.last), flush=True)
+    print(COLUMNS.format(name, *(f"{value:.1f}" for value in seconds), found.last), flush=True)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def beside_an_audit(client: Client, bodies: list[bytes], alone: list[float]) -> 
     last = client.audit(audit.id)
     assert last.state == "running", "the audit was over too early: nothing was measured"
     client.cancel_audit(audit.id)
-    print(told("submit to scored, beside an audit", scored))
+    print(quantiles("submit to scored, beside an audit", scored))
     longer = quantile(scored, 0.5) / quantile(alone, 0.5), quantile(scored, 0.95) / quantile(alone, 0.95)
     print(f"{'longer than without it':34} p50 {longer[0]:5.2f} x   p95 {longer[1]:5.2f} x")
     print(f"{'trials of it done meanwhile':34} {last.progress.trials_done}")
@@ -142,7 +142,7 @@ def burst(client: Client, bodies: list[bytes]) -> tuple[list[float], float]:
 
 def memory() -> tuple[float, int]:
     """MB that the service's processes have to themselves (shared pages counted by share), and how many."""
-    (supervisor,) = [one for one in psutil.Process(os.getpid()).children() if "serve" in one.cmdline()]
+    (supervisor,) = [child for child in psutil.Process(os.getpid()).children() if "serve" in child.cmdline()]
     children = [supervisor, *supervisor.children(recursive=True)]
     return sum(child.memory_full_info().pss for child in children) / 2**20, len(children)
 
@@ -151,7 +151,7 @@ def quantile(values: list[float], share: float) -> float:
     return statistics.quantiles(values, n=100)[round(share * 100) - 1] if len(values) > 1 else values[0]
 
 
-def told(name: str, values: list[float]) -> str:
+def quantiles(name: str, values: list[float]) -> str:
     middle, late = quantile(values, 0.5), quantile(values, 0.95)
     return f"{name:34} p50 {middle:6.3f} s   p95 {late:6.3f} s   n {len(values)}"
 
@@ -190,11 +190,11 @@ def measure(client: Client, bodies: list[bytes]) -> None:
     megabytes, processes = memory()
     print(f"{'idle memory':34} {megabytes:.0f} MB in {processes} processes")
     accept, scored = steady(client, bodies, 2)
-    print(told("accept, 2 a second", accept))
-    print(told("submit to scored, 2 a second", scored))
+    print(quantiles("accept, 2 a second", accept))
+    print(quantiles("submit to scored, 2 a second", scored))
     beside_an_audit(client, bodies, scored)
     accept, seconds = burst(client, bodies)
-    print(told("accept, 8 at once", accept))
+    print(quantiles("accept, 8 at once", accept))
     print(f"{'accepted and scored, 8 at once':34} {len(bodies) / seconds:.1f} runs a second")
     print(f"{'memory afterwards':34} {memory()[0]:.0f} MB")
 

@@ -37,10 +37,10 @@ RUNS = ("ant-a.txt", "ant-b.txt", "bee-a.txt", "bee-b.txt", "cat-a.txt")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with qrels, others, a collection with texts, runs, and one that is no run."""
-    chance = np.random.default_rng(5)
-    grades = chance.integers(0, 3, (len(TOPICS), DOCUMENTS))
+    rng = np.random.default_rng(5)
+    grades = rng.integers(0, 3, (len(TOPICS), DOCUMENTS))
     for name, noise in (("qrels.txt", 0), ("second.txt", 1)):
-        shifted = np.clip(grades - chance.integers(0, 2, grades.shape) * noise, 0, 2)
+        shifted = np.clip(grades - rng.integers(0, 2, grades.shape) * noise, 0, 2)
         (tmp_path / name).write_text(
             "".join(
                 f"{topic} 0 d{place} {grade}\n"
@@ -61,17 +61,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "{file: subtopics.txt, layout: subtopics}]\nmeasures: [nDCG@10, AP]\ntexts: texts.jsonl\n"
     )
     for merit, name in enumerate(RUNS):
-        (tmp_path / name).write_text("".join(_lines(chance, grades, merit)))
+        (tmp_path / name).write_text("".join(_lines(rng, grades, merit)))
     (tmp_path / "bad.txt").write_text("q01 Q0 d1 x 9 bad\n")
     (tmp_path / "none.txt").write_text("".join(f"{topic} 0 d1 0\n" for topic in TOPICS))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def _lines(chance: np.random.Generator, grades: Any, merit: int) -> Iterator[str]:
+def _lines(rng: np.random.Generator, grades: Any, merit: int) -> Iterator[str]:
     """A run that ranks by grade and noise; five documents of each topic are in no qrels."""
     for topic, row in zip(TOPICS, grades, strict=True):
-        scores = np.append(row, [1] * 5) * merit + chance.normal(size=DOCUMENTS + 5) * 4
+        scores = np.append(row, [1] * 5) * merit + rng.normal(size=DOCUMENTS + 5) * 4
         for rank, document in enumerate(np.argsort(-scores).tolist(), 1):
             yield f"{topic} Q0 d{document} {rank} {scores[document]:.6f} {merit}\n"
 
@@ -106,14 +106,16 @@ class TestResult:
         qrels = read_qrels(Path("qrels.txt"))
         runs = [(name, RunView(join_run(Path(name), qrels))) for name in RUNS]
         subject = assemble_subject(NamedQrels("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
-        asked = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
+        audit = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
         found = {
-            trial: one for part in parts(asked, subject) for trial, one in run_trials(asked, subject, 3, part)
+            trial: result
+            for part in parts(audit, subject)
+            for trial, result in run_trials(audit, subject, 3, part)
         }
-        expected = result(asked, subject.about, 3, 4, found).as_data()
-        told = data_of(*DOWNSAMPLING, "--seed", "3")
-        provenance = told.pop("provenance")
-        assert told == json.loads(json.dumps(expected))
+        expected = result(audit, subject.about, 3, 4, found).as_data()
+        data = data_of(*DOWNSAMPLING, "--seed", "3")
+        provenance = data.pop("provenance")
+        assert data == json.loads(json.dumps(expected))
         assert set(provenance["runs"]) == set(RUNS)
 
     def test_seeds_differ(self) -> None:
@@ -136,20 +138,20 @@ class TestResult:
         assert "unknown aspect 'style'; use one of relevance, quality" in wrong(*arguments[:-1], "style")
 
     def test_texts_are_joined_where_a_measure_needs_them(self) -> None:
-        told = data_of("downsampling", "c.yaml", *RUNS[:2], "-m", "LMD(depth=3)", "--repeats", "1")
-        assert told["provenance"]["texts"]
-        assert told["report"]["numbers"]["tau(LMD(depth=3))@90"] is not None
+        data = data_of("downsampling", "c.yaml", *RUNS[:2], "-m", "LMD(depth=3)", "--repeats", "1")
+        assert data["provenance"]["texts"]
+        assert data["report"]["numbers"]["tau(LMD(depth=3))@90"] is not None
 
 
 class TestOutput:
     def test_a_folder_has_the_report_in_every_form(self) -> None:
         done = cupel(*DOWNSAMPLING, "--out", "out")
-        told = json.loads(Path("out/report.json").read_text())
+        report = json.loads(Path("out/report.json").read_text())
         assert done.exit_code == 0
         assert "out: " in done.stdout
         assert all(name in done.stdout for name in ("report.json", "points.csv", "ranks.csv"))
-        assert {**told, "provenance": 0} == {**data_of(*DOWNSAMPLING), "provenance": 0}
-        for table in told["report"]["tables"]:
+        assert {**report, "provenance": 0} == {**data_of(*DOWNSAMPLING), "provenance": 0}
+        for table in report["report"]["tables"]:
             lines = Path(f"out/{table['name']}.csv").read_text().splitlines()
             assert lines[0] == ",".join(column["name"] for column in table["columns"])
             assert len(lines) == 1 + len(table["rows"])
@@ -186,10 +188,10 @@ class TestOutput:
         )
 
     def test_a_terminal_is_told_the_verdict_and_the_points(self) -> None:
-        told = data_of(*DOWNSAMPLING)["report"]
+        report = data_of(*DOWNSAMPLING)["report"]
         lines = cupel(*DOWNSAMPLING).stdout.splitlines()
-        assert lines[: len(told["verdict"])] == told["verdict"]
-        mean = told["numbers"]["tau(AP)@40"]
+        assert lines[: len(report["verdict"])] == report["verdict"]
+        mean = report["numbers"]["tau(AP)@40"]
         [row] = [line.split() for line in lines if line.split()[:2] == ["AP", "40"]]
         assert row[3] == f"{mean:.4f}"
 
@@ -225,13 +227,13 @@ class TestOutput:
 
     def test_done_parts_are_not_done_again_and_damaged_ones_are(self) -> None:
         cupel(*DOWNSAMPLING, "--out", "out")
-        told = json.loads(Path("out/report.json").read_text())
+        report = json.loads(Path("out/report.json").read_text())
         kept = sorted(Path("out/parts").glob("0*.json"))
         made = [path.stat().st_mtime_ns for path in kept]
         kept[1].write_text(kept[1].read_text()[:9])
         again = cupel(*DOWNSAMPLING, "--out", "out")
         assert f"{len(kept) - 1} of {len(kept)} parts are already done" in again.stderr
-        assert json.loads(Path("out/report.json").read_text())["digest"] == told["digest"]
+        assert json.loads(Path("out/report.json").read_text())["digest"] == report["digest"]
         times = [path.stat().st_mtime_ns for path in kept]
         assert [times[place] == made[place] for place in range(len(kept))] == [
             place != 1 for place in range(len(kept))
@@ -278,15 +280,15 @@ class TestNonsense:
         assert sentence in wrong(*arguments)
 
     def test_all_of_it_at_once(self) -> None:
-        told = wrong(*DOWNSAMPLING, "--ratios", "0", "--repeats", "0", "--method", "best")
-        assert all(f"{name}: expected" in told for name in ("ratios", "repeats", "method"))
+        error = wrong(*DOWNSAMPLING, "--ratios", "0", "--repeats", "0", "--method", "best")
+        assert all(f"{name}: expected" in error for name in ("ratios", "repeats", "method"))
 
     def test_one_topic_and_runs_that_are_alike_are_undefined_and_say_so(self) -> None:
         Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
         Path("twin.txt").write_text(Path("ant-a.txt").read_text())
-        told = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
-        assert told["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
-        assert told["report"]["numbers"]["tau(AP)@50"] is None
+        data = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
+        assert data["report"]["verdict"] == ["AP: tau is undefined because all runs have the same score."]
+        assert data["report"]["numbers"]["tau(AP)@50"] is None
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
         assert "undefined: tau of AP with 50 per cent" in shown
 
@@ -316,13 +318,13 @@ class TestTeams:
     def test_by_a_file_of_names_with_blanks(self) -> None:
         Path("bee a.txt").write_bytes(Path("bee-a.txt").read_bytes())
         Path("teams.txt").write_text("ant-a.txt\tthe ants\nbee a.txt\tthe bees\t\n")
-        asked = "downsampling", "qrels.txt", "ant-a.txt", "bee a.txt", "--repeats", "1"
-        assert data_of(*asked, "--teams", "teams.txt")["about"]["teams"] == ["the ants", "the bees"]
+        arguments = "downsampling", "qrels.txt", "ant-a.txt", "bee a.txt", "--repeats", "1"
+        assert data_of(*arguments, "--teams", "teams.txt")["about"]["teams"] == ["the ants", "the bees"]
 
     def test_a_file_that_lacks_runs_or_says_two_things_of_one(self) -> None:
         Path("teams.txt").write_text("ant-a.txt x\nant-b x\n")
-        told = wrong(*DOWNSAMPLING, "--teams", "teams.txt")
-        assert "teams.txt has no team for ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in told
+        error = wrong(*DOWNSAMPLING, "--teams", "teams.txt")
+        assert "teams.txt has no team for ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in error
         Path("teams.txt").write_text("ant-a.txt x\nant-a.txt y\n")
         assert "teams.txt:2: ant-a.txt already has another team" in wrong(
             *DOWNSAMPLING, "--teams", "teams.txt"
@@ -395,20 +397,20 @@ def probe() -> Iterator[None]:
 @pytest.mark.usefixtures("probe")
 class TestNewKinds:
     def test_get_what_they_need(self) -> None:
-        told = data_of("probe", "c.yaml", *RUNS, "-m", "AP", "--audit-depth", "4", "--other", "second.txt")
-        numbers = told["report"]["numbers"]
+        data = data_of("probe", "c.yaml", *RUNS, "-m", "AP", "--audit-depth", "4", "--other", "second.txt")
+        numbers = data["report"]["numbers"]
         assert numbers["depth"] == 4
         assert numbers["unjudged"] > 0
         assert numbers["texts"] == len(RUNS) * len(TOPICS) * (DOCUMENTS + 5)
         scored = CliRunner().invoke(cli, ["evaluate", "second.txt", RUNS[0], "-m", "AP", "--format", "jsonl"])
         assert math.isclose(numbers["other"], json.loads(scored.stdout)["value"], abs_tol=1e-12)
-        assert told["about"]["other"] == "second.txt"
+        assert data["about"]["other"] == "second.txt"
 
     def test_have_options_of_their_own(self) -> None:
         assert data_of("probe", "c.yaml", *RUNS)["parameters"] == {"depth": 3, "fine": True, "words": None}
-        told = data_of("probe", "c.yaml", *RUNS, "--no-fine", "--words", "two words", "--depth", "9")
-        assert told["parameters"] == {"depth": 3, "fine": False, "words": "two words"}
-        assert told["about"]["depth"] == 9
+        data = data_of("probe", "c.yaml", *RUNS, "--no-fine", "--words", "two words", "--depth", "9")
+        assert data["parameters"] == {"depth": 3, "fine": False, "words": "two words"}
+        assert data["about"]["depth"] == 9
 
     def test_are_listed_and_explained(self) -> None:
         assert "What is there?" in cupel("--help").stdout
@@ -426,13 +428,13 @@ class TestPages:
         assert kind.answers in page
         assert f"cupel audit {kind.name}" in page
         assert " ".join(kind.source.split()) in page
-        for name, one in SETTINGS[kind.name].items():
-            assert " ".join(one.about.split()) in page, name
+        for name, setting in SETTINGS[kind.name].items():
+            assert " ".join(setting.about.split()) in page, name
             written = name.replace("_", "-")
             assert any(f"--{begin}{written}" in page for begin in ("", "no-", "audit-", "no-audit-")), name
 
     def test_lists_are_complete(self) -> None:
-        assert [one["name"] for one in json.loads(cupel("--format", "json").stdout)] == [*KINDS]
+        assert [kind["name"] for kind in json.loads(cupel("--format", "json").stdout)] == [*KINDS]
         assert [json.loads(line)["name"] for line in cupel("--format", "jsonl").stdout.splitlines()] == [
             *KINDS
         ]
@@ -495,7 +497,7 @@ def lives(process: int) -> bool:
 
 def test_any_number_of_processes_and_any_interruption_give_the_same(environment: dict[str, str]) -> None:
     expected, _ = finished(environment, *LONG, "--jobs", "1", "--out", "calm")
-    told = {}
+    outputs = {}
     for ending, jobs in ((signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "2")):
         out = Path(f"{ending.name}-{jobs}")
         arguments = (*LONG, "--jobs", jobs, "--out", str(out))
@@ -505,15 +507,15 @@ def test_any_number_of_processes_and_any_interruption_give_the_same(environment:
             until(lambda out=out: [*out.glob("parts/0*.json")])
             workers = workers_of(process.pid)
             process.send_signal(ending)
-            _, told[out.name] = process.communicate(timeout=seconds(60))
+            _, outputs[out.name] = process.communicate(timeout=seconds(60))
         assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[ending]
         until(lambda workers=workers: not any(map(lives, workers)))
         assert not (out / "report.json").exists()
-        digest, said = finished(environment, *arguments)
+        digest, stderr = finished(environment, *arguments)
         assert digest == expected
-        assert "of 8 parts are already done" in said
-    assert "interrupted: the same command resumes from SIGINT-2" in told["SIGINT-2"]
-    assert "Traceback" not in "".join(told.values())
+        assert "of 8 parts are already done" in stderr
+    assert "interrupted: the same command resumes from SIGINT-2" in outputs["SIGINT-2"]
+    assert "Traceback" not in "".join(outputs.values())
 
 
 def test_a_killed_worker_is_told_and_its_parts_are_done_by_the_next_command(
@@ -523,7 +525,7 @@ def test_a_killed_worker_is_told_and_its_parts_are_done_by_the_next_command(
     with subprocess.Popen(command(*arguments), env=environment, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: [*Path("out").glob("parts/0*.json")])
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=seconds(60))
+        _, stderr = process.communicate(timeout=seconds(60))
     assert process.returncode == 3
-    assert "not finished, because a process was killed (out of memory?): the same command resumes" in said
+    assert "not finished, because a process was killed (out of memory?): the same command resumes" in stderr
     assert finished(environment, *arguments)[0] == finished(environment, *LONG, "--out", "calm")[0]

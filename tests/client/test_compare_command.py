@@ -91,7 +91,7 @@ def every_sign(apart: np.ndarray) -> float:  # type: ignore[type-arg]
 class TestNumbers:
     def test_the_first_run_is_the_baseline_of_all_others(self) -> None:
         found = pairs("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
-        assert [(one["baseline"], one["run"]) for one in found] == [
+        assert [(pair["baseline"], pair["run"]) for pair in found] == [
             ("base.txt", "best.txt"),
             ("base.txt", "near.txt"),
         ]
@@ -108,8 +108,8 @@ class TestNumbers:
 
     def test_holm_goes_over_all_pairs_and_measures(self) -> None:
         found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
-        p = [one["p"] for measure in found["measures"] for one in measure["differences"]]
-        corrected = [one["corrected_p"] for measure in found["measures"] for one in measure["differences"]]
+        p = [row["p"] for measure in found["measures"] for row in measure["differences"]]
+        corrected = [row["corrected_p"] for measure in found["measures"] for row in measure["differences"]]
         assert found["tests"] == 4
         smallest = int(np.argmin(p))
         assert p[smallest] == pytest.approx(stats.ttest_rel(rr("best.txt"), rr("base.txt")).pvalue)
@@ -138,13 +138,13 @@ class TestNumbers:
 
     def test_all_pairs(self) -> None:
         found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
-        compared = [(one["baseline"], one["run"]) for one in found["measures"][0]["differences"]]
+        compared = [(row["baseline"], row["run"]) for row in found["measures"][0]["differences"]]
         assert compared == list(itertools.combinations(["base.txt", "best.txt", "near.txt"], 2))
         assert found["baseline"] is None
 
     def test_swings_are_the_topics_of_largest_differences(self) -> None:
         [found] = pairs("qrels.txt", "base.txt", "near.txt", "-m", "RR")
-        assert [(one["topic"], round(one["difference"], 6)) for one in found["swings"]] == [
+        assert [(swing["topic"], round(swing["difference"], 6)) for swing in found["swings"]] == [
             ("q08", 1.0),
             ("q12", round(1 / 3 - 1 / 2, 6)),
         ]
@@ -155,7 +155,7 @@ class TestNumbers:
             cli, ["evaluate", "c.yaml", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)", "--format", "jsonl"]
         )
         values = [json.loads(line)["value"] for line in scored.stdout.splitlines()]
-        assert [one["differences"][0]["run_mean"] for one in found["measures"]] == values
+        assert [measure["differences"][0]["run_mean"] for measure in found["measures"]] == values
 
     @pytest.mark.parametrize("form", ["jsonl", "csv"])
     def test_means_of_a_geometric_mean_are_those_of_evaluate(self, form: str) -> None:
@@ -173,12 +173,12 @@ class TestNumbers:
 class TestBeside:
     def test_differences_by_aspect(self) -> None:
         found = story("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
-        assert [(one["aspect"], one["measure"]) for one in found] == [
+        assert [(row["aspect"], row["measure"]) for row in found] == [
             ("relevance", "nDCG@3"),
             ("quality", "nDCG(aspect=quality)@3"),
         ]
-        asked = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
-        assert found[1]["difference"] == asked[0]["difference"]
+        printed = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
+        assert found[1]["difference"] == printed[0]["difference"]
         assert story("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
 
     def test_what_is_unjudged_and_a_warning_where_runs_are_not_judged_alike(self) -> None:
@@ -186,14 +186,15 @@ class TestBeside:
         # ranks 3, 4 and 5 hold u3, u4, u5, and never the relevant document
         assert found["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
         assert any(
-            "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in one for one in found["warnings"]
+            "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in warning
+            for warning in found["warnings"]
         )
         alike = story("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
-        assert not any("Unjudged" in one for one in alike["warnings"])
+        assert not any("Unjudged" in warning for warning in alike["warnings"])
 
     def test_groups_and_orders_from_three_runs_on(self) -> None:
         three = story("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR P@1")
-        means = {one["run"]: one["groups"] for one in three["measures"][0]["means"]}
+        means = {mean["run"]: mean["groups"] for mean in three["measures"][0]["means"]}
         assert means["base.txt"] == means["twin.txt"] == ["b"]
         assert means["best.txt"] == ["a"]
         assert three["orders"][0]["measures"] == ["RR", "P@1"]
@@ -203,13 +204,13 @@ class TestBeside:
 
     def test_scale_types_and_who_asks_too_much(self) -> None:
         found = story("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
-        assert [one["scale"] for one in found["measures"]] == ["interval", "neither", "interval"]
-        assert [one.partition(":")[0] for one in found["warnings"]] == ["AP", "AP"]
+        assert [measure["scale"] for measure in found["measures"]] == ["interval", "neither", "interval"]
+        assert [warning.partition(":")[0] for warning in found["warnings"]] == ["AP", "AP"]
 
 
 class TestFormats:
     def test_a_table_says_what_the_numbers_are_worth(self) -> None:
-        told = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
+        printed = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
         for part in (
             "significant at 0.05 after Holm's correction over 4 tests.",
             "not significant",
@@ -219,11 +220,11 @@ class TestFormats:
             "Runs that share a letter are not significantly different (randomised Tukey HSD, 0.05).",
             "note: RR: a mean needs an interval scale",
         ):
-            assert part in told, part
-        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", told, re.M)[:1]
+            assert part in printed, part
+        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", printed, re.M)[:1]
         [measure] = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
         assert row.split()[-1] == f"{measure['detectable']:.4f}"
-        assert "nan" not in told.lower()
+        assert "nan" not in printed.lower()
 
     def test_one_pair_is_told_in_a_sentence(self) -> None:
         arguments = ("qrels.txt", "base.txt", "near.txt", "-m")
@@ -239,21 +240,21 @@ class TestFormats:
     def test_csv_and_jsonl_have_a_row_per_measure_pair_and_aspect(self) -> None:
         arguments = ("c.yaml", "base.txt", "best.txt", "near.txt", "-m", "nDCG@3 RR", "--format")
         rows = [json.loads(line) for line in cupel(*arguments, "jsonl").stdout.splitlines()]
-        assert [(one["measure"], one["aspect"], one["run"]) for one in rows[:4]] == [
+        assert [(row["measure"], row["aspect"], row["run"]) for row in rows[:4]] == [
             ("nDCG@3", None, "best.txt"),
             ("nDCG@3", None, "near.txt"),
             ("RR", None, "best.txt"),
             ("RR", None, "near.txt"),
         ]
-        assert {one["aspect"] for one in rows[4:]} == {"relevance", "quality"}
+        assert {row["aspect"] for row in rows[4:]} == {"relevance", "quality"}
         table = list(csv.DictReader(io.StringIO(cupel(*arguments, "csv").stdout)))
-        assert [float(one["difference"]) for one in table] == [one["difference"] for one in rows]
+        assert [float(row["difference"]) for row in table] == [row["difference"] for row in rows]
         assert "needs an interval scale" in cupel(*arguments, "csv").stderr
 
     def test_latex_is_a_table_that_compiles(self, folder: Path) -> None:
         for name in ("a_b&c%$#{}.txt", "[x]~^\\--*.txt"):
             (folder / name).write_text((folder / "best.txt").read_text())
-        told = cupel(
+        printed = cupel(
             "qrels.txt",
             "base.txt",
             "a_b&c%$#{}.txt",
@@ -263,17 +264,17 @@ class TestFormats:
             "--format",
             "latex",
         ).stdout
-        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in told
-        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in told
-        assert "Holm's correction over 4 tests" in told
-        check_latex(told)
+        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in printed
+        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in printed
+        assert "Holm's correction over 4 tests" in printed
+        check_latex(printed)
 
     def test_latex_marks_whom_a_run_exceeds_where_all_are_compared(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR", "--format", "latex")
-        told = cupel(*arguments, "--all-pairs").stdout
-        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in told
-        assert r"(a) base.txt & $0.4889$ \\" in told
-        check_latex(told)
+        printed = cupel(*arguments, "--all-pairs").stdout
+        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in printed
+        assert r"(a) base.txt & $0.4889$ \\" in printed
+        check_latex(printed)
         below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout
         assert r"base.txt & $0.4889^{-}$ \\" in below
 
@@ -299,20 +300,20 @@ def check_latex(text: str) -> None:
 class TestNothingDependsOn:
     def test_processes_and_the_order_of_the_others(self) -> None:
         arguments = ("-m", "RR nDCG@3", "--seed", "3")
-        one = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
+        serial = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
         two = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "2")
         turned = story("c.yaml", "base.txt", "twin.txt", "near.txt", "best.txt", *arguments)
-        assert one == two
+        assert serial == two
 
         def by_run(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return sorted(rows, key=lambda row: (row.get("measure", ""), row["run"]))
 
-        assert by_run(one["by_aspect"]) == by_run(turned["by_aspect"])
-        for measure, again in zip(one["measures"], turned["measures"], strict=True):
+        assert by_run(serial["by_aspect"]) == by_run(turned["by_aspect"])
+        for measure, again in zip(serial["measures"], turned["measures"], strict=True):
             for part in ("means", "differences"):
                 assert by_run(measure[part]) == by_run(again[part])
             assert measure["detectable"] == again["detectable"]
-        assert one["orders"] == turned["orders"]
+        assert serial["orders"] == turned["orders"]
 
 
 class TestDegenerate:
@@ -331,16 +332,16 @@ class TestDegenerate:
                 None,
                 "the differences have no variance",
             )
-            told = cupel(*arguments).stdout
-            assert "the effect size is undefined: the differences have no variance" in told
-            assert undefined is None or f"p is undefined: {undefined}" in told
-            assert ("The difference is not significant" in told) == (undefined is None)
-            assert "nan" not in told.lower()
+            printed = cupel(*arguments).stdout
+            assert "the effect size is undefined: the differences have no variance" in printed
+            assert undefined is None or f"p is undefined: {undefined}" in printed
+            assert ("The difference is not significant" in printed) == (undefined is None)
+            assert "nan" not in printed.lower()
 
     def test_one_topic(self, folder: Path) -> None:
         (folder / "one.txt").write_text("q02 0 a 1\nq02 0 n1 0\n")
         arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
-        told = cupel(*arguments).stdout
+        printed = cupel(*arguments).stdout
         for part in (
             "the interval of the mean is undefined: there is only one topic",
             "groups are undefined: there is only one topic",
@@ -348,16 +349,16 @@ class TestDegenerate:
             "with 1 topic p of the randomisation test is at least 1",
             "exact: all 2 assignments of signs",
         ):
-            assert part in told, part
+            assert part in printed, part
         assert story(*arguments)["measures"][0]["means"][0]["mean"] == 0.5
-        assert "nan" not in told.lower()
+        assert "nan" not in printed.lower()
 
     def test_constant_scores(self) -> None:
         found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
         counts = found["measures"][0]
-        assert [one["mean"] for one in counts["means"]] == [1.0, 1.0, 1.0]
-        assert [one["p"] for one in counts["differences"]] == [1.0, 1.0]
-        assert {tuple(one["groups"]) for one in counts["means"]} == {("a",)}
+        assert [mean["mean"] for mean in counts["means"]] == [1.0, 1.0, 1.0]
+        assert [row["p"] for row in counts["differences"]] == [1.0, 1.0]
+        assert {tuple(mean["groups"]) for mean in counts["means"]} == {("a",)}
         assert counts["warnings"] == ["compared by its mean over topics instead of its sum"]
         assert found["orders"][0]["undefined"] == "all systems score the same under one of the two measures"
         assert (
@@ -376,17 +377,17 @@ class TestDegenerate:
         assert (counted["means"][0]["mean"], counted["means"][0]["undefined"]) == (None, reason)
         assert (counted["differences"][0]["p"], counted["differences"][0]["p_undefined"]) == (None, reason)
         assert (counted["detectable"], counted["means"][1]["mean"]) == (None, 0.0)
-        told = cupel(*arguments).stdout
-        assert f"p is undefined: {reason}" in told
-        assert f"the interval of the mean is undefined (deep.txt): {reason}" in told
-        assert not re.search(r"\b(nan|inf)\b", told)
+        printed = cupel(*arguments).stdout
+        assert f"p is undefined: {reason}" in printed
+        assert f"the interval of the mean is undefined (deep.txt): {reason}" in printed
+        assert not re.search(r"\b(nan|inf)\b", printed)
         assert "deep.txt & undefined" in cupel(*arguments, "--format", "latex").stdout
 
     def test_marks_stand_on_large_numbers_too(self, folder: Path) -> None:
         (folder / "last.txt").write_text("".join(f"{topic} Q0 n1 1 1 r\n" for topic in TOPICS))
-        told = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
-        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", told)
-        check_latex(told)
+        printed = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
+        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", printed)
+        check_latex(printed)
 
 
 class TestUsage:
@@ -438,9 +439,9 @@ class TestUsage:
         (folder / "[red]\x1b[31m.txt").write_text((folder / "best.txt").read_text())
         for form in ("table", "csv", "latex"):
             for runs in (("base.txt", "[red]\x1b[31m.txt"), ("[red]\x1b[31m.txt", "base.txt")):
-                told = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
-                assert "\x1b" not in told
-                assert "31m" in told
+                printed = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
+                assert "\x1b" not in printed
+                assert "31m" in printed
 
 
 # --- real collections --------------------------------------------------------------------------------------
@@ -464,7 +465,7 @@ def test_real_runs_are_compared(shared: Path, name: str) -> None:
     found = story(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
     assert found["tests"] == 20
     for measure in found["measures"]:
-        for one in measure["differences"]:
-            assert one["low"] <= one["difference"] <= one["high"]
-            assert 0 < one["p"] <= one["corrected_p"] <= 1
+        for row in measure["differences"]:
+            assert row["low"] <= row["difference"] <= row["high"]
+            assert 0 < row["p"] <= row["corrected_p"] <= 1
     assert len(found["by_aspect"]) == 20

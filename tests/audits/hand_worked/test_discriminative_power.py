@@ -50,7 +50,7 @@ def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
     """The share of samples of the centred differences whose t is as extreme as the observed one."""
     z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
     centred = [value - sum(z) / Fraction(5) for value in z]
-    return sum(squared_t([centred[i] for i in one]) >= squared_t(z) for one in samples) / REPLICATES
+    return sum(squared_t([centred[i] for i in draw]) >= squared_t(z) for draw in samples) / REPLICATES
 
 
 def detectable_difference() -> float:

@@ -53,7 +53,7 @@ def taus_of(order: dict[str, list[str]]) -> list[float | None]:
                 score_lmd(
                     run[topic],
                     TEXTS,
-                    {name: [one for one in of if one in labelled] for name, of in by.items()},
+                    {name: [document for document in of if document in labelled] for name, of in by.items()},
                 )
                 for topic, by in SUBTOPICS.items()
             )

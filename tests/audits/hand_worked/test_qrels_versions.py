@@ -55,10 +55,10 @@ def count_ranges(scores: list[list[int]]) -> list[int]:
 
 def significant_pairs(scores: list[list[int]]) -> set[tuple[int, int]]:
     """The pairs with (replicates whose range reaches the difference + 1) / (replicates + 1) <= alpha."""
-    sums = [sum(by_topic[run] for by_topic in scores) for run in range(4)]
+    sums = [sum(topic_scores[run] for topic_scores in scores) for run in range(4)]
     ranges = count_ranges(scores)
     p = {
-        (i, j): (sum(one >= abs(sums[i] - sums[j]) for one in ranges) + 1) / (REPLICATES + 1)
+        (i, j): (sum(range_ >= abs(sums[i] - sums[j]) for range_ in ranges) + 1) / (REPLICATES + 1)
         for i, j in combinations(range(4), 2)
     }
     return {pair for pair, value in p.items() if value <= ALPHA}

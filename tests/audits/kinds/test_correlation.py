@@ -77,8 +77,8 @@ def test_correlations_equal_library_results() -> None:
         x, y = subject.means[first], subject.means[second]
         assert report.numbers[f"tau({first},{second})"] == tau_b(x, y).value
         assert report.numbers[f"tau_ap({first},{second})"] == tau_ap(x, y).value
-        by_topic = tau_b_by_topic(subject.scores[first], subject.scores[second])
-        assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(by_topic.value)
+        mean_tau = tau_b_by_topic(subject.scores[first], subject.scores[second])
+        assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(mean_tau.value)
     assert len(report.table("pairs").rows) == 3
 
 

@@ -63,14 +63,14 @@ def open_engine(
 def described(engine: sa.Engine) -> dict[str, Any]:
     """All that a database says about its tables: also what Alembic does not compare."""
     inspector = sa.inspect(engine)
-    said: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "columns": inspector.get_columns,
         "unique": inspector.get_unique_constraints,
         "foreign keys": inspector.get_foreign_keys,
         "indexes": inspector.get_indexes,
     }
     return {
-        table: {what: {one["name"]: _plain(one) for one in ask(table)} for what, ask in said.items()}
+        table: {what: {part["name"]: _plain(part) for part in ask(table)} for what, ask in parts.items()}
         | {"primary key": inspector.get_pk_constraint(table)}
         for table in inspector.get_table_names()
         if table != "alembic_version"
@@ -80,7 +80,7 @@ def described(engine: sa.Engine) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """`value` with text in the place of SQLAlchemy's own objects, which are never equal."""
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     return value if isinstance(value, (list, bool, int, type(None))) else str(value)
 
 
@@ -119,7 +119,7 @@ def test_indexes_and_unique_rules_are_there(open_engine: Callable[[], sa.Engine]
         assert "finished_at IS NULL" in condition
         assert "dead_at IS NULL" in condition
     unique = {
-        (name, *one["column_names"]) for name, table in tables.items() for one in table["unique"].values()
+        (name, *rule["column_names"]) for name, table in tables.items() for rule in table["unique"].values()
     }
     assert unique >= {
         ("jobs", "key"),
@@ -135,7 +135,7 @@ def test_keys_of_exact_scores_are_ordered_by_bytes_in_any_language(
     engine = open_engine()
     migrate(engine)
     key: Any
-    (key,) = (one for one in sa.inspect(engine).get_columns("scores") if one["name"] == "exact_key")
+    (key,) = (column for column in sa.inspect(engine).get_columns("scores") if column["name"] == "exact_key")
     assert key["type"].collation == {"postgresql": "C", "sqlite": None}[engine.dialect.name]
 
 
@@ -154,11 +154,18 @@ def test_the_newest_release_file_holds_something_of_everything() -> None:
         values = [row[column.name] for row in release.rows[column.table.name]]
         assert any(value is not None for value in values), f"{column} has a value in no row"
         assert None in values or not column.nullable, f"{column} is NULL in no row"
-    sent = [one for name, told in release.shown.items() if name.startswith("submissions") for one in told]
-    assert {one["state"] for one in sent} == set(SubmissionState)
-    assert {one["state"] for one in release.shown["jobs"]} == set(JobState)
-    versions = [one for name, told in release.shown.items() if name.startswith("qrels") for one in told]
-    assert {one["state"] for one in versions} == set(QrelsState)
+    sent = [
+        submission
+        for name, listed in release.shown.items()
+        if name.startswith("submissions")
+        for submission in listed
+    ]
+    assert {submission["state"] for submission in sent} == set(SubmissionState)
+    assert {job["state"] for job in release.shown["jobs"]} == set(JobState)
+    versions = [
+        version for name, listed in release.shown.items() if name.startswith("qrels") for version in listed
+    ]
+    assert {version["state"] for version in versions} == set(QrelsState)
 
 
 @pytest.fixture(params=released())
@@ -183,7 +190,7 @@ def kept(then: Any, now: Any) -> Any:
     if isinstance(then, dict) and isinstance(now, dict):
         return {name: kept(value, now[name]) for name, value in then.items() if name in now}
     if isinstance(then, list) and isinstance(now, list):
-        return [kept(one, other) for one, other in zip_longest(then, now)]
+        return [kept(item, other) for item, other in zip_longest(then, now)]
     return now
 
 
@@ -293,7 +300,7 @@ def test_a_worker_that_was_at_work_during_an_upgrade_may_finish(upgraded: System
 def claim_of(release: Release, id: str) -> Claim:
     """The claim that a worker of the release has in its memory."""
     (row,) = (row for row in release.rows["jobs"] if row["id"] == id)
-    values = {one.name: row[one.name] for one in fields(Claim)}
+    values = {field.name: row[field.name] for field in fields(Claim)}
     return Claim(**values | {"created_at": datetime.fromisoformat(row["created_at"])})
 
 

@@ -151,7 +151,7 @@ def cupel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cupel:
     monkeypatch.delenv("CUPEL_TOKEN", raising=False)
 
     def run(*arguments: object, stdin: str | None = None, **env: str) -> Result:
-        result = CliRunner(env=env).invoke(cli, [str(one) for one in arguments], input=stdin)
+        result = CliRunner(env=env).invoke(cli, [str(argument) for argument in arguments], input=stdin)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 

@@ -61,24 +61,26 @@ def test_a_run_is_handed_in_followed_and_ranked(
     (row,) = alice.leaderboard(track).rows
     assert row.submission == submission.id
     assert [score.measure for score in alice.scores(submission.id)] == ["nDCG@10", "AP"]
-    by_topic = alice.topic_scores(submission.id, "AP")
-    assert [one.topic for one in by_topic.topics] == ["t0", "t1", "t2"]
+    scores = alice.topic_scores(submission.id, "AP")
+    assert [topic.topic for topic in scores.topics] == ["t0", "t1", "t2"]
 
 
 def test_scores_are_explained_and_tell_their_scale(alice: Client, track: str, worker: None) -> None:
     submission = alice.submit(track, run_of(9)).id
     assert list(alice.watch_submission(submission))[-1].state == "scored"
-    wanted = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
-    assert wanted.measures == ("AP", "P@3")
-    assert {list(alice.watch_job(job.id))[-1].state for job in wanted.jobs} == {"done"}
-    found = alice.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
-    told: dict[str, Any] = {one.measure: one.told for one in found.explanations}
+    requested = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
+    assert requested.measures == ("AP", "P@3")
+    assert {list(alice.watch_job(job.id))[-1].state for job in requested.jobs} == {"done"}
+    found = alice.explanations(submission, measures=requested.measures, qrels=requested.qrels)
+    explanations: dict[str, Any] = {
+        explanation.measure: explanation.told for explanation in found.explanations
+    }
     (score,) = alice.scores(submission, measures=["AP"])
-    assert told["AP"]["judgments"]["as_lowest"] == score.value
+    assert explanations["AP"]["judgments"]["as_lowest"] == score.value
     assert (found.run_digest, found.qrels_digest) == (score.run_digest, score.qrels_digest)
     assert score.scale is not None
-    assert told["AP"]["scale"]["warning"] == score.scale.warning
-    assert told["P@3"]["scale"]["type"] == "interval"
+    assert explanations["AP"]["scale"]["warning"] == score.scale.warning
+    assert explanations["P@3"]["scale"]["type"] == "interval"
     assert alice.leaderboard(track, measure="AP").scale == score.scale
 
 
@@ -107,8 +109,8 @@ def test_a_refusal_says_what_and_where(alice: Client, track: str) -> None:
 
 def test_lists_are_read_to_their_end(house: Client, alice: Client, track: str) -> None:
     made = [alice.submit(track, run_of(9)).id for _ in range(60)]
-    assert [one.id for one in alice.submissions(track)] == made[::-1]
-    assert track in {one.name for one in house.tracks()}
+    assert [submission.id for submission in alice.submissions(track)] == made[::-1]
+    assert track in {track_.name for track_ in house.tracks()}
 
 
 def test_the_same_key_hands_in_once(alice: Client, track: str) -> None:
@@ -175,7 +177,7 @@ def test_a_run_sent_to_a_gateway_that_dies_is_handed_in_once(server, alice: Clie
 
     submission = alice.submit(track, run_of(5000), progress=kill_and_start)
     assert sent.is_set()
-    assert [one.id for one in alice.submissions(track)] == [submission.id]
+    assert [submission_.id for submission_ in alice.submissions(track)] == [submission.id]
 
 
 class Moody(BaseHTTPRequestHandler):
@@ -266,7 +268,7 @@ def test_counts_of_several_gateways_are_added_up(server, alice: Client) -> None:
     def counted() -> float:
         text = httpx.get(f"{server.url}/metrics", timeout=seconds(60)).text
         line = 'cupel_requests_total{method="GET",route="/v1/me",status="200"} '
-        return sum(float(one.removeprefix(line)) for one in text.splitlines() if one.startswith(line))
+        return sum(float(line_.removeprefix(line)) for line_ in text.splitlines() if line_.startswith(line))
 
     alice.me()
     before = counted()

@@ -108,10 +108,10 @@ class TestRandomisedHsd:
         assert found.pair_p[0] == pytest.approx(exact, abs=0.01)
 
     def test_measures_share_replicates_and_nothing_depends_on_company(self) -> None:
-        chance = np.random.default_rng(6)
-        one, other = chance.random((2, 12, 5))
-        together = randomised_hsds([one, other], replicates=900)
-        alone = randomised_hsd(other, replicates=900)
+        rng = np.random.default_rng(6)
+        first, second = rng.random((2, 12, 5))
+        together = randomised_hsds([first, second], replicates=900)
+        alone = randomised_hsd(second, replicates=900)
         assert together[1].pair_p is not None
         assert alone.pair_p is not None
         assert together[1].pair_p.tobytes() == alone.pair_p.tobytes()

@@ -32,9 +32,9 @@ ALPHA = 0.05
 
 def alike(number: int, topics: int, systems: int, seed: int) -> Iterator[Floats]:
     """Scores of systems that do not differ, on topics that do."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     for _ in range(number):
-        yield chance.normal(size=(topics, 1)) + chance.normal(size=(topics, systems))
+        yield rng.normal(size=(topics, 1)) + rng.normal(size=(topics, systems))
 
 
 def at_most(rejected: int, number: int, rate: float = ALPHA) -> bool:
@@ -51,21 +51,21 @@ class TestOnePair:
         """All signs are tried for 12 topics; 999 are drawn for 25, which makes 0.05 a p that can be."""
         x, y = np.random.default_rng(topics).exponential(size=(2, topics, 2000))
         p = [found.p for found in randomisations(x, y, flips=999)]
-        assert at_rate(sum(one is not None and one <= ALPHA for one in p), 2000)
+        assert at_rate(sum(p_value is not None and p_value <= ALPHA for p_value in p), 2000)
 
     @pytest.mark.parametrize(
         ("name", "number", "topics"), [("t", 2000, 20), ("wilcoxon", 700, 20), ("sign", 1000, 20)]
     )
     def test_the_others_reject_at_theirs(self, name: str, number: int, topics: int) -> None:
         """The discrete ones at the largest rate below alpha that their statistic can have."""
-        p = [TESTS[name](x, y).p or 0.0 for x, y in (one.T for one in alike(number, topics, 2, seed=3))]
+        p = [TESTS[name](x, y).p or 0.0 for x, y in (scores.T for scores in alike(number, topics, 2, seed=3))]
         attainable = {
             "t": ALPHA,
             "wilcoxon": _wilcoxon_rate(topics),
             "sign": 2 * stats.binom.cdf(5, topics, 0.5),  # 5 of 20 or fewer: 0.0414
         }
         assert attainable[name] <= ALPHA
-        assert at_rate(sum(one <= ALPHA for one in p), number, attainable[name])
+        assert at_rate(sum(p_value <= ALPHA for p_value in p), number, attainable[name])
 
     def test_the_paired_bootstrap_rejects_about_at_its_rate(self) -> None:
         """It is exact in the limit only: 60 topics are near it."""
@@ -74,7 +74,7 @@ class TestOnePair:
             discriminative_power(scores, alpha=ALPHA, replicates=400, seed=seed)
             for seed, scores in enumerate(alike(number, 60, 2, seed=4))
         ]
-        assert at_rate(sum(one.n_discriminated for one in found), number)
+        assert at_rate(sum(result.n_discriminated for result in found), number)
 
 
 def _wilcoxon_rate(topics: int) -> float:
@@ -100,7 +100,7 @@ class TestFamilies:
     )
     def test_of_blocked_tests_is_alpha(self, test: Callable[[Floats, int], AllPairs], number: int) -> None:
         found = [test(scores, seed) for seed, scores in enumerate(alike(number, 15, 5, seed=5))]
-        assert at_rate(sum(bool(one.differs.any()) for one in found), number)
+        assert at_rate(sum(bool(result.differs.any()) for result in found), number)
 
     @pytest.mark.parametrize(
         "test", [kruskal_wallis, lambda scores: anova(scores, design="one_way")], ids=["KW", "one-way ANOVA"]
@@ -108,11 +108,11 @@ class TestFamilies:
     def test_of_pooled_tests_is_alpha_where_topics_are_alike_and_less_where_not(
         self, test: Callable[[Floats], AllPairs]
     ) -> None:
-        chance, number = np.random.default_rng(6), 1500
-        same = [test(chance.normal(size=(30, 4))) for _ in range(number)]
-        assert at_rate(sum(bool(one.differs.any()) for one in same), number)
+        rng, number = np.random.default_rng(6), 1500
+        same = [test(rng.normal(size=(30, 4))) for _ in range(number)]
+        assert at_rate(sum(bool(result.differs.any()) for result in same), number)
         blocked = [test(scores) for scores in alike(number, 30, 4, seed=7)]
-        rejected = sum(bool(one.differs.any()) for one in blocked)
+        rejected = sum(bool(result.differs.any()) for result in blocked)
         assert at_most(rejected, number)
         assert not at_rate(rejected, number)
 
@@ -171,10 +171,10 @@ def bits(found: object) -> object:
 
 
 def test_what_is_drawn_does_not_depend_on_processes_nor_on_what_is_drawn_before() -> None:
-    here = {name: bits(work(*given)) for name, (work, given) in DRAWN.items()}
+    expected = {name: bits(work(*given)) for name, (work, given) in DRAWN.items()}
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         there = {name: pool.submit(work, *given) for name, (work, given) in reversed(DRAWN.items())}
-        assert {name: bits(one.result()) for name, one in there.items()} == here
+        assert {name: bits(future.result()) for name, future in there.items()} == expected
 
 
 def test_what_is_drawn_of_a_system_does_not_depend_on_which_others_are_in_the_batch() -> None:

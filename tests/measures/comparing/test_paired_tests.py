@@ -25,8 +25,8 @@ C = (0.32, 0.12, 0.55, 0.40, 0.18)
 
 
 def draws(topics: int, seed: int, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-    chance = np.random.default_rng(seed)
-    return chance.random(topics) + shift, chance.random(topics)
+    rng = np.random.default_rng(seed)
+    return rng.random(topics) + shift, rng.random(topics)
 
 
 class TestAgainstScipy:
@@ -85,9 +85,9 @@ class TestAgainstScipy:
         assert randomisation(apart * 3, [0.0] * 18, flips=1000).p == 1.0
 
     def test_pairs_share_the_signs_and_do_not_see_each_other(self) -> None:
-        chance = np.random.default_rng(8)
+        rng = np.random.default_rng(8)
         for topics in (9, 30):
-            x, y = chance.random((2, topics, 5))
+            x, y = rng.random((2, topics, 5))
             together = randomisations(x, y, flips=900)
             alone = [randomisation(x[:, place], y[:, place], flips=900) for place in range(5)]
             assert together == alone
@@ -125,13 +125,13 @@ class TestBootstrap:
         assert found.n_discriminated == 2
 
     def test_replicates_do_not_depend_on_what_else_is_asked(self) -> None:
-        chance = np.random.default_rng(3)
-        scores = chance.random((20, 6))
-        whole, part = (
+        rng = np.random.default_rng(3)
+        scores = rng.random((20, 6))
+        full, part = (
             discriminative_power(scores, replicates=700),
             discriminative_power(scores[:, :2], replicates=700),
         )
-        assert whole.asl[0] == part.asl[0]
+        assert full.asl[0] == part.asl[0]
         assert intervals(scores, replicates=700)[1] == intervals(scores[:, 1:2], replicates=700)[0]
 
     def test_many_systems_fit_in_memory(self) -> None:
@@ -148,8 +148,8 @@ class TestBootstrap:
         assert (found.t[-1], found.asl[-1]) == (alone.t[0], alone.asl[0])
 
     def test_rank_intervals(self) -> None:
-        chance = np.random.default_rng(4)
-        scores = chance.random((50, 4)) * 0.1 + [3, 1, 1, 0]
+        rng = np.random.default_rng(4)
+        scores = rng.random((50, 4)) * 0.1 + [3, 1, 1, 0]
         first, second, third, last = rank_intervals(scores, replicates=2000)
         assert (first.value, first.low, first.high) == (1, 1, 1)
         assert (last.value, last.low, last.high) == (4, 4, 4)
@@ -164,9 +164,9 @@ def _exact_asl(x: np.ndarray, y: np.ndarray) -> float:  # type: ignore[type-arg]
     centred = apart - apart.mean()
     extreme = 0
     for draw in itertools.product(range(n), repeat=n):
-        one = centred[list(draw)]
-        spread = one.std() if one.std() > 1e-12 else 0.0
-        mean = one.mean() if abs(one.mean()) > 1e-12 else 0.0
+        sample = centred[list(draw)]
+        spread = sample.std() if sample.std() > 1e-12 else 0.0
+        mean = sample.mean() if abs(sample.mean()) > 1e-12 else 0.0
         value = 0.0 if not mean else math.inf if not spread else abs(mean / (spread / n**0.5))
         extreme += value >= t * (1 - 1e-12)
     return extreme / n**n
@@ -178,10 +178,10 @@ class TestEffect:
         assert effect_size([1, 2, 3], [0, 0, 0]).value == pytest.approx(2.0)
 
     def test_interval_covers_as_often_as_it_says(self) -> None:
-        chance = np.random.default_rng(6)
+        rng = np.random.default_rng(6)
         covered = 0
         for _ in range(400):
-            found = effect_size(chance.normal(0.5, 1.0, 20), np.zeros(20)).interval
+            found = effect_size(rng.normal(0.5, 1.0, 20), np.zeros(20)).interval
             assert found is not None
             covered += found[0] <= 0.5 <= found[1]
         assert 0.92 <= covered / 400 <= 0.98
@@ -264,7 +264,7 @@ def test_differences_that_are_alike_but_for_their_last_digits_are_warned_of() ->
     assert found.undefined is None
     assert found.statistic is not None
     assert found.statistic > 1e12
-    assert any("except for rounding errors" in one for one in found.warnings)
+    assert any("except for rounding errors" in warning for warning in found.warnings)
     assert not t_test(x + np.arange(4), np.zeros(4)).warnings
 
 

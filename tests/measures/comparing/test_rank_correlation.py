@@ -87,7 +87,7 @@ def test_tau_ap_with_ties_is_the_mean_over_all_orders(both: tuple[list[int], lis
 
     some = orders(truth)[:40], orders(estimate)[:40]
     if len(orders(truth)) <= 40 and len(orders(estimate)) <= 40:
-        every = [strict(one, other) for one in some[0] for other in some[1]]
+        every = [strict(first, second) for first in some[0] for second in some[1]]
         assert tau_ap(truth, estimate).value == pytest.approx(math.fsum(every) / len(every), abs=1e-9)
 
 

@@ -16,13 +16,13 @@ class TestCounts:
         assert found.swapped.tolist() == [0, 0, 1, 0]
 
     def test_the_order_of_systems_does_not_matter(self) -> None:
-        chance = np.random.default_rng(3)
-        first, second, order = chance.random(9), chance.random(9), chance.permutation(9)
-        one = count_swaps(first, second, width=0.1, bins=6)
+        rng = np.random.default_rng(3)
+        first, second, order = rng.random(9), rng.random(9), rng.permutation(9)
+        expected = count_swaps(first, second, width=0.1, bins=6)
         other = count_swaps(first[order], second[order], width=0.1, bins=6)
-        assert one.compared.tolist() == other.compared.tolist()
-        assert one.swapped.tolist() == other.swapped.tolist()
-        assert int(one.compared.sum()) == 36
+        assert expected.compared.tolist() == other.compared.tolist()
+        assert expected.swapped.tolist() == other.swapped.tolist()
+        assert int(expected.compared.sum()) == 36
 
     def test_a_difference_at_a_bound_is_in_the_upper_bin(self) -> None:
         """0.3 / 0.1 is a little less than 3 in floats."""

@@ -43,7 +43,7 @@ class TestSizes:
     def test_pooled_variance_is_twice_the_error_of_the_anova(self) -> None:
         scores = np.random.default_rng(2).random((9, 5))
         apart = [scores[:, i] - scores[:, j] for i in range(5) for j in range(i)]
-        expected = np.mean([one.var(ddof=1) for one in apart])
+        expected = np.mean([differences.var(ddof=1) for differences in apart])
         assert pooled_variance(scores) == pytest.approx(expected, rel=1e-12)
         assert pooled_variance(scores) == pytest.approx(2 * (anova(scores).mse or 0), rel=1e-12)
 

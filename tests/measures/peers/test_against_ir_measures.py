@@ -57,9 +57,9 @@ def positive(order: list[str]) -> dict[str, float]:
 
 def theirs(provider: str, texts: list[str], judged: object, run: object) -> dict[tuple[str, str], float]:
     """Text and topic -> the value that one of ir_measures' providers gives."""
-    asked = {ir_measures.parse_measure(text): text for text in texts}
-    evaluator = ir_measures.providers.registry[provider].evaluator(list(asked), judged)
-    return {(asked[one.measure], one.query_id): float(one.value) for one in evaluator.iter_calc(run)}
+    names = {ir_measures.parse_measure(text): text for text in texts}
+    evaluator = ir_measures.providers.registry[provider].evaluator(list(names), judged)
+    return {(names[value.measure], value.query_id): float(value.value) for value in evaluator.iter_calc(run)}
 
 
 @pytest.mark.parametrize("provider", PROVIDED)
@@ -137,10 +137,10 @@ class TestDeliberateDifferences:
 
     def test_negative_scores_do_not_put_retrieved_documents_behind_others_in_the_ideal(self) -> None:
         # equal gains: r is retrieved, u is not; there u has score 0.0 and is ideal before r
-        there, here = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
+        theirs, ours = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
         # depths 1 and 2; both overlap in one document from its place in the ideal on
-        assert there == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
-        assert here == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
+        assert theirs == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
+        assert ours == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
 
     def test_a_target_below_one_half_is_refused_where_chances_of_going_on_exceed_one(self) -> None:
         metric = cwl.INSTCWLMetric(0.1)
@@ -159,20 +159,20 @@ class TestDeliberateDifferences:
     def test_the_greatest_gain_is_the_scales_where_ir_measures_has_to_be_told(self) -> None:
         with pytest.raises(TypeError, match="not supported between instances"):
             theirs("cwl_eval", ["INST"], {"1": {"a": 3}}, {"1": {"a": 1.0}})
-        there, here = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
-        assert score_of("INST", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 3}})) == here
-        assert here == pytest.approx(there)
+        peer_score, ours = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
+        assert score_of("INST", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 3}})) == ours
+        assert ours == pytest.approx(peer_score)
 
     def test_a_negative_grade_is_pooled_here_and_in_trec_eval_alike(self) -> None:
-        there, here = both("pytrec_eval", "infAP", {"n": -1, "a": 1}, {"n": 2.0, "a": 1.0})
-        assert here == pytest.approx(there) == pytest.approx(0.75)
+        theirs, ours = both("pytrec_eval", "infAP", {"n": -1, "a": 1}, {"n": 2.0, "a": 1.0})
+        assert ours == pytest.approx(theirs) == pytest.approx(0.75)
 
     def test_both_names_of_the_reciprocal_rank_order_ties_alike_here(self) -> None:
         tied = {"a": 1.0, "b": 1.0}  # b is first here, under every name
-        there, here = both("pytrec_eval", "RR", {"a": 1}, tied)
+        theirs, ours = both("pytrec_eval", "RR", {"a": 1}, tied)
         there_cut, here_cut = both("msmarco", "RR@10", {"a": 1}, tied)
-        assert (there, there_cut) == (0.5, 1.0)
-        assert here == here_cut == 0.5
+        assert (theirs, there_cut) == (0.5, 1.0)
+        assert ours == here_cut == 0.5
 
     def test_the_level_of_relevance_is_the_aspects_unless_it_is_given(self) -> None:
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
@@ -196,8 +196,8 @@ class TestDeliberateDifferences:
 
     def test_parameters_in_another_order_are_another_measure_there(self) -> None:
         texts = ("RBP(p=0.9,rel=2)", "RBP(rel=2,p=0.9)")
-        one, two = (ir_measures.parse_measure(text) for text in texts)
-        assert one != two
+        first, second = (ir_measures.parse_measure(text) for text in texts)
+        assert first != second
         assert parse(texts[0]) == parse(texts[1])
 
     def test_a_whole_number_is_no_float_there(self) -> None:
@@ -242,5 +242,6 @@ class TestDeliberateDifferences:
         assert ours == pytest.approx(alone)
         assert len(set(alone.values())) == 2
         assert all(
-            value in (0.0, *(pytest.approx(one) for one in alone.values())) for value in together.values()
+            value in (0.0, *(pytest.approx(expected) for expected in alone.values()))
+            for value in together.values()
         )

@@ -190,11 +190,17 @@ def test_every_value_of_the_shared_web_runs_agrees(shared: Path, year: str) -> N
 def test_the_cleaned_qrels_of_2012_give_the_bits_of_the_original_ones(shared: Path) -> None:
     """Without spam labels, and without the eight subtopics that have no relevant document."""
     folder = shared / "data/trec-web-diversity/2012"
-    whole, cleaned = (_web(folder / name) for name in ("qrels.diversity.txt.gz", "qrels-for-ndeval.txt.gz"))
+    original, cleaned = (
+        _web(folder / name) for name in ("qrels.diversity.txt.gz", "qrels-for-ndeval.txt.gz")
+    )
     measures = [parse(text) for text in OURS.values()]
     for path in sorted((folder / "runs").rglob("*.gz")):
-        one, two = (evaluate(qrels, join_run(path, qrels), measures) for qrels in (whole, cleaned))
-        assert all(one.values[m].tobytes() == two.values[m].tobytes() for m in measures)
+        original_scores, cleaned_scores = (
+            evaluate(qrels, join_run(path, qrels), measures) for qrels in (original, cleaned)
+        )
+        assert all(
+            original_scores.values[m].tobytes() == cleaned_scores.values[m].tobytes() for m in measures
+        )
 
 
 def test_a_real_set_of_ten_subtopics_a_topic_agrees(shared: Path) -> None:

@@ -67,7 +67,7 @@ def _requested(names: set[str]) -> set[str]:
     """pytrec_eval's spelling: cutoffs after a full stop, all of a measure's in one name."""
     grouped: dict[str, list[str]] = {}
     for name in names:
-        base = max((one for one in trec_names.NAMES if name.startswith(one)), key=len)
+        base = max((base_ for base_ in trec_names.NAMES if name.startswith(base_)), key=len)
         grouped.setdefault(base, []).append(name[len(base) + 1 :])
     return {f"{base}.{','.join(values)}" if any(values) else base for base, values in grouped.items()}
 
@@ -110,8 +110,8 @@ class TestDeliberateDifferences:
         run = {"1": ranked(*order)}
         theirs = pytrec_eval.RelevanceEvaluator({"1": judged}, {name}).evaluate(run)["1"]
         ours = {
-            profile: scores_of(text, run, qrels_of({"1": judged}), profile=one)[str(parse(text))][0]
-            for profile, one in PROFILES.items()
+            profile: scores_of(text, run, qrels_of({"1": judged}), profile=rules)[str(parse(text))][0]
+            for profile, rules in PROFILES.items()
         }
         return next(iter(theirs.values())), ours
 

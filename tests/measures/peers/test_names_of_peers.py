@@ -41,7 +41,11 @@ def variants(name: str) -> list[dict[str, Any]]:
     """What a measure of ir_measures needs, and that with each other parameter."""
     measure = REGISTRY[name]
     known = {k: OWN_VALUES.get((name, k), VALUES[k]) for k in measure.SUPPORTED_PARAMS}
-    needed = {k: known[k] for k, one in measure.SUPPORTED_PARAMS.items() if one.required or k == "cutoff"}
+    needed = {
+        k: known[k]
+        for k, parameter in measure.SUPPORTED_PARAMS.items()
+        if parameter.required or k == "cutoff"
+    }
     return [needed, *({**needed, k: v} for k, v in known.items() if k not in needed)]
 
 
@@ -59,7 +63,7 @@ def test_every_measure_of_ir_measures_with_every_parameter_is_one_here(name: str
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_a_name_alone_is_a_measure_or_says_what_it_needs(name: str) -> None:
-    needed = {k for k, one in REGISTRY[name].SUPPORTED_PARAMS.items() if one.required}
+    needed = {k for k, parameter in REGISTRY[name].SUPPORTED_PARAMS.items() if parameter.required}
     here_too = {"P_IA": {"cutoff"}}.get(name, needed - {"max_rel"})  # the scale has a greatest gain
     if not here_too:
         assert str(parse(name))
@@ -100,8 +104,8 @@ def test_trec_evals_names_mean_what_they_do_in_ir_measures(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_CUTOFF)
 def test_trec_evals_names_with_cutoffs_do_too(name: str) -> None:
-    theirs = [without_level(str(one)) for one in ir_measures.parse_trec_measure(f"{name}.3,20")]
-    assert theirs == [str(one) for one in parse_many(f"{name}.3,20")]
+    theirs = [without_level(str(measure)) for measure in ir_measures.parse_trec_measure(f"{name}.3,20")]
+    assert theirs == [str(measure) for measure in parse_many(f"{name}.3,20")]
     assert theirs == [str(parse(f"{name}_{k}")) for k in (3, 20)]
 
 

@@ -65,7 +65,8 @@ def _grades(rng: np.random.Generator, names: Sequence[str]) -> dict[str, int]:
 def lists(rankings: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, Scored]:
     """Return runs from their ranked documents by run and topic, best first."""
     return {
-        run: {topic: ranked(*ids) for topic, ids in by_topic.items()} for run, by_topic in rankings.items()
+        run: {topic: ranked(*ids) for topic, ids in lists_by_topic.items()}
+        for run, lists_by_topic in rankings.items()
     }
 
 

@@ -109,9 +109,9 @@ class Container:
         self.service = service
         self.folder = folder
         self.port = free_port()
-        own = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
+        own_port = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
         data = {r"^/data\b": str(folder / "data")}
-        self._about = _replaced(described()[service], {**replaced, **own, **data})
+        self._about = _replaced(described()[service], {**replaced, **own_port, **data})
         self._more = more
         (folder / "data").mkdir(parents=True)
         self.process: subprocess.Popen[bytes] | None = None
@@ -212,10 +212,10 @@ class Container:
     def pool(self) -> list[psutil.Process]:
         """The processes that a worker has for its jobs: forks of its first one, with its command line."""
         found: list[tuple[psutil.Process, list[str]]] = []
-        for one in self.processes():
+        for process in self.processes():
             with suppress(psutil.NoSuchProcess):
-                found.append((one, one.cmdline()))
-        return [one for one, command in found[1:] if command == found[0][1]]
+                found.append((process, process.cmdline()))
+        return [process for process, command in found[1:] if command == found[0][1]]
 
     def kill(self) -> None:
         """Kill all of it at once, as losing its machine would."""
@@ -285,17 +285,17 @@ class Container:
 
 def send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
     """Send a signal to those that are still there."""
-    for one in processes:
+    for process in processes:
         with suppress(psutil.NoSuchProcess):
-            one.send_signal(number)
+            process.send_signal(number)
 
 
 def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
     """`value`, with the replacements made in every text in it."""
     if isinstance(value, Mapping):
-        return {name: _replaced(one, replaced) for name, one in value.items()}
+        return {name: _replaced(part, replaced) for name, part in value.items()}
     if isinstance(value, list):
-        return [_replaced(one, replaced) for one in value]
+        return [_replaced(part, replaced) for part in value]
     if not isinstance(value, str):
         return value
     for pattern, text in replaced.items():
@@ -462,7 +462,7 @@ class Stack:
     def blobs(self) -> set[str]:
         """The keys of all objects in the bucket, asked of the store itself."""
         pages = self._s3().get_paginator("list_objects_v2").paginate(Bucket="cupel")
-        return {one["Key"] for page in pages for one in page.get("Contents", ())}
+        return {blob["Key"] for page in pages for blob in page.get("Contents", ())}
 
     def take_blob(self, key: str) -> bytes:
         """Remove a blob from the bucket; what it was."""
@@ -484,4 +484,6 @@ class Stack:
 
     def last_words(self) -> str:
         """What each container said last."""
-        return "\n".join(f"--- {name}\n{one.log()[-2000:]}" for name, one in self.containers.items())
+        return "\n".join(
+            f"--- {name}\n{container.log()[-2000:]}" for name, container in self.containers.items()
+        )

@@ -34,16 +34,16 @@ def assert_all_scored(client: Client, load: Load, handed_in: HandedIn) -> None:
 def assert_scored_as_offline(client: Client, load: Load, handed_in: HandedIn) -> None:
     """Every score, and some of the values behind them, are those of the library to the last bit."""
     for submission, path in handed_in.items():
-        own = load.offline(path).values
+        expected = load.offline(path).values
         for measure, score in zip(load.bound, client.scores(submission), strict=True):
-            value = aggregate(measure, own[measure])
+            value = aggregate(measure, expected[measure])
             assert score.measure == str(measure)
             assert score.value == (value if math.isfinite(value) else None), (path.name, measure)
         for text in set(BY_TOPIC) & set(load.measures):
-            told = client.topic_scores(submission, text).topics
-            assert [one.topic for one in told] == list(load.collection.qrels.topics)
+            scores = client.topic_scores(submission, text).topics
+            assert [topic.topic for topic in scores] == list(load.collection.qrels.topics)
             measure = parse(text).bound(load.collection.aspects)
-            assert [one.value for one in told] == own[measure].tolist(), (path.name, measure)
+            assert [score.value for score in scores] == expected[measure].tolist(), (path.name, measure)
 
 
 def assert_analysed(client: Client, load: Load) -> None:

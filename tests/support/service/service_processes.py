@@ -39,7 +39,7 @@ class Service:
     def child(self, name: str) -> psutil.Process:
         """The process that the supervisor keeps under `name`, once it is there."""
         word = {"gateway": "cupel_gateway"}.get(name, name)
-        return until(lambda: next((one for one in self.children() if word in command_line(one)), None))
+        return until(lambda: next((child for child in self.children() if word in command_line(child)), None))
 
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children()

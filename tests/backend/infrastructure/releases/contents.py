@@ -72,7 +72,7 @@ def released() -> list[str]:
 def revisions() -> list[str]:
     """Every revision there is, oldest first."""
     script = ScriptDirectory.from_config(_alembic())
-    return [one.revision for one in script.walk_revisions()][::-1]
+    return [script_.revision for script_ in script.walk_revisions()][::-1]
 
 
 def upgrade(engine: sa.Engine, revision: str) -> None:
@@ -169,51 +169,55 @@ def store(system: System, blobs: Mapping[str, str]) -> None:
 
 def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
     """All there is, as the public functions tell it, in JSON's types."""
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "tokens": _all(system, access.list_),
         "tracks": _all(system, tracks.list_),
         "jobs": _all(system, jobs.list_),
         **show_boards(system),
         "callers": {name: _caller(system, text) for name, text in tokens.items()},  # notes their use: last
     }
-    for track in told["tracks"]:
+    for track in shown["tracks"]:
         name = track["name"]
-        told[f"qrels of {name}"] = _all(system, qrels_versions.list_, name)
-        told[f"submissions to {name}"] = _all(system, submissions.list_, name)
+        shown[f"qrels of {name}"] = _all(system, qrels_versions.list_, name)
+        shown[f"submissions to {name}"] = _all(system, submissions.list_, name)
         for noun, list_ in {"schedules": audit_schedules.list_, "alerts": audit_alerts.list_}.items():
             if found := _all(system, list_, name):
-                told[f"{noun} of {name}"] = found
+                shown[f"{noun} of {name}"] = found
         for audit in _all(system, audit_requests.list_, name):
-            told[f"audit {audit['id']}"] = audit
+            shown[f"audit {audit['id']}"] = audit
             if audit["state"] == "done":
                 report = audit_parts.read_report(system, ADMIN, audit["id"])[0].as_data()
-                told[f"report of {audit['id']}"] = json.loads(json.dumps(report))
-    return told
+                shown[f"report of {audit['id']}"] = json.loads(json.dumps(report))
+    return shown
 
 
 def show_boards(system: System) -> dict[str, Any]:
     """Boards and scores of every track by every measure of its plan under every published version."""
-    told: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for track in _all(system, tracks.list_):
         name = track["name"]
-        numbers = [one["number"] for one in _all(system, qrels_versions.list_, name) if one["published_at"]]
-        sent = [one["id"] for one in _all(system, submissions.list_, name)]
+        numbers = [
+            version["number"]
+            for version in _all(system, qrels_versions.list_, name)
+            if version["published_at"]
+        ]
+        sent = [submission["id"] for submission in _all(system, submissions.list_, name)]
         for number in numbers:
             for id in sent:
                 explained = score_explanations.read_explanations(system, ADMIN, id, qrels=number)
                 if explained.explanations:
-                    told[f"explanations of {id} under {number}"] = _plain(explained)
+                    shown[f"explanations of {id} under {number}"] = _plain(explained)
                 scored = evaluations.read_scores(system, ADMIN, id, qrels=number)
-                told[f"scores of {id} under {number}"] = _plain(scored)
-                for one in scored:
+                shown[f"scores of {id} under {number}"] = _plain(scored)
+                for score in scored:
                     topics = evaluations.read_topic_scores(
-                        system, ADMIN, id, measure=one.measure, qrels=number
+                        system, ADMIN, id, measure=score.measure, qrels=number
                     )
-                    told[f"topics of {id} under {number} by {one.measure}"] = _plain(topics)
+                    shown[f"topics of {id} under {number} by {score.measure}"] = _plain(topics)
             for measure in track["measures"]:
                 board = leaderboards.read_board(system, ADMIN, name, measure=measure, qrels=number)
-                told[f"board of {name} under {number} by {measure}"] = _plain(board)
-    return told
+                shown[f"board of {name} under {number} by {measure}"] = _plain(board)
+    return shown
 
 
 def finish(system: System, clock: Clock) -> dict[str, Any]:
@@ -225,27 +229,27 @@ def finish(system: System, clock: Clock) -> dict[str, Any]:
     jobs.sweep(system)
     work_off(system, analysing=True)
     return {
-        name: _without_worth(told) if name.startswith("board ") else told
-        for name, told in show_boards(system).items()
+        name: _without_worth(board) if name.startswith("board ") else board
+        for name, board in show_boards(system).items()
     }
 
 
 def _without_worth(board: Row) -> Row:
-    worth = {one.name for one in fields(RankInformation)}
+    worth = {field.name for field in fields(RankInformation)}
     rows = [{name: value for name, value in row.items() if name not in worth} for row in board["rows"]]
     return board | {"rows": rows, "analysis": board["analysis"]["state"]}
 
 
-def _all(system: System, list_: Callable[..., Any], *asked: Any) -> list[Any]:
+def _all(system: System, list_: Callable[..., Any], *arguments: Any) -> list[Any]:
     """Every item of a list that has pages."""
-    return [_plain(item) for page in _pages(system, list_, *asked) for item in page.items]
+    return [_plain(item) for page in _pages(system, list_, *arguments) for item in page.items]
 
 
-def _pages(system: System, list_: Callable[..., Any], *asked: Any) -> Iterator[Any]:
-    page = list_(system, ADMIN, *asked, limit=3)
+def _pages(system: System, list_: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+    page = list_(system, ADMIN, *arguments, limit=3)
     yield page
     while page.next is not None:
-        page = list_(system, ADMIN, *asked, limit=3, cursor=page.next)
+        page = list_(system, ADMIN, *arguments, limit=3, cursor=page.next)
         yield page
 
 
@@ -259,9 +263,9 @@ def _caller(system: System, token: str) -> Any:
 def _plain(view: Any) -> Any:
     """A view, or several, in JSON's types. Etags are left out: they may change with any release."""
 
-    def told(pairs: list[tuple[str, Any]]) -> Row:
+    def without_etag(pairs: list[tuple[str, Any]]) -> Row:
         return {name: value for name, value in pairs if name != "etag"}
 
     if isinstance(view, tuple):
-        return [_plain(one) for one in view]
-    return json.loads(json.dumps(asdict(view, dict_factory=told), default=datetime.isoformat))
+        return [_plain(item) for item in view]
+    return json.loads(json.dumps(asdict(view, dict_factory=without_etag), default=datetime.isoformat))

@@ -208,8 +208,8 @@ def make_audits(system: System, clock: Clock) -> None:
     ]
     clock.forward(60)
     audit_schedules.request_due_audits(system)  # there are no judgments of the second track: a problem
-    for one in often:
-        audit_schedules.remove(system, ORGANISER, one.id)
+    for schedule in often:
+        audit_schedules.remove(system, ORGANISER, schedule.id)
     audit_requests.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
     odd = {"kind": "downsampling", "parameters": {"aspect": "Schönheit"}}
     audit_requests.request(system, ADMIN, "busy", **odd, seed=2**62)
