@@ -12,7 +12,7 @@ from cupel_client.api.client import Client
 from support.data.real_runs import Load, clef_or_example
 from support.patience import seconds
 from support.service.compose_stack import Container, Stack, environment_of
-from support.service.invariants import HandedIn, assert_no_loose_ends, assert_sound
+from support.service.invariants import HandedIn, assert_consistent, assert_sound
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_audit_of_these_runs_finishes(stack: Stack, organiser: Client, loads: li
     assert (last.state, last.failures) == ("done", ())
     assert last.numbers["kept@50"] is not None
     assert organiser.audit(audit.id).runs
-    assert_no_loose_ends(stack.query, stack.blobs())
+    assert_consistent(stack.query, stack.blobs())
 
 
 def submit_all(client: Client, load: Load) -> HandedIn:

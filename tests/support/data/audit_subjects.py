@@ -35,9 +35,9 @@ def subject_of(
         (name, view_of(ranking_of(run), qrels, top=top, content=content[name], other=other))
         for name, run in runs.items()
     ]
-    again = None if other is None else NamedQrels("other", other)
+    other_qrels = None if other is None else NamedQrels("other", other)
     return assemble_subject(
-        NamedQrels("qrels", qrels), views, parse_many(measures), teams=teams, top=top, other=again
+        NamedQrels("qrels", qrels), views, parse_many(measures), teams=teams, top=top, other=other_qrels
     )
 
 

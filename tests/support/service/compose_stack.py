@@ -1,8 +1,8 @@
-"""docker-compose.yml without a container engine.
+"""The services of docker-compose.yml as local processes, without a container engine.
 
-Each of our services is a local process, with the command, settings, order, health check and restarts that the
-file gives it, on private stand-ins for the images of others. What differs from containers is text only:
-addresses and ports, /data and /run/secrets. All of it dies with us.
+Each Cupel service is a process with the command, settings, health check and restart policy of the file.
+PostgreSQL, Redis and Swift servers replace the images of third parties. Addresses, ports, /data and
+/run/secrets are replaced in the text of the file. All processes end with the test process.
 """
 
 import os
@@ -43,89 +43,89 @@ QUICK = {
     "retry_seconds": 0.2,
     "analysis_seconds": 10,
 }
-"""Settings with which a lost job is known in two seconds, and what boards are worth soon after."""
+"""Settings with which a lost job is detected in two seconds, and leaderboards are analysed soon after."""
 
 STARTING = 120.0
-"""Seconds for everything to become healthy, on a machine that is busy with other tests."""
+"""Seconds within which all services must become healthy, also on a busy machine."""
 
 STEADY = 10.0
-"""Docker starts what died again after 0.1 s, doubled each time unless it lived for so many seconds."""
+"""Seconds of running after which Docker resets the restart delay: 0.1 s, doubled at each restart."""
 
-LOOK = 0.02
-"""Seconds between two looks at what has died."""
+POLL_INTERVAL = 0.02
+"""Seconds between two checks for ended processes."""
 
-Described = Mapping[str, Any]
+Services = Mapping[str, Any]
 
 
 @cache
-def described() -> Described:
-    """The services of docker-compose.yml, with variables of the file at their defaults."""
+def read_services() -> Services:
+    """Return the services of docker-compose.yml, with the default values of its variables."""
     text = (ROOT / "docker-compose.yml").read_text()
     text = re.sub(r"(?<!\$)\$\{\w+:-(.*?)\}", r"\1", text).replace("$$", "$")
-    services: Described = yaml.safe_load(text)["services"]
+    services: Services = yaml.safe_load(text)["services"]
     return services
 
 
-def ours() -> list[str]:
-    """The services built from our Dockerfile, each after those that it depends on."""
-    found: list[str] = []
+def cupel_services() -> list[str]:
+    """Return the services built from the Dockerfile, each after those that it depends on."""
+    ordered: list[str] = []
 
     def add(name: str) -> None:
-        for needed in described()[name].get("depends_on", {}):
+        for needed in read_services()[name].get("depends_on", {}):
             add(needed)
-        if "build" in described()[name] and name not in found:
-            found.append(name)
+        if "build" in read_services()[name] and name not in ordered:
+            ordered.append(name)
 
-    for name in described():
+    for name in read_services():
         add(name)
-    return found
+    return ordered
 
 
 def port_of(service: str) -> str:
-    """The port that a service of ours listens on in its container; empty if it has none."""
-    published: Sequence[str] = described()[service].get("ports", ())
+    """Return the port that a Cupel service listens on in its container; an empty string without one."""
+    published: Sequence[str] = read_services()[service].get("ports", ())
     if published:
         return published[0].rpartition(":")[2]
     return environment_of(service).get("CUPEL_METRICS_PORT", "")
 
 
 def environment_of(service: str) -> dict[str, str]:
-    return dict(described()[service]["environment"])
+    return dict(read_services()[service]["environment"])
 
 
-def seconds_of(text: str) -> float:
-    """A duration of the file: `30s`."""
+def parse_seconds(text: str) -> float:
+    """Return the seconds of a duration in the file, such as `30s`."""
     assert text.endswith("s"), text
     return float(text.removesuffix("s"))
 
 
 class Container:
-    """One container of a service of ours, as a process that leads a group."""
+    """A container of a Cupel service: a process that leads a process group."""
 
     def __init__(
         self, service: str, folder: Path, replaced: Mapping[str, str], more: Mapping[str, str]
     ) -> None:
-        """folder: of its /data and log. replaced: regular expression -> text, in all that the file says."""
+        """folder: for /data and the log. replaced: texts to put in the file, by regular expression."""
         self.service = service
         self.folder = folder
         self.port = free_port()
         own_port = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
         data = {r"^/data\b": str(folder / "data")}
-        self._about = _replaced(described()[service], {**replaced, **own_port, **data})
-        self._more = more
+        self._description = _replaced(read_services()[service], {**replaced, **own_port, **data})
+        self._extra_settings = more
         (folder / "data").mkdir(parents=True)
         self.process: subprocess.Popen[bytes] | None = None
-        self.wanted = False
+        self.should_run = False
         self.ends: list[tuple[float, int]] = []
-        """When the process ended by itself or was killed, and with which exit code."""
+        """Time and exit code of each end of the process, if `stop` or `destroy` did not cause it."""
         self._due = 0.0
         self._pause = 0.0
         self._started = 0.0
-        self._lock = threading.RLock()  # so that nobody starts what another one has just stopped
+        self._lock = threading.RLock()  # because the watcher must not restart a process while `stop` ends it
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the image has, and what the file gives; nothing of whoever runs the tests."""
+        """Return the variables of the image and of the file, without those of the test process."""
         image = {
             "PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.folder / "data"),
@@ -133,11 +133,11 @@ class Container:
             "PYTHONUNBUFFERED": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        return {**image, **self._about["environment"], **self._more}
+        return {**image, **self._description["environment"], **self._extra_settings}
 
     @property
     def restarts(self) -> bool:
-        return bool(self._about["restart"] != "no")
+        return bool(self._description["restart"] != "no")
 
     @property
     def alive(self) -> bool:
@@ -145,14 +145,14 @@ class Container:
 
     @property
     def code(self) -> int | None:
-        """With what it ended; None while it runs."""
+        """Return the exit code; None while the process runs."""
         return None if self.process is None else self.process.poll()
 
     def start(self) -> None:
         with self._lock, (self.folder / "log").open("ab") as log:
-            self.wanted, self._due, self._started = True, 0.0, time.monotonic()
+            self.should_run, self._due, self._started = True, 0.0, time.monotonic()
             self.process = subprocess.Popen(
-                self._about["command"],
+                self._description["command"],
                 env=self.environment,
                 cwd=self.folder / "data",
                 stdin=subprocess.DEVNULL,
@@ -163,7 +163,7 @@ class Container:
             )
 
     def run(self, *command: str) -> str:
-        """What a command prints in the container, as by `docker compose exec`."""
+        """Run a command in the container, as `docker compose exec` does, and return its output."""
         done = subprocess.run(
             command,
             env=self.environment,
@@ -176,8 +176,8 @@ class Container:
         return done.stdout
 
     def healthy(self) -> bool:
-        """What the health check says; where there is none, whether it runs."""
-        check = self._about.get("healthcheck")
+        """Return the result of the health check; without one, whether the process runs."""
+        check = self._description.get("healthcheck")
         if check is None or not self.alive:
             return self.alive
         kind, *rest = check["test"]
@@ -187,13 +187,13 @@ class Container:
                 command,
                 env=self.environment,
                 capture_output=True,
-                timeout=seconds(seconds_of(check["timeout"])),
+                timeout=seconds(parse_seconds(check["timeout"])),
             )
             return done.returncode == 0
         return False
 
     def completed(self) -> bool:
-        """Whether it ended, and well; a failure is an error."""
+        """Return whether the process ended with exit code 0; fail if it ended with another."""
         assert not self.code, f"{self.service} ended with {self.code}:\n{self.log()[-3000:]}"
         return self.code == 0
 
@@ -201,7 +201,7 @@ class Container:
         return (self.folder / "log").read_text(errors="replace")
 
     def processes(self) -> list[psutil.Process]:
-        """All of its processes, the one that it was started as first."""
+        """Return all processes of the container, the main process first."""
         if self.process is None:
             return []
         with suppress(psutil.NoSuchProcess):
@@ -210,57 +210,57 @@ class Container:
         return []
 
     def pool(self) -> list[psutil.Process]:
-        """The processes that a worker has for its jobs: forks of its first one, with its command line."""
-        found: list[tuple[psutil.Process, list[str]]] = []
+        """Return the job processes of a worker: forks of its main process, with the same command line."""
+        commands: list[tuple[psutil.Process, list[str]]] = []
         for process in self.processes():
             with suppress(psutil.NoSuchProcess):
-                found.append((process, process.cmdline()))
-        return [process for process, command in found[1:] if command == found[0][1]]
+                commands.append((process, process.cmdline()))
+        return [process for process, command in commands[1:] if command == commands[0][1]]
 
     def kill(self) -> None:
-        """Kill all of it at once, as losing its machine would."""
+        """Kill all processes at once, as a loss of the machine does."""
         send(signal.SIGKILL, self.processes())
 
     def kill_pool(self) -> None:
-        """Kill the processes that a worker has for its jobs."""
+        """Kill the job processes of a worker."""
         send(signal.SIGKILL, self.pool())
 
     def kill_main(self) -> None:
-        """Kill the process that the container was started as; the rest goes as soon as that is noticed."""
+        """Kill the main process; the watcher kills the others when it notices."""
         assert self.process is not None
         self.process.kill()
 
     def pause(self) -> None:
-        """Stop all of it, as `docker compose pause` does."""
+        """Suspend all processes, as `docker compose pause` does."""
         send(signal.SIGSTOP, self.processes())
 
     def resume(self) -> None:
         send(signal.SIGCONT, self.processes())
 
     def stop(self) -> None:
-        """`docker compose stop`: asked to end, given its grace, then killed; not started again."""
+        """Terminate the container, and kill it after its grace period, as `docker compose stop` does."""
         with self._lock:
-            self.wanted = False
+            self.should_run = False
         if self.process is None:
             return
         self.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(seconds(seconds_of(self._about["stop_grace_period"])))
+            self.process.wait(seconds(parse_seconds(self._description["stop_grace_period"])))
         self.destroy()
 
     def destroy(self) -> None:
-        """End all of it at once, for good."""
+        """Kill all processes, and do not restart them."""
         with self._lock:
-            self.wanted = False
+            self.should_run = False
         self.kill()
         if self.process is not None:
             self.process.wait()
-            self._bury()
+            self._kill_group()
 
-    def look(self) -> None:
-        """What Docker does all the time: note an end, and start again what is to be started again."""
+    def apply_restart_policy(self) -> None:
+        """Record that the process has ended, and restart it when its delay is over, as Docker does."""
         with self._lock:
-            if self.process is None or not self.wanted or self.alive:
+            if self.process is None or not self.should_run or self.alive:
                 return
             if not self._due:
                 self._note_end()
@@ -269,29 +269,29 @@ class Container:
 
     def _note_end(self) -> None:
         assert self.process is not None
-        self._bury()
+        self._kill_group()
         now = time.monotonic()
         self.ends.append((now, self.process.returncode))
         steady = now - self._started > STEADY
         self._pause = 0.1 if steady or not self._pause else min(2 * self._pause, 60.0)
         self._due = now + self._pause
 
-    def _bury(self) -> None:
-        """With the first process of a container go all others: the kernel sees to that, here we do."""
+    def _kill_group(self) -> None:
+        """Kill the process group, as the kernel does when the main process of a container ends."""
         assert self.process is not None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
-    """Send a signal to those that are still there."""
+    """Send a signal to those of the processes that still exist."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
 
 
 def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
-    """`value`, with the replacements made in every text in it."""
+    """Return `value` with the replacements made in each string in it."""
     if isinstance(value, Mapping):
         return {name: _replaced(part, replaced) for name, part in value.items()}
     if isinstance(value, list):
@@ -306,18 +306,18 @@ def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
 class Stack:
     """All services of docker-compose.yml.
 
-    settings: given to each of our services over what the file says, as CUPEL_*. Use it from the thread that
-    made it: what another thread starts ends with that.
+    settings: CUPEL_* variables of each Cupel service that override those of the file. Use a stack only from
+    the thread that created it, because a process ends with the thread that started it.
     """
 
     def __init__(self, **settings: object) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cupel-stack-"))
-        self.folder.chmod(0o755)  # PostgreSQL has to run as another user
-        self._more = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
+        self.folder.chmod(0o755)  # because PostgreSQL runs as another user
+        self._extra_settings = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
         self._secrets = self.folder / "secrets"
         self.containers: dict[str, Container] = {}
         self._numbers = count(2)
-        self._watching = threading.Event()
+        self._stop_watching = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="docker", daemon=True)
 
     def __enter__(self) -> Self:
@@ -331,24 +331,24 @@ class Stack:
         self.close()
 
     def start(self) -> Self:
-        """`make up`: the secrets, then everything in order, until all of it is healthy."""
+        """Create the secrets, start the services in order, and wait until all are healthy, like `make up`."""
         subprocess.run(
             [sys.executable, ROOT / "deploy" / "make_secrets.py", self._secrets],
             check=True,
             capture_output=True,
         )
-        self._start_stand_ins()
-        for service in ours():
+        self._start_servers()
+        for service in cupel_services():
             self.containers[service] = self._container(service)
         self._watcher.start()
-        for service in ours():
-            self._wait_for_what_it_needs(service)
+        for service in cupel_services():
+            self._wait_for_dependencies(service)
             self.containers[service].start()
         self.wait_until_healthy()
         return self
 
-    def _start_stand_ins(self) -> None:
-        """What deploy/README.md names for the images of others, with the secrets that the file gives them."""
+    def _start_servers(self) -> None:
+        """Start PostgreSQL, Redis and Swift with the secrets of the stack."""
         for kind in (components.Postgres, components.Redis, components.Swift):
             for program in kind.programs:
                 components.require(program)
@@ -371,21 +371,21 @@ class Stack:
         return (self._secrets / name).read_text()
 
     def _container(self, service: str, name: str = "") -> Container:
-        """A new container: what is unlike in it is where things are."""
-        there = {
+        """Return a new container, with the addresses and paths of this machine."""
+        ports = {
             "postgres:5432": self.postgres.port,
             "redis:6379": self.redis.port,
             "s3:8333": self.proxy.port,
         }
-        replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in there.items()}
+        replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in ports.items()}
         replaced |= {r"^/run/secrets\b": str(self._secrets)}
-        # Swift's names of users are made of two parts.
-        more = {**self._more, "CUPEL_S3_KEY": self.s3.key}
+        # Swift requires user names of two parts.
+        more = {**self._extra_settings, "CUPEL_S3_KEY": self.s3.key}
         return Container(service, self.folder / (name or service), replaced, more)
 
     @contextmanager
-    def one_more(self, service: str) -> Iterator[Container]:
-        """Within it there is one more container of a service, as by `--scale`."""
+    def extra_container(self, service: str) -> Iterator[Container]:
+        """Run one more container of a service within the context, as `--scale` does."""
         name = f"{service}-{next(self._numbers)}"
         container = self.containers[name] = self._container(service, name)
         container.start()
@@ -396,14 +396,14 @@ class Stack:
             container.stop()
             del self.containers[name]
 
-    def _wait_for_what_it_needs(self, service: str) -> None:
-        for needed, how in described()[service].get("depends_on", {}).items():
+    def _wait_for_dependencies(self, service: str) -> None:
+        for needed, dependency in read_services()[service].get("depends_on", {}).items():
             conditions: dict[str, Callable[[], bool]] = {
                 "service_started": lambda: True,
                 "service_healthy": partial(self._healthy, needed),
                 "service_completed_successfully": partial(self._completed, needed),
             }
-            until(conditions[how["condition"]], limit=STARTING)
+            until(conditions[dependency["condition"]], limit=STARTING)
 
     def _healthy(self, service: str) -> bool:
         if service in self.containers:
@@ -415,17 +415,17 @@ class Stack:
         return self[service].completed()
 
     def wait_until_healthy(self) -> None:
-        """`docker compose up --wait`."""
+        """Wait until all containers are healthy or completed, as `docker compose up --wait` does."""
         for container in self.containers.values():
             until(container.healthy if container.restarts else container.completed, limit=STARTING)
 
     def _watch(self) -> None:
-        while not self._watching.wait(LOOK):
+        while not self._stop_watching.wait(POLL_INTERVAL):
             for container in list(self.containers.values()):
-                container.look()
+                container.apply_restart_policy()
 
     def close(self) -> None:
-        self._watching.set()
+        self._stop_watching.set()
         if self._watcher.is_alive():
             self._watcher.join()
         for container in self.containers.values():
@@ -437,7 +437,7 @@ class Stack:
             self.proxy.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    # What tests ask
+    # Access for tests
 
     def __getitem__(self, name: str) -> Container:
         return self.containers[name]
@@ -447,7 +447,7 @@ class Stack:
         return f"http://127.0.0.1:{self['gateway'].port}"
 
     def token(self) -> str:
-        """An administrator's token, issued as deploy/README.md says."""
+        """Issue an administrator's token with the command of deploy/README.md, and return it."""
         command = ("cupel", "admin", "token", "--team", "organisers", "--scope", "admin")
         return self["gateway"].run(*command).strip()
 
@@ -455,17 +455,17 @@ class Stack:
         return Client(self.url, self.token(), attempts=10)
 
     def query(self, text: str, *values: object) -> list[tuple[Any, ...]]:
-        """Rows straight from the database: what no door of the service could embellish."""
+        """Return the rows of an SQL query, sent to the database itself and not to the service."""
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             return connection.execute(text, values).fetchall()
 
     def blobs(self) -> set[str]:
-        """The keys of all objects in the bucket, asked of the store itself."""
+        """Return the keys of all objects in the bucket, as the object store lists them."""
         pages = self._s3().get_paginator("list_objects_v2").paginate(Bucket="cupel")
         return {blob["Key"] for page in pages for blob in page.get("Contents", ())}
 
     def take_blob(self, key: str) -> bytes:
-        """Remove a blob from the bucket; what it was."""
+        """Remove a blob from the bucket and return its content."""
         content: bytes = self._s3().get_object(Bucket="cupel", Key=key)["Body"].read()
         self._s3().delete_object(Bucket="cupel", Key=key)
         return content
@@ -482,8 +482,8 @@ class Stack:
             aws_secret_access_key=self.s3.secret,
         )
 
-    def last_words(self) -> str:
-        """What each container said last."""
+    def log_tails(self) -> str:
+        """Return the end of each container's log."""
         return "\n".join(
             f"--- {name}\n{container.log()[-2000:]}" for name, container in self.containers.items()
         )

@@ -154,7 +154,7 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
         end = time.monotonic() + seconds(RECOVERY_SECONDS)
         while not (scored and caught_up):
             assert time.monotonic() < end, (
-                f"no recovery within {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.last_words()}"
+                f"no recovery within {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.log_tails()}"
             )
             left = traffic.open()
             now = time.monotonic() - began
@@ -257,7 +257,7 @@ def worker_asleep(traffic: Traffic) -> Recovery:
     """Pause a worker with running jobs past its lease; a second worker takes over, then the first resumes."""
     with asleep(traffic.stack, traffic.stack["worker-score"], at_work=True):
         since = time.monotonic()
-        with traffic.stack.one_more("worker-score"):
+        with traffic.stack.extra_container("worker-score"):
             return recovery(traffic, since)
 
 
@@ -303,7 +303,7 @@ def power_cut(traffic: Traffic) -> Recovery:
 
 def schedulers_doubled(traffic: Traffic) -> Recovery:
     """Run two schedulers, and repeatedly kill a scheduler or the worker together with the pool."""
-    with traffic.stack.one_more("scheduler") as second:
+    with traffic.stack.extra_container("scheduler") as second:
         for victim in (second, traffic.stack["worker-score"], traffic.stack["scheduler"]):
             until(traffic.running)
             traffic.stack["worker-score"].kill_pool()
