@@ -1,4 +1,4 @@
-"""Tests that scoring under a sample of the judgments equals scoring under qrels with just these."""
+"""Tests that scoring under a sample of the judgments equals scoring under qrels with the sample only."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -36,7 +36,7 @@ def is_running(process: int) -> bool:
 
 @pytest.fixture
 def blocked_command(tmp_path: Path, root: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
-    """A command whose two worker processes are busy, and the process ids of the workers."""
+    """Yield a command with two busy worker processes, and their process ids."""
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
     environment = {**os.environ, "PYTHONPATH": paths}
     command = [sys.executable, "-c", BLOCKED_COMMAND]

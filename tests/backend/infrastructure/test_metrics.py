@@ -1,4 +1,4 @@
-"""Metrics: summed over processes, those that have ended included; states read from the database."""
+"""Tests of metrics: sums over all processes, including ended ones, and states read from the database."""
 
 import os
 import socket
@@ -37,7 +37,7 @@ sys.stdin.read()
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Sample values by name and label values, in the order of the labels' names."""
+    """Return (name, label values in the order of the label names) -> value of each sample."""
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {
         (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value

@@ -1,8 +1,8 @@
 """The services of docker-compose.yml as local processes, without a container engine.
 
-Each Cupel service is a process with the command, settings, health check and restart policy of the file.
-PostgreSQL, Redis and Swift servers replace the images of third parties. Addresses, ports, /data and
-/run/secrets are replaced in the text of the file. All processes end with the test process.
+Each service of Cupel runs with the command, settings, start order, health check and restart policy of the
+file. Private local servers replace the third-party images. Only addresses, ports, /data and /run/secrets
+are replaced. All processes end with the test process.
 """
 
 import os
@@ -43,15 +43,18 @@ QUICK = {
     "retry_seconds": 0.2,
     "analysis_seconds": 10,
 }
-"""Settings with which a lost job is detected in two seconds, and leaderboards are analysed soon after."""
+"""Settings that detect a lost job within two seconds, and analyse leaderboards soon after."""
 
 STARTING = 120.0
-"""Seconds within which all services must become healthy, also on a busy machine."""
+"""Seconds within which all services become healthy, on a machine that is busy with other tests."""
 
-STEADY = 10.0
-"""Seconds of running after which Docker resets the restart delay: 0.1 s, doubled at each restart."""
+STABLE_SECONDS = 10.0
+"""Seconds after which a container counts as stable, as for Docker.
 
-POLL_INTERVAL = 0.02
+The first restart comes after 0.1 s. The delay doubles until a container is stable.
+"""
+
+CHECK_SECONDS = 0.02
 """Seconds between two checks for ended processes."""
 
 Services = Mapping[str, Any]
@@ -59,7 +62,7 @@ Services = Mapping[str, Any]
 
 @cache
 def read_services() -> Services:
-    """Return the services of docker-compose.yml, with the default values of its variables."""
+    """Return the services of docker-compose.yml, with the variables of the file at their defaults."""
     text = (ROOT / "docker-compose.yml").read_text()
     text = re.sub(r"(?<!\$)\$\{\w+:-(.*?)\}", r"\1", text).replace("$$", "$")
     services: Services = yaml.safe_load(text)["services"]
@@ -67,22 +70,22 @@ def read_services() -> Services:
 
 
 def cupel_services() -> list[str]:
-    """Return the services built from the Dockerfile, each after those that it depends on."""
-    ordered: list[str] = []
+    """Return the services built from our Dockerfile, each after the services that it depends on."""
+    names: list[str] = []
 
     def add(name: str) -> None:
         for needed in read_services()[name].get("depends_on", {}):
             add(needed)
-        if "build" in read_services()[name] and name not in ordered:
-            ordered.append(name)
+        if "build" in read_services()[name] and name not in names:
+            names.append(name)
 
     for name in read_services():
         add(name)
-    return ordered
+    return names
 
 
 def port_of(service: str) -> str:
-    """Return the port that a Cupel service listens on in its container; an empty string without one."""
+    """Return the port on which one of our services listens in its container, or an empty string."""
     published: Sequence[str] = read_services()[service].get("ports", ())
     if published:
         return published[0].rpartition(":")[2]
@@ -94,18 +97,22 @@ def environment_of(service: str) -> dict[str, str]:
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds of a duration in the file, such as `30s`."""
+    """Return a duration such as `30s` in seconds."""
     assert text.endswith("s"), text
     return float(text.removesuffix("s"))
 
 
 class Container:
-    """A container of a Cupel service: a process that leads a process group."""
+    """A container of one of our services, as a process that leads a process group."""
 
     def __init__(
         self, service: str, folder: Path, replaced: Mapping[str, str], more: Mapping[str, str]
     ) -> None:
-        """folder: for /data and the log. replaced: texts to put in the file, by regular expression."""
+        """Prepare the container of `service`.
+
+        folder: holds /data and the log. replaced: regular expression -> replacement in each text of the
+        service's definition. more: additional environment variables.
+        """
         self.service = service
         self.folder = folder
         self.port = free_port()
@@ -117,11 +124,13 @@ class Container:
         self.process: subprocess.Popen[bytes] | None = None
         self.should_run = False
         self.ends: list[tuple[float, int]] = []
-        """Time and exit code of each end of the process, if `stop` or `destroy` did not cause it."""
+        """The time and the exit code of each end of the process, unless `stop` or `destroy` ended it."""
         self._due = 0.0
         self._pause = 0.0
         self._started = 0.0
-        self._lock = threading.RLock()  # because the watcher must not restart a process while `stop` ends it
+        self._lock = (
+            threading.RLock()
+        )  # so that the watcher does not restart a container that a test has just stopped
 
     @property
     def environment(self) -> dict[str, str]:
@@ -145,7 +154,7 @@ class Container:
 
     @property
     def code(self) -> int | None:
-        """Return the exit code; None while the process runs."""
+        """Return the exit code of the process, or None while it runs."""
         return None if self.process is None else self.process.poll()
 
     def start(self) -> None:
@@ -163,7 +172,7 @@ class Container:
             )
 
     def run(self, *command: str) -> str:
-        """Run a command in the container, as `docker compose exec` does, and return its output."""
+        """Run a command like `docker compose exec`, and return its output."""
         done = subprocess.run(
             command,
             env=self.environment,
@@ -176,7 +185,7 @@ class Container:
         return done.stdout
 
     def healthy(self) -> bool:
-        """Return the result of the health check; without one, whether the process runs."""
+        """Return the result of the health check, or whether the process runs if there is no check."""
         check = self._description.get("healthcheck")
         if check is None or not self.alive:
             return self.alive
@@ -193,7 +202,7 @@ class Container:
         return False
 
     def completed(self) -> bool:
-        """Return whether the process ended with exit code 0; fail if it ended with another."""
+        """Return whether the process ended successfully; raise AssertionError if it failed."""
         assert not self.code, f"{self.service} ended with {self.code}:\n{self.log()[-3000:]}"
         return self.code == 0
 
@@ -210,7 +219,7 @@ class Container:
         return []
 
     def pool(self) -> list[psutil.Process]:
-        """Return the job processes of a worker: forks of its main process, with the same command line."""
+        """Return the pool processes of a worker: forks of the main process with the same command line."""
         commands: list[tuple[psutil.Process, list[str]]] = []
         for process in self.processes():
             with suppress(psutil.NoSuchProcess):
@@ -218,15 +227,15 @@ class Container:
         return [process for process, command in commands[1:] if command == commands[0][1]]
 
     def kill(self) -> None:
-        """Kill all processes at once, as a loss of the machine does."""
+        """Kill all processes at once, as a crash of the machine would."""
         send(signal.SIGKILL, self.processes())
 
     def kill_pool(self) -> None:
-        """Kill the job processes of a worker."""
+        """Kill the pool processes of a worker."""
         send(signal.SIGKILL, self.pool())
 
     def kill_main(self) -> None:
-        """Kill the main process; the watcher kills the others when it notices."""
+        """Kill the main process; the watcher then kills the other processes and restarts the container."""
         assert self.process is not None
         self.process.kill()
 
@@ -238,7 +247,7 @@ class Container:
         send(signal.SIGCONT, self.processes())
 
     def stop(self) -> None:
-        """Terminate the container, and kill it after its grace period, as `docker compose stop` does."""
+        """Stop the container like `docker compose stop`: SIGTERM, then SIGKILL after the grace period."""
         with self._lock:
             self.should_run = False
         if self.process is None:
@@ -249,7 +258,7 @@ class Container:
         self.destroy()
 
     def destroy(self) -> None:
-        """Kill all processes, and do not restart them."""
+        """Kill all processes and do not restart them."""
         with self._lock:
             self.should_run = False
         self.kill()
@@ -257,8 +266,8 @@ class Container:
             self.process.wait()
             self._kill_group()
 
-    def apply_restart_policy(self) -> None:
-        """Record that the process has ended, and restart it when its delay is over, as Docker does."""
+    def restart_if_ended(self) -> None:
+        """Record the end of the process, and restart it when its restart is due, as Docker does."""
         with self._lock:
             if self.process is None or not self.should_run or self.alive:
                 return
@@ -272,30 +281,30 @@ class Container:
         self._kill_group()
         now = time.monotonic()
         self.ends.append((now, self.process.returncode))
-        steady = now - self._started > STEADY
-        self._pause = 0.1 if steady or not self._pause else min(2 * self._pause, 60.0)
+        is_stable = now - self._started > STABLE_SECONDS
+        self._pause = 0.1 if is_stable or not self._pause else min(2 * self._pause, 60.0)
         self._due = now + self._pause
 
     def _kill_group(self) -> None:
-        """Kill the process group, as the kernel does when the main process of a container ends."""
+        """Kill the process group: in a container, the kernel does so when the main process ends."""
         assert self.process is not None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
-    """Send a signal to those of the processes that still exist."""
+    """Send a signal to the processes that have not ended."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
 
 
 def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
-    """Return `value` with the replacements made in each string in it."""
+    """Return `value` with the replacements applied to every string in it."""
     if isinstance(value, Mapping):
-        return {name: _replaced(part, replaced) for name, part in value.items()}
+        return {name: _replaced(item, replaced) for name, item in value.items()}
     if isinstance(value, list):
-        return [_replaced(part, replaced) for part in value]
+        return [_replaced(item, replaced) for item in value]
     if not isinstance(value, str):
         return value
     for pattern, text in replaced.items():
@@ -306,13 +315,13 @@ def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
 class Stack:
     """All services of docker-compose.yml.
 
-    settings: CUPEL_* variables of each Cupel service that override those of the file. Use a stack only from
-    the thread that created it, because a process ends with the thread that started it.
+    settings: values of CUPEL_* variables that override those of the file. Use a stack only in the thread that
+    created it, because a process ends with the thread that started it.
     """
 
     def __init__(self, **settings: object) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cupel-stack-"))
-        self.folder.chmod(0o755)  # because PostgreSQL runs as another user
+        self.folder.chmod(0o755)  # PostgreSQL has to run as another user
         self._extra_settings = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
         self._secrets = self.folder / "secrets"
         self.containers: dict[str, Container] = {}
@@ -331,13 +340,13 @@ class Stack:
         self.close()
 
     def start(self) -> Self:
-        """Create the secrets, start the services in order, and wait until all are healthy, like `make up`."""
+        """Start the stack like `make up`: write the secrets, start the services in order, wait for health."""
         subprocess.run(
             [sys.executable, ROOT / "deploy" / "make_secrets.py", self._secrets],
             check=True,
             capture_output=True,
         )
-        self._start_servers()
+        self._start_stand_ins()
         for service in cupel_services():
             self.containers[service] = self._container(service)
         self._watcher.start()
@@ -347,8 +356,8 @@ class Stack:
         self.wait_until_healthy()
         return self
 
-    def _start_servers(self) -> None:
-        """Start PostgreSQL, Redis and Swift with the secrets of the stack."""
+    def _start_stand_ins(self) -> None:
+        """Start the local servers that replace third-party images, with the secrets of the stack."""
         for kind in (components.Postgres, components.Redis, components.Swift):
             for program in kind.programs:
                 components.require(program)
@@ -371,7 +380,7 @@ class Stack:
         return (self._secrets / name).read_text()
 
     def _container(self, service: str, name: str = "") -> Container:
-        """Return a new container, with the addresses and paths of this machine."""
+        """Return a new container; its addresses and paths are replaced by local ones."""
         ports = {
             "postgres:5432": self.postgres.port,
             "redis:6379": self.redis.port,
@@ -379,13 +388,13 @@ class Stack:
         }
         replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in ports.items()}
         replaced |= {r"^/run/secrets\b": str(self._secrets)}
-        # Swift requires user names of two parts.
+        # The key of the file does not fit, because a user name of Swift has two parts.
         more = {**self._extra_settings, "CUPEL_S3_KEY": self.s3.key}
         return Container(service, self.folder / (name or service), replaced, more)
 
     @contextmanager
     def extra_container(self, service: str) -> Iterator[Container]:
-        """Run one more container of a service within the context, as `--scale` does."""
+        """Run an additional container of a service inside the block, as `--scale` does."""
         name = f"{service}-{next(self._numbers)}"
         container = self.containers[name] = self._container(service, name)
         container.start()
@@ -415,14 +424,14 @@ class Stack:
         return self[service].completed()
 
     def wait_until_healthy(self) -> None:
-        """Wait until all containers are healthy or completed, as `docker compose up --wait` does."""
+        """Wait like `docker compose up --wait`."""
         for container in self.containers.values():
             until(container.healthy if container.restarts else container.completed, limit=STARTING)
 
     def _watch(self) -> None:
-        while not self._stop_watching.wait(POLL_INTERVAL):
+        while not self._stop_watching.wait(CHECK_SECONDS):
             for container in list(self.containers.values()):
-                container.apply_restart_policy()
+                container.restart_if_ended()
 
     def close(self) -> None:
         self._stop_watching.set()
@@ -437,7 +446,7 @@ class Stack:
             self.proxy.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    # Access for tests
+    # Inspection of the stack
 
     def __getitem__(self, name: str) -> Container:
         return self.containers[name]
@@ -447,7 +456,7 @@ class Stack:
         return f"http://127.0.0.1:{self['gateway'].port}"
 
     def token(self) -> str:
-        """Issue an administrator's token with the command of deploy/README.md, and return it."""
+        """Issue an admin token as deploy/README.md describes, and return it."""
         command = ("cupel", "admin", "token", "--team", "organisers", "--scope", "admin")
         return self["gateway"].run(*command).strip()
 
@@ -455,16 +464,16 @@ class Stack:
         return Client(self.url, self.token(), attempts=10)
 
     def query(self, text: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of an SQL query, sent to the database itself and not to the service."""
+        """Return rows of the database, read without the service."""
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             return connection.execute(text, values).fetchall()
 
     def blobs(self) -> set[str]:
-        """Return the keys of all objects in the bucket, as the object store lists them."""
+        """Return the keys of all objects in the bucket, read without the service."""
         pages = self._s3().get_paginator("list_objects_v2").paginate(Bucket="cupel")
-        return {blob["Key"] for page in pages for blob in page.get("Contents", ())}
+        return {item["Key"] for page in pages for item in page.get("Contents", ())}
 
-    def take_blob(self, key: str) -> bytes:
+    def remove_blob(self, key: str) -> bytes:
         """Remove a blob from the bucket and return its content."""
         content: bytes = self._s3().get_object(Bucket="cupel", Key=key)["Body"].read()
         self._s3().delete_object(Bucket="cupel", Key=key)
@@ -483,7 +492,6 @@ class Stack:
         )
 
     def log_tails(self) -> str:
-        """Return the end of each container's log."""
-        return "\n".join(
-            f"--- {name}\n{container.log()[-2000:]}" for name, container in self.containers.items()
-        )
+        """Return the last lines of the log of each container."""
+        tails = ((name, container.log()[-2000:]) for name, container in self.containers.items())
+        return "\n".join(f"--- {name}\n{tail}" for name, tail in tails)

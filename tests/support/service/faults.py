@@ -84,7 +84,7 @@ class Traffic:
         self.newcomer.close()
         assert not any(thread.is_alive() for thread in self._threads), "a run was not accepted in time"
 
-    def hand_in(self, client: Client, run: Path) -> str:
+    def submit(self, client: Client, run: Path) -> str:
         """Submit a run under a unique name and return the id of the submission."""
         id = client.submit(self.load.track, run, name=f"{next(self._names)}-{run.name}").id
         self.accepted[id] = run
@@ -98,7 +98,7 @@ class Traffic:
         try:
             with team:
                 for run in cycle(self.load.runs):
-                    self.hand_in(team, run)
+                    self.submit(team, run)
                     if self._stopping.wait(self.pause):
                         return
         except BaseException as failure:
@@ -147,7 +147,7 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
     began = since if since is not None else time.monotonic()
     with impatient(0.1):
         waiting = traffic.open()
-        probe = traffic.hand_in(traffic.newcomer, traffic.load.runs[0])
+        probe = traffic.submit(traffic.newcomer, traffic.load.runs[0])
         accepted = time.monotonic() - began
         ((mine,),) = traffic.stack.query("SELECT id FROM jobs WHERE submission_id = %s", probe)
         scored = caught_up = 0.0

@@ -1,4 +1,4 @@
-"""Invariants of a service after any fault: each submission is scored once, and all rows are consistent."""
+"""Invariants after any fault: each submission is scored once and correctly, and rows are consistent."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -15,25 +15,25 @@ from support.patience import until
 
 BY_TOPIC = ("AP", "nDCG@10", "Bpref")
 
-HandedIn = Mapping[str, Path]
-"""Path of the submitted run by id of the accepted submission."""
+SubmittedFiles = Mapping[str, Path]
+"""Id of each accepted submission -> the submitted run file."""
 
 Query = Callable[..., list[tuple[Any, ...]]]
-"""A function that returns the rows of an SQL query."""
+"""Returns the rows of an SQL query."""
 
 
-def assert_all_scored(client: Client, load: Load, handed_in: HandedIn) -> None:
-    """Assert that qrels version 1 is current and that every submission is scored under it."""
+def assert_all_scored(client: Client, load: Load, submitted: SubmittedFiles) -> None:
+    """Assert that the first version is current and that all of its evaluations succeeded."""
     *_, version = client.watch_qrels(load.track, 1)
     assert (version.state, version.progress.dead) == ("current", 0)
-    assert version.progress.scored == version.progress.total == len(handed_in)
-    for submission in handed_in:
+    assert version.progress.scored == version.progress.total == len(submitted)
+    for submission in submitted:
         assert [job.state for job in client.submission(submission).jobs] == ["done"]
 
 
-def assert_scored_as_offline(client: Client, load: Load, handed_in: HandedIn) -> None:
-    """Assert that scores, and per-topic scores of some measures, are bit-equal to those of the library."""
-    for submission, path in handed_in.items():
+def assert_scored_as_offline(client: Client, load: Load, submitted: SubmittedFiles) -> None:
+    """Assert that all scores, and the topic scores of BY_TOPIC, are bit-identical to the library's."""
+    for submission, path in submitted.items():
         expected = load.offline(path).values
         for measure, score in zip(load.bound, client.scores(submission), strict=True):
             value = aggregate(measure, expected[measure])
@@ -41,13 +41,13 @@ def assert_scored_as_offline(client: Client, load: Load, handed_in: HandedIn) ->
             assert score.value == (value if math.isfinite(value) else None), (path.name, measure)
         for text in set(BY_TOPIC) & set(load.measures):
             scores = client.topic_scores(submission, text).topics
-            assert [topic.topic for topic in scores] == list(load.collection.qrels.topics)
+            assert [score.topic for score in scores] == list(load.collection.qrels.topics)
             measure = parse(text).bound(load.collection.aspects)
             assert [score.value for score in scores] == expected[measure].tolist(), (path.name, measure)
 
 
 def assert_analysed(client: Client, load: Load) -> None:
-    """Wait for the significance analysis of each leaderboard, and assert that it covers all rows."""
+    """Assert that every leaderboard of the plan gets an analysis of all its submissions."""
     for text in load.measures:
         board = until(lambda: _analysed_board(client, load.track, text), limit=120)  # noqa: B023  (called at once)
         assert board.analysis is not None
@@ -57,23 +57,23 @@ def assert_analysed(client: Client, load: Load) -> None:
 
 
 def _analysed_board(client: Client, track: str, measure: str) -> LeaderboardResource | None:
-    """Return the leaderboard; None if its analysis is not finished."""
     board = client.leaderboard(track, measure=measure)
     return None if board.analysis is None or board.analysis.state == "pending" else board
 
 
-def assert_board_complete(client: Client, load: Load, handed_in: HandedIn) -> None:
-    """Assert that the leaderboards rank every submission exactly once, and nothing else."""
+def assert_board_complete(client: Client, load: Load, submitted: SubmittedFiles) -> None:
+    """Assert that the leaderboards list each submission exactly once."""
     for text in load.measures[:2]:
         board = client.leaderboard(load.track, measure=text)
         assert not board.unscored
-        assert sorted(row.submission for row in board.rows) == sorted(handed_in)
+        assert sorted(row.submission for row in board.rows) == sorted(submitted)
 
 
 OPEN = "SELECT id FROM jobs WHERE finished_at IS NULL AND dead_at IS NULL"
 OPEN_EVALUATIONS = f"{OPEN} AND kind = 'evaluate'"
 
-INCOMPLETE_SCORES = """
+
+OF_THE_PLAN = """
     SELECT submissions.id, count(scores.measure) FROM submissions
     JOIN tracks ON tracks.id = submissions.track_id
     JOIN qrels ON qrels.track_id = tracks.id AND qrels.number = tracks.current
@@ -81,9 +81,9 @@ INCOMPLETE_SCORES = """
     GROUP BY submissions.id, tracks.measures::text
     HAVING count(scores.measure) <> json_array_length(tracks.measures::text::json)"""
 
-VIOLATIONS = {
-    "a submission that is not scored once by each measure of the track": INCOMPLETE_SCORES,
-    "scores of a submission that were not written together": """
+INVALID_ROWS = {
+    "a submission without exactly one score by each measure of the plan": OF_THE_PLAN,
+    "scores of a submission that were not written in one transaction": """
         SELECT submission_id, qrels_id FROM scores GROUP BY submission_id, qrels_id
         HAVING count(DISTINCT scored_at) > 1""",
     "scores without their submission or judgments": """
@@ -96,12 +96,12 @@ VIOLATIONS = {
         SELECT id FROM submissions
         WHERE id NOT IN (SELECT submission_id FROM jobs WHERE kind = 'evaluate')""",
     "a run without a submission": "SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM submissions)",
-    "a submission without its idempotency key, or with several: it was created twice": """
+    "a submission without exactly one idempotency key, so it may have been created twice": """
         SELECT submissions.id FROM submissions LEFT JOIN keys ON submission_id = submissions.id
         GROUP BY submissions.id HAVING count(keys.key) <> 1""",
     "a key without its submission": """
         SELECT key FROM keys WHERE submission_id NOT IN (SELECT id FROM submissions)""",
-    "a job that is not done": """
+    "a job that did not succeed": """
         SELECT id FROM jobs
         WHERE finished_at IS NULL OR dead_at IS NOT NULL OR lease_until IS NOT NULL OR error IS NOT NULL""",
     "a job of an unknown kind": """
@@ -116,81 +116,90 @@ VIOLATIONS = {
     "two evaluations of a submission under the same judgments": """
         SELECT submission_id, qrels_id FROM jobs WHERE kind = 'evaluate'
         GROUP BY submission_id, qrels_id HAVING count(*) > 1""",
-    "an analysis job of a leaderboard that does not exist": """
+    "an analysis of a leaderboard that does not exist": """
         SELECT jobs.id FROM jobs LEFT JOIN qrels ON qrels.id = (payload ->> 'qrels')::int
         WHERE kind = 'analyse' AND (qrels.id IS NULL OR qrels.track_id IS DISTINCT FROM jobs.track_id)""",
-    "an analysis job that counts as unfinished scoring": """
+    "an analysis job that belongs to a submission or a version of the qrels": """
         SELECT id FROM jobs WHERE kind = 'analyse' AND (submission_id IS NOT NULL OR qrels_id IS NOT NULL)""",
-    "two analysis jobs of one leaderboard": """
+    "two analysis jobs for one leaderboard": """
         SELECT payload ->> 'qrels', payload ->> 'measure' FROM jobs WHERE kind = 'analyse'
         GROUP BY 1, 2 HAVING count(*) > 1""",
-    "an analysis without its job": """
+    "a stored analysis without a job": """
         SELECT qrels_id, measure FROM analyses EXCEPT
         SELECT (payload ->> 'qrels')::int, payload ->> 'measure' FROM jobs WHERE kind = 'analyse'""",
-    "a job that was never claimed, or charged more often than claimed": """
+    "a job that was never claimed, or with more attempts than claims": """
         SELECT id FROM jobs WHERE attempts < 1 OR attempts > token""",
 }
-"""Queries that must return no row, by description of the violation."""
+"""Description of invalid rows -> query that finds such rows in all tracks."""
 
-AUDIT_VIOLATIONS = {
+INVALID_AUDIT_ROWS = {
     "a done audit without all of its trials": """
         SELECT audits.id FROM audits LEFT JOIN audit_parts ON audit_id = audits.id
         WHERE concluded_at IS NOT NULL
         GROUP BY audits.id, audits.trials HAVING sum(audit_parts.done) <> audits.trials""",
-    "parts that leave trials out, or overlap": """
+    "an audit whose parts overlap or do not cover all trials": """
         SELECT audits.id FROM audits JOIN audit_parts ON audit_id = audits.id
         GROUP BY audits.id, audits.trials
         HAVING sum(audit_parts.trials) <> audits.trials OR count(DISTINCT first) <> count(*)""",
     "a part with more finished trials than trials": "SELECT audit_id FROM audit_parts WHERE done > trials",
-    "an ended audit with open jobs": """
+    "an unfinished job of a finished audit": """
         SELECT audits.id FROM audits JOIN audit_parts ON audit_id = audits.id
         JOIN jobs ON jobs.id = audit_parts.job_id
         WHERE (concluded_at IS NOT NULL OR cancelled_at IS NOT NULL) AND finished_at IS NULL""",
-    "an audit that is done and also cancelled or refused": """
+    "an audit that is both done and cancelled or refused": """
         SELECT id FROM audits
         WHERE concluded_at IS NOT NULL AND (cancelled_at IS NOT NULL OR refused IS NOT NULL)""",
 }
-"""Queries on audits that must return no row, in SQL that every supported database understands."""
+"""The same for the tables of audits, in SQL that SQLite and PostgreSQL understand."""
 
 BLOBS = """
     SELECT raw_blob FROM runs UNION SELECT ranking_blob FROM runs UNION SELECT blob FROM qrels
     UNION SELECT subject_blob FROM audits WHERE subject_blob IS NOT NULL"""
 
 
-def assert_consistent(query: Query, blobs: Iterable[str]) -> None:
-    """Assert that all rows are consistent, and that the blobs that they name are in the bucket."""
-    assert_no_rows(query, VIOLATIONS)
+def assert_rows_consistent(query: Query, blobs: Iterable[str]) -> None:
+    """Assert that the rows are valid and that the blobs that they name exist."""
+    assert_no_rows(query, INVALID_ROWS)
     assert_audits_consistent(query)
     missing = {key for (key,) in query(BLOBS)} - set(blobs)
-    assert not missing, f"rows name missing blobs: {missing}"
+    assert not missing, f"missing blobs that rows name: {missing}"
 
 
 def assert_audits_consistent(query: Query) -> None:
-    """Assert that all rows on audits are consistent."""
-    assert_no_rows(query, AUDIT_VIOLATIONS)
+    """Assert that the rows of audits are valid."""
+    assert_no_rows(query, INVALID_AUDIT_ROWS)
 
 
-def assert_no_rows(query: Query, violations: Mapping[str, str]) -> None:
-    for description, text in violations.items():
+def assert_no_rows(query: Query, queries: Mapping[str, str]) -> None:
+    for description, text in queries.items():
         assert not (rows := query(text)), f"{description}: {rows[:5]}"
 
 
-def assert_sound(
-    client: Client, load: Load, handed_in: HandedIn, *, query: Query, blobs: Iterable[str], sample: int = 6
+def assert_consistent(
+    client: Client,
+    load: Load,
+    submitted: SubmittedFiles,
+    *,
+    query: Query,
+    blobs: Iterable[str],
+    sample: int = 6,
 ) -> None:
-    """Wait until all jobs have ended, and assert all of the above; recompute the scores of `sample` runs.
+    """Wait for all jobs, then assert all invariants of this module.
 
-    Wait for the leaderboards first, because a leaderboard that was just analysed is queued again later.
+    sample: number of submissions whose scores are compared with the library's. Analyses are awaited before
+    the other jobs, because the job of a leaderboard that was just analysed is queued only after a pause.
     """
     until(lambda: not query(OPEN_EVALUATIONS), limit=120)
     assert_analysed(client, load)
     until(lambda: not query(OPEN), limit=120)
-    submitted = query(
+    rows = query(
         "SELECT submissions.id FROM submissions JOIN tracks ON tracks.id = track_id WHERE tracks.name = %s",
         load.track,
     )
-    assert sorted(id for (id,) in submitted) == sorted(handed_in), "not the accepted submissions"
-    assert_all_scored(client, load, handed_in)
-    assert_consistent(query, blobs)
-    assert_board_complete(client, load, handed_in)
-    assert_scored_as_offline(client, load, dict(islice(handed_in.items(), sample)))
+    assert sorted(id for (id,) in rows) == sorted(submitted), (
+        "the stored submissions differ from the accepted ones"
+    )
+    assert_all_scored(client, load, submitted)
+    assert_rows_consistent(query, blobs)
+    assert_board_complete(client, load, submitted)
+    assert_scored_as_offline(client, load, dict(islice(submitted.items(), sample)))

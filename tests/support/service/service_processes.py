@@ -1,4 +1,4 @@
-"""Processes of `cupel serve`, each on its own port, with a shared data folder."""
+"""Services started with the command `cupel serve`, each on a free port."""
 
 import os
 import re
@@ -20,7 +20,7 @@ CUPEL = str(Path(sys.executable).parent / "cupel")
 
 @dataclass
 class Service:
-    """A running `cupel serve`: its process, data folder and URL."""
+    """A running `cupel serve` with its process, data folder and URL."""
 
     process: subprocess.Popen[str]
     data: Path
@@ -37,7 +37,7 @@ class Service:
         return (self.data.parent / "service.log").read_text()
 
     def child(self, name: str) -> psutil.Process:
-        """Wait for the child process that the supervisor runs under `name`, and return it."""
+        """Return the child process `name` of the supervisor; wait until it has started."""
         word = {"gateway": "cupel_gateway"}.get(name, name)
         return until(lambda: next((child for child in self.children() if word in command_line(child)), None))
 
@@ -45,7 +45,7 @@ class Service:
         return psutil.Process(self.process.pid).children()
 
     def pool(self) -> list[psutil.Process]:
-        """Wait for the job processes of the worker, and return them."""
+        """Return the pool processes of the worker."""
         return until(self.child("worker").children)
 
     def family(self) -> list[psutil.Process]:
@@ -53,7 +53,7 @@ class Service:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def kill(self) -> None:
-        """Kill the supervisor, and assert that all processes that it started end too."""
+        """Kill the supervisor, and check that all other processes end with it."""
         family = self.family()
         self.process.kill()
         self.process.communicate()
@@ -83,14 +83,14 @@ Serve = Callable[..., Service]
 
 @contextmanager
 def services(folder: Path, **at: object) -> Iterator[Serve]:
-    """Yield a function that starts services on the data in `folder`; kill those that still run at the end.
+    """Yield a function that starts services on one data folder; at the end, kill those that still run.
 
-    at: settings of all services, such as the URLs that `service_sizes.place` yields.
+    at: settings of all services, such as the database, broker and bucket of `service_sizes.place`.
     """
     started: list[Service] = []
 
     def start(*options: str, **settings: object) -> Service:
-        """Start a service. options: command line (default: `--port 0`). settings: CUPEL_* variables."""
+        """Start a service. options: of `cupel serve` (default: --port 0). settings: of CUPEL_* variables."""
         started.append(launch(folder, options, at | settings))
         return started[-1]
 
@@ -103,7 +103,7 @@ def services(folder: Path, **at: object) -> Iterator[Serve]:
 
 
 def launch(folder: Path, options: Sequence[str], settings: Mapping[str, object]) -> Service:
-    """Start `cupel serve` and wait until it prints its URL."""
+    """Start `cupel serve` and wait until it reports that it is ready."""
     chosen = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
     with (folder / "service.log").open("a") as log:
         process = subprocess.Popen(

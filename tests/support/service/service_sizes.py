@@ -1,7 +1,7 @@
-"""Places for the two sizes of the service: a folder only, or PostgreSQL, Redis and S3.
+"""The two sizes of the service: everything in a folder, or on PostgreSQL, Redis and S3.
 
-A place is an empty database, bucket and broker that one system uses alone. The same tests run on both sizes.
-The third size, rabbitmq, is production with RabbitMQ instead of Redis, for the tests of the broker.
+A place is the empty, private storage of one system: database, bucket and broker. The same tests run on both
+sizes. A third size, rabbitmq, is production with RabbitMQ as broker; only tests of brokers use it.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from support.service import components
 SizeName = Literal["embedded", "production", "rabbitmq"]
 
 Places = Callable[[], dict[str, Any]]
-"""A function that returns the settings of a new, empty place at each call."""
+"""Returns the settings of a new, empty place at each call."""
 
 SIZES: tuple[SizeName, ...] = ("embedded", "production")
 
@@ -37,7 +37,7 @@ numbers = count()
 
 @contextmanager
 def place(size: SizeName) -> Iterator[dict[str, Any]]:
-    """Yield the settings of an empty place of this size, without the data folder."""
+    """Yield settings of a system of this size with an empty database, bucket and broker."""
     if size == "embedded":
         yield {}
         return
@@ -48,7 +48,7 @@ def place(size: SizeName) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def new_database() -> Iterator[str]:
-    """Create a PostgreSQL database, yield its URL, and drop it."""
+    """Yield the URL of an empty PostgreSQL database, and drop it after the block."""
     server = components.address("postgres")
     name = f"t{os.getpid()}_{next(numbers)}_{uuid4().hex[:8]}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -68,17 +68,17 @@ def new_redis() -> str:
 
 @contextmanager
 def emptied_rabbitmq() -> Iterator[str]:
-    """Delete the queues of RabbitMQ and yield its URL; other test processes wait meanwhile."""
+    """Delete the queues of RabbitMQ and yield its URL; other test processes wait until the block ends."""
     server = components.address("rabbitmq")
-    with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        pools.reset()  # because cached connections assume that their queues still exist
-        forget(server)
+    with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        pools.reset()  # connections of this process remember which queues they have declared
+        purge(server)
         yield server
 
 
-def forget(broker: str) -> None:
-    """Delete all messages of a broker, as a restart without persistence does."""
+def purge(broker: str) -> None:
+    """Delete all messages of a broker, as a restart without persistent storage does."""
     if broker.startswith("redis:"):
         with Redis.from_url(broker) as redis:
             redis.flushdb()
@@ -89,7 +89,7 @@ def forget(broker: str) -> None:
 
 
 def new_blobs() -> dict[str, Any]:
-    """Return the settings of an empty prefix in the test bucket."""
+    """Return settings of an empty prefix in the bucket of the tests."""
     server = urlsplit(components.address("s3"))
     return {
         "blobs": f"s3://{BUCKET}/{uuid4().hex}",
