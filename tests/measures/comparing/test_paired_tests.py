@@ -1,4 +1,4 @@
-"""Tests of two systems against scipy 1.17.1 and the specification; no result ever is no number."""
+"""Tests of two systems against scipy 1.17.1 and worked numbers. No result is ever NaN."""
 
 import itertools
 import math

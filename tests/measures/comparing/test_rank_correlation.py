@@ -1,4 +1,4 @@
-"""Correlations against scipy 1.17.1, worked numbers of the specification, and cases worked out by hand."""
+"""Correlations against scipy 1.17.1 and cases worked out by hand."""
 
 import itertools
 import math
