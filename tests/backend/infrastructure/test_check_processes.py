@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from cupel_backend.infrastructure import check_processes
 from cupel_backend.infrastructure.check_processes import Checkers
 from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
@@ -113,6 +115,26 @@ def test_a_file_whose_process_is_killed_is_refused_and_the_next_one_is_checked(
     thread.join()
     assert "ended without a verdict" in refusals[0]
     assert checkers.check(request(tmp_path))["tag"] == "run"
+
+
+def test_a_process_that_is_killed_while_it_starts_refuses_the_file(
+    make: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkers = make(checkers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(check_processes.subprocess, "Popen", KilledProcess)
+        with pytest.raises(Invalid, match="ended without a verdict"):
+            checkers.check(request(tmp_path))
+    assert checkers.check(request(tmp_path))["tag"] == "run"
+
+
+class KilledProcess(subprocess.Popen):
+    """A process that has been killed before anything is written to it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.kill()
+        self.wait()
 
 
 def test_a_process_that_is_killed_while_idle_is_replaced(
