@@ -1,4 +1,4 @@
-"""Laws that hold for every kind of audit: a new kind is covered by being declared."""
+"""Tests of laws that hold for every kind of audit; new kinds are included automatically."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from support.data.audit_subjects import SEED, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked, scale, texts_of
 
 QUICK: Mapping[str, Any] = {"repeats": 3, "replicates": 200, "draws": 3}
-"""What makes a kind quick, where it has such a parameter."""
+"""Parameter values that make a kind fast, for kinds that have these parameters."""
 MEASURES = "AP nDCG@5 P@5 alpha_nDCG@10 CAM(of=AP)"
 TOPICS = ("a", "b", "c", "d")
 RELEVANCE, TRUST = scale(2, "relevance"), scale(1, "trust")
@@ -35,46 +35,49 @@ def names(number: int = 40) -> list[str]:
 
 
 def judgments(seed: int, *, best: int = 2) -> Qrels:
-    """Random ones of two aspects, the second for some documents only, and by subtopic; some are negative."""
-    chance = np.random.default_rng(seed)
+    """Return random judgments of two aspects and by subtopic.
+
+    Some grades are negative, and some documents have no label of the second aspect.
+    """
+    rng = np.random.default_rng(seed)
     by_aspect: dict[Any, dict[str, dict[str, int]]] = {RELEVANCE: {}, TRUST: {}}
     subtopics: dict[str, dict[str, dict[str, int]]] = {}
     for topic in TOPICS:
-        judged = sorted(chance.choice(names(), 25, replace=False).tolist())
-        grades = np.minimum(chance.integers(-1, 3, len(judged)), best)
+        judged = sorted(rng.choice(names(), 25, replace=False).tolist())
+        grades = np.minimum(rng.integers(-1, 3, len(judged)), best)
         by_aspect[RELEVANCE][topic] = dict(zip(judged, grades.tolist(), strict=True))
-        by_aspect[TRUST][topic] = {one: int(chance.integers(0, min(best, 1) + 1)) for one in judged[::2]}
+        by_aspect[TRUST][topic] = {
+            document: int(rng.integers(0, min(best, 1) + 1)) for document in judged[::2]
+        }
         subtopics[topic] = {
-            one: {str(chance.integers(1, 4)): int(grade > 0)}
-            for one, grade in by_aspect[RELEVANCE][topic].items()
+            document: {str(rng.integers(1, 4)): int(grade > 0)}
+            for document, grade in by_aspect[RELEVANCE][topic].items()
         }
     return qrels_of(by_aspect, subtopics=subtopics)
 
 
 def runs(seed: int, number: int = 6) -> dict[str, Scored]:
-    """Random ones of different lengths; the last lacks a topic."""
-    chance = np.random.default_rng(seed)
-    found: dict[str, Mapping[str, Mapping[str, float]]] = {
-        f"run{run}": {
-            topic: ranked(*chance.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS
-        }
+    """Return random runs of different lengths; the last one lacks a topic."""
+    rng = np.random.default_rng(seed)
+    rankings: dict[str, Mapping[str, Mapping[str, float]]] = {
+        f"run{run}": {topic: ranked(*rng.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS}
         for run in range(number)
     }
     last = f"run{number - 1}"
-    return found | {last: {topic: ranking for topic, ranking in found[last].items() if topic != "b"}}
+    return rankings | {last: {topic: ranking for topic, ranking in rankings[last].items() if topic != "b"}}
 
 
 def texts() -> Texts:
-    chance = np.random.default_rng(9)
-    return texts_of({name: " ".join(f"w{word}" for word in chance.integers(0, 30, 8)) for name in names()})
+    rng = np.random.default_rng(9)
+    return texts_of({name: " ".join(f"w{word}" for word in rng.integers(0, 30, 8)) for name in names()})
 
 
-def subject_for(audit: Audit, qrels: Qrels, handed_in: Mapping[str, Scored]) -> AuditSubject:
+def subject_for(audit: Audit, qrels: Qrels, submitted: Mapping[str, Scored]) -> AuditSubject:
     return subject_of(
         qrels,
-        handed_in,
+        submitted,
         MEASURES,
-        teams=[f"team{at // 2}" for at in range(len(handed_in))],
+        teams=[f"team{at // 2}" for at in range(len(submitted))],
         top=audit.ranking_depth(),
         other=judgments(99),
         texts=texts(),
@@ -90,14 +93,14 @@ def numbers_in(data: Any) -> Iterator[float]:
     if isinstance(data, Mapping):
         data = [*data.values()]
     if isinstance(data, list | tuple):
-        for one in data:
-            yield from numbers_in(one)
+        for item in data:
+            yield from numbers_in(item)
     elif isinstance(data, float):
         yield data
 
 
 def check(report: AuditReport) -> None:
-    """What every report keeps: JSON as it is, no NaN, tables and plots that fit, reasons for what is None."""
+    """Check a report: lossless JSON, no NaN, consistent tables and plots, reasons for undefined numbers."""
     data = json.loads(json.dumps(report.as_data(), allow_nan=False))
     assert AuditReport.of(data) == report
     assert all(map(math.isfinite, numbers_in(data)))
@@ -106,8 +109,8 @@ def check(report: AuditReport) -> None:
     assert all(len(row) == len(table.columns) for table in report.tables for row in table.rows)
     assert len({plot.name for plot in report.plots}) == len(report.plots)
     for plot in report.plots:
-        told = (plot.x, plot.y, plot.series, plot.low, plot.high, plot.value, plot.label, plot.facet)
-        assert {one for one in told if one is not None} <= set(tables[plot.table]), plot.name
+        columns = (plot.x, plot.y, plot.series, plot.low, plot.high, plot.value, plot.label, plot.facet)
+        assert {column for column in columns if column is not None} <= set(tables[plot.table]), plot.name
     if any(value is None for value in report.numbers.values()):
         assert report.undefined
     for sentence in report.verdict:
@@ -118,7 +121,7 @@ def check(report: AuditReport) -> None:
 
 
 @every_kind
-def test_a_kind_says_what_it_answers_and_what_its_parameters_do(kind: str) -> None:
+def test_kind_documents_its_question_and_parameters(kind: str) -> None:
     declared = KINDS[kind]
     assert declared.title
     assert declared.source
@@ -138,7 +141,7 @@ def test_unknown_parameters_are_refused_in_one_sentence(kind: str) -> None:
 
 
 UNBOUNDED = {"length", "batch"}
-"""Whole numbers of which large ones do no harm, or which the kind itself bounds."""
+"""Parameters whose large values are harmless, or are limited by the kind."""
 
 
 @every_kind
@@ -217,8 +220,8 @@ NONSENSE = {
 @every_kind
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_gives_sentences_or_a_report_that_says_undefined(kind: str, what: str) -> None:
-    audit, (qrels, handed_in) = read_audit(kind, quick(kind)), NONSENSE[what]
-    subject = subject_for(audit, qrels, handed_in)
+    audit, (qrels, submitted) = read_audit(kind, quick(kind)), NONSENSE[what]
+    subject = subject_for(audit, qrels, submitted)
     if sentences := list(audit.problems(subject)):
         assert all(len(sentence) > 20 for sentence in sentences)
         return

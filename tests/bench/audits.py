@@ -1,12 +1,12 @@
-"""What audits cost: CPU seconds and peak memory of whole processes, from files to the report as JSON.
+"""Benchmark of audits: CPU seconds and peak memory of processes that read files and print a report as JSON.
 
     python tests/bench/audits.py [--quick] [--folder FOLDER]
 
-Pool downsampling of 100 runs x 50 topics x 1000 documents, 30 samples at 6 ratios: by AP, beside
-pytrec_eval-terrier doing the same in a loop; by ten measures; and by ten over three aspects, beside AP.
-Leaving out each of 15 teams in turn, 75 runs, ten measures, beside a loop with pytrec_eval-terrier. The loops
-do a share of the samples or teams, and what they repeat is scaled to all; their judgments are taken away in
-Python, topic by topic. No figure fails anything.
+The first audit is downsampling of 100 runs x 50 topics x 1000 documents with 30 samples at 6 ratios. AP is
+compared with a loop over pytrec_eval-terrier; ten measures, and ten over three aspects, are compared with AP.
+The second audit leaves out each of 15 teams (75 runs, ten measures), compared with a loop over
+pytrec_eval-terrier. The loops process a share of the samples or teams; the time of the repeated work is then
+scaled to all of them. They remove judgments in Python, topic by topic. No result makes the script fail.
 """
 
 import argparse
@@ -39,20 +39,20 @@ TEN = {
 }  # fmt: skip
 
 Labels = dict[str, dict[str, int]]
-"""Grades by document, by topic."""
+"""topic -> document -> grade."""
 
-# ----------------------------------------------------------------------------------------------- ours
+# ---------------------------------------------------------------------------------------------- Cupel
 
 
 def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> None:
-    """The command as typed; `teams` is a file, or nothing."""
+    """Run `cupel audit`. teams: a file, or an empty string for audits without teams."""
     from cupel_client.main import cli
 
     printed, quiet = io.StringIO(), contextlib.redirect_stderr(io.StringIO())
-    whose = ["--teams", teams] if teams else []
+    team_options = ["--teams", teams] if teams else []
     with contextlib.redirect_stdout(printed), quiet:
-        asked = ["audit", kind, judgments, *runs, "-m", measures, *whose, "--format", "json"]
-        cli.main(asked, standalone_mode=False)
+        command = ["audit", kind, judgments, *runs, "-m", measures, *team_options, "--format", "json"]
+        cli.main(command, standalone_mode=False)
     report = json.loads(printed.getvalue())["report"]
     points = report["tables"][0]
     scores = [
@@ -65,17 +65,17 @@ def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> No
 
 
 def kinds() -> None:
-    """The kinds of audits there are."""
+    """Print the names of all audit kinds."""
     from cupel_audits import KINDS
 
     print(json.dumps(dict.fromkeys(KINDS, 1.0)))
 
 
-# --------------------------------------------------------------------------------------------- theirs
+# ---------------------------------------------------------------------------------------- pytrec_eval
 
 
 def sampling(folder: str, share: str, *runs: str) -> None:
-    """Some samples by pytrec_eval; `repeated` are the seconds of what goes by sample."""
+    """Score `share` samples by pytrec_eval; `repeated` is the CPU time of the work done per sample."""
     import pytrec_eval as peer
 
     qrels = judged(folder)
@@ -85,27 +85,27 @@ def sampling(folder: str, share: str, *runs: str) -> None:
         for sample in range(int(share))
         for part in samples(qrels, sample)
     ]
-    repeated, found = time.process_time() - begin, []
+    repeated, scores = time.process_time() - begin, []
     for run in runs:
         parsed = parsed_run(run)
         begin = time.process_time()
         for evaluator in evaluators:
             values = evaluator.evaluate(parsed)
-            found.append(statistics.fmean(topic["map"] for topic in values.values()))
+            scores.append(statistics.fmean(topic["map"] for topic in values.values()))
         repeated += time.process_time() - begin
-    print(json.dumps({"repeated": repeated, "score": statistics.fmean(found)}))
+    print(json.dumps({"repeated": repeated, "score": statistics.fmean(scores)}))
 
 
 def samples(qrels: Labels, seed: int) -> Iterator[Labels]:
-    """Nested stratified samples: of each topic and grade so many per cent, 10 and 1 at least."""
-    chance = random.Random(seed)
+    """Yield nested samples: RATIOS percent of each topic and grade; at least 10 of grade 0, else 1."""
+    rng = random.Random(seed)
     shuffled: dict[str, dict[int, list[str]]] = {}
     for topic, grades in qrels.items():
         strata: dict[int, list[str]] = defaultdict(list)
         for document, grade in grades.items():
             strata[grade].append(document)
         for documents in strata.values():
-            chance.shuffle(documents)
+            rng.shuffle(documents)
         shuffled[topic] = strata
     for ratio in RATIOS:
         yield {
@@ -119,12 +119,15 @@ def samples(qrels: Labels, seed: int) -> Iterator[Labels]:
 
 
 def leaving_out(folder: str, share: str, *runs: str) -> None:
-    """Some teams by pytrec_eval: what only a team's runs retrieve loses its judgment, all runs are scored."""
+    """Leave out `share` teams and score all runs by pytrec_eval.
+
+    The judgments of documents that only runs of the left-out team retrieve are removed.
+    """
     import pytrec_eval as peer
 
     qrels, parsed = judged(folder), {run: parsed_run(run) for run in runs}
     retrieved = {run: {t: qrels[t].keys() & of.keys() for t, of in parsed[run].items()} for run in runs}
-    begin, found = time.process_time(), []
+    begin, scores = time.process_time(), []
     for team in range(int(share)):
         others = [retrieved[run] for place, run in enumerate(runs) if place % TEAMS != team]
         left = {topic: set().union(*(of.get(topic, set()) for of in others)) for topic in qrels}
@@ -132,26 +135,26 @@ def leaving_out(folder: str, share: str, *runs: str) -> None:
         evaluator = peer.RelevanceEvaluator(part, set(TEN.values()))
         for run in runs:
             values = evaluator.evaluate(parsed[run]).values()
-            found += [
-                statistics.fmean(one[name.replace(".", "_")] for one in values) for name in TEN.values()
+            scores += [
+                statistics.fmean(topic[name.replace(".", "_")] for topic in values) for name in TEN.values()
             ]
-    print(json.dumps({"repeated": time.process_time() - begin, "score": statistics.fmean(found)}))
+    print(json.dumps({"repeated": time.process_time() - begin, "score": statistics.fmean(scores)}))
 
 
 def judged(folder: str) -> Labels:
     import pytrec_eval as peer
 
     with open(Path(folder, "plain.qrels")) as file:
-        found: Labels = peer.parse_qrel(file)
-    return found
+        qrels: Labels = peer.parse_qrel(file)
+    return qrels
 
 
 def parsed_run(run: str) -> Mapping[str, Mapping[str, float]]:
     import pytrec_eval as peer
 
     with open(run) as file:
-        found: Mapping[str, Mapping[str, float]] = peer.parse_run(file)
-    return found
+        scores: Mapping[str, Mapping[str, float]] = peer.parse_run(file)
+    return scores
 
 
 PROCESSES = (make_track, ours, kinds, sampling, leaving_out)
@@ -160,18 +163,18 @@ PROCESSES = (make_track, ours, kinds, sampling, leaving_out)
 # ------------------------------------------------------------------------------------------ reporting
 
 
-def scaled(found: Outcome, share: int, whole: int) -> float:
-    """CPU seconds of the whole loop: what was repeated for a share of it, as often as the whole asks."""
-    repeated = found.printed["repeated"]
-    return found.cpu + repeated * (whole / share - 1)
+def scaled(outcome: Outcome, share: int, total: int) -> float:
+    """Return the CPU seconds of a loop of `total` steps, of which `share` were run."""
+    repeated = outcome.printed["repeated"]
+    return outcome.cpu + repeated * (total / share - 1)
 
 
 def report(rows: Iterable[tuple[str, float, float, float | None, str]]) -> None:
-    """(name, CPU seconds, peak megabytes, ratio, aim) of each."""
-    print(f"{'':44}{'CPU s':>9}{'peak MB':>9}{'ratio':>9}  aim")
-    for name, cpu, peak, ratio, aim in rows:
+    """Print rows of (name, CPU seconds, peak megabytes, ratio, target)."""
+    print(f"{'':44}{'CPU s':>9}{'peak MB':>9}{'ratio':>9}  target")
+    for name, cpu, peak, ratio, target in rows:
         shown = "" if ratio is None else f"{ratio:.4f}"
-        print(f"{name:44}{cpu:9.2f}{peak:9.0f}{shown:>9}  {aim}")
+        print(f"{name:44}{cpu:9.2f}{peak:9.0f}{shown:>9}  {target}")
 
 
 def report_downsampling(work: Work, rounds: int) -> None:
@@ -184,13 +187,13 @@ def report_downsampling(work: Work, rounds: int) -> None:
         (ours, (audit, collection, OVER_ASPECTS, "", *runs)),
     )
     theirs = run_process(sampling, work.folder, "1", *runs)
-    whole = scaled(theirs, 1, SAMPLES)
+    total = scaled(theirs, 1, SAMPLES)
     print(f"\nDownsampling of {len(runs)} runs x 50 topics, {SAMPLES} samples x {len(RATIOS)} ratios")
     report(
         [
-            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", whole, theirs.peak, None, ""),
-            ("AP", alone.cpu, alone.peak, alone.cpu / whole, "0.006 of pytrec_eval, 1,500 MB"),
-            (f"{len(TEN)} measures", ten.cpu, ten.peak, ten.cpu / whole, "0.01 of its AP"),
+            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", total, theirs.peak, None, ""),
+            ("AP", alone.cpu, alone.peak, alone.cpu / total, "0.006 of pytrec_eval, 1,500 MB"),
+            (f"{len(TEN)} measures", ten.cpu, ten.peak, ten.cpu / total, "0.01 of its AP"),
             (
                 f"10 measures over {len(ASPECTS)} aspects",
                 wide.cpu,
@@ -200,33 +203,33 @@ def report_downsampling(work: Work, rounds: int) -> None:
             ),
         ]
     )
-    apart = abs(alone.printed["score"] - theirs.printed["score"])
-    print(f"mean AP over all ratios and runs: {apart:.4f} apart, by other draws")
+    difference = abs(alone.printed["score"] - theirs.printed["score"])
+    print(f"mean AP over all ratios and runs: difference {difference:.4f}, due to different samples")
 
 
 def report_teams(work: Work, rounds: int) -> None:
     runs = work.runs_a[: 75 * work.runs // 100]
     print(f"\nLeaving out {TEAMS} teams of {len(runs)} runs x 50 topics, {len(TEN)} measures")
     if "leave_one_team_out" not in run_process(kinds).printed:
-        print("there is no such audit here")
+        print("this version has no audit kind leave_one_team_out")
         return
     teams = work.folder / "teams.txt"
     teams.write_text("".join(f"{run.name} t{place % TEAMS}\n" for place, run in enumerate(runs)))
     arguments = ("leave_one_team_out", work.folder / "plain.qrels", " ".join(TEN), teams, *runs)
-    [us] = medians(rounds, (ours, arguments))
+    [cupel] = medians(rounds, (ours, arguments))
     theirs = run_process(leaving_out, work.folder, "2", *runs)
-    whole = scaled(theirs, 2, TEAMS)
+    total = scaled(theirs, 2, TEAMS)
     report(
         [
-            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", whole, theirs.peak, None, ""),
-            ("leave_one_team_out", us.cpu, us.peak, us.cpu / whole, "0.1, 1,500 MB"),
+            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", total, theirs.peak, None, ""),
+            ("leave_one_team_out", cupel.cpu, cupel.peak, cupel.cpu / total, "0.1, 1,500 MB"),
         ]
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, once")
+    parser.add_argument("--quick", action="store_true", help="measure a tenth of the runs, once")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
     parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()

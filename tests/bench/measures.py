@@ -1,13 +1,13 @@
-"""What every measure costs, and what the measures of each family cost beside the fastest peer that has them.
+"""Benchmark of all measures: each one relative to nDCG, and each family compared with its fastest peer tool.
 
     python tests/bench/measures.py [--quick] [--folder FOLDER]
 
-The track: 100 runs of 50 topics x 1000 documents, judged for three aspects and by subtopic; judged documents
-have texts. First every
-declared measure alone, in one warm process, in CPU milliseconds over all runs, as a ratio to nDCG. Then each
-family of measures that a peer has, by both from the same files to values by topic: scoring alone (ours from
-joined rows, theirs from what their reader made) and the whole process. Slow peers get a share of the runs,
-and so do we then. No figure fails anything.
+The track has 100 runs of 50 topics x 1000 documents, judgments of three aspects and by subtopic, and texts of
+the judged documents. The first table gives the CPU milliseconds of each declared measure over all runs, in
+one warm process, and the ratio to nDCG. The second table compares families of measures with peer tools, from
+the same files to values by topic. It gives the CPU seconds of scoring alone (from joined rows, or from the
+output of the peer's reader) and of the complete process. With slow peers, both tools get a share of the runs.
+No result makes the script fail.
 """
 
 import argparse
@@ -24,17 +24,17 @@ import numpy as np
 from reading import Work, make_a, run_process
 
 ASPECTS = {"relevance": 4, "credibility": 3, "clarity": 5}
-"""How many labels each aspect has; there are more grades than that in the file of relevance."""
+"""The number of labels of each aspect. The generated grades of relevance are cut to the highest label."""
 SUBTOPICS = 8
 NEEDED = {"of": "nDCG", "cutoff": 1000, "recall": 0.1}
-"""What is given to a measure that needs it: the deepest, so that none looks cheap."""
+"""Values of required parameters: the deepest cutoff, so that no measure looks cheaper than it is."""
 
 # --------------------------------------------------------------------------------------------- inputs
 
 
 def make_track(folder: str, runs: str) -> None:
-    """The runs of reading.py's work a, and aspects and subtopics for the documents that it judges."""
-    chance = np.random.default_rng(3)
+    """Write the runs of workload a of reading.py, and judgments by aspect and by subtopic."""
+    rng = np.random.default_rng(3)
     place = Path(folder)
     work = Work(place, int(runs), 0)
     place.mkdir(parents=True, exist_ok=True)
@@ -44,9 +44,9 @@ def make_track(folder: str, runs: str) -> None:
     with (place / "wide.qrels").open("w") as wide, (place / "subtopics.qrels").open("w") as narrow:
         for topic, _, document, grade in rows:
             relevance = min(int(grade), 3)
-            credibility, clarity = chance.integers(3), chance.integers(5)
+            credibility, clarity = rng.integers(3), rng.integers(5)
             wide.write(f"{topic} 0 {document} {relevance} {credibility} {clarity}\n")
-            for subtopic in np.flatnonzero(chance.random(SUBTOPICS) < relevance / 6).tolist():
+            for subtopic in np.flatnonzero(rng.random(SUBTOPICS) < relevance / 6).tolist():
                 narrow.write(f"{topic} {subtopic} {document} 1\n")
     aspects = ", ".join(f"{name}: {{labels: {list(range(n))}}}" for name, n in ASPECTS.items())
     (place / "collection.yaml").write_text(
@@ -57,7 +57,7 @@ def make_track(folder: str, runs: str) -> None:
     words = [f"w{number}" for number in range(20_000)]
     with (place / "texts.jsonl").open("w") as texts:
         for document in dict.fromkeys(row[2] for row in rows):
-            text = " ".join(words[min(int(one), 19_999)] for one in chance.pareto(0.5, 60))
+            text = " ".join(words[min(int(value), 19_999)] for value in rng.pareto(0.5, 60))
             texts.write(json.dumps({"id": document, "text": text}) + "\n")
     with (place / "plain.qrels").open("w") as plain:
         plain.writelines(f"{topic} 0 {document} {min(int(grade), 3)}\n" for topic, _, document, grade in rows)
@@ -67,20 +67,22 @@ def make_track(folder: str, runs: str) -> None:
 # ------------------------------------------------------------------------------------- every measure
 
 
-def usual(declaration: Any) -> Any:
-    """The measure with its defaults and the deepest of what it needs."""
+def default_measure(declaration: Any) -> Any:
+    """Return the measure with its defaults and the values of NEEDED for required parameters."""
     from cupel_measures.catalogue.parser import Measure
     from cupel_measures.grammar.registry import REQUIRED
 
-    normalised = "normalise" in declaration.parameters  # which needs a cutoff
+    normalised = "normalise" in declaration.parameters  # normalised measures require a cutoff
     needed = [p.name for p in declaration.parameters.values() if p.default is REQUIRED]
     needed += ["cutoff"] * normalised
-    depth = {"cutoff": 250} if declaration.name in ("SBTO", "RBTO") else {}  # 4^1000 is no float
+    depth = (
+        {"cutoff": 250} if declaration.name in ("SBTO", "RBTO") else {}
+    )  # 4^1000 exceeds the range of floats
     return Measure(declaration, ()).having(**{name: (NEEDED | depth)[name] for name in needed})
 
 
 def every_measure(collection: str, *runs: str) -> None:
-    """CPU milliseconds of each measure over all runs, and how many values it gives."""
+    """Print the CPU milliseconds of each measure over all runs."""
     from cupel_measures.catalogue.parser import all_declarations
     from cupel_measures.model import Content, Joined
     from cupel_measures.reading.collection_files import read_collection
@@ -88,27 +90,29 @@ def every_measure(collection: str, *runs: str) -> None:
     from cupel_measures.reading.text_files import join_texts
     from cupel_measures.scoring.evaluator import evaluate
 
-    found = read_collection(Path(collection))
-    qrels, texts = found.qrels, found.texts.read()
+    files = read_collection(Path(collection))
+    qrels, texts = files.qrels, files.texts.read()
     rankings = [read_run(Path(run)).ranking for run in runs]
     joined = Joined.stack([join(ranking, qrels) for ranking in rankings])
     content = Content.stack([join_texts(ranking, qrels, texts) for ranking in rankings])
-    measures = [usual(declaration) for declaration in all_declarations()]
+    measures = [default_measure(declaration) for declaration in all_declarations()]
     costs = {
-        str(one): milliseconds(lambda one=one: evaluate(qrels, joined, [one], content=content))
-        for one in measures
+        str(measure): milliseconds(
+            lambda measure=measure: evaluate(qrels, joined, [measure], content=content)
+        )
+        for measure in measures
     }
     print(json.dumps(costs))
 
 
 def milliseconds(call: Callable[[], object], times: int = 5) -> float:
-    """The median CPU time of a call, once it is warm."""
-    found: list[float] = []
+    """Return the median CPU time of a call after a warm-up."""
+    spent: list[float] = []
     for _ in range(times + 1):
         begin = time.process_time()
         call()
-        found.append(1000 * (time.process_time() - begin))
-    return statistics.median(found[1:])
+        spent.append(1000 * (time.process_time() - begin))
+    return statistics.median(spent[1:])
 
 
 # ---------------------------------------------------------------------------------------------- peers
@@ -116,7 +120,10 @@ def milliseconds(call: Callable[[], object], times: int = 5) -> float:
 
 @dataclass(frozen=True)
 class Family:
-    """Measures that a peer has: in our texts, and in its own names. share: of 100 runs, for both."""
+    """Measures that a peer has, with the names in Cupel and in the peer.
+
+    share: the percentage of the runs that both tools score.
+    """
 
     peer: str
     ours: str
@@ -147,7 +154,7 @@ FAMILIES = {
     "ad hoc": Family("pytrec_eval", " ".join(TREC), tuple(TREC.values())),
     "ad hoc, of ranx": Family("ranx", " ".join(RANX), tuple(RANX.values()), 10),
     "diversity": Family("pyndeval", " ".join(DIVERSE), tuple(DIVERSE.values())),
-    "models of users": Family("cwl_eval", CWL, CWL.split(), 4),
+    "user models": Family("cwl_eval", CWL, CWL.split(), 4),
     "rank-biased precision": Family("cwl_eval", "RBP(p=0.8,rel=1)", ("RBP(p=0.8,rel=1)",), 4),
     "cascades": Family("gdeval", "ERR@20 nDCG(dcg=exp-log2)@20", ("ERR@20", "nDCG(dcg='exp-log2')@20"), 20),
     "compatibility": Family("compat", "Compat", ("Compat",), 20),
@@ -179,7 +186,7 @@ def ours(family: str, folder: str, *runs: str) -> None:
 
 
 def report(spent: float, sums: Iterable[float]) -> None:
-    """sums: of each measure, over all runs and topics: both sides have to have done the same work."""
+    """Print the CPU seconds of scoring, and per measure the sum over runs and topics as a check."""
     print(json.dumps({"scoring": spent} | {str(place): value for place, value in enumerate(sums)}))
 
 
@@ -188,7 +195,7 @@ def pytrec_eval(family: str, folder: str, *runs: str) -> None:
 
     names = FAMILIES[family].theirs
     with open(Path(folder, "plain.qrels")) as file:
-        evaluator = peer.RelevanceEvaluator(peer.parse_qrel(file), {asked(name) for name in names})
+        evaluator = peer.RelevanceEvaluator(peer.parse_qrel(file), {dotted_cutoff(name) for name in names})
     spent, sums = 0.0, [0.0] * len(names)
     for run in runs:
         with open(run) as file:
@@ -197,13 +204,14 @@ def pytrec_eval(family: str, folder: str, *runs: str) -> None:
         values = evaluator.evaluate(parsed)
         spent += time.process_time() - begin
         sums = [
-            had + sum(topic[name] for topic in values.values()) for had, name in zip(sums, names, strict=True)
+            previous + sum(topic[name] for topic in values.values())
+            for previous, name in zip(sums, names, strict=True)
         ]
     report(spent, sums)
 
 
-def asked(name: str) -> str:
-    """pytrec_eval takes cutoffs after a dot: map_cut.10."""
+def dotted_cutoff(name: str) -> str:
+    """Return the name as pytrec_eval expects it, with the cutoff after a dot: map_cut.10."""
     head, _, last = name.rpartition("_")
     return f"{head}.{last}" if last.replace(".", "").isdigit() else name
 
@@ -223,13 +231,14 @@ def pyndeval(family: str, folder: str, *runs: str) -> None:
         values = evaluator.evaluate(rows)
         spent += time.process_time() - begin
         sums = [
-            had + sum(topic[name] for topic in values.values()) for had, name in zip(sums, names, strict=True)
+            previous + sum(topic[name] for topic in values.values())
+            for previous, name in zip(sums, names, strict=True)
         ]
     report(spent, sums)
 
 
 def ranx(family: str, folder: str, *runs: str) -> None:
-    """Its kernels are compiled before the clock of scoring runs; the whole process has it all."""
+    """Score by ranx. Its kernels are compiled before the measurement of scoring alone."""
     import ranx as peer
 
     names = list(FAMILIES[family].theirs)
@@ -237,30 +246,30 @@ def ranx(family: str, folder: str, *runs: str) -> None:
     parsed = [peer.Run.from_file(str(run), kind="trec") for run in runs]
     peer.evaluate(qrels, parsed[0], names, return_mean=False)
     begin = time.process_time()
-    found = [peer.evaluate(qrels, run, names, return_mean=False) for run in parsed]
+    values = [peer.evaluate(qrels, run, names, return_mean=False) for run in parsed]
     spent = time.process_time() - begin
-    report(spent, (sum(float(values[name].sum()) for values in found) for name in names))
+    report(spent, (sum(float(of_run[name].sum()) for of_run in values) for name in names))
 
 
 def provided(family: str, folder: str, *runs: str) -> None:
-    """The peers behind ir_measures."""
+    """Score by a provider of ir_measures."""
     import ir_measures as peer
 
-    asked = [peer.parse_measure(name) for name in FAMILIES[family].theirs]
+    measures = [peer.parse_measure(name) for name in FAMILIES[family].theirs]
     qrels = list(numbered(peer.read_trec_qrels(str(Path(folder, "plain.qrels")))))
-    evaluator = peer.providers.registry[FAMILIES[family].peer].evaluator(asked, qrels)
-    spent, sums = 0.0, dict.fromkeys(asked, 0.0)
+    evaluator = peer.providers.registry[FAMILIES[family].peer].evaluator(measures, qrels)
+    spent, sums = 0.0, dict.fromkeys(measures, 0.0)
     for run in runs:
         rows = list(numbered(peer.read_trec_run(run)))
         begin = time.process_time()
-        for one in evaluator.iter_calc(rows):
-            sums[one.measure] += one.value
+        for metric in evaluator.iter_calc(rows):
+            sums[metric.measure] += metric.value
         spent += time.process_time() - begin
     report(spent, sums.values())
 
 
 def numbered(rows: Iterable[Any]) -> Iterable[Any]:
-    """gdeval takes no topic that is not a number."""
+    """Return the rows with numeric topic ids, which gdeval requires."""
     return (row._replace(query_id=row.query_id.rpartition(".")[2]) for row in rows)
 
 
@@ -280,28 +289,30 @@ def report_every(work: Work) -> None:
 
 
 def report_families(work: Work) -> None:
-    print("\nFamilies beside their peers: CPU seconds, and how many times as fast we are")
-    print(f"{'':24}{'peer':14}{'runs':>5}{'scoring: ours':>15}{'theirs':>9}{'times':>7}", end="")
-    print(f"{'whole: ours':>13}{'theirs':>9}{'times':>7}")
+    print("\nFamilies compared with peers: CPU seconds, and speed-up of Cupel")
+    print(f"{'':24}{'peer':14}{'runs':>5}{'scoring: Cupel':>15}{'peer':>9}{'times':>7}", end="")
+    print(f"{'total: Cupel':>13}{'peer':>9}{'times':>7}")
     for name, family in FAMILIES.items():
         runs = work.runs_a[: max(1, family.share * work.runs // 100)]
-        theirs = next((one for one in PROCESSES if one.__name__ == family.peer), provided)
-        us, them = (run_process(what, name, work.folder, *runs) for what in (ours, theirs))
-        scoring = us.printed["scoring"], them.printed["scoring"]
+        theirs = next((process for process in PROCESSES if process.__name__ == family.peer), provided)
+        cupel, peer = (run_process(process, name, work.folder, *runs) for process in (ours, theirs))
+        scoring = cupel.printed["scoring"], peer.printed["scoring"]
         print(f"{name:24}{family.peer:14}{len(runs):5}", end="")
         print(f"{scoring[0]:15.3f}{scoring[1]:9.3f}{scoring[1] / scoring[0]:7.1f}", end="")
-        print(f"{us.cpu:13.2f}{them.cpu:9.2f}{them.cpu / us.cpu:7.1f}{differing(us.printed, them.printed)}")
+        note = difference_note(cupel.printed, peer.printed)
+        print(f"{cupel.cpu:13.2f}{peer.cpu:9.2f}{peer.cpu / cupel.cpu:7.1f}{note}")
 
 
-def differing(us: dict[str, float], them: dict[str, float]) -> str:
-    """What to say where sums of values differ by more than what reading and rounding can do."""
-    apart = [key for key in us if key != "scoring" and abs(us[key] - them[key]) > 1e-3 * abs(us[key])]
-    return f"  (values differ: {', '.join(apart)})" if apart else ""
+def difference_note(cupel: dict[str, float], peer: dict[str, float]) -> str:
+    """Return a note on sums of values that differ by more than parsing and rounding explain."""
+    sums = {key: value for key, value in cupel.items() if key != "scoring"}
+    different = [key for key, value in sums.items() if abs(value - peer[key]) > 1e-3 * abs(value)]
+    return f"  (values differ: {', '.join(different)})" if different else ""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--quick", action="store_true", help="measure a tenth of the runs")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
     parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()

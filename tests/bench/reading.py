@@ -1,11 +1,12 @@
-"""How fast runs are read, joined and scored, as ratios of CPU seconds to pytrec_eval-terrier in one session.
+"""Benchmark of reading, joining and scoring runs: CPU seconds relative to pytrec_eval-terrier.
 
     python tests/bench/reading.py [--quick] [--folder FOLDER]
 
-Work a is 100 runs of 50 topics x 1000 documents with 75,000 judgments; work b one run of 6,980 topics x 1000.
-Inputs are made once, seeded, in FOLDER (default: a folder of its own under the system's temporary folder).
-Every figure is of a whole process, from its start to per-topic values of {AP, nDCG, nDCG@10, P@10, RR,
-Bpref}, except those of a warm worker. No figure fails anything: they are printed beside what is aimed at.
+Workload a has 100 runs of 50 topics x 1000 documents with 75,000 judgments. Workload b has one run of 6,980
+topics x 1000 documents. Inputs are generated once in FOLDER (default: cupel-bench in the system's temporary
+folder), with a fixed random seed. All results except those of a warm worker are for complete processes, from
+their start to the values of AP, nDCG, nDCG@10, P@10, RR and Bpref by topic. The results are printed beside
+their targets; none of them makes the script fail.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import numpy as np
 
 MEASURES = "AP nDCG nDCG@10 P@10 RR Bpref"
 THEIRS = {"map", "ndcg", "ndcg_cut_10", "P_10", "recip_rank", "bpref"}
-UNIVERSE = 24_000  # documents of a topic that systems choose from
+UNIVERSE = 24_000  # number of documents per topic that systems can retrieve
 FORMATS = ("{:.6f}", "{:.4f}", "{!r}", "{:.5f}")
 
 
@@ -35,7 +36,7 @@ FORMATS = ("{:.6f}", "{:.4f}", "{!r}", "{:.5f}")
 
 @dataclass(frozen=True)
 class Work:
-    """Where the inputs are."""
+    """The files of the workloads. runs: of workload a. topics: of workload b."""
 
     folder: Path
     runs: int
@@ -58,7 +59,7 @@ class Work:
 
 
 def make_inputs(folder: str, runs: str, topics: str) -> None:
-    """Write whatever is missing."""
+    """Write the input files that do not exist."""
     work = Work(Path(folder), int(runs), int(topics))
     work.folder.mkdir(parents=True, exist_ok=True)
     if not all(path.exists() for path in work.runs_a):
@@ -72,20 +73,23 @@ def make_inputs(folder: str, runs: str, topics: str) -> None:
 
 
 def make_a(work: Work) -> None:
-    """Systems of different quality; 1,500 documents a topic are judged, of which a run retrieves some 200."""
-    chance = np.random.default_rng(1)
-    merits = chance.normal(size=(50, UNIVERSE))
-    numbers = [chance.choice(10_000_000, UNIVERSE, replace=False) for _ in range(50)]
+    """Write workload a: systems of different quality, and 1,500 judged documents per topic.
+
+    A run retrieves about 200 of the judged documents of a topic.
+    """
+    rng = np.random.default_rng(1)
+    merits = rng.normal(size=(50, UNIVERSE))
+    numbers = [rng.choice(10_000_000, UNIVERSE, replace=False) for _ in range(50)]
     with work.qrels("a").open("w") as file:
         for topic in range(50):
-            pool = np.argsort(-(merits[topic] + chance.normal(size=UNIVERSE)))[:1500]
+            pool = np.argsort(-(merits[topic] + rng.normal(size=UNIVERSE)))[:1500]
             for document in np.sort(pool).tolist():
                 grade = max(0, int(merits[topic][document]))
                 file.write(f"qtest.{topic + 1} 0 {document_id(int(numbers[topic][document]))} {grade}\n")
     for system, path in enumerate(work.runs_a):
         with path.open("w") as file:
             for topic in range(50):
-                scores = merits[topic] + chance.normal(size=UNIVERSE) * (0.5 + system % 10 / 3)
+                scores = merits[topic] + rng.normal(size=UNIVERSE) * (0.5 + system % 10 / 3)
                 best = np.argsort(-scores)[:1000]
                 if system % 4 == 1:
                     scores = np.round(scores, 3)  # some systems have many ties
@@ -101,21 +105,21 @@ def document_id(number: int) -> str:
 
 
 def make_b(work: Work) -> None:
-    """Passage ids and few judgments, as in passage ranking with one relevant passage a topic."""
-    chance = np.random.default_rng(2)
-    topics = sorted(chance.choice(1_100_000, work.topics, replace=False).tolist())
+    """Write workload b: numeric passage ids, and one or two relevant passages per topic."""
+    rng = np.random.default_rng(2)
+    topics = sorted(rng.choice(1_100_000, work.topics, replace=False).tolist())
     with work.run_b.open("w") as file, work.qrels("b").open("w") as judgments:
         for topic in topics:
-            documents = chance.choice(8_841_823, 1000, replace=False).tolist()
-            scores = np.sort(chance.gamma(8, 2, size=1000))[::-1].tolist()
+            documents = rng.choice(8_841_823, 1000, replace=False).tolist()
+            scores = np.sort(rng.gamma(8, 2, size=1000))[::-1].tolist()
             lines = zip(documents, scores, range(1, 1001), strict=True)
             file.writelines(f"{topic} Q0 {d} {rank} {score:.6f} bm25\n" for d, score, rank in lines)
-            judgments.write(f"{topic} 0 {documents[int(chance.integers(1000))]} 1\n")
-            if chance.random() < 0.07:
-                judgments.write(f"{topic} 0 {int(chance.integers(8_841_823, 9_000_000))} 1\n")
+            judgments.write(f"{topic} 0 {documents[int(rng.integers(1000))]} 1\n")
+            if rng.random() < 0.07:
+                judgments.write(f"{topic} 0 {int(rng.integers(8_841_823, 9_000_000))} 1\n")
 
 
-# ------------------------------------------------------------------------------- what a process does
+# ----------------------------------------------------------------------------- measured processes
 
 
 def without_extension() -> None:
@@ -125,7 +129,7 @@ def without_extension() -> None:
 
 
 def ours(qrels_file: str, *runs: str) -> None:
-    """From files to per-topic values of every run."""
+    """Score every run by topic, starting from files."""
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.model import Joined
     from cupel_measures.reading.qrels_files import read_qrels
@@ -180,7 +184,7 @@ def careful(qrels_file: str, run: str) -> None:
 
 
 def warm(qrels_file: str, run: str) -> None:
-    """Times in milliseconds, in a process that has done it before."""
+    """Print the CPU milliseconds of each step in a process that has run the step before."""
     import pytrec_eval
 
     from cupel_measures.catalogue.parser import parse_many
@@ -218,7 +222,7 @@ def warm(qrels_file: str, run: str) -> None:
 
 
 def milliseconds(call: Callable[[], object]) -> float:
-    """The median CPU time of a call, once it is warm."""
+    """Return the median CPU time of a call after a warm-up."""
     times = []
     for _ in range(25):
         gc.collect()
@@ -236,7 +240,7 @@ PROCESSES = [make_inputs, ours, ours_numpy, theirs, join_only, join_only_numpy, 
 
 @dataclass(frozen=True)
 class Outcome:
-    """CPU seconds and peak megabytes of a whole process, and what it printed."""
+    """CPU seconds and peak megabytes of a process, and the numbers that it printed."""
 
     cpu: float
     peak: float
@@ -257,38 +261,46 @@ def run_process(what: Callable[..., None], *arguments: Path | str) -> Outcome:
 
 
 def medians(rounds: int, *processes: tuple[Callable[..., None], tuple[Path | str, ...]]) -> list[Outcome]:
-    """The median outcome of each process, run in turns so that a noisy moment meets them all."""
+    """Return the median outcome of each process.
+
+    The processes run in turns, so that a busy period of the machine affects all of them.
+    """
     outcomes: list[list[Outcome]] = [[] for _ in processes]
     for _ in range(rounds):
         for place, (what, arguments) in enumerate(processes):
             outcomes[place].append(run_process(what, *arguments))
-    return [sorted(found, key=lambda outcome: outcome.cpu)[len(found) // 2] for found in outcomes]
+    return [
+        sorted(outcomes_of_process, key=lambda outcome: outcome.cpu)[rounds // 2]
+        for outcomes_of_process in outcomes
+    ]
 
 
 def compare(rounds: int, qrels: Path, runs: list[Path]) -> Iterator[tuple[str, Outcome, float]]:
-    """(name, outcome, ratio to pytrec_eval) of each way to score `runs`."""
+    """Yield (name, outcome, ratio to pytrec_eval) of each way to score `runs`."""
     arguments = (qrels, *runs)
-    found = medians(rounds, (theirs, arguments), (ours_numpy, arguments), (ours, arguments))
-    for outcome in found[1:]:
-        assert abs(outcome.printed["AP"] - found[0].printed["AP"]) < 1e-3 * len(runs), "values differ"
-    for name, outcome in zip(("pytrec_eval-terrier", "without the extension", "with it"), found, strict=True):
-        yield name, outcome, outcome.cpu / found[0].cpu
+    outcomes = medians(rounds, (theirs, arguments), (ours_numpy, arguments), (ours, arguments))
+    for outcome in outcomes[1:]:
+        assert abs(outcome.printed["AP"] - outcomes[0].printed["AP"]) < 1e-3 * len(runs), "values differ"
+    for name, outcome in zip(
+        ("pytrec_eval-terrier", "without the extension", "with it"), outcomes, strict=True
+    ):
+        yield name, outcome, outcome.cpu / outcomes[0].cpu
 
 
 def report_works(work: Work, rounds: int) -> None:
     size = "" if work.runs == 100 else f" (quick: {work.runs} runs, {work.topics} topics)"
-    aims = {
+    targets = {
         ("a", 1): "0.45",
         ("a", 2): "0.17",
         ("b", 1): "0.35, 150 MB",
         ("b", 2): "0.09, 60 MB",
     }
     print(f"\nWhole processes, CPU seconds, medians of {rounds}{size}")
-    print(f"{'':6}{'':24}{'CPU s':>8}{'ratio':>8}{'peak MB':>9}  aim")
+    print(f"{'':6}{'':24}{'CPU s':>8}{'ratio':>8}{'peak MB':>9}  target")
     for name, runs in (("a", work.runs_a), ("b", [work.run_b])):
         for place, (way, outcome, ratio) in enumerate(compare(rounds, work.qrels(name), runs)):
-            aim = aims.get((name, place), "")
-            print(f"{name:6}{way:24}{outcome.cpu:8.2f}{ratio:8.3f}{outcome.peak:9.0f}  {aim}")
+            target = targets.get((name, place), "")
+            print(f"{name:6}{way:24}{outcome.cpu:8.2f}{ratio:8.3f}{outcome.peak:9.0f}  {target}")
 
 
 def report_reading(work: Work, rounds: int) -> None:
@@ -305,16 +317,16 @@ def report_reading(work: Work, rounds: int) -> None:
 
 def report_warm(work: Work) -> None:
     times = run_process(warm, work.qrels("a"), work.runs_a[0]).printed
-    against = times["pytrec_eval, from text"]
-    print("\nOne run of 50 x 1000 in a warm worker (aims: 0.4 without the extension, 0.12 with it)")
+    baseline = times["pytrec_eval, from text"]
+    print("\nOne run of 50 x 1000 in a warm worker (targets: 0.4 without the extension, 0.12 with it)")
     print(f"{'':34}{'CPU ms':>8}{'ratio':>8}")
     for name, value in times.items():
-        print(f"{name:34}{value:8.2f}{value / against:8.3f}")
+        print(f"{name:34}{value:8.2f}{value / baseline:8.3f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work, once")
+    parser.add_argument("--quick", action="store_true", help="measure a tenth of the workloads, once")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
     parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -324,9 +336,8 @@ def main() -> None:
         return
     runs, topics, rounds = (10, 698, 1) if options.quick else (100, 6980, 3)
     work = Work(options.folder / ("quick" if options.quick else "full"), runs, topics)
-    run_process(
-        make_inputs, work.folder, str(runs), str(topics)
-    )  # apart: a child's peak begins at its parent's
+    # In its own process, because the measured peak of a child includes the memory of its parent at the fork.
+    run_process(make_inputs, work.folder, str(runs), str(topics))
     report_works(work, rounds)
     report_reading(work, rounds)
     report_warm(work)

@@ -1,10 +1,10 @@
-"""Recovery time of the stack of docker-compose.yml after each fault of tests/support/service/faults.py.
+"""Benchmark of recovery: seconds until the stack of docker-compose.yml works normally after each fault.
 
 python tests/bench/recovery.py [--quick | --default] [FAULT ...]
 
-With the file's own settings, and with those of the tests, under which a lost job is known in two seconds.
-FAULT: a word of its name; default, all. Runs are handed in meanwhile by three teams. Prints a table; nothing
-is asserted.
+Each fault of tests/support/service/faults.py is measured twice: with the settings of docker-compose.yml, and
+with those of the tests, which detect a lost job within two seconds. Three teams submit runs meanwhile. FAULT
+is a part of the name of a fault (default: all faults). The script prints a table and asserts nothing.
 """
 
 import argparse
@@ -26,8 +26,8 @@ def main() -> None:
     )
     parser.add_argument("faults", nargs="*", metavar="FAULT")
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--quick", action="store_true", help="with the settings of the tests only")
-    only.add_argument("--default", action="store_true", help="with the file's own settings only")
+    only.add_argument("--quick", action="store_true", help="use the settings of the tests only")
+    only.add_argument("--default", action="store_true", help="use the settings of docker-compose.yml only")
     chosen = parser.parse_args()
     if not chosen.quick:
         measure("settings of docker-compose.yml", {}, chosen.faults)
@@ -36,9 +36,9 @@ def main() -> None:
 
 
 def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) -> None:
-    """Print the table for a stack with these settings."""
+    """Print the recovery times of a stack with these settings."""
     print(f"\n{title}")
-    print(COLUMNS.format("seconds until", "all well", "accepted", "scored", "caught up", "what took longest"))
+    print(COLUMNS.format("seconds until", "recovered", "accepted", "scored", "caught up", "slowest step"))
     with Stack(**settings) as stack, stack.client() as organiser, impatient():
         for number, (name, fault) in enumerate(FAULTS.items()):
             if not words or any(word in name for word in words):
@@ -46,9 +46,9 @@ def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) ->
                     show(name, fault(traffic))
 
 
-def show(name: str, found: Recovery) -> None:
-    seconds = (found.seconds, found.accepted, found.scored, found.caught_up)
-    print(COLUMNS.format(name, *(f"{one:.1f}" for one in seconds), found.last), flush=True)
+def show(name: str, recovery: Recovery) -> None:
+    seconds = (recovery.seconds, recovery.accepted, recovery.scored, recovery.caught_up)
+    print(COLUMNS.format(name, *(f"{value:.1f}" for value in seconds), recovery.last), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`cupel compare`, through the command line."""
+"""Tests of `cupel compare`."""
 
 import csv
 import io
@@ -23,12 +23,12 @@ RANKS = {
     "best.txt": [1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1],
     "twin.txt": [1, 2, 4, 1, 3, 5, 2, 0, 4, 3, 1, 2],
 }
-"""The rank of the one relevant document of each topic; 0: not retrieved. RR is one over it."""
+"""The rank of the only relevant document of each topic, or 0 if it is not retrieved."""
 BAD = "q01 Q0 a x 9 bad\n"
 
 
 def run(ranks: list[int], judged: int = 5) -> str:
-    """A run of five documents a topic; those below `judged` are in no qrels."""
+    """Return a run of five documents per topic; those below rank `judged` are unjudged."""
     return "".join(
         f"{topic} Q0 {'a' if place == rank else f'n{place}' if place <= judged else f'u{place}'} {place} "
         f"{9 - place} r\n"
@@ -43,7 +43,7 @@ def rr(name: str) -> np.ndarray:  # type: ignore[type-arg]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder, the current one, with qrels, a collection of two aspects, and runs."""
+    """Return the current folder with qrels, a collection of two aspects, and runs."""
     judged = "".join(
         f"{topic} 0 a 1\n" + "".join(f"{topic} 0 n{i} 0\n" for i in range(1, 6)) for topic in TOPICS
     )
@@ -69,21 +69,21 @@ def cupel(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["compare", *arguments], catch_exceptions=False)
 
 
-def story(*arguments: str) -> dict[str, Any]:
+def report_of(*arguments: str) -> dict[str, Any]:
     result = cupel(*arguments, "--format", "json")
     assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 def pairs(*arguments: str) -> list[dict[str, Any]]:
-    """The differences under the first measure."""
-    found: list[dict[str, Any]] = story(*arguments)["measures"][0]["differences"]
-    return found
+    """Return the differences by the first measure."""
+    differences: list[dict[str, Any]] = report_of(*arguments)["measures"][0]["differences"]
+    return differences
 
 
-def every_sign(apart: np.ndarray) -> float:  # type: ignore[type-arg]
-    """p of the randomisation test, by all assignments of signs."""
+def enumerated_p(apart: np.ndarray) -> float:  # type: ignore[type-arg]
+    """Return p of the randomisation test, from all assignments of signs."""
     sums = np.array(list(itertools.product([1, -1], repeat=len(apart)))) @ apart
     return float(np.mean(np.abs(sums) >= abs(apart.sum()) - 1e-9))
 
@@ -100,14 +100,14 @@ class TestNumbers:
             assert one["baseline_mean"] == math.fsum(rr("base.txt")) / 12
             assert one["run_mean"] == math.fsum(rr(one["run"])) / 12
             assert one["difference"] == pytest.approx(apart.mean())
-            assert one["p"] == pytest.approx(every_sign(apart))
+            assert one["p"] == pytest.approx(enumerated_p(apart))
             assert one["effect_size"] == pytest.approx(apart.mean() / apart.std(ddof=1))
             counts = [(apart > 0).sum(), (apart == 0).sum(), (apart < 0).sum()]
             assert [one["higher"], one["same"], one["lower"]] == counts
             assert one["low"] < one["difference"] < one["high"]
 
     def test_holm_goes_over_all_pairs_and_measures(self) -> None:
-        found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
+        found = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
         p = [one["p"] for measure in found["measures"] for one in measure["differences"]]
         corrected = [one["corrected_p"] for measure in found["measures"] for one in measure["differences"]]
         assert found["tests"] == 4
@@ -137,7 +137,7 @@ class TestNumbers:
         assert (first["corrected_p"], second["corrected_p"]) == (first["p"], second["p"])
 
     def test_all_pairs(self) -> None:
-        found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
+        found = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
         compared = [(one["baseline"], one["run"]) for one in found["measures"][0]["differences"]]
         assert compared == list(itertools.combinations(["base.txt", "best.txt", "near.txt"], 2))
         assert found["baseline"] is None
@@ -150,7 +150,7 @@ class TestNumbers:
         ]
 
     def test_scores_are_those_of_evaluate_to_the_last_bit(self) -> None:
-        found = story("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
+        found = report_of("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
         scored = CliRunner().invoke(
             cli, ["evaluate", "c.yaml", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)", "--format", "jsonl"]
         )
@@ -172,44 +172,44 @@ class TestNumbers:
 
 class TestBeside:
     def test_differences_by_aspect(self) -> None:
-        found = story("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
+        found = report_of("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
         assert [(one["aspect"], one["measure"]) for one in found] == [
             ("relevance", "nDCG@3"),
             ("quality", "nDCG(aspect=quality)@3"),
         ]
         asked = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
         assert found[1]["difference"] == asked[0]["difference"]
-        assert story("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
+        assert report_of("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
 
     def test_what_is_unjudged_and_a_warning_where_runs_are_not_judged_alike(self) -> None:
-        found = story("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
+        found = report_of("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
         # ranks 3, 4 and 5 hold u3, u4, u5, and never the relevant document
         assert found["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
         assert any(
             "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in one for one in found["warnings"]
         )
-        alike = story("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
+        alike = report_of("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
         assert not any("Unjudged" in one for one in alike["warnings"])
 
     def test_groups_and_orders_from_three_runs_on(self) -> None:
-        three = story("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR P@1")
+        three = report_of("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR P@1")
         means = {one["run"]: one["groups"] for one in three["measures"][0]["means"]}
         assert means["base.txt"] == means["twin.txt"] == ["b"]
         assert means["best.txt"] == ["a"]
         assert three["orders"][0]["measures"] == ["RR", "P@1"]
         assert three["orders"][0]["tau_b"] == 1.0
-        two = story("qrels.txt", "base.txt", "best.txt", "-m", "RR P@1")
+        two = report_of("qrels.txt", "base.txt", "best.txt", "-m", "RR P@1")
         assert (two["orders"], two["measures"][0]["means"][0]["groups"]) == ([], None)
 
-    def test_scale_types_and_who_asks_too_much(self) -> None:
-        found = story("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
+    def test_scale_types_and_warnings(self) -> None:
+        found = report_of("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
         assert [one["scale"] for one in found["measures"]] == ["interval", "neither", "interval"]
         assert [one.partition(":")[0] for one in found["warnings"]] == ["AP", "AP"]
 
 
 class TestFormats:
-    def test_a_table_says_what_the_numbers_are_worth(self) -> None:
-        told = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
+    def test_table_explains_the_numbers(self) -> None:
+        output = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
         for part in (
             "significant at 0.05 after Holm's correction over 4 tests.",
             "not significant",
@@ -219,13 +219,13 @@ class TestFormats:
             "Runs that share a letter are not significantly different (randomised Tukey HSD, 0.05).",
             "note: RR: a mean needs an interval scale",
         ):
-            assert part in told, part
-        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", told, re.M)[:1]
-        [measure] = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
+            assert part in output, part
+        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", output, re.M)[:1]
+        [measure] = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
         assert row.split()[-1] == f"{measure['detectable']:.4f}"
-        assert "nan" not in told.lower()
+        assert "nan" not in output.lower()
 
-    def test_one_pair_is_told_in_a_sentence(self) -> None:
+    def test_single_pair_is_reported_in_a_sentence(self) -> None:
         arguments = ("qrels.txt", "base.txt", "near.txt", "-m")
         assert "The difference is not significant at 0.05." in cupel(*arguments, "RR").stdout
         several = cupel(*arguments, "RR P@1").stdout
@@ -253,7 +253,7 @@ class TestFormats:
     def test_latex_is_a_table_that_compiles(self, folder: Path) -> None:
         for name in ("a_b&c%$#{}.txt", "[x]~^\\--*.txt"):
             (folder / name).write_text((folder / "best.txt").read_text())
-        told = cupel(
+        output = cupel(
             "qrels.txt",
             "base.txt",
             "a_b&c%$#{}.txt",
@@ -263,23 +263,23 @@ class TestFormats:
             "--format",
             "latex",
         ).stdout
-        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in told
-        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in told
-        assert "Holm's correction over 4 tests" in told
-        check_latex(told)
+        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in output
+        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in output
+        assert "Holm's correction over 4 tests" in output
+        check_latex(output)
 
-    def test_latex_marks_whom_a_run_exceeds_where_all_are_compared(self) -> None:
+    def test_latex_marks_significantly_worse_runs_with_all_pairs(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR", "--format", "latex")
-        told = cupel(*arguments, "--all-pairs").stdout
-        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in told
-        assert r"(a) base.txt & $0.4889$ \\" in told
-        check_latex(told)
+        output = cupel(*arguments, "--all-pairs").stdout
+        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in output
+        assert r"(a) base.txt & $0.4889$ \\" in output
+        check_latex(output)
         below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout
         assert r"base.txt & $0.4889^{-}$ \\" in below
 
 
 def check_latex(text: str) -> None:
-    """Braces and environments close, rows have as many cells as columns, nothing special stands bare."""
+    """Check that the LaTeX text is balanced, has complete rows, and escapes special characters."""
     bare = re.sub(r"\\[\\&%$#_{}]", "", re.sub(r"^%.*$", "", text, flags=re.M))
     depth = 0
     for character in bare:
@@ -296,23 +296,23 @@ def check_latex(text: str) -> None:
     assert {row.count("&") + 1 for row in rows} == {len(columns)}
 
 
-class TestNothingDependsOn:
-    def test_processes_and_the_order_of_the_others(self) -> None:
+class TestIndependence:
+    def test_results_do_not_depend_on_processes_or_order(self) -> None:
         arguments = ("-m", "RR nDCG@3", "--seed", "3")
-        one = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
-        two = story("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "2")
-        turned = story("c.yaml", "base.txt", "twin.txt", "near.txt", "best.txt", *arguments)
+        one = report_of("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
+        two = report_of("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "2")
+        reordered = report_of("c.yaml", "base.txt", "twin.txt", "near.txt", "best.txt", *arguments)
         assert one == two
 
         def by_run(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return sorted(rows, key=lambda row: (row.get("measure", ""), row["run"]))
 
-        assert by_run(one["by_aspect"]) == by_run(turned["by_aspect"])
-        for measure, again in zip(one["measures"], turned["measures"], strict=True):
+        assert by_run(one["by_aspect"]) == by_run(reordered["by_aspect"])
+        for measure, again in zip(one["measures"], reordered["measures"], strict=True):
             for part in ("means", "differences"):
                 assert by_run(measure[part]) == by_run(again[part])
             assert measure["detectable"] == again["detectable"]
-        assert one["orders"] == turned["orders"]
+        assert one["orders"] == reordered["orders"]
 
 
 class TestDegenerate:
@@ -331,16 +331,16 @@ class TestDegenerate:
                 None,
                 "the differences have no variance",
             )
-            told = cupel(*arguments).stdout
-            assert "the effect size is undefined: the differences have no variance" in told
-            assert undefined is None or f"p is undefined: {undefined}" in told
-            assert ("The difference is not significant" in told) == (undefined is None)
-            assert "nan" not in told.lower()
+            output = cupel(*arguments).stdout
+            assert "the effect size is undefined: the differences have no variance" in output
+            assert undefined is None or f"p is undefined: {undefined}" in output
+            assert ("The difference is not significant" in output) == (undefined is None)
+            assert "nan" not in output.lower()
 
     def test_one_topic(self, folder: Path) -> None:
         (folder / "one.txt").write_text("q02 0 a 1\nq02 0 n1 0\n")
         arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
-        told = cupel(*arguments).stdout
+        output = cupel(*arguments).stdout
         for part in (
             "the interval of the mean is undefined: there is only one topic",
             "groups are undefined: there is only one topic",
@@ -348,12 +348,12 @@ class TestDegenerate:
             "with 1 topic p of the randomisation test is at least 1",
             "exact: all 2 assignments of signs",
         ):
-            assert part in told, part
-        assert story(*arguments)["measures"][0]["means"][0]["mean"] == 0.5
-        assert "nan" not in told.lower()
+            assert part in output, part
+        assert report_of(*arguments)["measures"][0]["means"][0]["mean"] == 0.5
+        assert "nan" not in output.lower()
 
     def test_constant_scores(self) -> None:
-        found = story("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
+        found = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
         counts = found["measures"][0]
         assert [one["mean"] for one in counts["means"]] == [1.0, 1.0, 1.0]
         assert [one["p"] for one in counts["differences"]] == [1.0, 1.0]
@@ -365,28 +365,28 @@ class TestDegenerate:
             in cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR").stdout
         )
 
-    def test_scores_beyond_what_floats_hold(self, folder: Path) -> None:
-        """RBTO is up to 2^900 here, whose square is no float."""
+    def test_scores_with_overflowing_squares_are_undefined(self, folder: Path) -> None:
+        """RBTO is at most 2^900 here; its square exceeds the range of floats."""
         deep = "".join(f"q01 Q0 {'a' if i == 1 else f'd{i}'} {i} {2000 - i} r\n" for i in range(1, 1500))
         (folder / "deep.txt").write_text(deep)
         (folder / "other.txt").write_text(deep.replace(" a ", " n1 "))
         arguments = ("qrels.txt", "deep.txt", "other.txt", "-m", "RBTO@900 RR")
-        [counted, _] = story(*arguments)["measures"]
+        [counted, _] = report_of(*arguments)["measures"]
         reason = "a score exceeds 1e+150, so its square overflows"
         assert (counted["means"][0]["mean"], counted["means"][0]["undefined"]) == (None, reason)
         assert (counted["differences"][0]["p"], counted["differences"][0]["p_undefined"]) == (None, reason)
         assert (counted["detectable"], counted["means"][1]["mean"]) == (None, 0.0)
-        told = cupel(*arguments).stdout
-        assert f"p is undefined: {reason}" in told
-        assert f"the interval of the mean is undefined (deep.txt): {reason}" in told
-        assert not re.search(r"\b(nan|inf)\b", told)
+        output = cupel(*arguments).stdout
+        assert f"p is undefined: {reason}" in output
+        assert f"the interval of the mean is undefined (deep.txt): {reason}" in output
+        assert not re.search(r"\b(nan|inf)\b", output)
         assert "deep.txt & undefined" in cupel(*arguments, "--format", "latex").stdout
 
-    def test_marks_stand_on_large_numbers_too(self, folder: Path) -> None:
+    def test_large_numbers_have_marks_too(self, folder: Path) -> None:
         (folder / "last.txt").write_text("".join(f"{topic} Q0 n1 1 1 r\n" for topic in TOPICS))
-        told = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
-        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", told)
-        check_latex(told)
+        output = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
+        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", output)
+        check_latex(output)
 
 
 class TestUsage:
@@ -406,14 +406,12 @@ class TestUsage:
             (["qrels.txt", "base.txt", "best.txt", "--format", "trec_eval"], "latex"),
         ],
     )
-    def test_wrong_usage_ends_with_2_and_says_what_would_be_right(
-        self, arguments: list[str], says: str
-    ) -> None:
+    def test_invalid_usage_exits_with_2_and_says_what_is_valid(self, arguments: list[str], says: str) -> None:
         result = cupel(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert says in result.stderr
 
-    def test_a_refused_run_is_left_out_and_told(self) -> None:
+    def test_invalid_run_is_reported_and_excluded(self) -> None:
         result = cupel("qrels.txt", "base.txt", "bad.txt", "best.txt", "-m", "RR", "--format", "json")
         assert result.exit_code == 1
         found = json.loads(result.stdout)
@@ -422,7 +420,7 @@ class TestUsage:
         assert found["refused"][0]["run"] == "bad.txt"
         assert "bad.txt is refused" in result.stderr
 
-    def test_without_baseline_or_second_run_nothing_is_compared(self) -> None:
+    def test_comparison_fails_without_baseline_or_second_run(self) -> None:
         lost = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR")
         assert (lost.exit_code, lost.stdout) == (1, "")
         assert "no comparison: the baseline bad.txt was not scored" in lost.stderr
@@ -434,13 +432,13 @@ class TestUsage:
         assert (alone.exit_code, alone.stdout) == (1, "")
         assert "no comparison: fewer than two runs were scored" in alone.stderr
 
-    def test_control_characters_and_markup_of_names_are_shown_as_they_are(self, folder: Path) -> None:
+    def test_control_characters_of_names_are_escaped(self, folder: Path) -> None:
         (folder / "[red]\x1b[31m.txt").write_text((folder / "best.txt").read_text())
         for form in ("table", "csv", "latex"):
             for runs in (("base.txt", "[red]\x1b[31m.txt"), ("[red]\x1b[31m.txt", "base.txt")):
-                told = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
-                assert "\x1b" not in told
-                assert "31m" in told
+                output = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
+                assert "\x1b" not in output
+                assert "31m" in output
 
 
 # --- real collections --------------------------------------------------------------------------------------
@@ -461,7 +459,7 @@ def test_real_runs_are_compared(shared: Path, name: str) -> None:
     }[name]
     aspects = [f"--aspect={aspect}={folder / file}" for aspect, file in given.items()]
     runs = sorted(path for path in (folder / "runs").rglob("*.gz"))[:5]
-    found = story(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
+    found = report_of(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
     assert found["tests"] == 20
     for measure in found["measures"]:
         for one in measure["differences"]:

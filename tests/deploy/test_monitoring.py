@@ -213,7 +213,7 @@ def change_dead_jobs(monitored: MonitoredStack, sample_name: str) -> None:
         submission = monitored.submit(content=f"{monitored.topic} Q0 {uuid4().hex} 1 1.0 lost\n".encode())
         query = "SELECT ranking_blob FROM runs JOIN submissions ON run_id = runs.id WHERE submissions.id = %s"
         ((blob,),) = stack.query(query, submission)
-        content = stack.take_blob(blob)
+        content = stack.remove_blob(blob)
     until(lambda: monitored.value(dead) == 1)
     stack.put_blob(blob, content)
     (job,) = monitored.organiser.submission(submission).jobs

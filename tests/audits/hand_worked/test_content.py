@@ -42,7 +42,7 @@ Sample = set[str]
 
 
 def score_runs(measure: str, kept: Sample) -> list[float]:
-    """The score of each run if only these documents are judged, the mean of both topics."""
+    """Return the mean score of each run if only these documents are judged."""
 
     def score(topic: str, ranking: list[str]) -> float:
         if measure == "P@2":
@@ -54,7 +54,7 @@ def score_runs(measure: str, kept: Sample) -> list[float]:
 
 
 def incomplete(rng: np.random.Generator) -> Iterator[Sample]:
-    """Of n documents relevant to a subtopic max(1, floor(p n)); the others are fewer than 10 and all kept."""
+    """Keep max(1, floor(p n)) of n relevant documents, and all others, because they are fewer than 10."""
     order = shuffle_groups(rng, {"1+": ["1a", "1b", "1c"], "1-": ["1d"], "2+": ["2e", "2f"], "2-": ["2g"]})
     for relevant in (3, 2), (1, 1):
         yield {*order["1+"][: relevant[0]], *order["2+"][: relevant[1]], "1d", "2g"}
@@ -70,7 +70,7 @@ def downsampling(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def pool_depth(rng: np.random.Generator) -> Iterator[Sample]:
-    """The judged documents among the first 2, and then the first 1, of each run."""
+    """Return the judged documents among the first 2, and among the first, of each run."""
     yield {"1a", "1b", "1c", "1d", "2e", "2f", "2g"}
     yield {"1a", "1d", "2e", "2f", "2g"}
 

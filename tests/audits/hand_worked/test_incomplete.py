@@ -37,7 +37,7 @@ SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+
 
 
 def precision_at_2(kept: set[str]) -> list[float]:
-    """P@2 of each run if only these documents are judged, the mean of both topics."""
+    """Return the mean P@2 of each run if only these documents are judged."""
     relevant = {"1a", "1b", "1c", "1d", "2e", "2f"} & kept
     return [sum(len(relevant & set(top)) / 2 for top in run.values()) / 2 for run in RANKINGS.values()]
 

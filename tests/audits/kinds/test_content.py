@@ -17,7 +17,7 @@ CLASSIC = "alpha_nDCG@20"
 
 
 def said(topics: int = 4, subtopics: int = 3, documents: int = 12) -> tuple[Texts, dict[str, dict[str, str]]]:
-    """Texts that are the clearer about their subtopic the smaller the number of their document is."""
+    """Return texts; documents with smaller numbers have more words of their subtopic."""
     draw = random.Random(2)
     texts: dict[str, Any] = {}
     about: dict[str, Any] = {}
@@ -45,7 +45,7 @@ JUDGED = diverse(
 
 
 def runs() -> Iterator[tuple[str, Scored]]:
-    """From one that ranks clear documents of all subtopics first to one that ranks anything."""
+    """Return runs of decreasing quality; the best one ranks clear documents of all subtopics first."""
     for noise in range(6):
         draw = random.Random(noise)
         yield (
@@ -84,7 +84,7 @@ def test_every_measure_is_compared_with_the_reference_under_all_judgments(
 
 
 def tau(x: list[float], y: list[float]) -> float:
-    """Kendall's tau-a: these runs are not tied."""
+    """Return Kendall's tau-a, which equals tau-b because the runs are not tied."""
     pairs = [(a, b) for a in range(len(x)) for b in range(a)]
     signs = [(x[a] - x[b]) * (y[a] - y[b]) for a, b in pairs]
     assert all(signs)

@@ -28,7 +28,7 @@ TWO = {"depth": 2, "depths": [1, 2, 3]}
 
 
 def under(removed: dict[str, set[str]]) -> list[float]:
-    """AP of each run when these documents are not judged, by evaluating under new qrels."""
+    """Return AP of each run under new qrels without the judgments of these documents."""
     qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
     scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
     return [round(one.aggregates()[parse("AP")], 12) for one in scores]
@@ -47,7 +47,7 @@ def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
 
 
 def test_contributions_by_depth_are_those_derived_by_hand() -> None:
-    """Depth 1: a is of one and two, d, g, h, i are of one run each; all but i are relevant."""
+    """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
     assert rows["one", 1] == rows["two", 1] == (1, 1)
@@ -102,7 +102,7 @@ def test_runs_that_contribute_nothing_alone_lose_nothing() -> None:
 
 
 def test_verdict_gives_the_losses() -> None:
-    """`three` ranks last as it is; `one` falls behind `two` when it loses c."""
+    """`three` ranks last in any case; `one` falls behind `two` without the judgment of c."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     points = report.table("points")
     places = points.column("places")
@@ -173,7 +173,7 @@ def test_report_warns_of_a_single_topic() -> None:
 
 
 def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
-    """Each of 4 runs has relevant documents of its own, and falls from wherever it is to the last place."""
+    """Each run has relevant documents that no other run has, and falls to the last rank without them."""
     names = "abcdefgh"
     qrels = qrels_of({f"{t}": {f"{d}{t}": 1 for d in names} for t in range(3)})
     runs = lists(

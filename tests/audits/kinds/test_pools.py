@@ -131,7 +131,7 @@ def test_pool_depth_gives_tau_1_if_the_pool_has_every_judged_document() -> None:
 
 
 def test_pool_depth_scores_equal_rescoring_with_fewer_judgments() -> None:
-    """Pool 1 has a and x of a, b, c, d, x; and e and f of e, f, y. Relevant are a, c, d and e."""
+    """Pool 1 has a and x of a, b, c, d, x; and e and f of e, f, y. The relevant ones are a, c, d, e."""
     subject = subject_of(QRELS, RUNS, "AP", top=3)
     report = audited("pool_depth", subject, {"deepest": 3})
     numbers = report.numbers
@@ -211,7 +211,7 @@ def test_unlabelled_systems_keeps_the_judgments_of_the_remaining_runs() -> None:
 
 
 def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
-    """Each run retrieves other documents, so leaving it out removes the judgments of most of them."""
+    """The runs share few documents, so leaving out a run removes most judgments of its documents."""
     names = [f"d{number:03}" for number in range(200)]
     grades = {f"{t}": {name: int(name[-1] in "05") for name in names} for t in range(6)}
     rng = np.random.default_rng(9)

@@ -87,7 +87,7 @@ def test_shifted_scores_equal_rescoring_of_all_topics(text: str) -> None:
     kept = np.ones(len(qrels.documents), dtype=bool)
     kept[: int(qrels.offsets[1]) : 2] = False  # of the first topic
     fewer = Evaluator(qrels, subject.joined).restricted_to(kept)
-    old, new = subject.scores[str(measure)][0], subject.by_topic(fewer)[str(measure)][0]
+    old, new = subject.scores[str(measure)][0], subject.scores_by_topic(fewer)[str(measure)][0]
     after = shift_scores(measure, subject.means[str(measure)], old, new[None], 3)
     assert after[0] == pytest.approx(subject.means_under(fewer)[str(measure)], abs=2e-12)
 

@@ -1,4 +1,4 @@
-"""Tracks to audit."""
+"""Fixtures with tracks to audit."""
 
 import pytest
 

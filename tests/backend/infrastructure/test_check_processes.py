@@ -1,4 +1,4 @@
-"""Check processes: limits, failures, and the end of the service."""
+"""Tests of check processes: limits, failures, and the end of the service."""
 
 import json
 import os

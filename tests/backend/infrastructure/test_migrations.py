@@ -1,4 +1,4 @@
-"""Migrations, on both databases: up from nothing, and up from what each release left behind."""
+"""Tests of migrations on both databases, from an empty database and from the data of each release."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -47,7 +47,7 @@ from support.service.shared_checkers import open_lasting
 def open_engine(
     new_place: Places, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], sa.Engine]]:
-    """Opens new, empty databases."""
+    """Yield a function that opens a new, empty database."""
     opened: list[sa.Engine] = []
 
     def open_() -> sa.Engine:
@@ -60,17 +60,17 @@ def open_engine(
         engine.dispose()
 
 
-def described(engine: sa.Engine) -> dict[str, Any]:
-    """All that a database says about its tables: also what Alembic does not compare."""
+def table_definitions(engine: sa.Engine) -> dict[str, Any]:
+    """Return the definitions of all tables, including the parts that Alembic does not compare."""
     inspector = sa.inspect(engine)
-    said: dict[str, Any] = {
+    readers: dict[str, Any] = {
         "columns": inspector.get_columns,
         "unique": inspector.get_unique_constraints,
         "foreign keys": inspector.get_foreign_keys,
         "indexes": inspector.get_indexes,
     }
     return {
-        table: {what: {one["name"]: _plain(one) for one in ask(table)} for what, ask in said.items()}
+        table: {kind: {item["name"]: _plain(item) for item in read(table)} for kind, read in readers.items()}
         | {"primary key": inspector.get_pk_constraint(table)}
         for table in inspector.get_table_names()
         if table != "alembic_version"
@@ -78,20 +78,23 @@ def described(engine: sa.Engine) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """`value` with text in the place of SQLAlchemy's own objects, which are never equal."""
+    """Return `value` with SQLAlchemy objects as text, because these objects are never equal."""
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     return value if isinstance(value, (list, bool, int, type(None))) else str(value)
 
 
 def assert_tables_of_the_code(engine: sa.Engine, fresh: sa.Engine) -> None:
-    """fresh: an empty database, to hold the tables as the code declares them."""
+    """Assert that the database has exactly the tables that the code declares.
+
+    fresh: an empty database, in which the declared tables are created for the comparison.
+    """
     assert is_migrated(engine)
     with reading(engine) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     with writing(fresh) as connection:
         metadata.create_all(connection)
-    assert described(engine) == described(fresh)
+    assert table_definitions(engine) == table_definitions(fresh)
 
 
 # From nothing
@@ -112,7 +115,7 @@ def test_the_migrations_make_exactly_the_tables_of_the_code_step_by_step(
 def test_indexes_and_unique_rules_are_there(open_engine: Callable[[], sa.Engine]) -> None:
     engine = open_engine()
     migrate(engine)
-    tables = described(engine)
+    tables = table_definitions(engine)
     where = f"{engine.dialect.name}_where"
     for name in ("ix_jobs_open", "ix_jobs_qrels_open"):
         condition = tables["jobs"]["indexes"][name]["dialect_options"][where]
@@ -168,7 +171,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture
 def upgraded(release: Release, at: dict[str, Any], clock: Clock) -> Iterator[System]:
-    """What a release left, brought up to date, at the same moment."""
+    """Return a system with the data of a release after all migrations, at the time of the release."""
     clock.now = datetime.fromisoformat(release.now)
     with closing(replace(open_lasting(Settings(**at)), now=clock)) as system:
         upgrade(system.engine, release.revision)
@@ -179,7 +182,7 @@ def upgraded(release: Release, at: dict[str, Any], clock: Clock) -> Iterator[Sys
 
 
 def kept(then: Any, now: Any) -> Any:
-    """`now` without fields that are newer than `then`."""
+    """Return `now` without the fields that `then` does not have."""
     if isinstance(then, dict) and isinstance(now, dict):
         return {name: kept(value, now[name]) for name, value in then.items() if name in now}
     if isinstance(then, list) and isinstance(now, list):
@@ -222,7 +225,7 @@ def without_wording(view: Any, parent: str = "", name: str = "") -> Any:
 
 
 def assert_same_but_for_wording(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
-    """Fail unless `now` has every field and value of `then`, and a sentence for each sentence."""
+    """Assert that `now` has all fields and values of `then`; the wording of sentences may differ."""
     assert now.keys() == then.keys()
     for name, view in then.items():
         assert without_wording(kept(view, now[name])) == without_wording(view), name
@@ -291,7 +294,7 @@ def test_a_worker_that_was_at_work_during_an_upgrade_may_finish(upgraded: System
 
 
 def claim_of(release: Release, id: str) -> Claim:
-    """The claim that a worker of the release has in its memory."""
+    """Return the claim of a job that a worker of the release was running."""
     (row,) = (row for row in release.rows["jobs"] if row["id"] == id)
     values = {one.name: row[one.name] for one in fields(Claim)}
     return Claim(**values | {"created_at": datetime.fromisoformat(row["created_at"])})

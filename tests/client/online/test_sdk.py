@@ -1,4 +1,4 @@
-"""The Python client, against a gateway process, and against networks that fail."""
+"""Tests of the Python client against a gateway process and against failing connections."""
 
 import io
 import signal
@@ -49,9 +49,7 @@ def track(house: Client) -> str:
     return name
 
 
-def test_a_run_is_handed_in_followed_and_ranked(
-    alice: Client, track: str, worker: None, tmp_path: Path
-) -> None:
+def test_submission_is_scored_and_ranked(alice: Client, track: str, worker: None, tmp_path: Path) -> None:
     path = tmp_path / "mine.run"
     path.write_bytes(run_of(9))
     submission = alice.submit(track, path)
@@ -65,24 +63,24 @@ def test_a_run_is_handed_in_followed_and_ranked(
     assert [one.topic for one in by_topic.topics] == ["t0", "t1", "t2"]
 
 
-def test_scores_are_explained_and_tell_their_scale(alice: Client, track: str, worker: None) -> None:
+def test_explanations_agree_with_scores(alice: Client, track: str, worker: None) -> None:
     submission = alice.submit(track, run_of(9)).id
     assert list(alice.watch_submission(submission))[-1].state == "scored"
-    wanted = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
-    assert wanted.measures == ("AP", "P@3")
-    assert {list(alice.watch_job(job.id))[-1].state for job in wanted.jobs} == {"done"}
-    found = alice.explanations(submission, measures=wanted.measures, qrels=wanted.qrels)
-    told: dict[str, Any] = {one.measure: one.told for one in found.explanations}
+    request = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
+    assert request.measures == ("AP", "P@3")
+    assert {list(alice.watch_job(job.id))[-1].state for job in request.jobs} == {"done"}
+    stored = alice.explanations(submission, measures=request.measures, qrels=request.qrels)
+    parts: dict[str, Any] = {item.measure: item.told for item in stored.explanations}
     (score,) = alice.scores(submission, measures=["AP"])
-    assert told["AP"]["judgments"]["as_lowest"] == score.value
-    assert (found.run_digest, found.qrels_digest) == (score.run_digest, score.qrels_digest)
+    assert parts["AP"]["judgments"]["as_lowest"] == score.value
+    assert (stored.run_digest, stored.qrels_digest) == (score.run_digest, score.qrels_digest)
     assert score.scale is not None
-    assert told["AP"]["scale"]["warning"] == score.scale.warning
-    assert told["P@3"]["scale"]["type"] == "interval"
+    assert parts["AP"]["scale"]["warning"] == score.scale.warning
+    assert parts["P@3"]["scale"]["type"] == "interval"
     assert alice.leaderboard(track, measure="AP").scale == score.scale
 
 
-def test_a_large_plain_file_is_compressed_on_the_way_and_is_the_same_run(alice: Client, track: str) -> None:
+def test_large_plain_file_is_compressed_for_the_upload(alice: Client, track: str) -> None:
     content = run_of(5000)
     seen: list[Any] = []
     large = alice.submit(track, content, name="large", progress=seen.append)
@@ -95,7 +93,7 @@ def test_a_large_plain_file_is_compressed_on_the_way_and_is_the_same_run(alice: 
     assert packed.run.digest == large.run.digest
 
 
-def test_a_refusal_says_what_and_where(alice: Client, track: str) -> None:
+def test_refusal_lists_errors_with_their_lines(alice: Client, track: str) -> None:
     with pytest.raises(ServiceError) as refused:
         alice.submit(track, b"t0 Q0 d1 1 5 r\nt0 Q0 d1 2 4 r\nnonsense\n")
     problem = refused.value
@@ -105,7 +103,7 @@ def test_a_refusal_says_what_and_where(alice: Client, track: str) -> None:
     assert sum(problem.totals.values()) >= 2
 
 
-def test_lists_are_read_to_their_end(house: Client, alice: Client, track: str) -> None:
+def test_lists_include_all_pages(house: Client, alice: Client, track: str) -> None:
     made = [alice.submit(track, run_of(9)).id for _ in range(60)]
     assert [one.id for one in alice.submissions(track)] == made[::-1]
     assert track in {one.name for one in house.tracks()}
@@ -179,7 +177,7 @@ def test_a_run_sent_to_a_gateway_that_dies_is_handed_in_once(server, alice: Clie
 
 
 class Moody(BaseHTTPRequestHandler):
-    """Refuses, breaks off, and then answers; counts what it was asked."""
+    """Handler that counts requests, fails the first ones, and then answers."""
 
     moods: list[str]
     asked: list[str]
@@ -204,7 +202,7 @@ class Moody(BaseHTTPRequestHandler):
     do_GET = do_POST = _answer  # noqa: N815
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

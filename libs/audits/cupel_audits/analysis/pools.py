@@ -64,7 +64,7 @@ class Pools:
         mask[self.tops.pooled[some & (self.tops.pooled >= 0)]] = True
         return mask
 
-    def by_topic(self, some: Mask) -> Ints:
+    def count_by_topic(self, some: Mask) -> Ints:
         """Return int64[T], the number of documents of each topic in `some`, bool[U]."""
         return np.bincount(self.tops.topic[some], minlength=self.tops.ranked.shape[1])
 

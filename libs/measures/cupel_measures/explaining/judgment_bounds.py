@@ -127,10 +127,10 @@ def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
         or arguments.get("label_set") == "observed"
     ):
         return False
-    if measure.declaration.combination == "classes" and any(one.arguments.get("gains") for one in of):
+    if measure.declaration.combination == "classes" and any(inner.arguments.get("gains") for inner in of):
         return False
-    alike = len({cutoff_of(one) for one in of}) <= 1
-    return alike and _gains_rise(measure, aspects) and all(rises(one, aspects) for one in of)
+    alike = len({cutoff_of(inner) for inner in of}) <= 1
+    return alike and _gains_rise(measure, aspects) and all(rises(inner, aspects) for inner in of)
 
 
 def _gains_rise(measure: Measure, aspects: Sequence[Aspect]) -> bool:
@@ -140,7 +140,7 @@ def _gains_rise(measure: Measure, aspects: Sequence[Aspect]) -> bool:
         tables = [probabilities(aspect, by_aspect.get(aspect.name)) for aspect in aspects]
     else:
         tables = [table(aspect, gains) for aspect in aspects]
-    return all((np.diff(one) >= 0).all() for one in tables)
+    return all((np.diff(values) >= 0).all() for values in tables)
 
 
 def _mean(values: Floats) -> float:

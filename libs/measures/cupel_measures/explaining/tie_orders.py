@@ -215,7 +215,7 @@ def _reranked(joined: Joined, row: Ints, rank: NDArray[np.int32]) -> Joined:
 def _all_orders(groups: Sequence[Group]) -> Iterator[list[int]]:
     """Yield every assignment of ranks to the pooled documents of all groups."""
     ways = (permutations(range(first, last + 1), members) for first, last, members in groups)
-    return (list(chain.from_iterable(one)) for one in product(*ways))
+    return (list(chain.from_iterable(ranks)) for ranks in product(*ways))
 
 
 def _shuffles(groups: Sequence[Group], seed: Sequence[int]) -> Iterator[NDArray[np.int32]]:
