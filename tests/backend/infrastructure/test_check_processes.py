@@ -12,7 +12,6 @@ from typing import Any
 import psutil
 import pytest
 
-from cupel_backend.infrastructure import check_processes
 from cupel_backend.infrastructure.check_processes import Checkers
 from cupel_backend.infrastructure.errors import Invalid, Unavailable
 from cupel_backend.infrastructure.settings import Settings
@@ -122,7 +121,7 @@ def test_a_process_that_is_killed_while_it_starts_refuses_the_file(
 ) -> None:
     checkers = make(checkers=1)
     with monkeypatch.context() as patch:
-        patch.setattr(check_processes.subprocess, "Popen", KilledProcess)
+        patch.setattr(subprocess, "Popen", KilledProcess)
         with pytest.raises(Invalid, match="ended without a verdict"):
             checkers.check(request(tmp_path))
     assert checkers.check(request(tmp_path))["tag"] == "run"
