@@ -1,4 +1,4 @@
-"""Error codes of the API: each with its kind, its meaning and its remedy. Imports no other package.
+"""Error codes of the API: each with its kind, its meaning and its remedy. Imports only `states`.
 
 The codes of findings in uploaded files (runs, judgments) belong to the readers of `cupel_measures`.
 """

@@ -1,4 +1,4 @@
-"""States, token scopes and other enumerations of the API. Imports no other package."""
+"""States, token scopes and other enumerations of the API. Imports only the standard library."""
 
 from enum import StrEnum
 from typing import Any, Self
