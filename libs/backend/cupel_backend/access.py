@@ -52,7 +52,7 @@ class Principal:
 
     def may_grant(self, team: str, scope: TokenScope) -> bool:
         """Return whether the caller may issue and revoke tokens of `scope` for `team`."""
-        return self.scope == TokenScope.ADMIN or (team == self.team and self.has_scope(scope))
+        return self.has_scope(TokenScope.ADMIN) or (team == self.team and self.has_scope(scope))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ def _check_expiry(principal: Principal, requested: datetime | None, now: datetim
 
 def _select_visible(principal: Principal) -> Any:
     query = select(tokens)
-    return query if principal.scope == "admin" else query.where(tokens.c.team == principal.team)
+    return query if principal.has_scope(TokenScope.ADMIN) else query.where(tokens.c.team == principal.team)
 
 
 def _build_token(row: Row[Any]) -> Token:

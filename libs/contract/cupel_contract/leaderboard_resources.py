@@ -25,9 +25,9 @@ class LeaderboardRowResource(Resource):
     name: str
     tag: str
     score: float
-    exact: ExactScore = None
     received_at: datetime
     missing_topics: int
+    exact: ExactScore = None
     interval: Bounds = Field(None, description="low and high end of the score's confidence interval")
     rank_interval: RankBounds = Field(
         None, description="best and worst rank on other samples of topics; the interval includes `rank`"
@@ -46,9 +46,9 @@ class LeaderboardRowResource(Resource):
         "name": "bm25.run.gz",
         "tag": "aster-bm25",
         "score": 0.4127,
-        "exact": None,
         "received_at": "2026-03-09T17:05:12Z",
         "missing_topics": 0,
+        "exact": None,
         "interval": [0.3618, 0.4655],
         "rank_interval": [1, 3],
         "groups": ["a", "b"],
