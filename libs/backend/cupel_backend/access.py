@@ -93,7 +93,7 @@ def authenticate(system: System, text: str) -> Principal:
 
 
 def _record_use(system: System, prefix: str, now: datetime) -> None:
-    """Store the time of use, unless another writer holds the database: reading must not wait for it."""
+    """Store the time of use, unless another writer locks the database, because reads must not wait."""
     with suppress(Unavailable), writing(system.engine, wait=False) as connection:
         connection.execute(update(tokens).where(tokens.c.prefix == prefix).values(used_at=now))
 

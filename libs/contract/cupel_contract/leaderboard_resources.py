@@ -69,8 +69,8 @@ class UnrankedSubmission(Resource):
 class LeaderboardAnalysis(Resource):
     """The significance analysis of a whole leaderboard; fields are null before it is done."""
 
-    state: AnalysisState = Field(description="pending: computed soon after every submission is scored")
-    undefined: str | None = Field(None, description="why no test could be made")
+    state: AnalysisState = Field(description="`pending` until soon after every submission is scored")
+    undefined: str | None = Field(None, description="reason if no test was possible")
     method: str
     submissions: int = Field(description="number of ranked submissions")
     tied_for_first: int | None = Field(
@@ -120,7 +120,9 @@ class LeaderboardResource(Resource):
     scoring_version: int
     analysis: LeaderboardAnalysis
     rows: tuple[LeaderboardRowResource, ...]
-    unscored: tuple[UnrankedSubmission, ...] = Field(description="only on the first page")
+    unscored: tuple[UnrankedSubmission, ...] = Field(
+        description="submissions without a score; only on the first page"
+    )
     next: str | None = Field(None, description="address of the following page")
 
     EXAMPLE = {

@@ -14,7 +14,7 @@ from cupel_measures.model import Floats, Ids, Ints, Texts
 from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
 
 DEEPEST = 20
-"""The depth of the pool to which the number of labels is compared."""
+"""Depth of the pool whose size the number of labels is compared with."""
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class Checkers:
             self._free.put(_keep_if_usable(checker))
 
     def close(self) -> None:
-        """End the idle processes, and with the thread that started them all others."""
+        """End the idle processes; busy ones end with the thread that started them."""
         while True:
             try:
                 checker = self._free.get_nowait()

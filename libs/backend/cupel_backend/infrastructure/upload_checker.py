@@ -49,7 +49,7 @@ UNCOMPUTABLE_MEASURE = declare(
 )
 
 MAX_LISTED_TOPICS = 20
-"""Number of topics that are named of those that another profile would order differently."""
+"""Maximum number of listed topics whose order another profile would change."""
 
 
 def main() -> None:

@@ -77,7 +77,7 @@ def read_newest_published(connection: Connection, track_ids: Sequence[int]) -> d
 
 
 def read_versions_to_score(connection: Connection, track: Row[Any]) -> list[int]:
-    """Ids of the current qrels version and of the one being published."""
+    """Return the ids of the current qrels version and of the version being published."""
     is_scored = or_(
         qrels.c.number == (track.current or 0),
         qrels.c.number == select_newest_published(track.id).scalar_subquery(),

@@ -66,7 +66,7 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
 
 
 def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> AuditedRun:
-    """Read a run with its unjudged documents and texts, which takes longer."""
+    """Read a run line by line, for audits that need unjudged documents or texts."""
     run = read_run(path, depth=job.depth)
     run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
     if run.findings.refused:

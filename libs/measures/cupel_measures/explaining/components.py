@@ -19,7 +19,7 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 MOST_TUPLES = 1000
-"""Largest number of label tuples that are all listed; above it, only those of judged documents."""
+"""Largest number of label tuples that are listed completely; of more, only those of documents are listed."""
 
 BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Last ranks of the bands in which documents are counted; a final band contains all deeper ranks."""

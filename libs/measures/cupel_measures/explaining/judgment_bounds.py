@@ -95,7 +95,7 @@ def _judgments(subject: ExplainedRun, measure: Measure, highest: Floats | str) -
 
 
 def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Floats | str]:
-    """Return float64[T] per measure, or why there is none; each cutoff has its own unjudged documents."""
+    """Return float64[T] per measure, or the reason why it is undefined."""
     found: dict[Measure, Floats | str] = {}
     for cutoff in dict.fromkeys(map(cutoff_of, measures)):
         qrels = unjudged_documents.with_highest_labels(subject, cutoff)
@@ -116,9 +116,9 @@ def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
 def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
     """Return whether a better label of a retrieved document never lowers the value, with these parameters.
 
-    It can for judged-only measures, because a judgment changes ranks; for observed classes, which depend on
-    all labels; for given gains that fall along the scale; and for aspects with different cutoffs, where a
-    document may join the recall base of one aspect alone.
+    The value can fall in four cases: for judged-only measures, because a judgment changes ranks; for observed
+    classes, because they depend on all labels; for given gains that fall along the scale; and for aspects
+    with different cutoffs, because a document may join the recall base of one aspect only.
     """
     arguments, of = measure.arguments, inner_measures(measure)
     if (

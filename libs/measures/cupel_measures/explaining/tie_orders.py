@@ -25,7 +25,7 @@ BLOCK = 1 << 20
 """Number of documents in the orders that are created at the same time."""
 
 Keys = Sequence[NDArray[Any]]
-"""Sort keys per pooled document; one document is as good as another if it is by all keys."""
+"""Sort keys per pooled document. A document is at least as good as another one if all of its keys are."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,7 @@ def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: K
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PartByPart(AspectView):
-    """A view that scores each part of a mean in the worst, or best, order for that part alone.
+    """A view that scores each part of a mean in the worst (or best) order for that part.
 
     If one order is the extreme for all parts, the mean is that of the order; else it is an outer bound.
     """

@@ -82,10 +82,10 @@ class Qrels:
         )
 
     def restricted_to(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
-        """Return these qrels with the judgments of the documents in `kept`, bool[D], only.
+        """Return these qrels without the judgments of documents that are not in `kept`, bool[D].
 
-        The other documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only
-        labels of this aspect are removed; else all labels and all judgments by subtopic.
+        All documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only labels
+        of this aspect are removed. Without it, all labels and all judgments by subtopic are removed.
         """
         where = slice(None) if aspect is None else self.aspect_index(aspect)
         labels = self.labels.copy()

@@ -54,7 +54,7 @@ DOCUMENTS = 1 << 15
 def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
     """Join `ranking` with `qrels`: one row per topic of the qrels, equal to `join_run` of the same run.
 
-    depth: cut each ordered ranking there; tie groups end at the cut.
+    depth: maximum number of documents per topic; tie groups end at this rank.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     row = {name: number for number, name in enumerate(qrels.topics)}
@@ -140,7 +140,7 @@ def _read_compiled(
 class _PoolTable:
     """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
 
-    key: uint64[slots], 0 where free. document: int32[slots]. first, mask: of each topic's table.
+    key: uint64[slots], 0 in a free slot. document: int32[slots]. first, mask: of each topic's table.
     """
 
     seed: int

@@ -30,7 +30,7 @@ Integers = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Selected retrieved documents, by row, then rank.
+    """Selected retrieved documents, sorted by row, then by rank.
 
     rank: int32[n], from 1. document: int32[n], index in the pool. starts: int64[rows + 1], the index of the
     first hit of each row, and the end of the last row.
@@ -96,7 +96,7 @@ class Hits:
 
     @property
     def condensed(self) -> "Hits":
-        """Return the same hits with ranks that count only these hits."""
+        """Return the same hits, re-ranked as if no other documents were retrieved."""
         return Hits(self.count.astype(np.int32), self.document, self.starts)
 
     @cached_property
@@ -267,7 +267,7 @@ def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Flo
 
 
 def earlier(rows: Ints, kinds: NDArray[np.integer]) -> Ints:
-    """Return int64[n]: the number of earlier entries of the same row and kind; `rows` ascend."""
+    """Return int64[n]: the number of earlier entries of the same row and kind; `rows` must ascend."""
     order = np.argsort(kinds, kind="stable")  # numpy sorts integers of 8 and 16 bits in linear time
     row = rows.astype(np.int32)[order]
     first = np.ones(len(order), dtype=bool)

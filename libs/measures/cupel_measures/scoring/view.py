@@ -138,7 +138,7 @@ class AspectView:
 
 
 def _computed(measure: Measure, rows: SubtopicRows, arguments: dict[str, Any]) -> Floats:
-    """Compute the measure, for judged documents only if `arguments` say so."""
+    """Compute the measure, for judged documents only if `arguments` request it."""
     selected = rows.condensed if arguments.pop("judged_only", False) else rows
     return measure.declaration.compute(selected, **arguments)
 

@@ -40,7 +40,7 @@ class FamilyScores(TypedDict):
 
 @final
 class OrdersResult(TypedDict):
-    """The result of the third trial; JSON holds it.
+    """The result of the third trial; JSON-serialisable.
 
     families: by component. lacking: sentences on aggregates that cannot be computed.
     """

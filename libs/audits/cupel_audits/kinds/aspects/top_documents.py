@@ -280,7 +280,7 @@ def _read_quality(result: DocumentsResult) -> Iterator[MeasureCounts]:
 
 
 def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
-    """Return the counts, and their sums over the components of each aggregation that has several."""
+    """Return the counts, followed by their sum for each aggregation with several components."""
     sums = []
     for kind in dict.fromkeys(count.kind for count in counts):
         same = [count.counts for count in counts if count.kind == kind]
