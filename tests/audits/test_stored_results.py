@@ -31,6 +31,8 @@ GOLDEN = Path(__file__).parent / "stored_results.json.gz"
 STORED: dict[str, Any] = json.loads(gzip.decompress(GOLDEN.read_bytes()))
 SENTENCES = ("undefined", "notes", "warnings", "lacking")
 """Fields that hold sentences, whose wording may change."""
+ADDED = {"pooled"}
+"""Keys that later releases added to trials. Reports must do without them, because stored trials lack them."""
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,7 @@ def list_values(data: Any) -> Any:
     return [
         (key, count_sentences(value) if key in SENTENCES else list_values(value))
         for key, value in data.items()
+        if key not in ADDED
     ]
 
 

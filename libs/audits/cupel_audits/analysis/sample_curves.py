@@ -4,7 +4,7 @@ A trial is one repeat: a list with a SampleStep for each step, in the order of t
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, NotRequired, TypedDict
@@ -18,12 +18,14 @@ class SampleStep(TypedDict):
     """The result of one step of a repeat; JSON-serialisable.
 
     kept: judged documents that are left. orders: by measure, compared with the order under all judgments.
-    tau_ap: by measure, where the audit asks for it.
+    tau_ap: by measure, where the audit asks for it. pooled: whether the other documents stay in the pool,
+    unjudged. Earlier releases did not store it, and removed them from the pool.
     """
 
     kept: int
     orders: dict[str, ComparedOrder]
     tau_ap: NotRequired[dict[str, float | None]]
+    pooled: NotRequired[bool]
 
 
 SampleTrial = Sequence[SampleStep]
@@ -78,10 +80,12 @@ def report(
     reading: Sequence[str],
     *,
     tau: str = TAU,
+    pooled: bool = False,
 ) -> AuditReport:
     """Return the report on repeats over these steps, which are sorted in the direction of the axis.
 
-    tau: a description of tau, for captions.
+    tau: a description of tau, for captions. pooled: whether the kind leaves documents in the pool; the report
+    warns about stored trials that did not.
     """
     points = points_of(about, axis, steps, trials)
     return AuditReport(
@@ -99,8 +103,20 @@ def report(
             for point in points
             if point.tau.mean is None
         ),
-        warnings=about.cautions,
+        warnings=(*about.cautions, *(_warn_of_smaller_pools(about, trials) if pooled else ())),
     )
+
+
+def _warn_of_smaller_pools(about: SubjectSummary, trials: Sequence[SampleTrial]) -> Iterator[str]:
+    """Yield a warning if stored trials removed documents from the pool, and a measure depends on it."""
+    smaller = sum(1 for trial in trials if not all(step.get("pooled") for step in trial))
+    estimated = [measure for measure in about.measures if "infAP" in measure]
+    if smaller and estimated:
+        yield (
+            f"{', '.join(estimated)}: {smaller} of {len(trials)} repeats were computed by an earlier "
+            "release, which removed documents without their judgment from the pool, so the measure is "
+            "underestimated; run the audit again"
+        )
 
 
 def points_schema(axis: Axis, trials: Sequence[SampleTrial]) -> TableSchema[CurvePoint]:

@@ -85,15 +85,21 @@ class Qrels:
             subtopics=by_subtopic,
         )
 
-    def restricted_to(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
+    def restricted_to(
+        self, kept: NDArray[np.bool_], aspect: str | None = None, *, pooled: bool = False
+    ) -> "Qrels":
         """Return these qrels without the judgments of documents that are not in `kept`, bool[D].
 
         All documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only labels
         of this aspect are removed. Without it, all labels and all judgments by subtopic are removed.
+
+        pooled: whether documents without their judgment stay in the pool, UNJUDGED, as in a random sample of
+        the judgments. Otherwise they become ABSENT, as in a pool that never had them.
         """
         where = slice(None) if aspect is None else self.aspect_index(aspect)
         labels = self.labels.copy()
-        labels[where, ...] = np.where(kept, self.labels[where], ABSENT)
+        removed = np.minimum(self.labels[where], UNJUDGED) if pooled else ABSENT
+        labels[where, ...] = np.where(kept, self.labels[where], removed)
         subtopics = self.subtopics
         if subtopics is not None and aspect is None:
             subtopics = subtopics.only(kept[subtopics.document])
