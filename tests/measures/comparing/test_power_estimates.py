@@ -104,5 +104,5 @@ def test_interval_covers_the_expected_difference() -> None:
             significant_pairs_by_sample(y, alpha=0.05, samples=300).tolist(),
         )
         interval = power_difference((significant(x), significant(y)), by_sample, 28)
-        covered += interval.low <= expected <= interval.high
+        covered += int(interval.low <= expected <= interval.high)
     assert covered / 200 >= 0.904
