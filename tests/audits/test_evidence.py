@@ -13,7 +13,7 @@ from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_measures.catalogue.parser import parse_many
 from cupel_measures.model import ABSENT, Qrels
 from cupel_measures.reading.run_files import read_run
-from support.data.audit_subjects import audited, subject_of
+from support.data.audit_subjects import audited, board, subject_of
 from support.data.lexical_systems import Collection, cranfield, odp, runs_over, texts_in
 from support.data.real_runs import Load, clef, touche
 from support.data.small_collections import diverse
@@ -101,3 +101,24 @@ def test_lmd_keeps_the_order_with_few_judgments_better_than_alpha_ndcg(shared: P
         assert numbers[f"tau(LMD)@{percent}"] > numbers[f"tau(alpha_nDCG@20)@{percent}"]  # type: ignore[operator]
     assert numbers["tau(LMD)@100"] - numbers["tau(LMD)@20"] < 0.1  # type: ignore[operator]
     assert numbers["tau(alpha_nDCG@20)@20"] < 0.8  # type: ignore[operator]
+
+
+def assert_inferred_ap_survives_missing_judgments(subject: AuditSubject) -> None:
+    """Yilmaz and Aslam, CIKM 2006: under a sample of the judgments, infAP estimates AP and its order."""
+    percents = [100, 70, 50, 30, 20, 10]
+    report = audited("incomplete", subject, {"percents": percents, "repeats": 10})
+    points = {(row["measure"], row["percent"]): row for row in report.table("points").records()}
+    complete, at_30 = (points[key]["score"] for key in (("AP", 100), ("infAP", 30)))
+    assert at_30 == pytest.approx(complete, rel=0.1)
+    assert points["AP", 30]["score"] < 0.6 * complete  # type: ignore[operator]
+    for percent in percents[1:]:
+        assert points["infAP", percent]["mean"] > points["AP", percent]["mean"]  # type: ignore[operator]
+
+
+def test_inferred_ap_survives_missing_judgments_of_clef(shared: Path) -> None:
+    assert_inferred_ap_survives_missing_judgments(real_subject(clef(shared)[0], "AP infAP"))
+
+
+def test_inferred_ap_survives_missing_judgments_of_random_runs() -> None:
+    qrels, runs = board(runs=15, topics=20, documents=600, judged=400)
+    assert_inferred_ap_survives_missing_judgments(subject_of(qrels, runs, "AP infAP"))

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cupel_measures.catalogue.parser import Measure, parse
-from cupel_measures.model import Content, Ids, Joined, Qrels
+from cupel_measures.model import ABSENT, UNJUDGED, Content, Ids, Joined, Qrels
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.scoring.evaluator import Evaluator
 from cupel_measures.scoring.pool import Mask
 from support.data.random_collections import TEXTS, collections, possible, runs
-from support.data.small_collections import Scored, content_of, diverse, joined_of, qrels_of, ranked
+from support.data.small_collections import Scored, content_of, diverse, joined_of, qrels_of, ranked, scale
 
 
 def detached(qrels: Qrels) -> Qrels:
@@ -80,6 +80,10 @@ def test_restricted_evaluator_equals_rescoring(
     kept = evaluator.restricted_to(once, first)
     _compare(kept, joined, content, given, profile)
     _compare(kept.restricted_to(twice, second), joined, content, given, profile)
+    sample = evaluator.restricted_to(once, first, pooled=True)
+    _compare_pooled(sample, kept, joined, content)
+    nested = kept.restricted_to(twice, second)
+    _compare_pooled(sample.restricted_to(twice, second, pooled=True), nested, joined, content)
 
 
 def _compare(
@@ -94,6 +98,41 @@ def _compare(
     smaller = without_unjudged(kept.qrels)
     joined, content = stacked(smaller, given, profile)
     assert scores == bits(Evaluator(smaller, joined, content=content), measures)
+
+
+def _compare_pooled(sample: Evaluator, absent: Evaluator, joined: Joined, content: Content) -> None:
+    """Compare a sample that leaves documents in the pool with rescoring, and with one that removes them."""
+    rebuilt = detached(sample.qrels)
+    if detached(absent.qrels).only_by_subtopic:
+        return
+    measures = possible(rebuilt)
+    scores = bits(sample, measures)
+    assert scores == bits(Evaluator(rebuilt, joined, content=content), measures)
+    without_estimates = [measure for measure in measures if "infAP" not in str(measure)]
+    assert bits(sample, without_estimates) == bits(absent, without_estimates)
+
+
+def test_sample_leaves_documents_in_the_pool_unjudged() -> None:
+    """infAP by hand, without its smoothing: x loses its judgment, and counts above a and c only if pooled.
+
+    Pooled: a at rank 2 has 1/2 + 1/2 * 1/1 * 1/2, because nothing above it is judged; c at rank 3 has
+    1/3 + 2/3 * 2/2 * 1/1. Absent: a has 1/2 + 1/2 * 0/1 * 1/2, c has 1/3 + 2/3 * 1/2 * 1/1.
+    """
+    qrels = qrels_of({"1": {"a": 1, "b": 0, "c": 1, "x": 1}})
+    evaluator = Evaluator(qrels, joined_of({"1": ranked("x", "a", "c")}, qrels))
+    kept, measure = np.array([True, True, True, False]), parse("infAP")
+    scores = {
+        pooled: evaluator.restricted_to(kept, pooled=pooled).evaluate([measure]).values[measure].item()
+        for pooled in (True, False)
+    }
+    assert scores[True] == pytest.approx((3 / 4 + 1) / 2, abs=1e-5)
+    assert scores[False] == pytest.approx((1 / 2 + 2 / 3) / 2, abs=1e-5)
+
+
+def test_documents_outside_the_pool_stay_outside_in_a_sample() -> None:
+    qrels = qrels_of({scale(1): {"1": {"a": 1}}, scale(1, "credibility"): {"1": {"a": 1, "b": 1}}})
+    sample = qrels.restricted_to(np.array([False, False]), pooled=True)
+    assert sample.labels.tolist() == [[UNJUDGED, ABSENT], [UNJUDGED, UNJUDGED]]
 
 
 def test_two_restrictions_equal_their_intersection() -> None:
@@ -125,15 +164,16 @@ def test_sample_keeps_the_flag_only_by_subtopic() -> None:
     assert qrels.restricted_to(np.array([True, False])).only_by_subtopic
 
 
-def test_nested_samples_equal_separate_samples() -> None:
+@pytest.mark.parametrize("pooled", [True, False])
+def test_nested_samples_equal_separate_samples(pooled: bool) -> None:
     rng = np.random.default_rng(4)
     names = [f"d{number:02}" for number in range(30)]
     qrels = qrels_of({f"{t}": {name: int(rng.integers(3)) for name in names} for t in range(3)})
     run = {f"{t}": {name: float(rng.random()) for name in names} for t in range(3)}
     place = rng.permutation(len(qrels.documents))
     samples = [place < size for size in range(84, 0, -7)]
-    measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5")]
+    measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5", "infAP")]
     evaluator = Evaluator(qrels, joined_of(run, qrels))
-    for kept, nested in zip(samples, evaluator.nested_samples(samples), strict=True):
-        rebuilt = Evaluator(detached(qrels.restricted_to(kept)), joined_of(run, qrels))
+    for kept, nested in zip(samples, evaluator.nested_samples(samples, pooled=pooled), strict=True):
+        rebuilt = Evaluator(detached(qrels.restricted_to(kept, pooled=pooled)), joined_of(run, qrels))
         assert bits(nested, measures) == bits(rebuilt, measures)

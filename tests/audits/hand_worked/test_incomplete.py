@@ -4,7 +4,7 @@
 relevant to no subtopic, so it is in the stratum of the twelve non-relevant documents 1n01 to 1n12 and of 2g.
 """
 
-from support.data.audit_subjects import audited, lists, subject_of
+from support.data.audit_subjects import audited, lists, reported, subject_of, trials_of
 from support.data.expected_audits import (
     assert_numbers,
     assert_table,
@@ -72,5 +72,23 @@ def test_report_equals_that_of_an_independent_sampler() -> None:
     assert report.verdict == (
         "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
         f"tau is {tau[20]:.2f}.",
+        "Tau 0.9: 1 pair of runs in 20 is swapped.",
     )
     assert report.undefined == report.warnings == ()
+
+
+def test_report_says_that_stored_repeats_removed_documents_from_the_pool() -> None:
+    """Earlier releases did; their stored results have no key `pooled`."""
+    subject = subject_of(qrels_of({scale(1): GRADES}, subtopics=SUBTOPICS), lists(RANKINGS), "P@2 infAP")
+    parameters = {"percents": [100, 20], "repeats": 2}
+    trials = trials_of("incomplete", subject, parameters)
+    report = reported("incomplete", subject, parameters, trials)
+    assert report.warnings == ()
+    for step in trials[1]:
+        del step["pooled"]
+    stored = reported("incomplete", subject, parameters, trials)
+    assert stored.tables == report.tables
+    assert stored.warnings == (
+        "infAP: 1 of 2 repeats were computed by an earlier release, which removed documents without their "
+        "judgment from the pool, so the measure is underestimated; run the audit again",
+    )

@@ -4,12 +4,20 @@ A trial is one repeat: a list with a SampleStep for each step, in the order of t
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, RepeatSummary, summarise_repeats
+from cupel_audits.analysis.run_orders import (
+    MONTE_CARLO,
+    STRONG,
+    STRONG_IN_PAIRS,
+    TAU,
+    ComparedOrder,
+    RepeatSummary,
+    summarise_repeats,
+)
 from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 
@@ -18,12 +26,14 @@ class SampleStep(TypedDict):
     """The result of one step of a repeat; JSON-serialisable.
 
     kept: judged documents that are left. orders: by measure, compared with the order under all judgments.
-    tau_ap: by measure, where the audit asks for it.
+    tau_ap: by measure, where the audit asks for it. pooled: whether the other documents stay in the pool,
+    unjudged. Earlier releases did not store it, and removed them from the pool.
     """
 
     kept: int
     orders: dict[str, ComparedOrder]
     tau_ap: NotRequired[dict[str, float | None]]
+    pooled: NotRequired[bool]
 
 
 SampleTrial = Sequence[SampleStep]
@@ -78,29 +88,50 @@ def report(
     reading: Sequence[str],
     *,
     tau: str = TAU,
+    pooled: bool = False,
 ) -> AuditReport:
     """Return the report on repeats over these steps, which are sorted in the direction of the axis.
 
-    tau: a description of tau, for captions.
+    tau: a description of tau, for captions. pooled: whether the kind leaves documents in the pool; the report
+    warns about stored trials that did not.
     """
     points = points_of(about, axis, steps, trials)
     return AuditReport(
-        verdict=tuple(_verdict(axis, points, measure) for measure in about.measures),
+        verdict=(
+            *(_verdict(axis, points, measure) for measure in about.measures),
+            *([f"{STRONG_IN_PAIRS}."] if any(point.tau.mean is not None for point in points) else ()),
+        ),
         numbers=_numbers(points),
         tables=(
             points_schema(axis, trials).table(points),
             RANKS.with_columns("step", axis.column).table(_ranks(about, axis, steps, trials)),
         ),
-        plots=_plots(axis, tau),
-        reading=(f"{tau}. Two orders with a tau above {STRONG} are usually considered equivalent.", *reading),
+        plots=_plots(axis, tau, len(trials)),
+        reading=(
+            f"{tau}. {STRONG_IN_PAIRS} if no scores are tied. Voorhees (IP&M 2000) takes orders with a "
+            "greater tau as similar; this is a convention, not a test.",
+            *reading,
+        ),
         undefined=tuple(
             f"tau of {point.measure} with {axis.words.format(point.step)}: all runs have the same score "
             "under these judgments or under all judgments"
             for point in points
             if point.tau.mean is None
         ),
-        warnings=about.cautions,
+        warnings=(*about.cautions, *(_warn_of_smaller_pools(about, trials) if pooled else ())),
     )
+
+
+def _warn_of_smaller_pools(about: SubjectSummary, trials: Sequence[SampleTrial]) -> Iterator[str]:
+    """Yield a warning if stored trials removed documents from the pool, and a measure depends on it."""
+    smaller = sum(1 for trial in trials if not all(step.get("pooled") for step in trial))
+    estimated = [measure for measure in about.measures if "infAP" in measure]
+    if smaller and estimated:
+        yield (
+            f"{', '.join(estimated)}: {smaller} of {len(trials)} repeats were computed by an earlier "
+            "release, which removed documents without their judgment from the pool, so the measure is "
+            "underestimated; run the audit again"
+        )
 
 
 def points_schema(axis: Axis, trials: Sequence[SampleTrial]) -> TableSchema[CurvePoint]:
@@ -188,13 +219,14 @@ def _ranks(
     return rows
 
 
-def _plots(axis: Axis, tau: str) -> tuple[Plot, ...]:
+def _plots(axis: Axis, tau: str, repeats: int) -> tuple[Plot, ...]:
+    mean = f"{tau}: mean over the repeats and its 95 per cent interval. {MONTE_CARLO}"
     return (
         Plot.curve(
             POINTS.with_columns("step", axis.column),
             "tau",
             title="Agreement with the order under all judgments",
-            caption=f"{tau}: mean over the repeats and its 95 per cent interval.",
+            caption=f"{mean if repeats > 1 else tau}.",
             x=axis.column.name,
             y="mean",
             series="measure",

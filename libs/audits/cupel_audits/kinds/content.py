@@ -8,7 +8,7 @@ from cupel_audits.analysis import content_measures, judgment_samples, sample_cur
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import RepeatSummary, compare_orders, summarise_repeats
+from cupel_audits.analysis.run_orders import MONTE_CARLO, RepeatSummary, compare_orders, summarise_repeats
 from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
@@ -61,7 +61,8 @@ class ContentRobustness(Audit):
     """Removes judgments, and ranks the runs by text-based and by classic measures.
 
     `curve` selects how judgments are removed: at random as in `incomplete`; at random and stratified by grade
-    as in `downsampling`; or those outside a shallower pool as in `pool_depth`. At each step the report gives
+    as in `downsampling`; or those outside a shallower pool as in `pool_depth`, whose documents leave the
+    pool. At each step the report gives
     tau-b between the runs' scores by each measure under the remaining judgments and their scores by the
     classic measure `reference` under all judgments. It also gives tau-b with the measure's own scores under
     all judgments.
@@ -108,7 +109,7 @@ class ContentRobustness(Audit):
         [reference] = content_measures.bound(subject, [self.reference])
         for trial in trials:
             samples = self._samples(subject, seed, trial)
-            steps = [_step(subject, kept, measures, full, str(reference)) for kept in samples]
+            steps = [self._step(subject, kept, measures, full, str(reference)) for kept in samples]
             yield {"reference": str(reference), "steps": steps}
 
     def _samples(self, subject: AuditSubject, seed: int, trial: int) -> Iterator[Mask]:
@@ -119,6 +120,28 @@ class ContentRobustness(Audit):
         judged = two_strata(subject) if self.curve == "incomplete" else Judged.of(subject, None)
         return judgment_samples.stratified(self.generator(seed, trial), judged, self.percents)
 
+    @property
+    def _keeps_pool(self) -> bool:
+        """Return whether documents without their judgment stay in the pool, unjudged."""
+        return self.curve != "pool_depth"
+
+    def _step(
+        self,
+        subject: AuditSubject,
+        kept: Mask,
+        measures: Sequence[Measure],
+        full: Mapping[str, Floats],
+        reference: str,
+    ) -> ContentStep:
+        evaluator = subject.evaluator.restricted_to(kept, pooled=self._keeps_pool)
+        means = content_measures.means_of(evaluator, measures)
+        return {
+            "kept": int(kept.sum()),
+            "orders": compare_orders(dict.fromkeys(means, full[reference]), means),
+            "own": {text: tau_b(full[text], scores).value for text, scores in means.items()},
+            "pooled": self._keeps_pool,
+        }
+
     def report(self, about: SubjectSummary, results: Mapping[int, ContentTrial]) -> AuditReport:
         axis = pool_depth.AXIS if self.curve == "pool_depth" else KEPT
         trials = [trial["steps"] for trial in results.values()]
@@ -128,21 +151,12 @@ class ContentRobustness(Audit):
             f"tau-b between the runs' scores under these judgments and their scores by {reference} under all "
             "judgments"
         )
-        curves = sample_curves.report(compared, axis, self._steps, trials, READING, tau=tau)
+        curves = sample_curves.report(
+            compared, axis, self._steps, trials, READING, tau=tau, pooled=self._keeps_pool
+        )
         points = sample_curves.points_of(compared, axis, self._steps, trials)
         own_orders = _report_own_orders(compared, axis, self._steps, trials)
         return replace(merged([curves, own_orders]), verdict=tuple(_verdicts(axis, points, reference)))
-
-
-def _step(
-    subject: AuditSubject, kept: Mask, measures: Sequence[Measure], full: Mapping[str, Floats], reference: str
-) -> ContentStep:
-    means = content_measures.means_of(subject.evaluator.restricted_to(kept), measures)
-    return {
-        "kept": int(kept.sum()),
-        "orders": compare_orders(dict.fromkeys(means, full[reference]), means),
-        "own": {text: tau_b(full[text], scores).value for text, scores in means.items()},
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +189,8 @@ def _report_own_orders(
         schema,
         "own",
         title="Stability of each measure's own order",
-        caption="tau-b between the runs' scores by the measure under these judgments and under all of them.",
+        caption="tau-b between the runs' scores by the measure under these judgments and under all of them. "
+        f"{MONTE_CARLO}.",
         x=axis.column.name,
         y="mean",
         series="measure",

@@ -32,7 +32,8 @@ KEPT = sample_curves.Axis(
     falling=True,
 )
 READING = (
-    "Judgments are removed at random, as if fewer documents had been judged. A shallower pool lacks "
+    "Judgments are removed at random, as if fewer documents had been judged. The documents stay in the pool, "
+    "unjudged. A shallower pool lacks "
     "judgments systematically; use `pool_depth` for its effect.",
     "All judgments together are taken as the truth, but they are a sample themselves. So tau shows how "
     "stable the order is, not how correct it is.",
@@ -50,10 +51,11 @@ Method = Annotated[str, Word("stratified or uniform", ("stratified", "uniform"))
 class Downsampling(Audit):
     """Removes judgments at random and ranks the runs again.
 
-    A document whose judgment is removed becomes unjudged. A stratified sample keeps, of the n documents of
-    each topic and grade, max(f, floor(P n / 100)) documents, where f is 10 for the lowest grade and 1 for
-    others. A uniform sample keeps max(1, floor(P n / 100)) of the n judged documents of a topic, and is
-    redrawn until it contains a relevant document. Recall bases and ideal rankings come from the sample.
+    A document whose judgment is removed stays in the pool, unjudged. A stratified sample keeps, of the n
+    documents of each topic and grade, max(f, floor(P n / 100)) documents, where f is 10 for the lowest grade
+    and 1 for others. A uniform sample keeps max(1, floor(P n / 100)) of the n judged documents of a topic,
+    and is redrawn until it contains a relevant document. Recall bases and ideal rankings come from the
+    sample.
     """
 
     ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages of judgments to keep")
@@ -101,20 +103,24 @@ class Downsampling(Audit):
     def _evaluators(self, evaluator: Evaluator, samples: Sequence[Mask]) -> Iterator[Evaluator]:
         """Yield the evaluator under each sample; nested samples are scored faster together."""
         if self.nested or self.method == "stratified":
-            yield from evaluator.nested_samples(samples, self.aspect)
+            yield from evaluator.nested_samples(samples, self.aspect, pooled=True)
         else:
             for kept in samples:
-                yield evaluator.restricted_to(kept, self.aspect)
+                yield evaluator.restricted_to(kept, self.aspect, pooled=True)
 
     def _step(self, subject: AuditSubject, kept: Mask, evaluator: Evaluator) -> SampleStep:
         means = subject.means_under(evaluator)
-        step: SampleStep = {"kept": int(kept.sum()), "orders": compare_orders(subject.means, means)}
+        step: SampleStep = {
+            "kept": int(kept.sum()),
+            "orders": compare_orders(subject.means, means),
+            "pooled": True,
+        }
         if self.tau_ap:
             step["tau_ap"] = tau_ap_by_measure(subject.means, means)
         return step
 
     def report(self, about: SubjectSummary, results: Mapping[int, Sequence[SampleStep]]) -> AuditReport:
-        report = sample_curves.report(about, KEPT, self.ratios, list(results.values()), READING)
+        report = sample_curves.report(about, KEPT, self.ratios, list(results.values()), READING, pooled=True)
         if self.aspect is None:
             return report
         unaffected = [text for text in about.measures if self.aspect not in _aspects_of(text, about.aspects)]

@@ -30,7 +30,8 @@ class Incomplete(Audit):
     At p per cent, max(1, floor(p n / 100)) of a topic's n relevant documents keep all their judgments. So do
     max(10, floor(p n / 100)) of its n judged non-relevant documents, at most n. A document is relevant if it
     is relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect. A
-    repeat shuffles the documents once, so its samples are nested.
+    repeat shuffles the documents once, so its samples are nested. A document whose judgment is removed stays
+    in the pool, unjudged.
 
     Unlike `downsampling`, it uses two strata instead of one for each grade, more steps, and subtopics. Topics
     without non-relevant judgments sample their relevant documents only.
@@ -57,17 +58,19 @@ class Incomplete(Audit):
         for trial in trials:
             rng = self.generator(seed, trial)
             samples = list(judgment_samples.stratified(rng, judged, self.percents))
-            evaluators = subject.evaluator.nested_samples(samples)
+            evaluators = subject.evaluator.nested_samples(samples, pooled=True)
             yield [
                 {
                     "kept": int(kept.sum()),
                     "orders": compare_orders(subject.means, subject.means_under(evaluator)),
+                    "pooled": True,
                 }
                 for kept, evaluator in zip(samples, evaluators, strict=True)
             ]
 
     def report(self, about: SubjectSummary, results: Mapping[int, SampleTrial]) -> AuditReport:
-        return sample_curves.report(about, KEPT, self.percents, list(results.values()), READING)
+        trials = list(results.values())
+        return sample_curves.report(about, KEPT, self.percents, trials, READING, pooled=True)
 
 
 def two_strata(subject: AuditSubject) -> Judged:

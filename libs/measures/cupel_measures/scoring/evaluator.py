@@ -79,22 +79,27 @@ class Evaluator:
         self.qrels = qrels
         self._views = list(_parts(qrels, joined, content))
 
-    def restricted_to(self, kept: Mask, aspect: str | None = None) -> "Evaluator":
+    def restricted_to(self, kept: Mask, aspect: str | None = None, *, pooled: bool = False) -> "Evaluator":
         """Return an evaluator of the same rows that has only the judgments of the documents in `kept`.
 
         See `Qrels.restricted_to`. Derive each of several nested samples from the previous one, because
         fewer documents are then searched.
         """
         fewer = copy(self)
-        fewer.qrels = self.qrels.restricted_to(kept, aspect)
+        fewer.qrels = self.qrels.restricted_to(kept, aspect, pooled=pooled)
         fewer._views = [view.under(fewer.qrels) for view in self._views]
         return fewer
 
-    def nested_samples(self, samples: Iterable[Mask], aspect: str | None = None) -> Iterator["Evaluator"]:
-        """Yield an evaluator per nested sample, largest first. At most CHAIN of them are in memory."""
+    def nested_samples(
+        self, samples: Iterable[Mask], aspect: str | None = None, *, pooled: bool = False
+    ) -> Iterator["Evaluator"]:
+        """Yield an evaluator per nested sample, largest first, with the arguments of `restricted_to`.
+
+        At most CHAIN of them are in memory.
+        """
         fewer = self
         for number, kept in enumerate(samples):
-            fewer = (fewer if number % CHAIN else self).restricted_to(kept, aspect)
+            fewer = (fewer if number % CHAIN else self).restricted_to(kept, aspect, pooled=pooled)
             yield fewer
 
     def evaluate(self, measures: Sequence[Measure]) -> Scores:
