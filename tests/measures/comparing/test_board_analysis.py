@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cupel_measures.comparing.board_analysis import analyse
-from cupel_measures.comparing.max_t import max_t
+from cupel_measures.comparing.simultaneous.max_t import max_t
 
 
 def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int = 1) -> np.ndarray:  # type: ignore[type-arg]

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cupel_measures.comparing import max_t as max_t_module
-from cupel_measures.comparing import sign_flips
-from cupel_measures.comparing.max_t import MaxT, max_t
 from cupel_measures.comparing.resampling import random_signs
-from cupel_measures.comparing.sign_flips import SignFlips
+from cupel_measures.comparing.simultaneous import max_t as max_t_module
+from cupel_measures.comparing.simultaneous import sign_flips
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.simultaneous.sign_flips import SignFlips
 from cupel_measures.model import Floats
 
 B = 199

@@ -17,7 +17,6 @@ from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis, 
 from cupel_measures.comparing.compared_measures import ComparedMeasure
 from cupel_measures.comparing.comparison import Choices, compare
 from cupel_measures.comparing.corrections import benjamini_hochberg, holm
-from cupel_measures.comparing.max_t import max_t
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import (
     discriminative_power,
@@ -25,6 +24,7 @@ from cupel_measures.comparing.resampling import (
     randomisation,
     randomisations,
 )
+from cupel_measures.comparing.simultaneous.max_t import max_t
 from cupel_measures.model import Floats
 
 ALPHA = 0.05

@@ -12,9 +12,9 @@ import numpy as np
 
 from cupel_measures.comparing.all_pairs import AllPairs
 from cupel_measures.comparing.corrections import groups
-from cupel_measures.comparing.max_t import MaxT, max_t
 from cupel_measures.comparing.outcomes import matrix, mean
 from cupel_measures.comparing.resampling import DECIMALS, REPLICATES, Interval
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.registry import ScaleType

@@ -12,7 +12,7 @@ import numpy as np
 
 from cupel_measures.comparing.outcomes import CLOSE, matrix, scale_warnings, undefined_reason
 from cupel_measures.comparing.resampling import REPLICATES
-from cupel_measures.comparing.sign_flips import Mask, SignFlips
+from cupel_measures.comparing.simultaneous.sign_flips import Mask, SignFlips
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats, Ints
 
