@@ -16,7 +16,7 @@ from cupel_contract.leaderboard_resources import (
     LeaderboardResource,
     LeaderboardRowResource,
 )
-from cupel_contract.score_resources import ScoreResource
+from cupel_contract.score_resources import ScoreResource, TopicScoresResource
 
 SCORE_COLUMNS = ("run", "measure", "topic", "value")
 BOARD_COLUMNS = tuple(LeaderboardRowResource.model_fields)
@@ -49,10 +49,7 @@ def scores(
     """
     listed = client.scores(submission, measures=measures, qrels=qrels)
     per_measure = {
-        score.measure: {
-            item.topic: item.value
-            for item in client.topic_scores(submission, score.measure, qrels=qrels).topics
-        }
+        score.measure: _values_by_topic(client.topic_scores(submission, score.measure, qrels=qrels))
         for score in (listed if per_topic else [])
     }
     if form == "table":
@@ -67,7 +64,13 @@ def scores(
     print_rows(form, SCORE_COLUMNS, rows)
 
 
-def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, float]]) -> None:
+def _values_by_topic(scores: TopicScoresResource) -> dict[str, float | None]:
+    """Return the value of each listed topic in byte order; None for a topic without judgments."""
+    values: dict[str, float | None] = dict.fromkeys(scores.unjudged_topics)
+    return dict(sorted((values | {item.topic: item.value for item in scores.topics}).items()))
+
+
+def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, float | None]]) -> None:
     """Print a column per measure. per_measure: the values by measure and topic, possibly empty."""
     if not scores:
         print_line("There are no scores yet.", err=True)
