@@ -142,35 +142,6 @@ def _accelerated(values: Floats, value: float, replicated: Floats, confidence: f
     return Interval(value, low, high)
 
 
-def rank_intervals(
-    scores: Sequence[Sequence[float]] | Floats,
-    *,
-    confidence: float = 0.95,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-) -> tuple[Interval, ...]:
-    """Return the rank of every system, with the bootstrap percentile interval over topics.
-
-    Rank 1 is the highest mean; equal means share the average of their ranks. Raises ValueError if the
-    confidence is not allowed (see `check_confidence`).
-    """
-    from scipy.stats import rankdata
-
-    check_confidence(confidence, replicates)
-    values = matrix(scores)
-    if (reason := undefined_reason(values) or _single_topic(len(values))) is not None:
-        return (Interval(None, None, None, reason),) * len(values.T)
-    replicated = np.concatenate(
-        [rankdata(-np.round(means, DECIMALS), axis=1) for means in replicated_means(values, replicates, seed)]
-    )
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.quantile(replicated, tails, axis=0, method="inverted_cdf")
-    ranks = rankdata(-np.round(mean(values), DECIMALS))
-    return tuple(
-        Interval(*bounds) for bounds in zip(ranks.tolist(), low.tolist(), high.tolist(), strict=True)
-    )
-
-
 # ------------------------------------------------------------------------------- discriminative power
 
 
@@ -339,7 +310,7 @@ def _sign_flip_p(differences: Floats, flips: int, seed: int) -> list[float]:
     topics = len(differences)
     bound = np.abs(mean(differences)) * topics - CLOSE * topics * np.abs(differences).max(axis=0)
     extreme = np.zeros(len(bound), dtype=np.int64)
-    for signs in _all_signs(topics) if topics <= EXACT else _random_signs(topics, flips, seed):
+    for signs in _all_signs(topics) if topics <= EXACT else random_signs(topics, flips, seed):
         for begin in range(0, len(bound), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
             extreme[part] += np.count_nonzero(np.abs(signs @ differences[:, part]) >= bound[part], axis=0)
@@ -353,7 +324,8 @@ def _all_signs(topics: int) -> Iterator[Floats]:
     yield 1.0 - 2.0 * numbers
 
 
-def _random_signs(topics: int, flips: int, seed: int) -> Iterator[Floats]:
+def random_signs(topics: int, flips: int, seed: int) -> Iterator[Floats]:
+    """Yield float64[block, topics]: random assignments of the signs 1 and -1 to the topics."""
     size = 40 * BLOCK
     for block, begin in enumerate(range(0, flips, size)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
