@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cupel_measures.comparing.generalisability import SignalRatio, VarianceComponents, variance_components
+from cupel_measures.comparing.topic_sets.generalisability import (
+    SignalRatio,
+    VarianceComponents,
+    variance_components,
+)
 from cupel_measures.model import Floats
 
 SYNTHETIC = np.array(

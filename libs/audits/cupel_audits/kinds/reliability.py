@@ -8,7 +8,7 @@ from cupel_audits.analysis.score_matrices import OverTopics, RunScores, collect_
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
-from cupel_measures.comparing.generalisability import SignalRatio, variance_components
+from cupel_measures.comparing.topic_sets.generalisability import SignalRatio, variance_components
 from cupel_measures.grammar.parameters import Number, Numbers, Whole
 
 Share = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
