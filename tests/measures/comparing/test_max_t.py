@@ -191,6 +191,21 @@ class TestLaws:
         for name in ("pair_p", "critical", "differs", "in_best_set"):
             assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
 
+    @pytest.mark.parametrize(("systems", "replicates"), [(2, 1), (3, 7), (5, 8), (9, 300)])
+    def test_extension_gives_the_numbers_of_numpy(
+        self, monkeypatch: pytest.MonkeyPatch, systems: int, replicates: int
+    ) -> None:
+        flips = SignFlips(made([0.0] * systems), replicates, 0)
+        fast = np.concatenate(list(flips.largest(flips.weights)), axis=1)
+        monkeypatch.setattr(sign_flips, "extension", None)
+        assert (np.concatenate(list(flips.largest(flips.weights)), axis=1) == fast).all()
+
+    def test_extension_refuses_other_shapes(self) -> None:
+        if sign_flips.extension is not None:
+            for sums, weights, systems in ((16, 8, 1), (16, 8, 0), (17, 32, 2)):
+                with pytest.raises(ValueError, match="expected sums of `systems` rows"):
+                    sign_flips.extension.largest(bytes(sums), bytes(weights + (systems == 1)), systems)
+
     @settings(max_examples=50, deadline=None)
     @given(matrices)
     def test_positive_affine_transforms_change_nothing(self, scores: Floats) -> None:

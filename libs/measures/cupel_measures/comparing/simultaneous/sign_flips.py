@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,14 @@ from numpy.typing import NDArray
 from cupel_measures.comparing.outcomes import CLOSE, mean
 from cupel_measures.comparing.resampling import random_signs
 from cupel_measures.model import Floats, Ints
+
+try:
+    from cupel_measures.native import _flips as compiled
+except ImportError:
+    compiled = None  # type: ignore[assignment]
+
+extension: Any = compiled
+"""The C extension, or None if it is not built."""
 
 Mask = NDArray[np.bool_]
 BLOCK = 256
@@ -116,6 +125,14 @@ class SignFlips:
 
 def _largest(sums: Floats, weights: Floats) -> Floats:
     """Return `SignFlips.largest` of one block. Every pair is computed once, for both of its systems."""
+    if extension is None:
+        return _largest_without_extension(sums, weights)
+    found = extension.largest(sums, np.ascontiguousarray(weights), len(sums))
+    return np.frombuffer(found).reshape(sums.shape)
+
+
+def _largest_without_extension(sums: Floats, weights: Floats) -> Floats:
+    """Return `_largest` by numpy: the same numbers, but several times slower."""
     above, below, scratch = (np.zeros_like(sums) for _ in range(3))
     for system in range(len(sums) - 1):
         others = slice(system + 1, None)
