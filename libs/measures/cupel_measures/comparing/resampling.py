@@ -339,7 +339,7 @@ def _sign_flip_p(differences: Floats, flips: int, seed: int) -> list[float]:
     topics = len(differences)
     bound = np.abs(mean(differences)) * topics - CLOSE * topics * np.abs(differences).max(axis=0)
     extreme = np.zeros(len(bound), dtype=np.int64)
-    for signs in _all_signs(topics) if topics <= EXACT else _random_signs(topics, flips, seed):
+    for signs in _all_signs(topics) if topics <= EXACT else random_signs(topics, flips, seed):
         for begin in range(0, len(bound), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
             extreme[part] += np.count_nonzero(np.abs(signs @ differences[:, part]) >= bound[part], axis=0)
@@ -353,7 +353,8 @@ def _all_signs(topics: int) -> Iterator[Floats]:
     yield 1.0 - 2.0 * numbers
 
 
-def _random_signs(topics: int, flips: int, seed: int) -> Iterator[Floats]:
+def random_signs(topics: int, flips: int, seed: int) -> Iterator[Floats]:
+    """Yield float64[block, topics]: random assignments of the signs 1 and -1 to the topics."""
     size = 40 * BLOCK
     for block, begin in enumerate(range(0, flips, size)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, block))))
