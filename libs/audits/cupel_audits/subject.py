@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.grammar.measure import Measure
-from cupel_measures.model import NEGATIVE, Content, Floats, Ids, Joined, Qrels
+from cupel_measures.model import Content, Floats, Ids, Joined, Qrels
 from cupel_measures.scoring.evaluator import Evaluator, Scores, aggregates
 
 ONE_TOPIC = "There is only one topic, so the results cannot be generalised to other topics."
@@ -118,10 +118,7 @@ class AuditSubject:
     @cached_property
     def judged(self) -> NDArray[np.bool_]:
         """Return bool[D], the documents judged by subtopic or with any label of some aspect."""
-        judged: NDArray[np.bool_] = np.asarray((self.qrels.labels >= NEGATIVE).any(axis=0))
-        if self.qrels.subtopics is not None:
-            judged[self.qrels.subtopics.document] = True
-        return judged
+        return self.qrels.is_judged
 
     def scores_by_topic(self, evaluator: Evaluator) -> dict[str, Floats]:
         """Return float64[topics, runs] by measure text, under the judgments of `evaluator`."""

@@ -110,8 +110,4 @@ def test_report_is_that_of_an_independent_bootstrap() -> None:
                 [("P@4", "AP@4", 4, 0, 0, 0)],
             ),
         },
-        warnings=[
-            "AP@4: the paired bootstrap test needs an interval scale, but the measure has neither an "
-            "interval nor an ordinal scale"
-        ],
     )

@@ -72,6 +72,7 @@ def test_report_equals_that_of_an_independent_sampler() -> None:
     assert report.verdict == (
         "P@2: tau is at least 0.9 down to 90 per cent of the judgments; with 20 per cent of the judgments "
         f"tau is {tau[20]:.2f}.",
+        "Tau 0.9: 1 pair of runs in 20 is swapped.",
     )
     assert report.undefined == report.warnings == ()
 

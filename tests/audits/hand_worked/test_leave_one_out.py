@@ -6,7 +6,7 @@ P@2: one (1/2 + 1/2)/2 = 0.5, two (1 + 1)/2 = 1, three (1/2 + 0)/2 = 0.25, four 
 
 import math
 
-from support.data.audit_subjects import audited, lists, subject_of
+from support.data.audit_subjects import audited, lists, reported, subject_of, trials_of
 from support.data.expected_audits import assert_numbers, assert_table
 from support.data.small_collections import qrels_of
 
@@ -85,15 +85,17 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
             "unique@1": 4 / 4,
             "unique_relevant@1": 2 / 4, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
             "unique@2": 5 / 4, "unique_relevant@2": 4 / 4, "unjudged_outside@2": 1.75 / 4,
-            "worst(unjudged_outside@2)": 0.75,
+            "worst(unjudged_outside@2)": 0.75, "unexplained": 0,
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 4 removes a median of 1 judgments and at most 3; it "
-        "removes none for 1 of 4.",
         "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on average "
         "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.865 "
         "on average and at least 0.548.",
+        "0 of 8 judged documents (0.0%) are not among the first 2 of any given run; the runs explain the "
+        "others.",
+        "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
+        "it removes none for 1 of 4.",
         "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
         "(one); with the run in the pool it is 0.0% on average.",
     )
@@ -150,17 +152,19 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
             "unique@1": 4 / 2,
             "unique_relevant@1": 2 / 2, "unjudged_outside@1": 1.5 / 4, "worst(unjudged_outside@1)": 0.5,
             "unique@2": 5 / 2, "unique_relevant@2": 4 / 2, "unjudged_outside@2": 1.75 / 4,
-            "worst(unjudged_outside@2)": 0.75,
+            "worst(unjudged_outside@2)": 0.75, "unexplained": 0,
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 2 removes a median of 2.5 judgments and at most 4; it "
-        "removes none for 0 of 2.",
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.00 of 4 ranks on average "
-        "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.730 "
-        "on average and at least 0.548.",
-        "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
-        "(one); with the run in the pool it is 0.0% on average.",
+        "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
+        "average and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order "
+        "is 0.730 on average and at least 0.548.",
+        "0 of 8 judged documents (0.0%) are not among the first 2 of any given run; the runs explain the "
+        "others.",
+        "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
+        "4; it removes none for 0 of 2.",
+        "Of the first 1 documents of a run whose team is left out, 37.5% are unjudged on average and at most "
+        "50.0% (one); with the team in the pool it is 0.0% on average.",
     )
     assert report.undefined == report.warnings == ()
 
@@ -171,3 +175,38 @@ def test_leave_one_team_out_report_warns_of_teams_with_a_single_run() -> None:
     assert report.warnings == (
         "Every team has a single run, so the results equal those of leave_one_run_out.",
     )
+
+
+def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None:
+    """Of nine judged documents, no run retrieves 1z: 1/9 = 11.1% are unexplained."""
+    qrels = qrels_of(
+        {"1": {"1a": 1, "1b": 0, "1c": 1, "1x": 0, "1z": 1}, "2": {"2e": 1, "2f": 1, "2g": 0, "2h": 1}}
+    )
+    report = audited("leave_one_run_out", subject_of(qrels, RUNS, "P@2"), PARAMETERS)
+    assert report.numbers["unexplained"] == 1 / 9
+    assert report.verdict[:2] == (
+        "No verdict on fairness: 1 of 9 judged documents (11.1%) are not among the first 2 of any given run, "
+        "so other runs or methods contributed to the pool. They may also have contributed documents that "
+        "only one given run retrieves. So the contributions and losses below are overestimated.",
+        "P@2: A run that is left out loses 0.25 of 4 ranks on average and at most 1 (two); its score changes "
+        "by -0.2500 on average. Tau with the original order is 0.865 on average and at least 0.548.",
+    )
+    assert "fair to" not in " ".join(report.verdict)
+
+
+def test_documents_below_the_depth_of_the_pool_are_unexplained() -> None:
+    """At depth 1, the runs retrieve 1a, 1b, 1x, 2e, 2f and 2g first: 1c and 2h are 2 of 8 documents."""
+    report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), {"depth": 1, "depths": [1, 2]})
+    assert report.numbers["unexplained"] == 2 / 8
+    assert report.verdict[0].startswith("No verdict on fairness: 2 of 8 judged documents (25.0%)")
+
+
+def test_report_on_stored_trials_without_the_explained_share_gives_no_verdict() -> None:
+    subject = subject_of(QRELS, RUNS, "P@2")
+    trials = trials_of("leave_one_run_out", subject, PARAMETERS)
+    for trial in trials.values():
+        del trial["unexplained"]
+    report = reported("leave_one_run_out", subject, PARAMETERS, trials)
+    assert report.numbers["unexplained"] is None
+    assert report.verdict[0].startswith("No verdict on fairness: an earlier release computed the result,")
+    assert "fair to" not in " ".join(report.verdict)

@@ -148,7 +148,12 @@ def test_unsuitable_subjects_and_settings_are_refused() -> None:
     assert "alpha_nDCG@20" in undefined
 
 
-def test_measures_without_interval_scale_are_warned_of() -> None:
-    report = audited("discriminative_power", small("AP P@5 nDCG@5"), FEW)
-    [warning] = report.warnings
-    assert warning.startswith("AP, nDCG@5: ")
+def test_report_has_no_notes_on_scale_types() -> None:
+    assert audited("discriminative_power", small("AP P@5 nDCG@5"), FEW).warnings == ()
+
+
+def test_equal_notes_on_several_measures_are_merged() -> None:
+    report = audited("discriminative_power", small("GMAP GMBpref P@5"), FEW)
+    assert report.warnings == (
+        "GMAP, GMBpref: compared by the mean of the logarithms of its per-topic values",
+    )

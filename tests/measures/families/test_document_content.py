@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from operator import itemgetter
-from statistics import fmean
 
 import numpy as np
 import pytest
@@ -196,6 +195,17 @@ class TestParameters:
             assert score_topic(text, "ead") == pytest.approx(
                 score_topic(f"LMD(smoothing={smoothing})", "ead"), abs=1e-12
             )
+
+    @pytest.mark.parametrize("measure", ["LMD(terms={})", "soft_alpha_nDCG(terms={})"])
+    @pytest.mark.parametrize("options", ["1", "1,smoothing=0.2", "2,smoothing=0.2,divergence=kl", "4"])
+    def test_a_run_of_unknown_documents_scores_0(self, measure: str, options: str) -> None:
+        assert score_topic(measure.format(options), "xyz") == 0
+
+    def test_a_subtopic_without_kept_terms_has_closeness_0(self) -> None:
+        """The best term is mac, which only subtopic 2 has: its document c is the best ranking."""
+        assert select_terms(["ab", "c"], TEXTS, 1) == ("mac",)
+        for measure in ("LMD(depth=1,terms=1)", "soft_alpha_nDCG(terms=1)"):
+            assert [score_topic(measure, order) for order in ("c", "a", "d", "x")] == [1, 0, 0, 0]
 
     def test_stop_removes_the_most_frequent_terms(self) -> None:
         assert Counter(" ".join(WORDS.values()).split()).most_common(1) == [("apple", 4)]
@@ -391,8 +401,11 @@ def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], words: 
         value = {w: sum(t[w] * np.log2(t[w] / p) for t in thetas if t[w]) for w, p in background.items()}
         kept = sorted(value, key=lambda w: (-round(value[w] / len(thetas), 12), w))[:terms]
         run, mean, *thetas = (_cut_down(reduced, {*kept, "NULL"}) for reduced in (run, mean, *thetas))
-    raw, best = (fmean(_closeness(mixture, theta, divergence) for theta in thetas) for mixture in (run, mean))
-    return min(1.0, raw / best)
+    kept_thetas = [theta for theta in thetas if set(theta) != {"NULL"}]  # the closeness to the others is 0
+    raw, best = (
+        sum(_closeness(mixture, theta, divergence) for theta in kept_thetas) for mixture in (run, mean)
+    )
+    return min(1.0, raw / best) if best else 0.0
 
 
 def _mixture(parts: list[tuple[float, dict[str, float]]]) -> dict[str, float]:

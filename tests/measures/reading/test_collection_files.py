@@ -92,7 +92,8 @@ def test_collection_has_aspects_judgments_topics_and_measures() -> None:
         declared_embedding=(0.0, 1.0, 2.5),
     )
     assert credibility == Aspect(name="credibility", labels=("nc", "pc", "c"))
-    assert collection.qrels.topics == ("1", "2", "3")
+    assert collection.qrels.topics == ("1", "2")
+    assert collection.qrels.unjudged_topics == ("3",)
     assert collection.qrels.labels.tolist() == [
         [1, NEGATIVE, UNJUDGED, 2, 1],
         [ABSENT, ABSENT, ABSENT, 2, 1],

@@ -280,8 +280,8 @@ def test_listed_topics_replace_the_judged_topics() -> None:
     findings = Findings()
     files = [QrelsFile.plain("r", b"1 0 a 1\n2 0 a 1\n", "relevance")]
     qrels = build_qrels([RELEVANCE], files, topics=["3", "1"], findings=findings)
-    assert qrels.topics == ("1", "3")
-    assert qrels.offsets.tolist() == [0, 1, 1]
+    assert (qrels.topics, qrels.unjudged_topics, qrels.listed_topics) == (("1",), ("3",), ("1", "3"))
+    assert qrels.offsets.tolist() == [0, 1]
     assert findings.totals == {"qrels-topic-left-out": 1, "qrels-topic-without-judgments": 1}
 
 

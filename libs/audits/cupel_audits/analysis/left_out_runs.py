@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from cupel_audits.analysis.pool_contributions import Contributions, deepest, pool_depth, unjudged
 from cupel_audits.analysis.pools import Depth, Depths, mean_of
-from cupel_audits.analysis.run_orders import STRONG, TAU, ranks
+from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, TAU, ranks
 from cupel_audits.declarations import Audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
@@ -20,6 +20,8 @@ from cupel_measures.scoring.pool import Mask
 
 FAIR = 0.05
 """The reports call a collection fair if no run loses more than this share of the ranks, or one rank."""
+UNEXPLAINED = 0.1
+"""The reports give no verdict on fairness if the runs leave more than this share of judgments unexplained."""
 
 
 class LeftOutTrial(TypedDict):
@@ -29,7 +31,8 @@ class LeftOutTrial(TypedDict):
     the relevant documents that the group alone contributes to the pool of that depth. lost: documents that
     lose their judgment. tau: by measure, over all runs. scores, ranks: by measure, two lists over the group's
     runs. unjudged: lists of a depth and two lists over the group's runs: the unjudged share of the first
-    documents.
+    documents. unexplained: judged documents that are not among the first `depth` of any run. Earlier releases
+    did not store it.
     """
 
     depth: int
@@ -40,6 +43,7 @@ class LeftOutTrial(TypedDict):
     scores: dict[str, list[list[float]]]
     ranks: dict[str, list[list[int]]]
     unjudged: list[tuple[int, list[float | None], list[float | None]]]
+    unexplained: NotRequired[int]
 
 
 LeftOut = Sequence[tuple[str, LeftOutTrial]]
@@ -107,6 +111,7 @@ def _trial(
         "scores": {text: [side[text][members].tolist() for side in sides] for text in full},
         "ranks": {text: [[ranks(side[text])[run] for run in members] for side in sides] for text in full},
         "unjudged": [(at, *_unjudged_shares(subject, lost, members, at)) for at in alone],
+        "unexplained": contributions.unexplained(depth),
     }
 
 
@@ -194,6 +199,7 @@ class StageRank:
     rank: Annotated[int, Heading("rank")]
 
 
+LEFT_OUT = {"run": "A run that is left out", "team": "A run whose team is left out"}
 STAGES = ("in the pool", "left out")
 POINTS = TableSchema.of("points", "Runs in the pool and left out of it", LeftOutRun)
 SUMMARY = TableSchema.of("summary", "Fairness to runs from outside the pool", FairnessRow)
@@ -206,23 +212,33 @@ RANKS = TableSchema.of("stages", "Rank of each run, in the pool and left out of 
 
 
 def report(
-    about: SubjectSummary, names: Sequence[str], results: Mapping[int, LeftOutTrial], depth: int | None
+    about: SubjectSummary,
+    names: Sequence[str],
+    results: Mapping[int, LeftOutTrial],
+    depth: int | None,
+    *,
+    group: str,
 ) -> AuditReport:
     """Return the report on the groups left out so far.
 
-    names: of all groups. depth: of the pool, None where it was estimated.
+    names: of all groups. depth: of the pool, None where it was estimated. group: "run" or "team".
     """
     left_out = [(names[trial], result) for trial, result in results.items()]
+    unexplained = _unexplained_share(about, left_out)
+    is_explained = unexplained is not None and unexplained <= UNEXPLAINED
+    explanation = _explanation(about, left_out, unexplained, group)
     points = list(_points(about, left_out))
     summary = [_summary_row(measure, points, left_out) for measure in about.measures]
     contributions, missing = list(_contributions(left_out)), list(_unjudged_rows(about, left_out))
     return AuditReport(
         verdict=(
-            _loss_sentence(left_out, depth),
-            *(_fairness_sentence(about, row) for row in summary),
-            *_unjudged_sentence(missing),
+            *(() if is_explained else (explanation,)),
+            *(_fairness_sentence(about, row, group, is_explained=is_explained) for row in summary),
+            *((explanation,) if is_explained else ()),
+            _loss_sentence(left_out, depth, group),
+            *_unjudged_sentence(missing, group),
         ),
-        numbers=_numbers(summary, contributions, missing, left_out),
+        numbers=_numbers(summary, contributions, missing, left_out) | {"unexplained": unexplained},
         tables=(
             POINTS.table(points),
             SUMMARY.table(summary),
@@ -238,6 +254,12 @@ def report(
         ),
         warnings=about.cautions,
     )
+
+
+def _unexplained_share(about: SubjectSummary, left_out: LeftOut) -> float | None:
+    """Return the share of judged documents that no run has among its first ones; None if not stored."""
+    number = left_out[0][1].get("unexplained")
+    return None if number is None else number / max(about.judged, 1)
 
 
 def _points(about: SubjectSummary, left_out: LeftOut) -> Iterator[LeftOutRun]:
@@ -329,26 +351,45 @@ def _numbers(
     return numbers
 
 
-def _loss_sentence(left_out: LeftOut, depth: int | None) -> str:
+def _explanation(about: SubjectSummary, left_out: LeftOut, unexplained: float | None, group: str) -> str:
+    """Return the share of judgments that the runs explain, and why there may be no verdict on fairness."""
+    if unexplained is None:
+        return (
+            "No verdict on fairness: an earlier release computed the result, and did not store the share of "
+            "judgments that the given runs explain. Run the audit again."
+        )
+    number, depth = left_out[0][1]["unexplained"], left_out[0][1]["depth"]
+    share = f"{number} of {about.judged} judged documents ({unexplained:.1%})"
+    if unexplained <= UNEXPLAINED:
+        return f"{share} are not among the first {depth} of any given run; the runs explain the others."
+    return (
+        f"No verdict on fairness: {share} are not among the first {depth} of any given run, so other runs or "
+        f"methods contributed to the pool. They may also have contributed documents that only one given "
+        f"{group} retrieves. So the contributions and losses below are overestimated."
+    )
+
+
+def _loss_sentence(left_out: LeftOut, depth: int | None, group: str) -> str:
     """Return a sentence on the judgments that are lost, and on the depth of the pool."""
     lost = sorted(trial["lost"] for _, trial in left_out)
     used = left_out[0][1]["depth"]
     origin = "as given" if depth else "estimated: below it, the share of judged documents falls"
     return (
-        f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} removes a median of {median(lost):g} "
-        f"judgments and at most {lost[-1]}; it removes none for {lost.count(0)} of {len(lost)}."
+        f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} {group}s removes a median of "
+        f"{median(lost):g} judgments and at most {lost[-1]}; it removes none for {lost.count(0)} of "
+        f"{len(lost)}."
     )
 
 
-def _fairness_sentence(about: SubjectSummary, row: FairnessRow) -> str:
+def _fairness_sentence(about: SubjectSummary, row: FairnessRow, group: str, *, is_explained: bool) -> str:
     """Return a sentence on the effect on runs from outside the pool, by one measure."""
     if row.tau is None:
         return f"{row.measure}: undefined because all runs have the same score."
+    verdict = f"{_fairness(len(about.runs), row)} to {group}s from outside the pool. " if is_explained else ""
     return (
-        f"{row.measure}: {_fairness(len(about.runs), row)} to runs from outside the pool. A run that is left "
-        f"out loses {row.places:.2f} of {len(about.runs)} ranks on average and at most {row.worst} "
-        f"({row.run}); its score changes by {row.change:+.4f} on average. Tau with the original order is "
-        f"{row.tau:.3f} on average and at least {row.least:.3f}."
+        f"{row.measure}: {verdict}{LEFT_OUT[group]} loses {row.places:.2f} of {len(about.runs)} ranks on "
+        f"average and at most {row.worst} ({row.run}); its score changes by {row.change:+.4f} on average. "
+        f"Tau with the original order is {row.tau:.3f} on average and at least {row.least:.3f}."
     )
 
 
@@ -360,16 +401,16 @@ def _fairness(runs: int, row: FairnessRow) -> str:
     return "mostly fair" if mostly else "unfair"
 
 
-def _unjudged_sentence(missing: Sequence[UnjudgedShare]) -> Iterator[str]:
+def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator[str]:
     """Yield a sentence on the unjudged share at the smallest depth, where it is defined."""
     depth = min((row.depth for row in missing), default=None)
     rows = [row for row in missing if row.depth == depth and row.after is not None]
     if rows:
         worst = max(rows, key=lambda row: row.after or 0)
         yield (
-            f"Of the first {depth} documents of a run that is left out, "
+            f"Of the first {depth} documents of {LEFT_OUT[group].lower()}, "
             f"{mean([row.after or 0 for row in rows]):.1%} are unjudged on average and at most "
-            f"{worst.after:.1%} ({worst.run}); with the run in the pool it is "
+            f"{worst.after:.1%} ({worst.run}); with the {group} in the pool it is "
             f"{mean([row.before or 0 for row in rows]):.1%} on average."
         )
 
@@ -409,8 +450,12 @@ PLOTS = (
 READING = (
     f"The report says fair if no run loses more than {FAIR:.0%} of the ranks (or one rank) and tau is always "
     f"at least {STRONG}. It says mostly fair if the mean loss is at most half as much and the mean tau at "
-    f"least {STRONG}. These terms are a convention of Cupel; rely on the numbers.",
+    f"least {STRONG}. These terms are a convention of Cupel; rely on the numbers. {STRONG_IN_PAIRS} if no "
+    "scores are tied.",
     "The runs that are left out resemble those that made the pool. A new kind of system may retrieve "
     "relevant documents that none of them did, and lose more. So the result is a lower bound of the bias.",
     "A score can rise when judgments are lost, because recall bases and ideal rankings shrink too.",
+    f"There is no verdict on fairness if more than {UNEXPLAINED:.0%} of the judged documents are not among "
+    "the first documents of any given run, down to the depth of the pool. Other runs or methods then "
+    "contributed to the pool, and the given runs seem to contribute more alone than they did.",
 )

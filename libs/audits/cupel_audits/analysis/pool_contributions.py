@@ -46,6 +46,10 @@ class Contributions:
         """Return int64[D], the only group that contributes each document to this depth, or -1."""
         return np.where((self.first <= depth) & (self.second > depth), self.who, -1)
 
+    def unexplained(self, depth: int) -> int:
+        """Return the number of judged documents that are not among the first `depth` of any run."""
+        return int(np.count_nonzero(self.judged & (self.first > depth)))
+
 
 def _best(subject: AuditSubject, runs: Sequence[int]) -> NDArray[np.int32]:
     """Return int32[D], the best rank of each document in these runs, or NOWHERE."""

@@ -13,7 +13,16 @@ from cupel_measures.comparing.rank_correlation import tau_ap, tau_b
 from cupel_measures.model import Floats
 
 STRONG = 0.9
-"""From this tau on, two orders of runs are usually considered equivalent (Voorhees, IP&M 36(5), 2000)."""
+"""From this tau on, reports call two orders of runs similar (Voorhees, IP&M 36(5), 2000)."""
+
+STRONG_IN_PAIRS = f"Tau {STRONG}: 1 pair of runs in {round(2 / (1 - STRONG))} is swapped"
+"""The meaning of STRONG. Without ties, tau is 1 - 2 s if a share s of the pairs is swapped."""
+
+MONTE_CARLO = (
+    "The interval covers the random error of the mean over the repeats only, not the error of a sample of "
+    "topics: it narrows with more repeats"
+)
+"""What an interval over repeats covers."""
 
 TAU = "tau-b between the runs' scores under these judgments and under all of them"
 
@@ -61,9 +70,12 @@ class RepeatSummary:
 
     mean: Annotated[float | None, Heading("tau", "mean over the repeats where it is defined")] = None
     low: Annotated[
-        float | None, Heading("from", "95 per cent interval of the mean: mean -+ t(0.975; n - 1) s / sqrt(n)")
+        float | None,
+        Heading(
+            "from", "95 per cent interval of the mean over the repeats: mean -+ t(0.975; n - 1) s / sqrt(n)"
+        ),
     ] = None
-    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean")] = None
+    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the repeats")] = None
     least: Annotated[float | None, Heading("least", "over the repeats")] = None
     greatest: Annotated[float | None, Heading("greatest", "over the repeats")] = None
     n: Annotated[int, Heading("repeats", "in which it is defined")]

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import STRONG, TAU, ComparedOrder, RepeatSummary, summarise_repeats
+from cupel_audits.analysis.run_orders import (
+    MONTE_CARLO,
+    STRONG,
+    STRONG_IN_PAIRS,
+    TAU,
+    ComparedOrder,
+    RepeatSummary,
+    summarise_repeats,
+)
 from cupel_audits.report import AuditReport, Column, Heading, MeasureCell, Plot, RunCell, TableSchema
 from cupel_audits.subject import SubjectSummary
 
@@ -89,14 +97,21 @@ def report(
     """
     points = points_of(about, axis, steps, trials)
     return AuditReport(
-        verdict=tuple(_verdict(axis, points, measure) for measure in about.measures),
+        verdict=(
+            *(_verdict(axis, points, measure) for measure in about.measures),
+            *([f"{STRONG_IN_PAIRS}."] if any(point.tau.mean is not None for point in points) else ()),
+        ),
         numbers=_numbers(points),
         tables=(
             points_schema(axis, trials).table(points),
             RANKS.with_columns("step", axis.column).table(_ranks(about, axis, steps, trials)),
         ),
-        plots=_plots(axis, tau),
-        reading=(f"{tau}. Two orders with a tau above {STRONG} are usually considered equivalent.", *reading),
+        plots=_plots(axis, tau, len(trials)),
+        reading=(
+            f"{tau}. {STRONG_IN_PAIRS} if no scores are tied. Voorhees (IP&M 2000) takes orders with a "
+            "greater tau as similar; this is a convention, not a test.",
+            *reading,
+        ),
         undefined=tuple(
             f"tau of {point.measure} with {axis.words.format(point.step)}: all runs have the same score "
             "under these judgments or under all judgments"
@@ -204,13 +219,14 @@ def _ranks(
     return rows
 
 
-def _plots(axis: Axis, tau: str) -> tuple[Plot, ...]:
+def _plots(axis: Axis, tau: str, repeats: int) -> tuple[Plot, ...]:
+    mean = f"{tau}: mean over the repeats and its 95 per cent interval. {MONTE_CARLO}"
     return (
         Plot.curve(
             POINTS.with_columns("step", axis.column),
             "tau",
             title="Agreement with the order under all judgments",
-            caption=f"{tau}: mean over the repeats and its 95 per cent interval.",
+            caption=f"{mean if repeats > 1 else tau}.",
             x=axis.column.name,
             y="mean",
             series="measure",

@@ -8,7 +8,7 @@ from cupel_audits.analysis import content_measures, judgment_samples, sample_cur
 from cupel_audits.analysis.content_measures import CLASSIC, MeasureText
 from cupel_audits.analysis.judgment_samples import Judged
 from cupel_audits.analysis.pools import Depth, Pools
-from cupel_audits.analysis.run_orders import RepeatSummary, compare_orders, summarise_repeats
+from cupel_audits.analysis.run_orders import MONTE_CARLO, RepeatSummary, compare_orders, summarise_repeats
 from cupel_audits.analysis.sample_curves import Axis, CurvePoint, SampleStep
 from cupel_audits.declarations import Audit, audit, setting
 from cupel_audits.kinds import pool_depth
@@ -189,7 +189,8 @@ def _report_own_orders(
         schema,
         "own",
         title="Stability of each measure's own order",
-        caption="tau-b between the runs' scores by the measure under these judgments and under all of them.",
+        caption="tau-b between the runs' scores by the measure under these judgments and under all of them. "
+        f"{MONTE_CARLO}.",
         x=axis.column.name,
         y="mean",
         series="measure",

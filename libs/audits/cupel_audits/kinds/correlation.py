@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import STRONG
+from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS
 from cupel_audits.analysis.score_matrices import OverTopics, RunScores, score_runs
 from cupel_audits.declarations import audit, setting
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportTable, RunCell, TableSchema
@@ -22,9 +22,9 @@ READING = (
     "tau-b is 1 if two measures order all runs alike, 0 if their orders are unrelated, and -1 if one is the "
     "reverse of the other. It takes ties into account. Overall tau compares means over topics. Tau by topic "
     "is computed on each topic and averaged over the topics where it is defined.",
-    f"Two orders with a tau of {STRONG} or more are usually considered equivalent. A low tau between "
-    "measures of different properties is not a fault. Measures of the same property that disagree by topic "
-    "and agree overall differ by noise that the mean reduces.",
+    f"{STRONG_IN_PAIRS} if no scores are tied. By convention, orders with a greater tau are called similar. "
+    "A low tau between measures of different properties is not a fault. Measures of the same property that "
+    "disagree by topic and agree overall differ by noise that the mean reduces.",
     "Ferrante et al. (2019, Tables 1 and 2) report 0.38 to 0.99 by topic and 0.70 to 0.98 overall between "
     "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro et "
     "al. (CIKM 2021, Table 4) print much lower values between measures of several aspects, which do not fit "

@@ -168,14 +168,8 @@ class DiscriminativePower(OverTopics):
 
     def _test(self, scores: RunScores, seed: int) -> PowerResult:
         """Test all pairs by one measure; `seed` is that of the audit, so all measures share the samples."""
-        power = discriminative_power(
-            scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed, scale=scores.scale
-        )
-        result = PowerResult(
-            measure=scores.measure,
-            notes=[*power.warnings, *scores.notes],
-            undefined=power.undefined,
-        )
+        power = discriminative_power(scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed)
+        result = PowerResult(measure=scores.measure, notes=[*scores.notes], undefined=power.undefined)
         if power.undefined is not None:
             return result
         means = mean(scores.values)

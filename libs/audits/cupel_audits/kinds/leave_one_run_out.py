@@ -23,6 +23,9 @@ class LeaveOneRunOut(LeaveOut):
     relevant, the change of the run's score and rank, tau over all runs, and the share of its first documents
     that is unjudged.
 
+    If the judgments include many documents that no run has among its first `depth`, other runs or methods
+    contributed to the pool. Contributions are then overestimated, and there is no verdict on fairness.
+
     If a team has several similar runs, they contribute the same documents, and leaving out one of them
     removes few judgments: see `leave_one_team_out`.
     """
@@ -31,4 +34,4 @@ class LeaveOneRunOut(LeaveOut):
         return list(range(len(subject.about.runs)))
 
     def report(self, about: SubjectSummary, results: Mapping[int, LeftOutTrial]) -> AuditReport:
-        return report(about, about.runs, results, self.depth)
+        return report(about, about.runs, results, self.depth, group="run")

@@ -41,7 +41,7 @@ class LeaveOneTeamOut(LeaveOut):
 
     def report(self, about: SubjectSummary, results: Mapping[int, LeftOutTrial]) -> AuditReport:
         names = _team_names(about)
-        team_report = report(about, names, results, self.depth)
+        team_report = report(about, names, results, self.depth, group="team")
         if len(names) < len(about.runs):
             return team_report
         return replace(team_report, warnings=(*team_report.warnings, SINGLE_RUNS))

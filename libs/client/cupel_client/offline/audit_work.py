@@ -68,7 +68,7 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
 def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> AuditedRun:
     """Read a run line by line, for audits that need unjudged documents or texts."""
     run = read_run(path, depth=job.depth)
-    run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
+    run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
     if run.findings.refused:
         return AuditedRun(path=path, findings=run.findings)
     rules: Any = {"profile": profiles.find(job.profile), "depth": job.depth}

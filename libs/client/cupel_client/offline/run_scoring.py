@@ -85,7 +85,7 @@ def score(path: Path, job: ScoringTask) -> Scored:
     try:
         if job.story or job.explain or job.texts is not None:
             run = read_run(path, depth=job.depth)
-            run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
+            run.findings.extend(check_against(run, job.qrels.listed_topics, file=path.name))
             if run.findings.refused:
                 return Scored(path=path, findings=run.findings)
             joined, content = job.joined(run.ranking)

@@ -132,8 +132,13 @@ def _facts(collection: Collection) -> dict[str, Any]:
         shown = [str(label) for label in aspect.labels]
         scale = ", ".join(shown) if len(shown) <= 10 else f"{shown[0]} to {shown[-1]}"
         aspects[aspect.name] = scale + (" (inferred)" if aspect.inferred else "")
-    topics, documents = len(qrels.topics), len(qrels.documents)
-    return {"topics": topics, "documents": documents, "aspects": aspects, "digest": qrels_digest(qrels)}
+    return {
+        "topics": len(qrels.topics),
+        "unjudged_topics": list(qrels.unjudged_topics),
+        "documents": len(qrels.documents),
+        "aspects": aspects,
+        "digest": qrels_digest(qrels),
+    }
 
 
 def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
@@ -146,7 +151,7 @@ def check_run(path: Path, *, qrels: Qrels | None, depth: int | None) -> Checked:
         return Checked(path, "run", unreadable(problem, path))
     findings = run.findings
     if qrels is not None:
-        findings.extend(check_against(run, qrels.topics, file=path.name))
+        findings.extend(check_against(run, qrels.listed_topics, file=path.name))
         if not findings.refused:
             findings.extend(check_judged(run, qrels))
     effects = profile_effects(run, depth=depth)
@@ -181,13 +186,21 @@ def _print_file(result: Checked, at_most: int | None) -> None:
     click.echo()
 
 
+def _unjudged(result: Checked) -> list[str]:
+    topics: list[str] = result.facts.get("unjudged_topics", [])
+    return topics
+
+
 def _fact_lines(result: Checked) -> Iterator[str]:
     """Yield the facts as sentences."""
     if not result.facts:
         return
     topics, documents = result.facts["topics"], result.facts["documents"]
     tag = f", tag {result.facts['tag']}" if result.kind == "run" else ""
-    yield f"{topics:,} topics, {documents:,} documents{tag}, digest {result.facts['digest'][:12]}"
+    judged = f" judged of {topics + len(unjudged):,} listed" if (unjudged := _unjudged(result)) else ""
+    yield f"{topics:,} topics{judged}, {documents:,} documents{tag}, digest {result.facts['digest'][:12]}"
+    if unjudged:
+        yield f"without judgments: {', '.join(unjudged[:5])}{', ...' if len(unjudged) > 5 else ''}"
     for name, scale in result.facts.get("aspects", {}).items():
         yield f"{name}: {scale}"
     effects = result.facts.get("profile_effects", {})

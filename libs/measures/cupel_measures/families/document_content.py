@@ -78,7 +78,8 @@ def LMD(
     A topic without a subtopic model scores 0, and so does an empty run.
 
     `terms=M` keeps the M terms with the largest mean over the subtopics of p(w) log2(p(w) / p(w|C)), ties in
-    alphabetical order. All models are restricted to these terms and the special word, and renormalised.
+    alphabetical order. All models are restricted to these terms and the special word, and renormalised. A
+    subtopic that keeps no term has closeness 0 to everything.
     `stop=n` removes the n most frequent terms of the collection from every document first.
     `weights=documents` weights a subtopic by the number of documents in its model.
 

@@ -426,9 +426,9 @@ def RBP(rows: Rows, *, p: Persistence = 0.8, cutoff: Cutoff | None = None, rel: 
 
         RBP@k = (1 - p) * sum over ranks i <= k of relevant documents of p^(i - 1)
 
-    Relevance is binary; `gRBP` uses gains. The ideal ranking is infinite, so a topic with few relevant
-    documents stays far below 1. `RBPResidual` with the same p gives the amount that unjudged documents could
-    add.
+    Relevance is binary; `gRBP` uses gains. The RBP that TREC-COVID published is graded, so it is
+    `gRBP(p=0.5)`, not `RBP(p=0.5)`. The ideal ranking is infinite, so a topic with few relevant documents
+    stays far below 1. `RBPResidual` with the same p gives the amount that unjudged documents could add.
 
     Example: a=3 b=0 c=1 d=-2 e=2; run c x a e d: RBP 0.4304 = (1 - 0.8) * (1 + 0.8^2 + 0.8^3), RBP(p=0.5)@3
     0.625 = 0.5 * (1 + 0.5^2).

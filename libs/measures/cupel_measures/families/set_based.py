@@ -139,11 +139,12 @@ def Utility(
     exempt=dict.fromkeys((NOTHING_RELEVANT, EMPTY), NOT_RELEVANCE),
 )
 def NumQ(rows: Rows) -> Floats:
-    """Number of topics in the qrels.
+    """Number of topics with a judgment.
 
         NumQ = 1 for each topic, summed over topics
 
-    Topics missing from the run count. Topics missing from the qrels do not.
+    Topics missing from the run count. Topics missing from the qrels, and listed topics without any judgment,
+    do not.
 
     Example: a=1 b=1 | c=0; run a x | -: NumQ 2 = 1 + 1.
     """

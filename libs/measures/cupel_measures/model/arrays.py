@@ -37,6 +37,10 @@ class Ids:
         """Return id `i` as UTF-8 bytes."""
         return self.blob[self.starts[i] : self.starts[i + 1]]
 
+    def only(self, mask: NDArray[np.bool_]) -> "Ids":
+        """Return the ids selected by `mask`, bool[n], in order."""
+        return Ids.of(list(itertools.compress(self.to_list(), mask)))
+
     def to_list(self) -> list[bytes]:
         """Return all ids in order, as UTF-8 bytes."""
         starts = self.starts.tolist()

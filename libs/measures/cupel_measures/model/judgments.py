@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,9 @@ class Subtopics:
 class Qrels:
     """All judgments of a collection, of all aspects.
 
-    topics: T ids in byte order. offsets: int64[T + 1]; the pool of topic t is documents
+    topics: T ids in byte order, those with a judgment of some aspect or by subtopic. Every score vector and
+    every aggregate is over them. unjudged_topics: ids of listed topics without any judgment, in byte order;
+    they are shown, but never scored (`judged_only`). offsets: int64[T + 1]; the pool of topic t is documents
     offsets[t]:offsets[t + 1]. documents: D ids, ascending by bytes within a topic. labels: int32[A, D], a
     label index of the aspect's scale, or NEGATIVE, UNJUDGED or ABSENT. label_sets: declared sets by name.
     """
@@ -56,6 +59,7 @@ class Qrels:
     labels: NDArray[np.int32]
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     subtopics: Subtopics | None = None
+    unjudged_topics: tuple[str, ...] = ()
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables, such as lookup tables and ideal gains, keyed by the module that computes them."""
     unrestricted: "Qrels | None" = field(default=None, repr=False)
@@ -100,6 +104,45 @@ class Qrels:
         if subtopics is not None and aspect is None:
             subtopics = subtopics.only(kept[subtopics.document])
         return replace(self, labels=labels, subtopics=subtopics, cache={}, unrestricted=self)
+
+    def judged_only(self) -> "Qrels":
+        """Return these qrels with the topics that have no judgment moved to `unjudged_topics`.
+
+        The pools of these topics, in which every label says "not judged", are removed. Readers of qrels call
+        this once, so no other code decides which topics count in a mean.
+        """
+        counts = np.bincount(self.topic_of[self.is_judged], minlength=len(self.topics)) > 0
+        if counts.all():
+            return self
+        kept = counts[self.topic_of]
+        place = np.cumsum(kept, dtype=np.int32) - 1
+        subtopics = self.subtopics
+        if subtopics is not None:
+            subtopics = replace(subtopics, document=place[subtopics.document])
+        unjudged = compress(self.topics, ~counts)
+        return replace(
+            self,
+            topics=tuple(compress(self.topics, counts)),
+            unjudged_topics=tuple(sorted([*self.unjudged_topics, *unjudged])),
+            offsets=np.append(0, np.cumsum(np.diff(self.offsets)[counts])).astype(np.int64),
+            documents=self.documents.only(kept),
+            labels=self.labels[:, kept],
+            subtopics=subtopics,
+            cache={},
+        )
+
+    @property
+    def listed_topics(self) -> tuple[str, ...]:
+        """Return all topics of the collection in byte order, judged or not."""
+        return tuple(sorted([*self.topics, *self.unjudged_topics])) if self.unjudged_topics else self.topics
+
+    @cached_property
+    def is_judged(self) -> NDArray[np.bool_]:
+        """Return bool[D]: which pooled documents are judged by subtopic or for some aspect."""
+        judged: NDArray[np.bool_] = np.asarray((self.labels >= NEGATIVE).any(axis=0))
+        if self.subtopics is not None:
+            judged[self.subtopics.document] = True
+        return judged
 
     def aspect_index(self, name: str) -> int:
         """Return the index of the aspect `name`. Raise KeyError if there is none."""

@@ -57,20 +57,36 @@ def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: i
     depth: maximum number of documents per topic; tie groups end at this rank.
     """
     depth = None if depth is None else min(depth, DEEPEST)
-    row = {name: number for number, name in enumerate(qrels.topics)}
+    listed = _listed(qrels)
+    row = {name: number for number, name in enumerate(listed.topics)}
     rows = np.array([row.get(name, -1) for name in ranking.topics], dtype=np.int64)
+    joined = (_join_numpy if extension is None else _join_compiled)(ranking, listed, rows, profile, depth)
     strangers = int((rows < 0).sum())
-    if extension is None:
-        return replace(
-            _join_numpy(ranking, qrels, rows, profile, depth), profile=profile, strangers=strangers
-        )
+    return replace(joined.part(0, len(qrels.topics)), profile=profile, strangers=strangers)
+
+
+def _join_compiled(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, depth: int | None) -> Joined:
     blob, starts = ranking.documents.blob, ranking.documents.starts
     index, cut = _index(qrels), -1 if depth is None else depth
     single = profile.single_precision
     offsets, scores = ranking.offsets, ranking.scores
     columns_ = (np.require(part, requirements=["C", "A"]) for part in (starts, rows, offsets, scores))
-    parts = extension.join(index, blob, *columns_, single, cut)
-    return replace(_joined(parts), profile=profile, strangers=strangers)
+    return _joined(extension.join(index, blob, *columns_, single, cut))
+
+
+def _listed(qrels: Qrels) -> Qrels:
+    """Return `qrels` with rows for its unjudged topics at the end, so that they are not unknown topics."""
+    names = qrels.unjudged_topics
+    if not names:
+        return qrels
+    if "reading.listed" not in qrels.cache:
+        offsets = np.append(qrels.offsets, np.repeat(qrels.offsets[-1:], len(names)))
+        topics = qrels.topics + names
+        qrels.cache["reading.listed"] = replace(
+            qrels, topics=topics, unjudged_topics=(), offsets=offsets, cache={}
+        )
+    listed: Qrels = qrels.cache["reading.listed"]
+    return listed
 
 
 def join_text(
@@ -83,8 +99,10 @@ def join_text(
     """
     depth = None if depth is None else min(depth, DEEPEST)
     read = _read_numpy if extension is None else _read_compiled
-    found = read(stream, qrels, profile, depth, limits)
-    return None if found is None else replace(found, profile=profile)
+    found = read(stream, _listed(qrels), profile, depth, limits)
+    if found is None:
+        return None
+    return replace(found.part(0, len(qrels.topics)), profile=profile, strangers=found.strangers)
 
 
 # ------------------------------------------------------------------------------------------- compiled

@@ -23,7 +23,8 @@ def qrels_digest(qrels: Qrels) -> str:
     gains and embedding or null, inferred), in the order of the aspects; `label_set`, name, JSON list of
     aspects and JSON list of sorted tuples, by name; `topic` and the id, by bytes, each followed by its
     pool by bytes: `document`, id, a label index per aspect (-1 negative, -2 unjudged, -3 absent), and
-    after each document its subtopic judgments by bytes: `subtopic`, id, judgment.
+    after each document its subtopic judgments by bytes: `subtopic`, id, judgment. A listed topic without
+    judgments has no documents.
     """
     digest = hashlib.sha256()
     for line in _canonical(qrels):
@@ -39,11 +40,18 @@ def _canonical(qrels: Qrels) -> Iterator[str]:
         yield f"label_set\t{name}\t{_json(label_set.aspects)}\t{_json(sorted(label_set.tuples))}"
     documents, labels = qrels.documents.to_list(), qrels.labels.T.tolist()
     subtopics = _subtopic_lines(qrels.subtopics)
-    for topic, begin, end in zip(qrels.topics, qrels.offsets, qrels.offsets[1:], strict=False):
+    for topic, begin, end in _pools(qrels):
         yield f"topic\t{topic}"
         for d in range(begin, end):
             yield "\t".join(["document", documents[d].decode(), *map(str, labels[d])])
             yield from subtopics.get(d, ())
+
+
+def _pools(qrels: Qrels) -> list[tuple[str, int, int]]:
+    """Return (topic, first document, end of documents) of all listed topics, by topic."""
+    begins, ends = qrels.offsets[:-1].tolist(), qrels.offsets[1:].tolist()
+    pools = [*zip(qrels.topics, begins, ends, strict=True), *((name, 0, 0) for name in qrels.unjudged_topics)]
+    return sorted(pools)
 
 
 def _subtopic_lines(subtopics: Subtopics | None) -> dict[int, list[str]]:
@@ -103,10 +111,12 @@ def pack_qrels(qrels: Qrels) -> bytes:
     The blob is a magic line and zlib data: a JSON header line and the arrays that it lists, little-endian
     int32.
     """
-    arrays = [np.diff(qrels.offsets), np.diff(qrels.documents.starts), qrels.labels.ravel()]
+    pools = _pools(qrels)
+    sizes = np.array([end - begin for _, begin, end in pools], dtype=np.int64)
+    arrays = [sizes, np.diff(qrels.documents.starts), qrels.labels.ravel()]
     header: dict[str, Any] = {
         "aspects": [_declared(aspect) for aspect in qrels.aspects],
-        "topics": qrels.topics,
+        "topics": [topic for topic, _, _ in pools],
         "label_sets": {n: [s.aspects, sorted(s.tuples)] for n, s in qrels.label_sets.items()},
         "subtopics": None,
     }
@@ -119,7 +129,10 @@ def pack_qrels(qrels: Qrels) -> bytes:
 
 
 def unpack_qrels(blob: bytes) -> Qrels:
-    """Return the qrels of a blob from `pack_qrels`. Raise ValueError for other bytes."""
+    """Return the qrels of a blob from `pack_qrels`. Raise ValueError for other bytes.
+
+    The blobs of releases that scored listed topics without judgments are read too.
+    """
     if not blob.startswith(_MAGIC):
         raise ValueError("not packed qrels, or packed by another version")
     text, _, rest = zlib.decompress(blob[len(_MAGIC) :]).partition(b"\n")
@@ -129,7 +142,7 @@ def unpack_qrels(blob: bytes) -> Qrels:
         np.frombuffer(rest[a:b], dtype="<i4").astype(np.int32) for a, b in itertools.pairwise(ends)
     )
     aspects = tuple(map(_aspect, header["aspects"]))
-    return Qrels(
+    qrels = Qrels(
         aspects=aspects,
         topics=tuple(header["topics"]),
         offsets=_starts(sizes),
@@ -140,6 +153,7 @@ def unpack_qrels(blob: bytes) -> Qrels:
         },
         subtopics=Subtopics(tuple(header["subtopics"]), *subtopics) if subtopics else None,
     )
+    return qrels.judged_only()
 
 
 def _starts(lengths: NDArray[np.int32]) -> Ints:

@@ -71,8 +71,8 @@ TOPIC_LEFT_OUT = declare(
 NO_JUDGMENTS = declare(
     "qrels-topic-without-judgments",
     "warning",
-    "listed topics have no judgments, so every run scores 0 on them",
-    "remove them from the topics file unless this is intended",
+    "listed topics have no judgments, so they are shown but never enter a mean",
+    "no action needed if this is intended; many tracks judge only some of their topics",
 )
 NO_RELEVANT = declare(
     "qrels-topic-without-relevant",
@@ -127,19 +127,21 @@ def build_qrels(
 ) -> Qrels:
     """Read `files` into one Qrels; several files may judge one aspect.
 
-    topics: all topics of the collection, including those without judgments (default: those of the files). Add
-    warnings to `findings`. Raise Refused, with all errors and warnings of all files, if there is an error.
+    topics: all topics of the collection (default: those of the files). Topics without any judgment become
+    `Qrels.unjudged_topics`. Add warnings to `findings`. Raise Refused, with all errors and warnings of all
+    files, if there is an error.
     """
     table = _JudgmentTable.of(aspects)
     # files of scores come last, because they label documents that other files judge
     for file in sorted(files, key=lambda file: file.steps is not None):
         _read(file, table, limits or Limits())
-    if not table.findings.refused:
-        _compare_topics(table, topics)
-        _count_partly_judged(table)
     if table.findings.refused:
         raise Refused(table.findings)
     qrels = _qrels(table, topics)
+    _report_topics(qrels, {topic.decode() for topic in table.pools}, table.findings)
+    _count_partly_judged(table)
+    if table.findings.refused:
+        raise Refused(table.findings)
     _count_topics_without_relevant(qrels, table.findings)
     if findings is not None:
         findings.extend(table.findings)
@@ -377,18 +379,20 @@ def _label_by_scores(file: QrelsFile, steps: Steps, lines: list[bytes], table: _
             labels[slot] = by_document.get(document, 0)
 
 
-def _compare_topics(table: _JudgmentTable, topics: Sequence[str] | None) -> None:
-    """Report differences between the listed topics and those of the files."""
-    if topics is None:
-        return
-    judged, listed = {topic.decode() for topic in table.pools}, set(topics)
-    for code, difference, names in (
-        (TOPIC_LEFT_OUT, "judged but not listed, so ignored", judged - listed),
-        (NO_JUDGMENTS, "listed without judgments", listed - judged),
+def _report_topics(qrels: Qrels, names: set[str], findings: Findings) -> None:
+    """Report topics of the files that are not listed, and listed topics without judgments.
+
+    names: topics of the files.
+    """
+    for code, difference, topics in (
+        (TOPIC_LEFT_OUT, "judged but not listed, so ignored", sorted(names.difference(qrels.listed_topics))),
+        (NO_JUDGMENTS, "listed without judgments, so not in any mean", qrels.unjudged_topics),
     ):
-        if names:
-            message = f"{_counted(len(names), 'topic')} {difference}: {_some(sorted(names))}"
-            table.findings.add(Finding(code=code, message=message, sample=min(names)), len(names))
+        if topics:
+            message = f"{_counted(len(topics), 'topic')} {difference}: {_some(topics)}"
+            findings.add(Finding(code=code, message=message, sample=topics[0]), len(topics))
+    if qrels.unjudged_topics and not qrels.topics:
+        findings.add(Finding(code=EMPTY, message="no listed topic has a judgment"))
 
 
 def _count_partly_judged(table: _JudgmentTable) -> None:
@@ -411,6 +415,8 @@ def _count_partly_judged(table: _JudgmentTable) -> None:
 
 
 def _count_topics_without_relevant(qrels: Qrels, findings: Findings) -> None:
+    if qrels.only_by_subtopic:
+        return
     sizes = np.diff(qrels.offsets)
     for aspect, labels in zip(qrels.aspects, qrels.labels, strict=True):
         relevant = np.bincount(qrels.topic_of[labels >= aspect.threshold], minlength=len(qrels.topics))
@@ -430,14 +436,14 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
-    """Return the qrels, with topics and their documents sorted by bytes."""
+    """Return the qrels, with topics and their documents sorted by bytes, and unjudged topics apart."""
     names = sorted(table.pools) if topics is None else sorted({topic.encode() for topic in topics})
     pools = [sorted(table.pools.get(topic, {}).items()) for topic in names]
     offsets = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum([len(pool) for pool in pools], out=offsets[1:])
     slots = np.array([slot for pool in pools for _, slot in pool], dtype=np.int64)
     labels = np.array(table.labels, dtype=np.int32).reshape(len(table.scales), -1)
-    return Qrels(
+    qrels = Qrels(
         aspects=tuple(scale.settled() for scale in table.scales),
         topics=tuple(topic.decode() for topic in names),
         offsets=offsets,
@@ -445,6 +451,7 @@ def _qrels(table: _JudgmentTable, topics: Sequence[str] | None) -> Qrels:
         labels=labels[:, slots],
         subtopics=_subtopics(table, slots) if table.subtopics else None,
     )
+    return qrels.judged_only()
 
 
 def _subtopics(table: _JudgmentTable, slots: Ints) -> Subtopics:

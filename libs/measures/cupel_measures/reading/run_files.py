@@ -118,7 +118,7 @@ def join_run(
     if joined is not None:
         return joined
     run = read_run(source, limits=limits, depth=depth)
-    topics = check_against(run, qrels.topics, file=name_of(source))
+    topics = check_against(run, qrels.listed_topics, file=name_of(source))
     if topics.refused:
         run.findings.extend(topics)
         raise Refused(run.findings)

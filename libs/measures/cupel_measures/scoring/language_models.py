@@ -115,7 +115,8 @@ class Targets:
     """Target models with which other models are compared.
 
     smoothing: the share of p(w|C) in every model with text. divergence: jsd or kl. kept: the terms to which
-    all models are restricted and renormalised; None keeps all.
+    all models are restricted and renormalised; None keeps all. A target that has none of them keeps no
+    probability, so its closeness to every model is 0.
     """
 
     corpus: Corpus
@@ -138,14 +139,21 @@ class Targets:
             of_model, of_target = self._other_terms(model)
             sums += _sum(similarity(of_model, logarithms(of_model), of_target, logarithms(of_target)))
         if self.divergence == "kl":
-            return np.array([math.exp(min(0.0, bits * math.log(2.0))) for bits in sums.tolist()])
-        return np.clip(sums, 0.0, 1.0)
+            closeness = np.array([math.exp(min(0.0, bits * math.log(2.0))) for bits in sums.tolist()])
+        else:
+            closeness = np.clip(sums, 0.0, 1.0)
+        return np.where(flat.is_empty, 0.0, closeness)
 
     @cached_property
     def _flat(self) -> "_Flat":
         target_terms = [model.terms for model in self.models]
         terms = np.unique(np.concatenate(target_terms)) if self.kept is None else self.kept
-        return _Flat.of([self.probabilities(model, terms) for model in self.models], terms)
+        return _Flat.of([self._target(model, terms) for model in self.models], terms)
+
+    def _target(self, model: Model, terms: Ints) -> Floats:
+        """Return the probabilities of a target; all 0 if it has no kept term, so that it is not NULL."""
+        p = self.probabilities(model, terms)
+        return p if self.kept is None or p[:-1].any() else np.zeros(len(p))
 
     def probabilities(self, model: Model, terms: Ints) -> Floats:
         """Return float64[n + 1]: the smoothed probabilities of `terms` and of NULL.
@@ -194,6 +202,11 @@ class _Flat:
         target, place = np.nonzero(table)
         p = np.array(table)[target, place]
         return cls(terms=terms, number=len(table), target=target, place=place, p=p, log=logarithms(p))
+
+    @property
+    def is_empty(self) -> Mask:
+        """Return bool[number]: which targets have no probability at all."""
+        return np.isin(np.arange(self.number), self.target, invert=True)
 
     def sum(self, values: Floats) -> Floats:
         """Return float64[number]: the sum of `values` of each target, added in order."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 from cupel_audits.analysis.lmd_selection import DEEPEST
-from cupel_audits.analysis.run_orders import RepeatSummary, summarise_repeats
+from cupel_audits.analysis.run_orders import MONTE_CARLO, RepeatSummary, summarise_repeats
 from cupel_audits.kinds.label_selection.document_labels import TopicLabels
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
@@ -222,7 +222,7 @@ PLOTS = (
         POINTS,
         "tau",
         title="Agreement with the reference as labels are added",
-        caption=f"{TAU}: with selected labels, and mean and interval with random labels.",
+        caption=f"{TAU}: with selected labels, and mean and interval with random labels. {MONTE_CARLO}.",
         x="share",
         y="mean",
         series="way",

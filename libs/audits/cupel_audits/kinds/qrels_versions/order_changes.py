@@ -15,7 +15,6 @@ from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
 from cupel_measures.comparing.board_analysis import board_order
 from cupel_measures.comparing.corrections import groups, letters
 from cupel_measures.comparing.rank_correlation import tau_ap, tau_b
-from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
 READING = (
@@ -113,7 +112,6 @@ def compare_orders_of_versions(
     measure: str,
     means: tuple[Floats, Floats],
     scores: tuple[Floats, Floats],
-    scale: ScaleType,
     *,
     alpha: float,
     replicates: int,
@@ -124,9 +122,7 @@ def compare_orders_of_versions(
     means: float64[runs] for each version. scores: float64[topics, runs] for each version, of the same topics.
     alpha, replicates, seed: of the significance test.
     """
-    first, second = randomised_hsds(
-        scores, scales=[scale, scale], alpha=alpha, replicates=replicates, seed=seed
-    )
+    first, second = randomised_hsds(scores, alpha=alpha, replicates=replicates, seed=seed)
     undefined = first.undefined if first.undefined is not None else second.undefined
     result = OrderResult(measure=measure, means=(means[0].tolist(), means[1].tolist()), undefined=undefined)
     if undefined is not None:

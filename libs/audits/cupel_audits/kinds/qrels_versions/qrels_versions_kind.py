@@ -15,7 +15,6 @@ from cupel_measures.comparing.board_analysis import ALPHA
 from cupel_measures.comparing.resampling import REPLICATES
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import Persistence
-from cupel_measures.grammar.scale_types import scale_type
 from cupel_measures.model import Floats
 
 Replicates = Annotated[int, whole_number(100)]
@@ -95,7 +94,6 @@ class QrelsVersions(Audit):
             str(measure),
             (_means(first, measure), _means(second, measure)),
             (first, second),
-            scale_type(measure, subject.qrels.aspects),
             alpha=self.alpha,
             replicates=self.replicates,
             seed=seed,

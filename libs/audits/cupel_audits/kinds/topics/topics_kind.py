@@ -18,7 +18,7 @@ from cupel_audits.kinds.topics.topics_report import (
 )
 from cupel_audits.report import AuditReport
 from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary
-from cupel_measures.comparing.outcomes import mean, scale_warnings
+from cupel_measures.comparing.outcomes import mean
 from cupel_measures.comparing.rank_correlation import tau_b
 from cupel_measures.comparing.swap_rates import count_swaps
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference, topics_needed
@@ -117,7 +117,7 @@ class Topics(OverTopics):
         result = MeasureTopics(
             measure=scores.measure,
             undefined=scores.undefined,
-            notes=[*scale_warnings(scores.scale, "a mean"), *scores.notes],
+            notes=[*scores.notes],
         )
         if scores.undefined is not None:
             return result

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NotRequired, TypedDict
 
-from cupel_audits.analysis.run_orders import STRONG, summarise_repeats
+from cupel_audits.analysis.run_orders import STRONG, STRONG_IN_PAIRS, summarise_repeats
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import SubjectSummary
 from cupel_measures.comparing.swap_rates import fit_decline
@@ -20,7 +20,7 @@ READING = (
     "t-test refer to a true difference; the observed one may be larger or smaller by chance.",
     "Topics are selected with all scores known, so they order these runs well and may order other runs worse "
     "(Guiver et al., TOIS 2009). The result shows how many topics could have been saved. It does not show "
-    "which topics to create.",
+    f"which topics to create. {STRONG_IN_PAIRS} if no scores are tied.",
     "A topic on which all runs score 0 has no relevant document, or none that any run retrieved. It lowers "
     "the means of all runs alike. A topic with a low tau orders the runs differently from all topics.",
 )
@@ -123,8 +123,8 @@ class SubsetRow:
         float | None,
         Heading("tau", "tau-b between means over these topics and over all; mean over random draws"),
     ]
-    low: Annotated[float | None, Heading("from", "95 per cent interval of the mean")] = None
-    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean")] = None
+    low: Annotated[float | None, Heading("from", "95 per cent interval of the mean over the draws")] = None
+    high: Annotated[float | None, Heading("to", "95 per cent interval of the mean over the draws")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -434,7 +434,8 @@ def _plots(error: float) -> tuple[Plot, ...]:
             "subsets",
             title="Orders of runs by subsets of the topics",
             caption="tau-b with the order on all topics: of topics selected greedily, and of random topics "
-            "with the 95 per cent interval of their mean.",
+            "with the 95 per cent interval of their mean over the draws. The interval covers the random "
+            "error of drawing topics from these topics only; it narrows with more draws.",
             x="number",
             y="tau",
             series="how",

@@ -37,6 +37,7 @@ def _qrels_data(report: EvaluationReport) -> dict[str, Any]:
     return {
         "digest": qrels_digest(qrels),
         "topics": len(qrels.topics),
+        "unjudged_topics": list(qrels.unjudged_topics),
         "documents": len(qrels.documents),
         "aspects": [
             _aspect_data(aspect) | {"topics_without_relevant": report.without_relevant(index)}
@@ -76,8 +77,7 @@ def _run_data(report: EvaluationReport, name: str, run: Scored) -> dict[str, Any
     }
     if report.per_topic:
         data["topic_scores"] = {
-            text: dict(zip(report.topics, values.tolist(), strict=True))
-            for text, values in zip(texts, run.values or (), strict=True)
+            text: report.by_topic(values) for text, values in zip(texts, run.values or (), strict=True)
         }
     if run.explanations:
         convert = _with_topic_names if report.per_topic else _without_topics

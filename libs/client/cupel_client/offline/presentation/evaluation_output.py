@@ -17,11 +17,14 @@ ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
 
 
 def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
-    """Yield a row per run, measure and topic; the aggregate over all topics is the last row of a measure."""
+    """Yield a row per run, measure and topic; the aggregate over judged topics ends each measure.
+
+    The value of a listed topic without judgments is None.
+    """
     for name, run in report.scored.items():
         for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True):
             if report.per_topic:
-                for topic, value in zip(report.topics, values.tolist(), strict=True):
+                for topic, value in report.by_topic(values).items():
                     yield {"run": name, "measure": str(measure), "topic": topic, "value": value}
             yield {"run": name, "measure": str(measure), "topic": ALL, "value": mean}
 

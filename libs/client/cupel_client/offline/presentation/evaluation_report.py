@@ -10,6 +10,7 @@ import numpy as np
 from cupel_client.offline.run_scoring import Scored, ScoringTask
 from cupel_measures.catalogue.parser import Measure
 from cupel_measures.families.diversity import OVER_GREEDY, above_ideal
+from cupel_measures.model import Floats
 from cupel_measures.reading.collection_files import Collection
 from cupel_measures.scoring.evaluator import has_exact_values
 
@@ -44,7 +45,16 @@ class EvaluationReport:
 
     @property
     def topics(self) -> tuple[str, ...]:
+        """Return the topics of the values of a run."""
         return self.job.qrels.topics
+
+    def by_topic(self, values: Floats) -> dict[str, float | None]:
+        """Return the value of each listed topic in byte order; None for a topic without judgments.
+
+        values: float64[T], one value per topic of the qrels.
+        """
+        found = dict(zip(self.topics, values.tolist(), strict=True))
+        return {topic: found.get(topic) for topic in self.job.qrels.listed_topics}
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
         """Return (rank, name, run) by the first measure; equal scores share a rank.

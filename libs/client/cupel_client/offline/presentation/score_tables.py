@@ -5,6 +5,10 @@ from cupel_client.offline.presentation.evaluation_report import ALL, EvaluationR
 from cupel_client.offline.presentation.explanation_lines import show_explanations
 from cupel_client.output import decimal
 from cupel_measures.catalogue.parser import Measure
+from cupel_measures.model import Floats
+
+UNJUDGED_TOPIC = "-"
+"""Cell of a listed topic without judgments."""
 
 
 def print_tables(report: EvaluationReport) -> None:
@@ -32,27 +36,30 @@ def _print_board(report: EvaluationReport) -> None:
 
 def _print_topics(report: EvaluationReport) -> None:
     """Print the values by topic: a column per measure for one run, else a table per measure."""
-    keys = [[topic] for topic in (*report.topics, ALL)]
+    keys = [[topic] for topic in (*report.job.qrels.listed_topics, ALL)]
     if len(report.scored) == 1:
         ((name, run),) = report.scored.items()
         columns = [
-            (_heading(measure), [_format_value(measure, value) for value in (*values.tolist(), mean)])
+            (_heading(measure), _column(report, measure, values, mean))
             for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True)
         ]
         show_blocks(["topic"], keys, columns, title=name, caption=_caption(report), last_apart=True)
         return
     for i, measure in enumerate(report.measures):
         columns = [
-            (
-                name,
-                [_format_value(measure, value) for value in (*(run.values or ())[i].tolist(), run.means[i])],
-            )
+            (name, _column(report, measure, (run.values or ())[i], run.means[i]))
             for name, run in report.scored.items()
         ]
         show_blocks(["topic"], keys, columns, title=str(measure), last_apart=True)
 
 
-def _format_value(measure: Measure, value: float) -> str:
+def _column(report: EvaluationReport, measure: Measure, values: Floats, mean: float) -> list[str]:
+    return [_format_value(measure, value) for value in (*report.by_topic(values).values(), mean)]
+
+
+def _format_value(measure: Measure, value: float | None) -> str:
+    if value is None:
+        return UNJUDGED_TOPIC
     return f"{value:,.0f}" if measure.declaration.scale == "count" else decimal(value)
 
 

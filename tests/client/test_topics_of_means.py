@@ -1,0 +1,100 @@
+"""`cupel evaluate`, `compare`, `validate`: which topics enter a mean, and how the others are shown."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cupel_client.main import cli
+
+COLLECTION = """
+aspects: {relevance: {labels: [0, 1, 2], unjudged: [-1]}}
+qrels: [{file: qrels.txt}]
+topics: topics.txt
+"""
+QRELS = "1 0 a 2\n1 0 b 0\n3 0 a 1\n4 0 a -1\n5 0 a 0\n"
+RUN = "1 Q0 a 1 9 t\n2 Q0 a 1 9 t\n4 Q0 a 1 9 t\n5 Q0 a 1 9 t\n"
+OTHER = "1 Q0 b 1 9 o\n3 Q0 a 1 9 o\n"
+WARNING = "warning qrels-topic-without-judgments: 2 topics listed without judgments, so not in any mean: 2, 4"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder: topics 1 to 5 are listed, and 2 and 4 have no judgment."""
+    files = {"c.yaml": COLLECTION, "qrels.txt": QRELS, "topics.txt": "1\n2\n3\n4\n5\n"}
+    for name, text in (files | {"run.txt": RUN, "other.txt": OTHER}).items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cupel(*arguments: str) -> Result:
+    result = CliRunner().invoke(cli, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def evaluate(form: str, *options: str) -> Result:
+    return cupel("evaluate", "c.yaml", "run.txt", "-m", "P@1 NumQ", "--format", form, *options)
+
+
+class TestUnjudgedTopics:
+    """Topics 2 and 4 are shown without a value; means are over topics 1, 3 and 5."""
+
+    def test_every_format_warns_and_averages_over_judged_topics(self) -> None:
+        for form in ("table", "json", "jsonl", "csv", "trec_eval"):
+            result = evaluate(form)
+            assert WARNING in result.stderr, form
+            assert "0.3333" in result.stdout, form
+
+    def test_json_names_them_and_gives_them_no_value(self) -> None:
+        data = json.loads(evaluate("json", "--per-topic").stdout)
+        assert (data["qrels"]["topics"], data["qrels"]["unjudged_topics"]) == (3, ["2", "4"])
+        (run,) = data["runs"]
+        assert run["scores"] == {"P@1": pytest.approx(1 / 3), "NumQ": 3.0}
+        assert run["topics"] == {"scored": 2, "missing": 1}
+        assert run["topic_scores"]["P@1"] == {"1": 1.0, "2": None, "3": 0.0, "4": None, "5": 0.0}
+
+    def test_rows_have_an_empty_value(self) -> None:
+        rows = list(csv.DictReader(io.StringIO(evaluate("csv", "--per-topic").stdout)))
+        values = {row["topic"]: row["value"] for row in rows if row["measure"] == "P@1"}
+        assert values == {"1": "1.0", "2": "", "3": "0.0", "4": "", "5": "0.0", "all": "0.3333333333333333"}
+        lines = evaluate("jsonl", "--per-topic").stdout.splitlines()
+        assert [json.loads(line)["value"] for line in lines[:6]] == [1.0, None, 0.0, None, 0.0, 1 / 3]
+
+    @pytest.mark.parametrize("runs", [("run.txt",), ("run.txt", "other.txt")])
+    def test_tables_have_a_dash(self, runs: tuple[str, ...]) -> None:
+        result = cupel("evaluate", "c.yaml", *runs, "-m", "P@1", "--format", "table", "--per-topic")
+        rows = [line.split() for line in result.stdout.splitlines()]
+        assert ["2", *["-"] * len(runs)] in rows
+        assert ["4", *["-"] * len(runs)] in rows
+        assert "3 topics" in result.stdout
+
+    def test_trec_eval_lines_leave_them_out(self) -> None:
+        topics = [line.split("\t")[1] for line in evaluate("trec_eval", "--per-topic").stdout.splitlines()]
+        assert topics == ["1", "3", "5", "all", "all"]
+
+    def test_compare_uses_judged_topics(self) -> None:
+        result = cupel("compare", "c.yaml", "run.txt", "other.txt", "-m", "P@1", "--format", "json")
+        data = json.loads(result.stdout)
+        assert data["qrels"]["topics"] == 3
+        assert WARNING in result.stderr
+
+    def test_validate_names_them(self) -> None:
+        text = cupel("validate", "c.yaml", "run.txt").stdout
+        assert "3 topics judged of 5 listed, 4 documents" in text
+        assert "without judgments: 2, 4" in text
+        assert WARNING in text
+        assert "run-topics-extra" not in text
+        (collection, _) = json.loads(cupel("validate", "c.yaml", "run.txt", "--format", "json").stdout)
+        assert collection["unjudged_topics"] == ["2", "4"]
+
+    def test_audits_use_judged_topics(self) -> None:
+        result = cupel(
+            "audit", "correlation", "c.yaml", "run.txt", "other.txt", "-m", "P@1 AP", "--format", "json"
+        )
+        assert json.loads(result.stdout)["about"]["topics"] == ["1", "3", "5"]
+        assert WARNING in result.stderr
