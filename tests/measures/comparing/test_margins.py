@@ -146,7 +146,11 @@ class TestVerdict:
         ],
     )
     def test_verdict_of_p_values(self, p: tuple[float, float, float, float], expected: str) -> None:
-        assert OneSided(*p, interval=(0, 0)).verdict(0.05) == expected
+        better, no_worse, no_better, worse = p
+        tests = OneSided(
+            p_better=better, p_no_worse=no_worse, p_no_better=no_better, p_worse=worse, interval=(0, 0)
+        )
+        assert tests.verdict(0.05) == expected
 
     def test_verdicts_of_scores(self) -> None:
         noise = np.tile([-0.01, 0.01], 10)

@@ -44,7 +44,7 @@ AT_ONCE = 64
 CONSTANT = "the difference is the same on every topic, so its variance is zero"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OneSided:
     """The p-values of the four one-sided tests, and the interval of d with confidence 1 - 2 alpha.
 
@@ -223,7 +223,13 @@ def _t_tests(differences: Floats, margin: float, alpha: float) -> OneSided:
         float(stdtr(freedom, distance / error))
         for distance in (-center, -margin - center, center - margin, center)
     )
-    return OneSided(better, no_worse, no_better, worse, (center - width, center + width))
+    return OneSided(
+        p_better=better,
+        p_no_worse=no_worse,
+        p_no_better=no_better,
+        p_worse=worse,
+        interval=(center - width, center + width),
+    )
 
 
 def _sign_flip_tests(values: TypicalValues, margin: float, alpha: float) -> OneSided:
