@@ -224,10 +224,6 @@ class TestUndefined:
         found = one_sided(outcome(np.array([0.1, 0.2, 0.3, 0.2]), 0.01, test="sign-flip"))
         assert found.interval == (-math.inf, math.inf)
 
-    def test_ordinal_scale_gives_a_warning(self) -> None:
-        [warning] = outcome(RNG.normal(0, 1, 5), 0.1, scale="ordinal").warnings
-        assert warning.startswith("a comparison with a margin needs an interval scale")
-
     @pytest.mark.parametrize("margin", [0, -0.1, math.inf, math.nan])
     def test_margin_must_be_positive(self, margin: float) -> None:
         with pytest.raises(ValueError, match="margin must be a positive number"):

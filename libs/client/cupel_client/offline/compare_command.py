@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
+from cupel_client.offline.margin_options import MarginChoices, compare_margins, margin_options
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
 from cupel_client.offline.presentation.comparison_tables import print_tables
@@ -17,6 +18,7 @@ from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_client.output import format_option, printable
+from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import NO_CORRECTION, Choices
 from cupel_measures.comparing.comparison import compare as compared
@@ -53,6 +55,7 @@ USUAL = Choices()
     help="Confidence level of the intervals.",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
+@margin_options
 @format_option("latex")
 def compare(
     files: tuple[Path, ...],
@@ -62,6 +65,9 @@ def compare(
     depth: int | None,
     jobs: int | None,
     form: str,
+    margins: tuple[tuple[str | None, float], ...],
+    margin_test: MarginTest,
+    bayes: bool,
     **chosen: str | float | bool,
 ) -> None:
     """Compare runs.
@@ -73,11 +79,15 @@ def compare(
     has groups of runs that are not significantly different (randomised Tukey HSD). The same seed gives the
     same report. An invalid run is skipped, and the exit code is 1.
 
+    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
+    within M, worse, or undecided.
+
     \b
     Examples:
       cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP"
       cupel compare collection.yaml runs/*.gz -m "TOMA(of=nDCG@10)" --all-pairs --format latex
       cupel compare qrels.txt baseline.txt new.txt -m P@10 --test sign --correction none --alpha 0.01
+      cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP" --margin 0.02 --margin AP=0.01 --bayes
     """
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if len(runs) < 2:
@@ -87,15 +97,17 @@ def compare(
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
+    choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
+    margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
+    margin_choices.check(job.measures, choices.alpha, form)
     requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, requests))
     scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
     found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
     report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
-    choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
-            _compared(report, wide, requests, choices)
+            _compared(report, wide, requests, choices, margin_choices)
         )
     finish(report, names)
 
@@ -117,10 +129,18 @@ def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bo
 
 
 def _compared(
-    report: EvaluationReport, wide: ScoringTask, requests: Sequence[ComparedMeasure], choices: Choices
+    report: EvaluationReport,
+    wide: ScoringTask,
+    requests: Sequence[ComparedMeasure],
+    choices: Choices,
+    margin_choices: MarginChoices,
 ) -> ComparisonResult:
     scores = {
         text: np.column_stack([(run.values or ())[place] for run in report.scored.values()])
         for place, text in enumerate(wide.measures)
     }
-    return ComparisonResult(report, compared(list(report.scored), report.topics, scores, requests, choices))
+    found = compared(list(report.scored), report.topics, scores, requests, choices)
+    margins = compare_margins(
+        margin_choices, requests, scores, found.pairs, alpha=choices.alpha, seed=choices.seed
+    )
+    return ComparisonResult(report, found, margins)

@@ -10,6 +10,7 @@ import click
 from cupel_client import __version__
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
+from cupel_client.offline.presentation.margin_output import MarginResult, margin_data
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
 from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, MeasureComparison
 from cupel_measures.comparing.comparison import ComparisonReport as Compared
@@ -31,10 +32,11 @@ TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class ComparisonResult:
-    """The scored runs and their comparison."""
+    """The scored runs and their comparison; margins: None without --margin."""
 
     scored: EvaluationReport
     found: Compared
+    margins: MarginResult | None = None
 
     @property
     def confidence(self) -> str:
@@ -99,6 +101,7 @@ def print_json(result: ComparisonResult) -> None:
             "alpha": choices.alpha,
             "confidence": choices.confidence,
             "seed": choices.seed,
+            **({} if result.margins is None else {"margin": result.margins.as_data()}),
             "measures": [_measure_data(result, comparison) for comparison in found.measures],
             "by_aspect": list(_aspect_rows(result)),
             "unjudged": {
@@ -195,6 +198,9 @@ def _difference_data(
         "higher": higher,
         "same": same,
         "lower": lower,
+        **margin_data(
+            result.margins, comparison.measure.text, result.found.pairs.index((pair.first, pair.second))
+        ),
     }
 
 

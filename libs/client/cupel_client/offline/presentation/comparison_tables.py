@@ -6,6 +6,7 @@ import click
 
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
+from cupel_client.offline.presentation.margin_output import print_margins
 from cupel_client.output import printable
 from cupel_measures.comparing.comparison import (
     NO_CORRECTION,
@@ -31,6 +32,7 @@ def print_tables(result: ComparisonResult) -> None:
         parts = [part for part in result.found.aspects if part.variant.base == title]
         _print_aspects(result, title, parts)
         click.echo()
+    print_margins(result.margins, result.found.systems, result.found.pairs)
     _print_orders(result)
     for line in (*_method(result), *(f"note: {warning}" for warning in result.warnings())):
         click.echo(printable(line))

@@ -29,9 +29,8 @@ from typing import Literal
 import numpy as np
 
 from cupel_measures.comparing.closeness.typical_values import TypicalValues, typical_values
-from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, scale_warnings, undefined_reason
+from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, undefined_reason
 from cupel_measures.comparing.resampling import FLIPS
-from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
 MarginVerdict = Literal["equal within", "better", "no worse", "worse", "undecided"]
@@ -129,7 +128,6 @@ def compare_with_margin(
     test: MarginTest = "t",
     flips: int = FLIPS,
     seed: int = 0,
-    scale: ScaleType = "interval",
 ) -> tuple[MarginOutcome, ...]:
     """Compare each column of `systems` with that of `baselines`, given a margin in the unit of the measure.
 
@@ -155,7 +153,6 @@ def compare_with_margin(
         margin=margin,
         alpha=alpha,
         test=test,
-        warnings=scale_warnings(scale, "a comparison with a margin"),
     )
     outcomes = [replace(unknown, undefined=reason) for reason in reasons]
     for pair, column, used, tested in zip(usable, differences.T, made, tests, strict=True):
@@ -166,7 +163,7 @@ def compare_with_margin(
             estimate=float(mean(column[:, None])[0]),
             tests=tested,
             posterior=posterior_of_difference(column, margin),
-            warnings=(*unknown.warnings, *replaced),
+            warnings=replaced,
         )
     return tuple(outcomes)
 
