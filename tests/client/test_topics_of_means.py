@@ -41,6 +41,47 @@ def evaluate(form: str, *options: str) -> Result:
     return cupel("evaluate", "c.yaml", "run.txt", "-m", "P@1 NumQ", "--format", form, *options)
 
 
+class TestTopicsOfTheRun:
+    """With --average-over run, topic 3 is left out too, because the run lacks it."""
+
+    def test_aggregates_are_over_topics_of_the_run(self) -> None:
+        data = json.loads(evaluate("json", "--per-topic", "--average-over", "run").stdout)
+        (run,) = data["runs"]
+        assert data["average_over"] == "run"
+        assert run["scores"] == {"P@1": 0.5, "NumQ": 2.0}
+        assert run["exact"]["P@1"] == "1/2"
+        assert run["topics"] == {"scored": 2, "missing": 1}
+        assert run["topic_scores"]["P@1"] == {"1": 1.0, "2": None, "3": None, "4": None, "5": 0.0}
+
+    def test_every_format_leaves_missing_topics_out(self) -> None:
+        options = ("--per-topic", "--average-over", "run")
+        topics = [line.split("\t")[1] for line in evaluate("trec_eval", *options).stdout.splitlines()]
+        assert topics == ["1", "5", "all", "all"]
+        lines = evaluate("jsonl", *options).stdout.splitlines()
+        assert [json.loads(line)["value"] for line in lines[:6]] == [1.0, None, None, None, 0.0, 0.5]
+        result = evaluate("table", *options)
+        assert ["3", "-", "-"] in [line.split() for line in result.stdout.splitlines()]
+        assert "they are left out of its means" in result.stderr
+
+    def test_runs_are_ranked_by_these_aggregates(self) -> None:
+        Path("few.txt").write_text("3 Q0 x 1 9 f\n3 Q0 a 2 8 f\n")  # nDCG is 0.63 on one topic of three
+        options = ("-m", "nDCG", "--format", "table")
+        orders = [
+            [word for word in result.stdout.split() if word.endswith(".txt")]
+            for result in (
+                cupel("evaluate", "c.yaml", "run.txt", "few.txt", *options),
+                cupel("evaluate", "c.yaml", "run.txt", "few.txt", *options, "--average-over", "run"),
+            )
+        ]
+        assert orders == [["run.txt", "few.txt"], ["few.txt", "run.txt"]]
+
+    def test_explanations_are_refused(self) -> None:
+        options = ["--explain", "ties", "--format", "json", "--average-over", "run"]
+        result = CliRunner().invoke(cli, ["evaluate", "c.yaml", "run.txt", *options])
+        assert result.exit_code == 2
+        assert "omit --average-over run" in result.stderr
+
+
 class TestUnjudgedTopics:
     """Topics 2 and 4 are shown without a value; means are over topics 1, 3 and 5."""
 

@@ -7,7 +7,15 @@ from cupel_backend.audits import audit_alerts, audit_parts, audit_schedules
 from cupel_backend.infrastructure.object_store import remove_older
 from cupel_backend.infrastructure.settings import QUEUES
 from cupel_backend.infrastructure.system import System
-from cupel_backend.scores import board_analyses, rescoring
+from cupel_backend.scores import board_analyses, judged_topics, rescoring
+
+
+def recompute_outdated_scores(system: System) -> None:
+    """Replace scores that an earlier release computed by other rules.
+
+    Call it once, when a scheduler starts.
+    """
+    judged_topics.recompute_versions(system)
 
 
 def tick(system: System) -> None:

@@ -30,13 +30,15 @@ class LeaderboardRowResource(Resource):
     exact: ExactScore = None
     interval: Bounds = Field(None, description="low and high end of the score's confidence interval")
     rank_interval: RankBounds = Field(
-        None, description="best and worst rank on other samples of topics; the interval includes `rank`"
+        None,
+        description="simultaneous confidence interval of the ranks: 1 + the number of significantly better "
+        "submissions, and the number of submissions that are not significantly worse (including this one)",
     )
     groups: tuple[str, ...] = Field(
         (), description="two submissions that share a group are not significantly different"
     )
-    tied_for_first: bool | None = Field(
-        None, description="whether the submission is not significantly different from the best"
+    in_best_set: bool | None = Field(
+        None, description="whether the submission is not significantly worse than the best"
     )
 
     EXAMPLE = {
@@ -52,7 +54,7 @@ class LeaderboardRowResource(Resource):
         "interval": [0.3618, 0.4655],
         "rank_interval": [1, 3],
         "groups": ["a", "b"],
-        "tied_for_first": True,
+        "in_best_set": True,
     }
 
 
@@ -71,10 +73,14 @@ class LeaderboardAnalysis(Resource):
 
     state: AnalysisState = Field(description="`pending` until soon after every submission is scored")
     undefined: str | None = Field(None, description="reason if no test was possible")
-    method: str
+    method: str = Field(
+        description="name and version of the method: `max-t/1` is the studentised step-down max-T test of "
+        "all pairs, the best set of multiple comparisons with the best, rank intervals from the pairs that "
+        "differ significantly, and t intervals of the scores"
+    )
     submissions: int = Field(description="number of ranked submissions")
-    tied_for_first: int | None = Field(
-        None, description="submissions that are not significantly different from the best, which is included"
+    in_best_set: int | None = Field(
+        None, description="submissions that are not significantly worse than the best, which is included"
     )
     separable: int | None = Field(None, description="neighbours that are significantly different")
     neighbours: int | None = Field(None, description="pairs of adjacent submissions")
@@ -85,7 +91,7 @@ class LeaderboardAnalysis(Resource):
     )
     topics: int | None = None
     alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
-    replicates: int | None = Field(None, description="number of permutations and of bootstrap samples")
+    replicates: int | None = Field(None, description="number of random assignments of signs to the topics")
     seed: int | None = Field(None, description="random seed; runs are used in the order of their digests")
     warnings: tuple[str, ...] = Field((), description="where the scale does not permit the analysis")
     computed_at: datetime | None = None
@@ -93,9 +99,9 @@ class LeaderboardAnalysis(Resource):
     EXAMPLE = {
         "state": "done",
         "undefined": None,
-        "method": "randomised Tukey HSD",
+        "method": "max-t/1",
         "submissions": 30,
-        "tied_for_first": 4,
+        "in_best_set": 4,
         "separable": 6,
         "neighbours": 29,
         "smallest_difference": 0.031,

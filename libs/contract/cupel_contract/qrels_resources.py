@@ -27,7 +27,9 @@ class QrelsResource(Resource):
     number: int
     digest: str = Field(description="SHA-256 of the judgments, in hexadecimal digits")
     state: QrelsState
-    counts: dict[str, Any] = Field(description="numbers of topics, documents and judgments")
+    counts: dict[str, Any] = Field(
+        description="numbers of judged topics, documents and judgments; ids of topics without judgments"
+    )
     progress: PublishingProgress
     findings: FileWarnings
     created_at: datetime
@@ -39,7 +41,7 @@ class QrelsResource(Resource):
         "number": 1,
         "digest": "9f2c51",
         "state": "current",
-        "counts": {"topics": 50, "documents": 4210, "judgments": 9805},
+        "counts": {"topics": 50, "unjudged_topics": ["150"], "documents": 4210, "judgments": 9805},
         "progress": PublishingProgress.EXAMPLE,
         "findings": FileWarnings.EXAMPLE,
         "created_at": "2026-03-02T10:00:00Z",

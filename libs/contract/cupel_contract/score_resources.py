@@ -34,7 +34,7 @@ class ScaleResource(Resource):
 
 
 class ScoreResource(Resource):
-    """The score of a submission by one measure over all topics of a qrels version."""
+    """The score of a submission by one measure over the judged topics of a qrels version."""
 
     measure: str
     value: float | None = Field(None, description="null where the aggregate is undefined")
@@ -91,11 +91,15 @@ class TopicScoresResource(Resource):
     submission: str
     score: ScoreResource
     topics: tuple[TopicScore, ...]
+    unjudged_topics: tuple[str, ...] = Field(
+        (), description="listed topics without judgments, which have no value and enter no aggregate"
+    )
 
     EXAMPLE = {
         "submission": "sub_0192f0c5",
         "score": ScoreResource.EXAMPLE,
         "topics": [TopicScore.EXAMPLE],
+        "unjudged_topics": ["150"],
     }
 
 

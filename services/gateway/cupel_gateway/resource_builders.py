@@ -111,7 +111,9 @@ def topic_scores(submission: str, view: evaluations.TopicScores) -> TopicScoresR
     pairs = zip(view.topics, view.values, strict=True)
     topics = tuple(TopicScore(topic=topic, value=value) for topic, value in pairs)
     score = ScoreResource.model_validate(view.score)
-    return TopicScoresResource(submission=submission, score=score, topics=topics)
+    return TopicScoresResource(
+        submission=submission, score=score, topics=topics, unjudged_topics=view.unjudged_topics
+    )
 
 
 def pending_explanations(view: score_explanations.RequestedExplanations) -> PendingExplanations:

@@ -76,8 +76,12 @@ def run_scheduler() -> int:
     stop = _install_stop_event()
     system = get_system()
     _serve_metrics("scheduler")
+    is_current = False
     while not stop.is_set():
         try:
+            if not is_current:
+                scheduler_steps.recompute_outdated_scores(system)
+                is_current = True
             scheduler_steps.tick(system)
             liveness_file.record_liveness(system.settings.liveness_file("scheduler"))
         except Unavailable as problem:  # The database may be away for a while; the next tick is soon.

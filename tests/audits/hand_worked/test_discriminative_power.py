@@ -53,16 +53,30 @@ def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
     return sum(squared_t([centred[i] for i in draw]) >= squared_t(z) for draw in samples) / REPLICATES
 
 
-def detectable_difference() -> float:
-    """Return the true difference that a two-sided paired t-test detects with power 0.8."""
+def required_difference(samples: list[list[int]]) -> float:
+    """Return the greatest |mean| of the samples with the 40th largest t^2 of a pair (40 = 0.1 * 400)."""
+    required = []
+    for first, second in PAIRS:
+        z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
+        drawn = [[z[i] - sum(z) / Fraction(5) for i in draw] for draw in samples]
+        squares = [squared_t(values) for values in drawn]
+        bound = sorted(squares, reverse=True)[39]
+        means = [abs(sum(values)) / 5 for values in drawn]
+        required += [mean for mean, square in zip(means, squares, strict=True) if square == bound]
+    return float(max(required))
+
+
+def detectable_difference(topics: int = 5, target: float = 0.8) -> float:
+    """Return the true difference that a two-sided paired t-test detects with the target power."""
     scores = np.array(list(COUNTS.values())) / 4
     variance = np.mean([np.var(x - y, ddof=1) for x, y in combinations(scores, 2)])
-    bound = t.ppf(1 - ALPHA / 2, 4)
+    bound = t.ppf(1 - ALPHA / 2, topics - 1)
 
     def power(shift: float) -> float:
-        return float(nct.sf(bound, 4, shift) + nct.cdf(-bound, 4, shift))
+        return float(nct.sf(bound, topics - 1, shift) + nct.cdf(-bound, topics - 1, shift))
 
-    return float(np.sqrt(variance / 5) * brentq(lambda shift: power(shift) - 0.8, 0.1, 10, xtol=1e-12))
+    shift = brentq(lambda shift: power(shift) - target, 0.1, 10, xtol=1e-12)
+    return float(np.sqrt(variance / topics) * shift)
 
 
 def test_report_is_that_of_an_independent_bootstrap() -> None:
@@ -74,11 +88,12 @@ def test_report_is_that_of_an_independent_bootstrap() -> None:
     assert significant == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
     assert min(difference[pair] for pair in significant) == 0.5  # b and c: 15 - 5
     assert difference["a", "b"] == 0.1
-    detectable = detectable_difference()
+    detectable, required = detectable_difference(), required_difference(samples)
+    curve = sorted(PAIRS, key=lambda pair: -levels[pair])
     report = audited(
         "discriminative_power",
         subject_of(QRELS, RUNS, "P@4 AP@4"),
-        {"alpha": ALPHA, "replicates": REPLICATES},
+        {"alpha": ALPHA, "replicates": REPLICATES, "sizes": [10, 20]},
     )
     assert_report(
         report,
@@ -90,12 +105,13 @@ def test_report_is_that_of_an_independent_bootstrap() -> None:
         numbers={
             **{f"power({measure})": 400 / 6 for measure in ("P@4", "AP@4")},
             **{f"smallest({measure})": 0.5 for measure in ("P@4", "AP@4")},
+            **{f"required({measure})": required for measure in ("P@4", "AP@4")},
             "pairs": 6,
         },
         tables={
             "measures": (
-                "measure percent significant pairs smallest greatest detectable",
-                [(measure, 400 / 6, 4, 6, 0.5, 0.1, detectable) for measure in ("P@4", "AP@4")],
+                "measure percent significant pairs smallest greatest detectable required",
+                [(measure, 400 / 6, 4, 6, 0.5, 0.1, detectable, required) for measure in ("P@4", "AP@4")],
             ),
             "levels": (
                 "measure alpha percent",
@@ -106,8 +122,24 @@ def test_report_is_that_of_an_independent_bootstrap() -> None:
                 ],
             ),
             "agreement": (
-                "first second both only_first only_second opposite",
-                [("P@4", "AP@4", 4, 0, 0, 0)],
+                "first second both only_first only_second opposite difference low high",
+                [("P@4", "AP@4", 4, 0, 0, 0, 0, 0, 0)],
+            ),
+            "designs": (
+                "measure topics detectable",
+                [
+                    (measure, size, detectable_difference(size))
+                    for measure in ("P@4", "AP@4")
+                    for size in (10, 20)
+                ],
+            ),
+            "asl": (
+                "measure rank first second asl",
+                [
+                    (measure, rank, *pair, levels[pair])
+                    for measure in ("P@4", "AP@4")
+                    for rank, pair in enumerate(curve, 1)
+                ],
             ),
         },
     )

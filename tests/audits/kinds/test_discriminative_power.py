@@ -115,7 +115,7 @@ def test_partial_report_covers_the_finished_measures() -> None:
         "discriminative_power", subject, FEW, trials_of("discriminative_power", subject, FEW, only=[1])
     )
     assert report.table("measures").column("measure") == ["nDCG@10"]
-    assert [*report.numbers] == ["power(nDCG@10)", "smallest(nDCG@10)", "pairs"]
+    assert [*report.numbers] == ["power(nDCG@10)", "smallest(nDCG@10)", "required(nDCG@10)", "pairs"]
 
 
 def test_equal_runs_do_not_differ() -> None:
@@ -123,7 +123,7 @@ def test_equal_runs_do_not_differ() -> None:
     report = audited(
         "discriminative_power", subject_of(qrels, {"a": runs["run0"], "b": runs["run0"]}, "AP"), FEW
     )
-    assert report.numbers == {"power(AP)": 0.0, "smallest(AP)": None, "pairs": 1}
+    assert report.numbers == {"power(AP)": 0.0, "smallest(AP)": None, "required(AP)": 0.0, "pairs": 1}
     assert report.verdict[0].endswith("(0.00%); all runs have the same mean.")
 
 
@@ -157,3 +157,41 @@ def test_equal_notes_on_several_measures_are_merged() -> None:
     assert report.warnings == (
         "GMAP, GMBpref: compared by the mean of the logarithms of its per-topic values",
     )
+
+
+def test_difference_of_power_has_an_interval_over_topics() -> None:
+    """The intervals of (first, second) and of (second, first) are negatives of each other."""
+    first, second = (
+        audited("discriminative_power", small(text), {"alpha": 0.05, **FEW}) for text in ("AP P@5", "P@5 AP")
+    )
+    [row], [other] = (report.table("agreement").records() for report in (first, second))
+    assert row["difference"] == pytest.approx(
+        first.numbers["power(AP)"] - first.numbers["power(P@5)"]  # type: ignore[operator]
+    )
+    assert row["low"] < row["high"]  # type: ignore[operator]
+    assert [row[name] for name in ("difference", "low", "high")] == pytest.approx(
+        [-other[name] for name in ("difference", "high", "low")]  # type: ignore[operator]
+    )
+    assert "its 95 per cent interval over samples of topics is" in first.verdict[0]
+    assert all(f"{abs(row[name]):.2f}" in first.verdict[0] for name in ("low", "high"))  # type: ignore[arg-type]
+    assert first.verdict[0] == second.verdict[0]
+
+
+def test_report_on_stored_trials_of_an_earlier_release_has_no_intervals() -> None:
+    subject = small("AP P@5")
+    found = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
+    for trial in found.values():
+        for name in ("required", "designs", "asl", "by_sample"):
+            del trial[name]
+    report = reported("discriminative_power", subject, {"alpha": 0.2, **FEW}, found)
+    assert report.table("agreement").records()[0]["low"] is None
+    assert report.table("asl").rows == report.table("designs").rows == ()
+    assert "interval" not in report.verdict[0]
+
+
+def test_asl_curves_of_many_pairs_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = small("AP")
+    full = audited("discriminative_power", subject, FEW).table("asl").rows
+    monkeypatch.setattr("cupel_audits.kinds.discriminative_power.LISTED_PAIRS", 6)
+    assert len(full) == 15
+    assert audited("discriminative_power", subject, FEW).table("asl").rows == full[::3]

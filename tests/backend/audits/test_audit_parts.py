@@ -2,23 +2,28 @@
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from sqlalchemy import update
 
 from cupel_audits import execution, read_audit, report
 from cupel_audits.kinds.downsampling import Downsampling
 from cupel_audits.subject_files import NamedQrels, assemble_subject, view_of
 from cupel_backend import job_execution, jobs, scheduler_steps
 from cupel_backend.audits import audit_parts, audit_requests
+from cupel_backend.infrastructure.database import writing
 from cupel_backend.infrastructure.errors import Conflict, NotFound
 from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import qrels
 from cupel_backend.job_handlers import HANDLERS
 from cupel_backend.scores import rescoring
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.collection_files import parse_collection
+from cupel_measures.reading.qrels_files import QrelsFile, build_qrels, pack_qrels, unscaled
 from cupel_measures.reading.run_files import read_run
 from support.audit_cast import QRELS, SMALL, prepare_audit, request_audit, run
 from support.backend_cast import (
@@ -231,6 +236,22 @@ def test_board_analysis_does_not_wait_for_a_large_audit(
     assert taken.count((audit_requests.PART, None)) == 20
     newest = max(version for _, version in taken if version is not None)
     assert sum(version == newest for _, version in taken[:12]) == 3  # of the plan
+
+
+def test_audit_that_an_earlier_release_prepared_with_unjudged_topics_fails(
+    system: System, sent: list[str]
+) -> None:
+    audit = prepare_audit(system)
+    fewer = b"".join(line + b"\n" for line in QRELS.splitlines() if not line.startswith(b"t2"))
+    judged_less = build_qrels([unscaled("relevance")], [QrelsFile.plain("q", fewer, "relevance")])
+    path = system.settings.incoming / "fewer"
+    path.write_bytes(pack_qrels(judged_less))
+    blob = system.blobs.put_file(path, sha256(path.read_bytes()).hexdigest())
+    with writing(system.engine) as connection:  # now the prepared subject has more topics than are judged
+        connection.execute(update(qrels).values(blob=blob))
+    work_off(system)
+    failed = audit_requests.get(system, BOB, audit.id)
+    assert (failed.state, failed.problems) == ("failed", (audit_parts.OTHER_TOPICS,))
 
 
 def test_problems_of_the_subject_are_reported(system: System, sent: list[str]) -> None:

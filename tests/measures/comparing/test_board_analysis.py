@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cupel_measures.comparing.all_pairs import randomised_hsd
 from cupel_measures.comparing.board_analysis import analyse
+from cupel_measures.comparing.simultaneous.max_t import max_t
 
 
 def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int = 1) -> np.ndarray:  # type: ignore[type-arg]
@@ -15,14 +15,14 @@ def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int 
 def test_different_systems_share_no_group() -> None:
     [found] = analyse([made([0.0, 0.3, 0.6])], replicates=500)
     assert [standing.groups for standing in found.standings] == [(2,), (1,), (0,)]
-    assert [standing.tied_for_first for standing in found.standings] == [False, False, True]
+    assert [standing.in_best_set for standing in found.standings] == [False, False, True]
     assert [standing.rank.value for standing in found.standings] == [3, 2, 1]
     assert (found.separable, found.neighbours) == (2, 2)
 
 
-def test_equal_systems_are_tied_for_first() -> None:
+def test_equal_systems_are_in_best_set() -> None:
     [found] = analyse([made([0.0, 0.0, 0.0, -0.5])], replicates=500)
-    assert [standing.tied_for_first for standing in found.standings] == [True, True, True, False]
+    assert [standing.in_best_set for standing in found.standings] == [True, True, True, False]
     assert {standing.groups for standing in found.standings[:3]} == {(0,)}
     assert found.separable == 1
     assert all((standing.rank.high or 0) - (standing.rank.low or 0) >= 1 for standing in found.standings[:3])
@@ -31,7 +31,7 @@ def test_equal_systems_are_tied_for_first() -> None:
 def test_groups_are_those_of_the_test() -> None:
     scores = made(list(np.linspace(0, 0.1, 8)), topics=25)
     [found] = analyse([scores], replicates=800, seed=3)
-    test = randomised_hsd(scores, replicates=800, seed=3)
+    test = max_t(scores, replicates=800, seed=3)
     for a, b, apart in zip(test.first, test.second, test.differs, strict=True):
         shared = set(found.standings[a].groups) & set(found.standings[b].groups)
         assert bool(shared) != apart
@@ -50,11 +50,11 @@ def test_exact_results_do_not_depend_on_order_or_other_measures() -> None:
 def test_degenerate_boards_have_a_reason() -> None:
     [board] = analyse([np.ones((10, 1))], replicates=50)
     assert board.undefined == "there are fewer than two systems"
-    assert board.standings[0].tied_for_first
+    assert board.standings[0].in_best_set
     assert board.standings[0].groups == (0,)
     [single] = analyse([np.array([[0.1, 0.9]])], replicates=50)
     assert single.undefined == "there is only one topic"
-    assert [s.tied_for_first for s in single.standings] == [True, True]
+    assert [s.in_best_set for s in single.standings] == [True, True]
     assert single.smallest_difference is None
     [nan] = analyse([np.array([[np.nan, 0.9], [0.1, 0.2]])], replicates=50)
     assert nan.undefined == "a score is undefined or infinite"
@@ -69,10 +69,32 @@ def test_degenerate_boards_have_a_reason() -> None:
 def test_weak_scale_has_a_warning() -> None:
     [found] = analyse([made([0, 1])], scales=["neither"], replicates=50)
     assert found.warnings == (
-        "Tukey's HSD needs an interval scale, but the measure has neither an interval nor an ordinal scale",
+        "the max-T test needs an interval scale, "
+        "but the measure has neither an interval nor an ordinal scale",
     )
 
 
 def test_equal_systems_have_no_smallest_difference() -> None:
     [found] = analyse([np.repeat(np.linspace(0, 1, 8)[:, None], 2, axis=1)])
     assert (found.undefined, found.smallest_difference) == (None, None)
+
+
+def test_rank_intervals_count_significantly_better_and_worse_systems() -> None:
+    # Two clear winners, two clear losers; within each half the means differ by chance only.
+    [found] = analyse([made([0.5, 0.5, 0.0, 0.0])], replicates=500)
+    assert [(s.rank.low, s.rank.high) for s in found.standings] == [(1, 2), (1, 2), (3, 4), (3, 4)]
+    assert [s.in_best_set for s in found.standings] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_of_an_analysis_agree(seed: int) -> None:
+    scores = made(list(np.linspace(0, 0.08, 9)), topics=15, seed=seed)
+    [found] = analyse([scores], replicates=300)
+    best = max(range(9), key=lambda system: found.standings[system].mean.value or 0)
+    assert found.standings[best].in_best_set
+    for standing in found.standings:
+        assert standing.rank.low is not None
+        assert standing.rank.high is not None
+        assert standing.rank.low <= (standing.rank.value or 0) <= standing.rank.high
+        if standing.in_best_set:  # no system is significantly better
+            assert standing.rank.low == 1

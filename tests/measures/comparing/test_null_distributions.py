@@ -23,8 +23,8 @@ from cupel_measures.comparing.resampling import (
     intervals,
     randomisation,
     randomisations,
-    rank_intervals,
 )
+from cupel_measures.comparing.simultaneous.max_t import max_t
 from cupel_measures.model import Floats
 
 ALPHA = 0.05
@@ -153,7 +153,7 @@ SCORES = np.random.default_rng(12).random((30, 4))
 DRAWN: dict[str, tuple[Callable[..., object], tuple[object, ...]]] = {
     "randomisation": (randomisation, (SCORES[:, 0], SCORES[:, 1])),
     "intervals": (intervals, (SCORES,)),
-    "ranks": (rank_intervals, (SCORES,)),
+    "max-t": (max_t, (SCORES,)),
     "power": (discriminative_power, (SCORES,)),
     "groups": (randomised_hsd, (SCORES,)),
     "report": (
@@ -190,8 +190,6 @@ def test_random_results_do_not_depend_on_other_systems_in_the_batch() -> None:
         assert randomisation(scores[:, place], scores[:, 699 - place], flips=300) == signs[place]
     order = np.random.default_rng(10).permutation(700)
     assert intervals(scores[:, order], replicates=300) == tuple(together[place] for place in order)
-    ranks = rank_intervals(scores[:, :6], replicates=300)
-    assert rank_intervals(scores[:, 5::-1], replicates=300) == ranks[::-1]
     power = discriminative_power(scores[:, :4], replicates=300)
     again = discriminative_power(scores[:, 3::-1], replicates=300)
     assert sorted(power.asl.tolist()) == sorted(again.asl.tolist())

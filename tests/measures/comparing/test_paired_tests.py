@@ -17,8 +17,8 @@ from cupel_measures.comparing.resampling import (
     intervals,
     randomisation,
     randomisations,
-    rank_intervals,
 )
+from cupel_measures.comparing.t_intervals import t_intervals
 
 X, Y = (0.90, 0.40, 0.70, 0.80, 0.55), (0.30, 0.10, 0.60, 0.35, 0.20)
 C = (0.32, 0.12, 0.55, 0.40, 0.18)
@@ -147,16 +147,6 @@ class TestBootstrap:
         assert (found.first[-1], found.second[-1]) == (398, 399)
         assert (found.t[-1], found.asl[-1]) == (alone.t[0], alone.asl[0])
 
-    def test_rank_intervals(self) -> None:
-        rng = np.random.default_rng(4)
-        scores = rng.random((50, 4)) * 0.1 + [3, 1, 1, 0]
-        first, second, third, last = rank_intervals(scores, replicates=2000)
-        assert (first.value, first.low, first.high) == (1, 1, 1)
-        assert (last.value, last.low, last.high) == (4, 4, 4)
-        assert {second.value, third.value} == {2, 3}
-        same = rank_intervals(np.array([X, X, Y]).T, replicates=200)
-        assert (same[0].value, same[0].low, same[0].high) == (1.5, 1.5, 1.5)
-
 
 def _exact_asl(x: np.ndarray, y: np.ndarray) -> float:  # type: ignore[type-arg]
     apart = x - y
@@ -275,7 +265,7 @@ def test_confidence_is_limited_by_the_number_of_replicates(confidence: float) ->
         lambda: t_test(x, y, confidence=confidence),
         lambda: effect_size(x, y, confidence=confidence),
         lambda: intervals(x[:, None], confidence=confidence),
-        lambda: rank_intervals(np.stack([x, y], axis=1), confidence=confidence),
+        lambda: t_intervals(x[:, None], confidence=confidence),
     ):
         with pytest.raises(
             ValueError, match=r"confidence must be (between 0 and 1, got|at most 0\.9999 with)"

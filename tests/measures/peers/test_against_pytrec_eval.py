@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cupel_measures.catalogue.parser import parse
+from cupel_measures.catalogue.parser import parse, parse_many
 from cupel_measures.grammar import trec_names
 from cupel_measures.model.profiles import PROFILES
-from support.data.small_collections import Scored, qrels_of, ranked, scores_of
+from cupel_measures.scoring.evaluator import evaluate
+from support.data.small_collections import Scored, joined_of, qrels_of, ranked, scores_of
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 
@@ -83,7 +84,12 @@ def test_a_topic_that_the_run_lacks_is_left_out_there_and_counts_here() -> None:
     judged, run = {"1": {"d1": 1}, "2": {"d1": 1}}, {"1": {"d1": 1.0}}
     theirs = pytrec_eval.RelevanceEvaluator(judged, {"map"}).evaluate(run)
     assert {topic: of["map"] for topic, of in theirs.items()} == {"1": 1.0}
-    assert scores_of("AP", run, qrels_of(judged)) == {"AP": [1.0, 0.0]}
+    qrels = qrels_of(judged)
+    assert scores_of("AP", run, qrels) == {"AP": [1.0, 0.0]}
+    joined, [measure] = joined_of(run, qrels), parse_many("AP")
+    scores = evaluate(qrels, joined, [measure])
+    assert scores.aggregates() == {measure: 0.5}
+    assert scores.aggregates(over=joined.has_documents) == {measure: theirs["1"]["map"]}
 
 
 def test_scores_that_tie_in_single_precision_tie_under_trec_eval_9_only() -> None:

@@ -12,15 +12,25 @@ from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
+from cupel_measures.comparing.power_estimates import (
+    power_difference,
+    required_difference,
+    significant_pairs_by_sample,
+)
 from cupel_measures.comparing.resampling import PairTests, discriminative_power
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
-from cupel_measures.grammar.parameters import Number
+from cupel_measures.grammar.parameters import Number, Numbers, Whole
 
-Alpha = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
+Probability = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
 Replicates = Annotated[int, whole_number()]
+Sizes = Annotated[
+    tuple[int, ...], Numbers("rising whole numbers from 2, such as [25,50,100]", Whole(least=2))
+]
 
 LEVELS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Other significance levels at which the power is reported."""
+LISTED_PAIRS = 5_000
+"""Largest number of pairs of the ASL curve of a measure; of more pairs, evenly spaced ones are listed."""
 SCORES_PER_DOCUMENT = 4
 """Number of resampled scores that cost about as much as scoring a document."""
 
@@ -35,6 +45,14 @@ READING = (
     "on TREC's Web tracks (30 to 71 runs) for CAM and for TOMA with Euclidean and Manhattan distance, of "
     "which Manhattan was most often the best. They report 47% to 81% for MM, and 6% to 77% for Chebyshev "
     "distance, most often the lowest. On tracks of 6 and 9 runs they report values from 0% to 75%.",
+    "The interval of a difference of powers is the sampling error of the topics. It comes from 1,000 "
+    "bootstrap samples of the topics, in which all pairs are tested again with a paired t-test at alpha. It "
+    "holds for these runs and for two measures chosen beforehand: it is not corrected for the number of "
+    "pairs of measures.",
+    "The required difference (Sakai, SIGIR 2006) is a difference of observed means from which on pairs of "
+    "these runs differ significantly. The detectable difference is a true difference, which the paired "
+    "t-test detects with the given power. The ASL curve sorts the pairs by ASL, largest first: the sooner it "
+    "falls below alpha, the more pairs differ significantly.",
 )
 
 
@@ -46,6 +64,10 @@ class PowerResult(TypedDict):
     is significant. greatest: the largest that is not. detectable: the true difference that a paired t-test
     detects. levels: the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is
     significantly better, `-` if the second is, `.` if neither is.
+
+    Earlier releases did not store the following. required: the required difference. designs: the detectable
+    difference for each of the topic set sizes. asl: of each pair. by_sample: the number of significant pairs
+    in bootstrap samples of the topics.
     """
 
     measure: str
@@ -59,6 +81,10 @@ class PowerResult(TypedDict):
     detectable: NotRequired[float | None]
     levels: NotRequired[list[float]]
     signs: NotRequired[str]
+    required: NotRequired[float | None]
+    designs: NotRequired[list[tuple[int, float | None]]]
+    asl: NotRequired[list[float]]
+    by_sample: NotRequired[list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +103,14 @@ class PowerRow:
         float | None,
         Heading(
             "detectable difference",
-            "true difference that a paired t-test at alpha detects on these topics with power 0.8",
+            "true difference that a paired t-test at alpha detects on these topics with the given power "
+            "(default: 0.8)",
         ),
     ]
+    required: Annotated[
+        float | None,
+        Heading("required difference", "estimated difference of means that reaches an ASL below alpha"),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +123,34 @@ class PowerLevelRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DesignRow:
+    """The detectable difference of one measure for one number of topics."""
+
+    measure: MeasureCell
+    topics: Annotated[int, Heading("topics")]
+    detectable: Annotated[
+        float | None,
+        Heading(
+            "detectable difference",
+            "true difference that a paired t-test at alpha detects on so many topics with the given power",
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelRow:
+    """The achieved significance level of one pair of runs by one measure."""
+
+    measure: MeasureCell
+    rank: Annotated[int, Heading("rank of the pair", "1 for the largest ASL; ties: the order of the runs")]
+    first: Annotated[str, Heading("first run")]
+    second: Annotated[str, Heading("second run")]
+    asl: Annotated[float, Heading("ASL", "achieved significance level")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgreementRow:
-    """The number of pairs of runs that differ significantly by two measures."""
+    """The pairs of runs that differ significantly by two measures, and the difference of the powers."""
 
     first: Annotated[str, Heading("first measure")]
     second: Annotated[str, Heading("second measure")]
@@ -101,11 +158,22 @@ class AgreementRow:
     only_first: Annotated[int, Heading("first only", "pairs that differ by the first measure only")]
     only_second: Annotated[int, Heading("second only", "pairs that differ by the second measure only")]
     opposite: Annotated[int, Heading("opposite", "pairs that differ by both, in opposite directions")]
+    difference: Annotated[
+        float, Heading("difference of power", "first minus second measure, in percentage points")
+    ]
+    low: Annotated[
+        float | None, Heading("from", "95 per cent interval of the difference: sampling error of the topics")
+    ]
+    high: Annotated[
+        float | None, Heading("to", "95 per cent interval of the difference: sampling error of the topics")
+    ]
 
 
 MEASURES = TableSchema.of("measures", "Discriminative power of each measure", PowerRow)
 POWER_LEVELS = TableSchema.of("levels", "Power at other significance levels", PowerLevelRow)
 AGREEMENT = TableSchema.of("agreement", "Pairs of runs that differ by two measures", AgreementRow)
+DESIGNS = TableSchema.of("designs", "Detectable difference by number of topics", DesignRow)
+CURVE = TableSchema.of("asl", "Achieved significance level of each pair of runs", LevelRow)
 PLOTS = (
     Plot.bars(
         MEASURES,
@@ -126,6 +194,15 @@ PLOTS = (
         series="measure",
         domain=(0, 100),
     ),
+    Plot.curve(
+        DESIGNS,
+        "designs",
+        title="Detectable difference by number of topics",
+        caption="True difference that a paired t-test at alpha detects with the given power.",
+        x="topics",
+        y="detectable",
+        series="measure",
+    ),
 )
 
 
@@ -142,10 +219,17 @@ class DiscriminativePower(OverTopics):
     bootstrap samples w* drawn with replacement from z - mean, ASL is the share with |t(w*)| >= |t(z)|. The
     pair differs significantly if ASL < alpha. The discriminative power is the share of the S (S - 1) / 2
     pairs that differ significantly. All pairs and measures share the same samples.
+
+    The required difference is estimated from the same samples w*: for each pair, the absolute mean of the
+    sample whose |t(w*)| is the K-th largest, where K = alpha B; of these, the largest over all pairs (Sakai,
+    SIGIR 2006). The detectable difference is that of a paired t-test with the given power (Sakai, IRJ 2016).
+    The powers of two measures are compared with an interval over topics.
     """
 
     replicates: Replicates = setting(10_000, "number of bootstrap samples of the topics")
-    alpha: Alpha = setting(0.01, "significance level for each pair of runs")
+    alpha: Probability = setting(0.01, "significance level for each pair of runs")
+    power: Probability = setting(0.8, "power of the t-test, for detectable differences")
+    sizes: Sizes = setting((10, 25, 50, 100, 200), "numbers of topics, for detectable differences")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -183,35 +267,59 @@ class DiscriminativePower(OverTopics):
                 "percent": power.percent,
                 "smallest": min(np.abs(difference[is_significant]).tolist(), default=None),
                 "greatest": max(np.abs(difference[~is_significant]).tolist(), default=None),
-                "detectable": _detectable_difference(scores, self.alpha),
+                "detectable": self._detectable_difference(scores, len(scores.values)),
                 "levels": [_percent_below(power, level) for level in LEVELS],
                 "signs": "".join("." if sign == 0 else "+" if sign > 0 else "-" for sign in signs),
+                "required": required_difference(
+                    scores.values, alpha=self.alpha, replicates=self.replicates, seed=seed
+                ),
+                "designs": [(size, self._detectable_difference(scores, size)) for size in self.sizes],
+                "asl": power.asl.tolist(),
+                "by_sample": significant_pairs_by_sample(scores.values, alpha=self.alpha, seed=seed).tolist(),
             }
         )
         return result
+
+    def _detectable_difference(self, scores: RunScores, topics: int) -> float | None:
+        variance = pooled_variance(scores.values)
+        if not variance:
+            return None
+        return smallest_difference(variance, topics, alpha=self.alpha, target_power=self.power)
 
     def report(self, about: SubjectSummary, found: Mapping[int, PowerResult]) -> AuditReport:
         results = list(found.values())
         rows = list(map(_power_row, results))
         defined = [result for result in results if result["undefined"] is None]
+        agreement = [_agreement_row(*pair) for pair in combinations(defined, 2)]
         return AuditReport(
-            verdict=tuple(_verdict([row for row in rows if row.percent is not None], self.alpha)),
+            verdict=tuple(_verdict([row for row in rows if row.percent is not None], agreement, self.alpha)),
             numbers=_numbers(rows),
             tables=(
                 MEASURES.table(rows),
                 POWER_LEVELS.table(_level_rows(defined)),
-                AGREEMENT.table(_agreement_row(*pair) for pair in combinations(defined, 2)),
+                AGREEMENT.table(agreement),
+                DESIGNS.table(_design_rows(defined)),
+                CURVE.table(row for result in defined for row in _curve_rows(about, result)),
             ),
-            plots=PLOTS,
+            plots=(*PLOTS, _plot_levels(self.alpha)),
             reading=READING,
             undefined=tuple(_undefined(results)),
             warnings=collect_warnings(results),
         )
 
 
-def _detectable_difference(scores: RunScores, alpha: float) -> float | None:
-    variance = pooled_variance(scores.values)
-    return smallest_difference(variance, len(scores.values), alpha=alpha) if variance else None
+def _plot_levels(alpha: float) -> Plot:
+    return Plot.curve(
+        CURVE,
+        "asl",
+        title="ASL curves",
+        caption=f"Achieved significance level of each pair of runs, sorted; the line is alpha {alpha:g}.",
+        x="rank",
+        y="asl",
+        series="measure",
+        domain=(0, 1),
+        reference=alpha,
+    )
 
 
 def _percent_below(power: PairTests, level: float) -> float:
@@ -227,10 +335,11 @@ def _power_row(result: PowerResult) -> PowerRow:
         smallest=result.get("smallest"),
         greatest=result.get("greatest"),
         detectable=result.get("detectable"),
+        required=result.get("required"),
     )
 
 
-def _verdict(rows: Sequence[PowerRow], alpha: float) -> Iterator[str]:
+def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha: float) -> Iterator[str]:
     """Yield sentences on measures for which the test is defined."""
     if not rows:
         yield "Discriminative power is undefined for every measure."
@@ -242,12 +351,26 @@ def _verdict(rows: Sequence[PowerRow], alpha: float) -> Iterator[str]:
             f"Of {most.pairs} pairs of runs, the most differ significantly by {most.measure}, "
             f"{most.significant} ({most.percent:.2f}%), and the fewest by {fewest.measure}, "
             f"{fewest.significant} ({fewest.percent:.2f}%)."
+            f"{_describe_interval(agreement, most.measure, fewest.measure)}"
         )
     for row in ranked:
         yield (
             f"{row.measure}: {row.significant} of {row.pairs} pairs of runs differ significantly at alpha "
             f"{alpha:g} ({row.percent:.2f}%){_describe_differences(row)}."
         )
+
+
+def _describe_interval(agreement: Sequence[AgreementRow], most: str, fewest: str) -> str:
+    """Return a sentence on the interval of the difference of power between two measures."""
+    [row] = [row for row in agreement if {row.first, row.second} == {most, fewest}]
+    if row.low is None or row.high is None:
+        return ""
+    low, high = (row.low, row.high) if row.first == most else (-row.high, -row.low)
+    zero = ", and includes 0" if low <= 0 <= high else ""
+    return (
+        f" The difference is {abs(row.difference):.2f} percentage points; its 95 per cent interval over "
+        f"samples of topics is {low:.2f} to {high:.2f}{zero}."
+    )
 
 
 def _describe_differences(row: PowerRow) -> str:
@@ -268,11 +391,12 @@ def _undefined(results: Sequence[PowerResult]) -> Iterator[str]:
 
 
 def _numbers(rows: Sequence[PowerRow]) -> dict[str, float | int | None]:
-    """Return power(MEASURE) in percent, smallest(MEASURE), and pairs."""
+    """Return power(MEASURE) in percent, smallest(MEASURE), required(MEASURE), and pairs."""
     numbers: dict[str, float | int | None] = {}
     for row in rows:
         numbers[f"power({row.measure})"] = row.percent
         numbers[f"smallest({row.measure})"] = row.smallest
+        numbers[f"required({row.measure})"] = row.required
         numbers["pairs"] = numbers.get("pairs") if row.pairs is None else row.pairs
     return numbers
 
@@ -285,6 +409,9 @@ def _level_rows(results: Sequence[PowerResult]) -> Iterator[PowerLevelRow]:
 
 def _agreement_row(first: PowerResult, second: PowerResult) -> AgreementRow:
     signs = list(zip(first["signs"], second["signs"], strict=True))
+    significant, samples = (first["told"], second["told"]), [first.get("by_sample"), second.get("by_sample")]
+    power = power_difference(significant, (samples[0] or [0], samples[1] or [0]), len(signs))
+    has_interval = None not in samples
     return AgreementRow(
         first=first["measure"],
         second=second["measure"],
@@ -292,4 +419,26 @@ def _agreement_row(first: PowerResult, second: PowerResult) -> AgreementRow:
         only_first=sum(a != "." and b == "." for a, b in signs),
         only_second=sum(a == "." and b != "." for a, b in signs),
         opposite=sum(a != b and "." not in (a, b) for a, b in signs),
+        difference=power.value,
+        low=power.low if has_interval else None,
+        high=power.high if has_interval else None,
     )
+
+
+def _design_rows(results: Sequence[PowerResult]) -> Iterator[DesignRow]:
+    for result in results:
+        for topics, detectable in result.get("designs", []):
+            yield DesignRow(measure=result["measure"], topics=topics, detectable=detectable)
+
+
+def _curve_rows(about: SubjectSummary, result: PowerResult) -> Iterator[LevelRow]:
+    """Yield the pairs by decreasing ASL, at most about LISTED_PAIRS."""
+    levels = result.get("asl", [])
+    pairs = list(combinations(about.runs, 2))
+    order = sorted(range(len(levels)), key=lambda pair: -levels[pair])
+    step = -(-len(order) // LISTED_PAIRS) or 1
+    for place in range(0, len(order), step):
+        first, second = pairs[order[place]]
+        yield LevelRow(
+            measure=result["measure"], rank=place + 1, first=first, second=second, asl=levels[order[place]]
+        )

@@ -53,6 +53,11 @@ POLL_SECONDS = 0.05
 MAX_TRIALS = 20_000
 """Largest number of trials of an audit, because a report needs the results of all of them in memory."""
 
+OTHER_TOPICS = (
+    "an earlier release prepared the audit with topics that have no judgments; request the audit again"
+)
+"""Reason why the parts of an audit cannot be finished."""
+
 NICENESS = 15
 """Niceness of threads that run audits, so that requests and scoring get the processor first."""
 
@@ -229,7 +234,11 @@ def run_part(system: System, claim: Claim) -> None:
         inputs = _read_input(connection, id)
     found = unpack_results(part.results)
     left = [trial for trial in range(part.first, part.first + part.trials) if trial not in found]
-    found |= _run_at_low_priority(lambda: dict(_run_until_interrupted(system, claim, inputs, left)))
+    try:
+        found |= _run_at_low_priority(lambda: dict(_run_until_interrupted(system, claim, inputs, left)))
+    except AuditError as error:
+        _refuse(system, claim, inputs, error)
+        return
     ended = len(found) == part.trials or _is_cancelled(system, id)
     with writing(system.engine) as connection:
         if ended:
@@ -270,8 +279,13 @@ def _is_cancelled(system: System, id: str) -> bool:
 
 
 def _load_subject(blobs: Blobs, inputs: _AuditInput) -> AuditSubject:
+    """Return the prepared subject; raise AuditError if an earlier release prepared it with other topics."""
     other = None if inputs.other is None else inputs.other.blob
-    return _unpack_subject(blobs, inputs.audit.subject_blob, inputs.version.blob, other)
+    subject = _unpack_subject(blobs, inputs.audit.subject_blob, inputs.version.blob, other)
+    for part in filter(None, (subject, subject.other_subject)):
+        if part.about.topics != part.qrels.topics:
+            raise AuditError([OTHER_TOPICS])
+    return subject
 
 
 @lru_cache(maxsize=1)

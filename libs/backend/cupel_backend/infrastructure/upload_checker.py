@@ -151,6 +151,7 @@ def _check_qrels(request: Mapping[str, Any]) -> Verdict:
         "topics": list(qrels.topics),
         "counts": {
             "topics": len(qrels.topics),
+            "unjudged_topics": list(qrels.unjudged_topics),
             "documents": len(qrels.documents),
             "judgments": {
                 aspect.name: int(np.count_nonzero(labels >= NEGATIVE))

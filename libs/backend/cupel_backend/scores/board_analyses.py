@@ -62,10 +62,8 @@ MAX_SUBMISSIONS = 1000
 
 ONE_SUBMISSION = "only one submission is ranked"
 
-METHOD = (
-    "groups by randomised Tukey HSD, intervals by bias-corrected accelerated bootstrap over topics, "
-    "rank intervals by percentile bootstrap over topics"
-)
+METHOD_PREFIX = f"{board_analysis.METHOD}:"
+"""Start of the basis of every analysis by the current method. Older releases have other methods."""
 
 Board = tuple[int, str]
 """Id of a qrels version, and the canonical text of a measure."""
@@ -75,33 +73,34 @@ Board = tuple[int, str]
 class RankInformation:
     """Uncertainty of a submission's score and rank.
 
-    interval: confidence interval of the score, or None if undefined. rank_interval: of the midrank, or None
-    (`leaderboards.LeaderboardRow` rounds it outwards to whole ranks). groups: a, b, ... from the best on; two
-    submissions share a group exactly if they are not significantly different. tied_for_first: whether the
-    submission is not significantly different from the first one. Without a test, groups is empty and
-    tied_for_first None.
+    interval: confidence interval of the score, or None if undefined. rank_interval: smallest and largest rank
+    number, or None. groups: a, b, ... from the best on; two submissions share a group exactly if they are not
+    significantly different. in_best_set: whether the submission is not significantly worse than the best.
+    Without a test, groups is empty and in_best_set None.
     """
 
     interval: tuple[float, float] | None = None
-    rank_interval: tuple[float, float] | None = None
+    rank_interval: tuple[int, int] | None = None
     groups: tuple[str, ...] = ()
-    tied_for_first: bool | None = None
+    in_best_set: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredAnalysis:
     """Significance analysis of a whole board. Values that are not known yet are None.
 
-    undefined: the reason if nothing was tested. separable: how many of the `neighbours`, pairs of adjacent
-    submissions, are significantly different. smallest_difference: the smallest true difference that is
-    detected with power 0.8 at level alpha on that many topics; None if undefined, or for geometric means.
+    undefined: the reason if nothing was tested. method: name and version of the method; analyses by other
+    methods are computed again. in_best_set: number of submissions in the best set. separable: how many of the
+    `neighbours`, pairs of adjacent submissions, are significantly different. smallest_difference: the
+    smallest true difference that is detected with power 0.8 at level alpha on that many topics; None if
+    undefined, or for geometric means.
     """
 
     state: AnalysisState
     undefined: str | None = None
-    method: str = METHOD
+    method: str = board_analysis.METHOD
     submissions: int = 0
-    tied_for_first: int | None = None
+    in_best_set: int | None = None
     separable: int | None = None
     neighbours: int | None = None
     smallest_difference: float | None = None
@@ -193,8 +192,8 @@ def _sort_canonically(rows: Any) -> list[Row[Any]]:
 
 
 def _compute_basis(ranked: Sequence[Row[Any]]) -> str:
-    """Return a digest of the sorted rows that an analysis is valid for."""
-    return sha256(repr([(row.digest, row.value) for row in ranked]).encode()).hexdigest()
+    """Return the method and a digest of the sorted rows that an analysis is valid for."""
+    return METHOD_PREFIX + sha256(repr([(row.digest, row.value) for row in ranked]).encode()).hexdigest()
 
 
 # Planning
@@ -205,6 +204,7 @@ def request(system: System, track_id: int) -> int:
 
     Call it after every event that may make a board due. The scheduler repeats it for waiting boards.
     """
+    _delete_outdated(system, track_id)
     cutoff = system.now() - timedelta(seconds=system.settings.analysis_seconds)
     with reading(system.engine) as connection:
         track = connection.execute(select(track_rows).where(track_rows.c.id == track_id)).one()
@@ -233,11 +233,33 @@ def request(system: System, track_id: int) -> int:
 
 
 def request_all(system: System) -> int:
-    """Call `request` for every track with boards that changed since they were last checked."""
+    """Call `request` for every track with boards that changed since they were last checked.
+
+    Tracks with analyses by another method count as changed, because older workers may still write some while
+    a new release is rolled out.
+    """
     changed = or_(track_rows.c.analysed.is_(None), track_rows.c.analysed != track_rows.c.revision)
+    outdated = select(qrels.c.track_id).join(analysis_rows).where(_is_outdated())
     with reading(system.engine) as connection:
-        ids = list(connection.execute(select(track_rows.c.id).where(changed)).scalars())
+        condition = or_(changed, track_rows.c.id.in_(outdated))
+        ids = list(connection.execute(select(track_rows.c.id).where(condition)).scalars())
     return sum(request(system, id) for id in ids)
+
+
+def _is_outdated() -> ColumnElement[bool]:
+    return ~analysis_rows.c.basis.startswith(METHOD_PREFIX, autoescape=True)
+
+
+def _delete_outdated(system: System, track_id: int) -> None:
+    """Delete the track's analyses by other methods, and have its boards checked again."""
+    versions = select(qrels.c.id).where(qrels.c.track_id == track_id)
+    condition = and_(analysis_rows.c.qrels_id.in_(versions), _is_outdated())
+    with reading(system.engine) as connection:
+        if connection.execute(select(analysis_rows.c.qrels_id).where(condition)).first() is None:
+            return
+    with writing(system.engine) as connection:
+        connection.execute(delete(analysis_rows).where(condition))
+        connection.execute(update(track_rows).where(track_rows.c.id == track_id).values(analysed=None))
 
 
 @dataclass(frozen=True)
@@ -394,7 +416,7 @@ def _analyse(ranked: Sequence[Row[Any]], version: Row[Any], track: Row[Any], tex
     analysis = StoredAnalysis(
         state=AnalysisState.DONE,
         undefined=ONE_SUBMISSION if len(ranked) == 1 else result.undefined,
-        tied_for_first=sum(system.tied_for_first for system in result.standings) if is_tested else None,
+        in_best_set=sum(system.in_best_set for system in result.standings) if is_tested else None,
         separable=result.separable if is_tested else None,
         neighbours=result.neighbours,
         smallest_difference=None if smallest is None else convert(smallest),
@@ -437,10 +459,14 @@ def _describe_rank(
 ) -> RankInformation:
     return RankInformation(
         interval=_convert_interval(ranked.mean, convert),
-        rank_interval=_convert_interval(ranked.rank, float) if is_tested else None,
+        rank_interval=_whole_ranks(ranked.rank),
         groups=tuple(map(letters, ranked.groups)) if is_tested else (),
-        tied_for_first=ranked.tied_for_first if is_tested else None,
+        in_best_set=ranked.in_best_set if is_tested else None,
     )
+
+
+def _whole_ranks(interval: Interval) -> tuple[int, int] | None:
+    return None if interval.low is None or interval.high is None else (int(interval.low), int(interval.high))
 
 
 def _convert_interval(interval: Interval, convert: Callable[[float], float]) -> tuple[float, float] | None:

@@ -65,11 +65,15 @@ class ScoreView:
 
 @dataclass(frozen=True)
 class TopicScores:
-    """A score with its per-topic values, in the order of `topics`."""
+    """A score with its per-topic values, in the order of `topics`.
+
+    unjudged_topics: listed topics without judgments, which have no value.
+    """
 
     score: ScoreView
     topics: tuple[str, ...]
     values: list[float]
+    unjudged_topics: tuple[str, ...] = ()
 
 
 # Reading
@@ -114,6 +118,7 @@ def read_topic_scores(
         _build_view(row, version, tracks.parse_aspects(track)),
         tuple(version.topics),
         np.frombuffer(row.vector, VECTOR).tolist(),
+        tuple(version.counts.get("unjudged_topics", ())),
     )
 
 

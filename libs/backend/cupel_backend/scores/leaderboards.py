@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from math import ceil, floor
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
@@ -15,7 +14,7 @@ from cupel_backend.infrastructure.database import CURSOR_UNKNOWN, reading
 from cupel_backend.infrastructure.system import System
 from cupel_backend.infrastructure.tables import JOB_STATES, jobs, runs, scores, submissions
 from cupel_backend.scores import board_analyses, evaluations
-from cupel_backend.scores.board_analyses import StoredAnalysis
+from cupel_backend.scores.board_analyses import METHOD_PREFIX, StoredAnalysis
 from cupel_measures.explaining.scale_notes import ScaleNote
 from cupel_measures.scoring.evaluator import SCORING_VERSION
 
@@ -28,8 +27,7 @@ class LeaderboardRow:
     """A ranked submission. Equal scores share a rank: 1, 2, 2, 4.
 
     exact: the unrounded score, as in `evaluations.ScoreView`. The fields with defaults come from the analysis
-    (`board_analyses.RankInformation`). rank_interval: in whole ranks, always containing `rank`: 2 to 3 for
-    two tied submissions that share rank 2, whose midrank is 2.5.
+    (`board_analyses.RankInformation`). rank_interval: always contains `rank`.
     """
 
     rank: int
@@ -44,7 +42,7 @@ class LeaderboardRow:
     interval: tuple[float, float] | None = None
     rank_interval: tuple[int, int] | None = None
     groups: tuple[str, ...] = ()
-    tied_for_first: bool | None = None
+    in_best_set: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def read_board(
         more = len(ranked) > limit
         analysis, information = board_analyses.read_analysis(connection, row, version, text)
         rows = tuple(
-            _add_rank_information(_build_row(entry), information.get(entry.id, NO_INFORMATION))
+            replace(_build_row(entry), **vars(information.get(entry.id, NO_INFORMATION)))
             for entry in ranked[:limit]
         )
         return Leaderboard(
@@ -139,8 +137,8 @@ def read_rows(
 
 
 def _compute_etag(track: Any, *query: Any) -> str:
-    # The track's revision changes with everything that its leaderboards show.
-    state = (str(track.created_at), track.id, track.revision, SCORING_VERSION)
+    # The track's revision changes with everything that its leaderboards show, except the method of analysis.
+    state = (str(track.created_at), track.id, track.revision, SCORING_VERSION, METHOD_PREFIX)
     return sha256(repr((state, query)).encode()).hexdigest()[:32]
 
 
@@ -214,14 +212,6 @@ def _build_row(row: Any) -> LeaderboardRow:
         received_at=row.received_at,
         missing_topics=row.missing_topics,
     )
-
-
-def _add_rank_information(row: LeaderboardRow, information: board_analyses.RankInformation) -> LeaderboardRow:
-    fields = vars(information)
-    if information.rank_interval is not None:
-        low, high = information.rank_interval
-        fields = fields | {"rank_interval": (min(row.rank, floor(low)), max(row.rank, ceil(high)))}
-    return replace(row, **fields)
 
 
 def _is_listed(track: Any) -> ColumnElement[bool]:

@@ -43,23 +43,30 @@ def request(
     measures: Sequence[str],
 ) -> int:
     """Queue the evaluation of each submission under each version; returns the number of new jobs."""
-    plan = sorted(measures)
-    name = sha256(" ".join(plan).encode()).hexdigest()[:16]
     job_requests = (
-        jobs.JobRequest(
-            key=f"{EVALUATE}/{submission_id}/{qrels_id}/{SCORING_VERSION}/{name}",
-            kind=EVALUATE,
-            queue=QUEUE,
-            tenant=tenant,
-            payload={"submission": submission_id, "qrels": qrels_id, "measures": plan},
-            track_id=track_id,
-            submission_id=submission_id,
-            qrels_id=qrels_id,
-        )
+        build_job_request(tenant, track_id, qrels_id, submission_id, measures)
         for qrels_id in qrels_ids
         for submission_id in submission_ids
     )
     return jobs.enqueue(connection, job_requests, now=now)
+
+
+def build_job_request(
+    tenant: str, track_id: int, qrels_id: int, submission_id: str, measures: Sequence[str]
+) -> jobs.JobRequest:
+    """Build the request to evaluate a submission under a version by `measures`."""
+    plan = sorted(measures)
+    name = sha256(" ".join(plan).encode()).hexdigest()[:16]
+    return jobs.JobRequest(
+        key=f"{EVALUATE}/{submission_id}/{qrels_id}/{SCORING_VERSION}/{name}",
+        kind=EVALUATE,
+        queue=QUEUE,
+        tenant=tenant,
+        payload={"submission": submission_id, "qrels": qrels_id, "measures": plan},
+        track_id=track_id,
+        submission_id=submission_id,
+        qrels_id=qrels_id,
+    )
 
 
 def select_newest_published(track_id: Any) -> Select[Any]:

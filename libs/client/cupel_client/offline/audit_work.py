@@ -105,6 +105,8 @@ def request_of(audit: Audit, subject: AuditSubject, seed: int, runs: Mapping[str
         "names": [about.qrels, about.other],
         "texts": content and _digest(_text_arrays(content.texts)),
         "runs": {name: _digest(_run_arrays(view)) for name, view in runs.items()},
+        # None if there are none, as in requests of releases that scored such topics
+        "unjudged_topics": list(subject.qrels.unjudged_topics) or None,
         "cupel": __version__,
         "scoring_version": SCORING_VERSION,
     }

@@ -100,6 +100,14 @@ def scoring_options(command: _Command) -> _Command:
     type=click.Choice([*ABOUT, "all"]),
     help="Explain scores, as listed below; may be given several times.",
 )
+@click.option(
+    "--average-over",
+    type=click.Choice(["judged", "run"]),
+    default="judged",
+    show_default=True,
+    help="Topics of the aggregates: all judged topics, as trec_eval -c, or those of the run, as trec_eval "
+    "without -c.",
+)
 @format_option("trec_eval")
 def evaluate(
     files: tuple[Path, ...],
@@ -110,6 +118,7 @@ def evaluate(
     depth: int | None,
     parts: tuple[str, ...],
     jobs: int | None,
+    average_over: str,
     form: str,
 ) -> None:
     """Score runs against qrels.
@@ -131,11 +140,14 @@ def evaluate(
         raise click.UsageError("no run to score: give QRELS first, then the runs")
     if parts and form not in EXPLAINING:
         raise click.UsageError(f"--explain requires --format {' or '.join(EXPLAINING)}, not {form}")
+    over_run = average_over == "run"
+    if parts and over_run:
+        raise click.UsageError("--explain explains aggregates over judged topics; omit --average-over run")
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
-    job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
+    job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts, over_run=over_run)
     scored = map_in_parallel(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
     found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}

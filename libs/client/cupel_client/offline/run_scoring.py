@@ -17,7 +17,8 @@ from cupel_measures.model import Content, Floats, Joined, Qrels, Ranking, Run, T
 from cupel_measures.reading.lines.topic_checks import EXTRA
 from cupel_measures.reading.run_files import check_against, digest, join, join_run, read_run
 from cupel_measures.reading.text_files import join_texts
-from cupel_measures.scoring.evaluator import aggregate, evaluate, exact_means
+from cupel_measures.scoring.evaluator import evaluate, exact_means
+from cupel_measures.scoring.pool import Mask
 
 DEEPEST = 2**31 - 1
 """Greatest depth of a cut, because ranks are int32."""
@@ -30,7 +31,8 @@ class ScoringTask:
 
     measures: canonical texts. profile: its name. story: whether to also return tag, digest and all findings,
     which makes reading slower. texts: document texts, if a measure needs them. exact: number of leading
-    measures whose exact means are returned too. explain: parts to explain (explaining.ABOUT).
+    measures whose exact means are returned too. explain: parts to explain (explaining.ABOUT). over_run:
+    whether to aggregate over the topics of the run only, instead of all judged topics.
     """
 
     qrels: Qrels
@@ -41,6 +43,7 @@ class ScoringTask:
     texts: Texts | None = None
     exact: int = 0
     explain: tuple[str, ...] = ()
+    over_run: bool = False
 
     @cached_property
     def parsed(self) -> tuple[Measure, ...]:
@@ -57,19 +60,21 @@ class ScoringTask:
 class Scored:
     """A scored or refused run; for a refused one, `values` is None and `findings` has the reasons.
 
-    values: float64[T] per measure of the job. means: mean over all topics by measure. exact: exact means by
-    measure text, if requested and available. missing: number of topics of the qrels that the run lacks.
+    values: float64[T] per measure of the job. over: bool[T], the topics of the aggregates, or None for all.
+    means: mean over these topics by measure. exact: exact means by measure text, if requested and available.
+    missing: number of topics of the qrels that the run lacks.
     """
 
     path: Path
     findings: Findings
     values: tuple[Floats, ...] | None = None
+    over: Mask | None = None
     means: tuple[float, ...] = ()
     missing: int = 0
     tag: str | None = None
     digest: str | None = None
     unjudged: float | None = None
-    """Share of the first 10 ranks without a judgment for the first aspect, over all topics.
+    """Share of the first 10 ranks without a judgment for the first aspect, over the topics of the means.
 
     None if all judgments are by subtopic.
     """
@@ -97,9 +102,11 @@ def score(path: Path, job: ScoringTask) -> Scored:
         return Scored(path=path, findings=unreadable(problem, path))
     scores = evaluate(job.qrels, joined, job.parsed, content=content)
     values = tuple(scores.values[measure] for measure in job.parsed)
-    means = tuple(map(aggregate, job.parsed, values))
+    over = joined.has_documents if job.over_run else None
+    aggregates = scores.aggregates(over)
+    means = tuple(aggregates[measure] for measure in job.parsed)
     deepest = int(joined.retrieved.max(initial=0))
-    rational = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest)
+    rational = exact_means(job.qrels, joined, job.parsed[: job.exact], depth=deepest, over=over)
     exact = {str(measure): value for measure, value in rational.items()}
     missing = int(np.count_nonzero(joined.retrieved == 0))
     if run is None:
@@ -107,15 +114,17 @@ def score(path: Path, job: ScoringTask) -> Scored:
             path=path,
             findings=unknown_topics(joined, path),
             values=values,
+            over=over,
             means=means,
             missing=missing,
             exact=exact,
         )
-    unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined)
+    unjudged = None if job.qrels.only_by_subtopic else _unjudged(job.qrels, joined, over)
     return Scored(
         path=path,
         findings=run.findings,
         values=values,
+        over=over,
         means=means,
         missing=missing,
         tag=run.tag,
@@ -126,8 +135,8 @@ def score(path: Path, job: ScoringTask) -> Scored:
     )
 
 
-def _unjudged(qrels: Qrels, joined: Joined) -> float:
-    return evaluate(qrels, joined, [UNJUDGED]).aggregates()[UNJUDGED]
+def _unjudged(qrels: Qrels, joined: Joined, over: Mask | None) -> float:
+    return evaluate(qrels, joined, [UNJUDGED]).aggregates(over)[UNJUDGED]
 
 
 def _explained(run: Run, job: ScoringTask) -> tuple[Mapping[str, Any], ...]:

@@ -1,6 +1,8 @@
 """`cupel scores` and `cupel leaderboard`: scores of a submission, leaderboard of a track."""
 
 import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import click
 
@@ -14,7 +16,7 @@ from cupel_contract.leaderboard_resources import (
     LeaderboardResource,
     LeaderboardRowResource,
 )
-from cupel_contract.score_resources import ScoreResource
+from cupel_contract.score_resources import ScoreResource, TopicScoresResource
 
 SCORE_COLUMNS = ("run", "measure", "topic", "value")
 BOARD_COLUMNS = tuple(LeaderboardRowResource.model_fields)
@@ -47,10 +49,7 @@ def scores(
     """
     listed = client.scores(submission, measures=measures, qrels=qrels)
     per_measure = {
-        score.measure: {
-            item.topic: item.value
-            for item in client.topic_scores(submission, score.measure, qrels=qrels).topics
-        }
+        score.measure: _values_by_topic(client.topic_scores(submission, score.measure, qrels=qrels))
         for score in (listed if per_topic else [])
     }
     if form == "table":
@@ -65,7 +64,13 @@ def scores(
     print_rows(form, SCORE_COLUMNS, rows)
 
 
-def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, float]]) -> None:
+def _values_by_topic(scores: TopicScoresResource) -> dict[str, float | None]:
+    """Return the value of each listed topic in byte order; None for a topic without judgments."""
+    values: dict[str, float | None] = dict.fromkeys(scores.unjudged_topics)
+    return dict(sorted((values | {item.topic: item.value for item in scores.topics}).items()))
+
+
+def _print_scores(scores: list[ScoreResource], per_measure: dict[str, dict[str, float | None]]) -> None:
     """Print a column per measure. per_measure: the values by measure and topic, possibly empty."""
     if not scores:
         print_line("There are no scores yet.", err=True)
@@ -168,7 +173,7 @@ def _analysis_columns(board: LeaderboardResource) -> list[tuple[str, list[str]]]
         (f"{1 - (alpha or 0):.0%} interval", [_format_interval(row.interval, ".4f") for row in board.rows]),
         ("rank interval", [_format_interval(row.rank_interval, "g") for row in board.rows]),
         ("groups", [_format_groups(row) for row in board.rows]),
-        ("top group", ["yes" if row.tied_for_first else "" for row in board.rows]),
+        ("best set", ["yes" if row.in_best_set else "" for row in board.rows]),
     ]
 
 
@@ -177,8 +182,26 @@ def _format_interval(interval: tuple[float, ...] | None, form: str) -> str:
 
 
 def _format_groups(row: LeaderboardRowResource) -> str:
-    """Return letters such as "a b" or "a-d". The groups of a submission are always consecutive."""
-    return " ".join(row.groups) if len(row.groups) < 3 else f"{row.groups[0]}-{row.groups[-1]}"
+    """Return letters such as "a b", "a-d" for four consecutive groups, or "a c-f"."""
+    return " ".join(_shorten(row.groups))
+
+
+def _shorten(names: Sequence[str]) -> Iterator[str]:
+    """Yield names of groups; three and more consecutive ones become a range."""
+    for _, run in groupby(enumerate(map(_group_number, names)), lambda entry: entry[1] - entry[0]):
+        places = [place for place, _ in run]
+        if len(places) < 3:
+            yield from (names[place] for place in places)
+        else:
+            yield f"{names[places[0]]}-{names[places[-1]]}"
+
+
+def _group_number(name: str) -> int:
+    """Return 1 for a, 26 for z, 27 for aa."""
+    number = 0
+    for letter in name:
+        number = 26 * number + ord(letter) - ord("a") + 1
+    return number
 
 
 def _print_analysis(board: LeaderboardResource) -> None:
@@ -195,10 +218,10 @@ def _summarise(analysis: LeaderboardAnalysis) -> str:
     if analysis.state == "undefined":
         return f"The significance analysis is undefined: {analysis.undefined}."
     clauses = [
-        f"{analysis.tied_for_first} of {analysis.submissions} submissions are not significantly different "
-        "from the best"
-        if analysis.tied_for_first != 1
-        else f"the best of {analysis.submissions} submissions is significantly different from all others",
+        f"{analysis.in_best_set} of {analysis.submissions} submissions are not significantly worse than the "
+        "best, which is one of them"
+        if analysis.in_best_set != 1
+        else f"the best of {analysis.submissions} submissions is significantly better than all others",
         f"{analysis.separable} of {analysis.neighbours} pairs of neighbours differ significantly",
     ]
     if analysis.smallest_difference is not None:

@@ -1,7 +1,7 @@
-"""The significance analysis of a leaderboard: intervals of means and ranks, and groups of systems.
+"""The significance analysis of a leaderboard: intervals of means and ranks, groups, and the best set.
 
-Groups come from randomised Tukey HSD. Systems in one group do not differ significantly, which does not show
-that they are equal.
+Pairs are compared by the step-down max-T test. Systems in one group do not differ significantly, which does
+not show that they are equal.
 """
 
 from collections.abc import Sequence
@@ -10,30 +10,37 @@ from itertools import pairwise
 
 import numpy as np
 
-from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
+from cupel_measures.comparing.all_pairs import AllPairs
 from cupel_measures.comparing.corrections import groups
 from cupel_measures.comparing.outcomes import matrix, mean
-from cupel_measures.comparing.resampling import REPLICATES, Interval, intervals, rank_intervals
+from cupel_measures.comparing.resampling import DECIMALS, REPLICATES, Interval
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.registry import ScaleType
 from cupel_measures.model import Floats
 
 ALPHA = 0.05
+METHOD = "max-t/1"
+"""Name and version of the method: results of different versions cannot be compared."""
 
 
 @dataclass(frozen=True)
 class RankedSystem:
     """A system on a leaderboard.
 
-    mean, rank: with confidence intervals. groups: numbers of the system's groups, starting with the best; two
-    systems share a group unless they differ significantly. tied_for_first: whether the system does not differ
-    significantly from the system with the highest mean.
+    mean: with its t interval. rank: with the simultaneous confidence interval of the ranks of all systems
+    (Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 2024): the lowest rank number is 1 + the
+    number of significantly better systems, the highest is the number of systems that are not significantly
+    worse, which includes this one. Equal means share the average of their ranks. groups: numbers of the
+    system's groups, starting with the best; two systems share a group unless they differ significantly.
+    in_best_set: whether the system is not significantly worse than the best.
     """
 
     mean: Interval
     rank: Interval
     groups: tuple[int, ...]
-    tied_for_first: bool
+    in_best_set: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +49,9 @@ class BoardAnalysis:
 
     standings: in the order of the columns of scores. separable: how many of the `neighbours` pairs of
     adjacent systems differ significantly. smallest_difference: the true difference of means that a paired
-    t-test at alpha detects with power 0.8 on these topics; None if it is undefined. undefined: why there are
-    no groups; every system is then in one group, and tied for first.
+    t-test at alpha detects with power 0.8 on these topics; None if it is undefined. replicates, seed: of the
+    max-T test. method: name and version of the method. undefined: why there is no test; every system is then
+    in one group and in the best set.
     """
 
     standings: tuple[RankedSystem, ...]
@@ -53,6 +61,7 @@ class BoardAnalysis:
     alpha: float
     replicates: int
     seed: int
+    method: str = METHOD
     warnings: tuple[str, ...] = ()
     undefined: str | None = None
 
@@ -67,26 +76,24 @@ def analyse(
 ) -> list[BoardAnalysis]:
     """Return the analysis of the board by each of several measures, which share the replicates.
 
-    matrices: float64[topics, systems] per measure. Means and ranks have bootstrap intervals over topics at
-    confidence 1 - alpha.
+    matrices: float64[topics, systems] per measure. Intervals have confidence 1 - alpha.
     """
-    values = [matrix(scores) for scores in matrices]
-    tests = randomised_hsds(values, alpha=alpha, replicates=replicates, seed=seed, scales=scales)
-    return [_analysis(scores, test, replicates, seed) for scores, test in zip(values, tests, strict=True)]
+    options = {"alpha": alpha, "replicates": replicates, "seed": seed}
+    return [
+        _analysis(scores, max_t(scores, scale=scale, with_p=False, **options), replicates, seed)  # type: ignore[arg-type]
+        for scores, scale in zip(map(matrix, matrices), scales or ["interval"] * len(matrices), strict=True)
+    ]
 
 
-def _analysis(values: Floats, test: AllPairs, replicates: int, seed: int) -> BoardAnalysis:
-    options = {"confidence": 1 - test.alpha, "replicates": replicates, "seed": seed}
-    means, ranks = intervals(values, **options), rank_intervals(values, **options)  # type: ignore[arg-type]
+def _analysis(values: Floats, test: MaxT, replicates: int, seed: int) -> BoardAnalysis:
     order, different = board_order(values, test)
     groups_by_place = groups(len(order), sorted(different))
     place_of = {system: place for place, system in enumerate(order)}
+    means, ranks = t_intervals(values, confidence=1 - test.alpha), _rank_intervals(values, test)
     variance = pooled_variance(values)
     return BoardAnalysis(
         standings=tuple(
-            RankedSystem(
-                mean, rank, groups_by_place[place_of[system]], (0, place_of[system]) not in different
-            )
+            RankedSystem(mean, rank, groups_by_place[place_of[system]], bool(test.in_best_set[system]))
             for system, (mean, rank) in enumerate(zip(means, ranks, strict=True))
         ),
         separable=sum(pair in different for pair in pairwise(range(len(order)))),
@@ -102,7 +109,24 @@ def _analysis(values: Floats, test: AllPairs, replicates: int, seed: int) -> Boa
     )
 
 
-def board_order(values: Floats, test: AllPairs) -> tuple[list[int], set[tuple[int, int]]]:
+def _rank_intervals(values: Floats, test: MaxT) -> tuple[Interval, ...]:
+    """Return the rank of every system, with its interval; rank 1 is the highest mean."""
+    from scipy.stats import rankdata
+
+    systems = int(values.shape[1])
+    if test.undefined is not None:
+        return (Interval(None, None, None, test.undefined),) * systems
+    is_first_better = test.difference > 0
+    better = np.where(is_first_better, test.first, test.second)[test.differs]
+    worse = np.where(is_first_better, test.second, test.first)[test.differs]
+    low = 1.0 + np.bincount(worse, minlength=systems)
+    high = float(systems) - np.bincount(better, minlength=systems)
+    ranks: Floats = rankdata(-np.round(mean(values), DECIMALS))
+    bounds = zip(ranks.tolist(), low.tolist(), high.tolist(), strict=True)
+    return tuple(Interval(*numbers) for numbers in bounds)
+
+
+def board_order(values: Floats, test: AllPairs | MaxT) -> tuple[list[int], set[tuple[int, int]]]:
     """Return the systems from best to worst, and the pairs of places that differ significantly."""
     means = mean(values) if len(values) else np.zeros(values.shape[1])
     order = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")

@@ -1,6 +1,6 @@
 """Corrections of p for multiple tests, and groups of systems that do not differ significantly."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -55,31 +55,51 @@ def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[in
     """Return the groups of each system; two systems share a group unless they differ significantly.
 
     Systems and groups are numbered from the best one, starting at 0 (letters a, b, ...). different: the
-    pairs that differ significantly. The method is insert and absorb (Piepho 2004). It starts with one group
-    of all systems. Each significant pair splits the groups that contain both into two, each without one of
-    the two systems. Groups that are subsets of others are removed. Raises ValueError if a pair is not two of
-    the systems.
+    pairs that differ significantly. Groups are maximal: each other system differs from some member. If the
+    groups are ranges of neighbours, as for Tukey's HSD, they are those of the insert-and-absorb method
+    (Piepho 2004), which returns all maximal groups. In general there may be exponentially many, so groups are
+    added only until every pair that does not differ shares one (Gramm et al. 2007). Raises ValueError if a
+    pair is not two of the systems.
     """
-    members: list[frozenset[int]] = [frozenset(range(systems))]
+    similar = [(1 << systems) - 1 for _ in range(systems)]  # sets of systems as bits
     for first, second in different:
         if first == second or not (0 <= first < systems and 0 <= second < systems):
             raise ValueError(f"expected pairs of systems from 0 to {systems - 1}, got ({first}, {second})")
-        pair = {first, second}
-        kept = [group for group in members if not pair <= group]
-        halves = [group - {system} for group in members if pair <= group for system in pair]
-        members = _absorb(kept, halves)
-    members.sort(key=sorted)
-    return tuple(
-        tuple(number for number, group in enumerate(members) if system in group) for system in range(systems)
-    )
+        similar[first] &= ~(1 << second)
+        similar[second] &= ~(1 << first)
+    members = sorted(sorted(_bits(group)) for group in _cover(similar))
+    containing: list[list[int]] = [[] for _ in range(systems)]
+    for number, group in enumerate(members):
+        for system in group:
+            containing[system].append(number)
+    return tuple(map(tuple, containing))
 
 
-def _absorb(kept: list[frozenset[int]], new: list[frozenset[int]]) -> list[frozenset[int]]:
-    """Return `kept` and those groups of `new` that are not a subset of another group."""
-    for group in sorted(set(new), key=len, reverse=True):
-        if group and not any(group <= other for other in kept):
-            kept.append(group)
-    return kept
+def _cover(similar: Sequence[int]) -> Iterator[int]:
+    """Yield maximal sets of similar systems until each similar pair, and each system, is in one of them."""
+    uncovered = list(similar)  # each system is similar to itself
+    for system in range(len(similar)):
+        while uncovered[system]:
+            group = 0
+            farthest = uncovered[system].bit_length() - 1
+            candidates = similar[system] & similar[farthest]
+            for member in (system, farthest):
+                group |= 1 << member
+            candidates &= ~group
+            while candidates:
+                best = candidates & -candidates
+                group |= best
+                candidates &= similar[best.bit_length() - 1] & ~best
+            for member in _bits(group):
+                uncovered[member] &= ~group
+            yield group
+
+
+def _bits(group: int) -> Iterator[int]:
+    while group:
+        lowest = group & -group
+        yield lowest.bit_length() - 1
+        group ^= lowest
 
 
 def letters(number: int) -> str:

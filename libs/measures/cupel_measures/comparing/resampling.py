@@ -142,35 +142,6 @@ def _accelerated(values: Floats, value: float, replicated: Floats, confidence: f
     return Interval(value, low, high)
 
 
-def rank_intervals(
-    scores: Sequence[Sequence[float]] | Floats,
-    *,
-    confidence: float = 0.95,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-) -> tuple[Interval, ...]:
-    """Return the rank of every system, with the bootstrap percentile interval over topics.
-
-    Rank 1 is the highest mean; equal means share the average of their ranks. Raises ValueError if the
-    confidence is not allowed (see `check_confidence`).
-    """
-    from scipy.stats import rankdata
-
-    check_confidence(confidence, replicates)
-    values = matrix(scores)
-    if (reason := undefined_reason(values) or _single_topic(len(values))) is not None:
-        return (Interval(None, None, None, reason),) * len(values.T)
-    replicated = np.concatenate(
-        [rankdata(-np.round(means, DECIMALS), axis=1) for means in replicated_means(values, replicates, seed)]
-    )
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.quantile(replicated, tails, axis=0, method="inverted_cdf")
-    ranks = rankdata(-np.round(mean(values), DECIMALS))
-    return tuple(
-        Interval(*bounds) for bounds in zip(ranks.tolist(), low.tolist(), high.tolist(), strict=True)
-    )
-
-
 # ------------------------------------------------------------------------------- discriminative power
 
 
@@ -245,7 +216,7 @@ def _test_differences(differences: Floats, replicates: int, seed: int) -> tuple[
     """Return t and asl of each pair. differences: float64[topics, pairs]."""
     means = mean(differences)
     centred = differences - means
-    t = _studentised(means, _deviation(mean(centred**2), means), len(differences))
+    t = studentised(means, standard_deviation(mean(centred**2), means), len(differences))
     return t, _share_as_extreme(centred, np.abs(t), replicates, seed)
 
 
@@ -253,13 +224,13 @@ def _no_pair(pairs: int) -> str | None:
     return None if pairs else "there are fewer than two systems"
 
 
-def _deviation(variance: Floats, means: Floats) -> Floats:
+def standard_deviation(variance: Floats, means: Floats) -> Floats:
     """Return standard deviations; those that are rounding errors are 0."""
     deviation = np.sqrt(np.maximum(variance, 0.0))
     return np.where(deviation < CLOSE, 0.0, deviation)
 
 
-def _studentised(means: Floats, deviation: Floats, topics: int) -> Floats:
+def studentised(means: Floats, deviation: Floats, topics: int) -> Floats:
     """Return means / (deviation / sqrt(topics)): 0 if both are 0, infinite if only the deviation is 0."""
     means = np.where(np.abs(means) < CLOSE, 0.0, means)
     constant = np.where(means == 0.0, 0.0, np.copysign(np.inf, means))
@@ -276,8 +247,8 @@ def _share_as_extreme(centred: Floats, t: Floats, replicates: int, seed: int) ->
     squares, bound = centred**2, t * (1 - CLOSE)
     for sample in counts(len(centred), replicates, seed):
         means = sample @ centred / len(centred)
-        deviation = _deviation(sample @ squares / len(centred) - means**2, means)
-        extreme += np.count_nonzero(np.abs(_studentised(means, deviation, len(centred))) >= bound, axis=0)
+        deviation = standard_deviation(sample @ squares / len(centred) - means**2, means)
+        extreme += np.count_nonzero(np.abs(studentised(means, deviation, len(centred))) >= bound, axis=0)
     return extreme / replicates
 
 

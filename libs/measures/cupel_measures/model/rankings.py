@@ -62,6 +62,11 @@ class Joined:
     profile: Profile = DEFAULT
     strangers: int = 0
 
+    @property
+    def has_documents(self) -> NDArray[np.bool_]:
+        """Return bool[rows]: which topics are in the run."""
+        return self.retrieved > 0
+
     @classmethod
     def empty(cls, topics: int) -> "Joined":
         """Return a joined run without documents."""

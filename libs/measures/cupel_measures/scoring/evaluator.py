@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress
 from typing import TypeVar
 
 import numpy as np
@@ -47,11 +48,16 @@ class Scores:
         begin = index * self.topics
         return Scores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
-    def aggregates(self) -> dict[Measure, float]:
-        """Return each measure over all topics of one run; ValueError for several runs (see `of_run`)."""
+    def aggregates(self, over: Mask | None = None) -> dict[Measure, float]:
+        """Return each measure over the judged topics of one run; ValueError for several runs (see `of_run`).
+
+        over: bool[topics], the topics to aggregate over. The default is all judged topics, as trec_eval -c.
+        `Joined.has_documents` are those of the run, as trec_eval without -c.
+        """
         if any(len(values) != self.topics for values in self.values.values()):
             raise ValueError("these are the scores of several runs; select one with of_run")
-        return {measure: aggregate(measure, values) for measure, values in self.values.items()}
+        chosen = slice(None) if over is None else over
+        return {measure: aggregate(measure, values[chosen]) for measure, values in self.values.items()}
 
 
 def evaluate(
@@ -140,11 +146,15 @@ class ExactScores:
         begin = index * self.topics
         return ExactScores(self.topics, {m: v[begin : begin + self.topics] for m, v in self.values.items()})
 
-    def aggregates(self) -> dict[Measure, Fraction]:
-        """Return each measure over all topics of one run; ValueError for several runs (see `of_run`)."""
+    def aggregates(self, over: Mask | None = None) -> dict[Measure, Fraction]:
+        """Return each measure over the judged topics of one run, or the topics `over` (see `Scores`)."""
         if any(len(values) != self.topics for values in self.values.values()):
             raise ValueError("these are the scores of several runs; select one with of_run")
-        return {measure: exact_aggregate(measure, values) for measure, values in self.values.items()}
+        chosen = [True] * self.topics if over is None else over
+        return {
+            measure: exact_aggregate(measure, list(compress(values, chosen)))
+            for measure, values in self.values.items()
+        }
 
 
 def exact_values(qrels: Qrels, joined: Joined, measures: Sequence[Measure]) -> ExactScores:
@@ -179,15 +189,17 @@ def keeps_exact(measure: Measure, depth: int) -> bool:
 
 
 def exact_means(
-    qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, depth: int
+    qrels: Qrels, joined: Joined, measures: Sequence[Measure], *, depth: int, over: Mask | None = None
 ) -> dict[Measure, Fraction]:
     """Return the exact aggregate of one run for each measure that `keeps_exact` allows at this depth.
+
+    over: the topics to aggregate over (see `Scores.aggregates`).
 
     Systems are ordered by these values; the floats of `evaluate` are rounded from them. Raises as
     `exact_values` does.
     """
     kept = [measure for measure in measures if keeps_exact(measure, depth)]
-    return exact_values(qrels, joined, kept).aggregates()
+    return exact_values(qrels, joined, kept).aggregates(over)
 
 
 def exact_aggregate(measure: Measure, values: Sequence[Exact]) -> Fraction:
@@ -231,7 +243,8 @@ def _apply(score: Callable[[Measure], Values], qrels: Qrels, measure: Measure) -
 def aggregate(measure: Measure, values: Floats) -> float:
     """Return the aggregate of a measure over topics: mean, sum or geometric mean, correctly rounded.
 
-    values: float64[T], one value per topic of the qrels, including topics missing from the run.
+    values: float64[T], one value per topic to aggregate over: usually all judged topics, including those
+    missing from the run.
     """
     return aggregates(measure, np.asarray(values, dtype=np.float64)[np.newaxis])[0]
 

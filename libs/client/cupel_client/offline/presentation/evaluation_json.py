@@ -24,6 +24,7 @@ def print_json(report: EvaluationReport) -> None:
             "scoring_version": SCORING_VERSION,
             "profile": report.job.profile,
             "depth": report.job.depth,
+            "average_over": "run" if report.job.over_run else "judged",
             "qrels": _qrels_data(report),
             "measures": [_measure_data(measure, report.collection.aspects) for measure in report.measures],
             "runs": [_run_data(report, name, run) for name, run in report.scored.items()],
@@ -77,7 +78,7 @@ def _run_data(report: EvaluationReport, name: str, run: Scored) -> dict[str, Any
     }
     if report.per_topic:
         data["topic_scores"] = {
-            text: report.by_topic(values) for text, values in zip(texts, run.values or (), strict=True)
+            text: report.by_topic(run, values) for text, values in zip(texts, run.values or (), strict=True)
         }
     if run.explanations:
         convert = _with_topic_names if report.per_topic else _without_topics

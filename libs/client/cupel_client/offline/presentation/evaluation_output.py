@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+import numpy as np
 
 from cupel_client.offline.presentation.evaluation_json import print_json
 from cupel_client.offline.presentation.evaluation_report import ALL, EvaluationReport
@@ -19,12 +20,12 @@ ONLY_OVER_ALL = ("NumQ", "GMAP", "GMBpref")
 def _long(report: EvaluationReport) -> Iterator[dict[str, Any]]:
     """Yield a row per run, measure and topic; the aggregate over judged topics ends each measure.
 
-    The value of a listed topic without judgments is None.
+    The value of a listed topic that does not enter the aggregate is None.
     """
     for name, run in report.scored.items():
         for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True):
             if report.per_topic:
-                for topic, value in report.by_topic(values).items():
+                for topic, value in report.by_topic(run, values).items():
                     yield {"run": name, "measure": str(measure), "topic": topic, "value": value}
             yield {"run": name, "measure": str(measure), "topic": ALL, "value": mean}
 
@@ -43,7 +44,9 @@ def _print_trec_eval(report: EvaluationReport) -> None:
     for run in report.scored.values():
         rows = list(zip(named, run.values or (), run.means, strict=True))
         if report.per_topic:
-            for index, topic in enumerate(report.topics):
+            counted = np.arange(len(report.topics)) if run.over is None else np.flatnonzero(run.over)
+            for index in counted.tolist():
+                topic = report.topics[index]
                 for (measure, name), values, _ in rows:
                     if measure.declaration.name not in ONLY_OVER_ALL:
                         click.echo(_trec_line(measure, name, topic, float(values[index])))

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
@@ -48,12 +49,13 @@ class EvaluationReport:
         """Return the topics of the values of a run."""
         return self.job.qrels.topics
 
-    def by_topic(self, values: Floats) -> dict[str, float | None]:
-        """Return the value of each listed topic in byte order; None for a topic without judgments.
+    def by_topic(self, run: Scored, values: Floats) -> dict[str, float | None]:
+        """Return the value of each listed topic in byte order; None for a topic that enters no mean.
 
-        values: float64[T], one value per topic of the qrels.
+        values: float64[T], the values of `run`, one per topic of the qrels.
         """
-        found = dict(zip(self.topics, values.tolist(), strict=True))
+        counted = [True] * len(self.topics) if run.over is None else run.over
+        found = dict(compress(zip(self.topics, values.tolist(), strict=True), counted))
         return {topic: found.get(topic) for topic in self.job.qrels.listed_topics}
 
     def best_first(self) -> list[tuple[int, str, Scored]]:
@@ -80,7 +82,12 @@ class EvaluationReport:
         if missing:
             runs = f"{len(missing)} run{'s' * (len(missing) != 1)}"
             most = f"up to {max(missing)} of {len(self.topics)}"
-            yield f"{runs} without topics of the qrels ({most}); they score as empty rankings."
+            effect = (
+                "are left out of its means, so compare runs only if they have the same topics"
+                if self.job.over_run
+                else "score as empty rankings"
+            )
+            yield f"{runs} without topics of the qrels ({most}); they {effect}."
         inferred = [aspect.name for aspect in self.collection.aspects if aspect.inferred]
         scaled = [str(measure) for measure in self.measures if measure.by_scale]
         if inferred and scaled:

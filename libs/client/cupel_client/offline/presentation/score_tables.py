@@ -3,12 +3,12 @@
 from cupel_client.offline.presentation.column_blocks import show_blocks
 from cupel_client.offline.presentation.evaluation_report import ALL, EvaluationReport
 from cupel_client.offline.presentation.explanation_lines import show_explanations
+from cupel_client.offline.run_scoring import Scored
 from cupel_client.output import decimal
 from cupel_measures.catalogue.parser import Measure
-from cupel_measures.model import Floats
 
-UNJUDGED_TOPIC = "-"
-"""Cell of a listed topic without judgments."""
+NO_VALUE = "-"
+"""Cell of a listed topic that enters no mean."""
 
 
 def print_tables(report: EvaluationReport) -> None:
@@ -39,27 +39,23 @@ def _print_topics(report: EvaluationReport) -> None:
     keys = [[topic] for topic in (*report.job.qrels.listed_topics, ALL)]
     if len(report.scored) == 1:
         ((name, run),) = report.scored.items()
-        columns = [
-            (_heading(measure), _column(report, measure, values, mean))
-            for measure, values, mean in zip(report.measures, run.values or (), run.means, strict=True)
-        ]
+        columns = [(_heading(measure), _column(report, run, measure)) for measure in report.measures]
         show_blocks(["topic"], keys, columns, title=name, caption=_caption(report), last_apart=True)
         return
-    for i, measure in enumerate(report.measures):
-        columns = [
-            (name, _column(report, measure, (run.values or ())[i], run.means[i]))
-            for name, run in report.scored.items()
-        ]
+    for measure in report.measures:
+        columns = [(name, _column(report, run, measure)) for name, run in report.scored.items()]
         show_blocks(["topic"], keys, columns, title=str(measure), last_apart=True)
 
 
-def _column(report: EvaluationReport, measure: Measure, values: Floats, mean: float) -> list[str]:
-    return [_format_value(measure, value) for value in (*report.by_topic(values).values(), mean)]
+def _column(report: EvaluationReport, run: Scored, measure: Measure) -> list[str]:
+    place = report.measures.index(measure)
+    by_topic = report.by_topic(run, (run.values or ())[place])
+    return [_format_value(measure, value) for value in (*by_topic.values(), run.means[place])]
 
 
 def _format_value(measure: Measure, value: float | None) -> str:
     if value is None:
-        return UNJUDGED_TOPIC
+        return NO_VALUE
     return f"{value:,.0f}" if measure.declaration.scale == "count" else decimal(value)
 
 

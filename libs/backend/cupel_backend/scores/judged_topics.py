@@ -1,0 +1,65 @@
+"""Recomputation of scores that an earlier release averaged over listed topics without judgments.
+
+Such a release scored these topics. Vectors of scores now have the judged topics only, so every stored value
+under these qrels versions is deleted, and their submissions are evaluated again. Other versions keep theirs.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, select, update
+
+from cupel_backend import jobs
+from cupel_backend.infrastructure.database import reading, writing
+from cupel_backend.infrastructure.system import System
+from cupel_backend.infrastructure.tables import analyses, bump_revision, explanations, qrels, scores
+from cupel_backend.infrastructure.tables import tracks as track_rows
+from cupel_backend.scores import evaluations, rescoring
+from cupel_measures.model import Qrels
+
+UNJUDGED_TOPICS = "unjudged_topics"
+"""Key in the counts of a qrels version: ids of listed topics without judgments. Earlier releases lack it."""
+
+
+def recompute_versions(system: System) -> int:
+    """Recompute the scores of every version that an earlier release stored with unjudged topics.
+
+    Return the number of queued evaluations. Repeating this has no effect.
+    """
+    with reading(system.engine) as connection:
+        rows = connection.execute(select(qrels.c.id, qrels.c.blob, qrels.c.counts)).all()
+    earlier = [row for row in rows if UNJUDGED_TOPICS not in row.counts]
+    return sum(_recompute(system, row.id, evaluations.load_qrels(system.blobs, row.blob)) for row in earlier)
+
+
+def _recompute(system: System, version_id: int, judged: Qrels) -> int:
+    queued = 0
+    with writing(system.engine) as connection:
+        version = connection.execute(select(qrels).where(qrels.c.id == version_id).with_for_update()).one()
+        counts = version.counts | {
+            "topics": len(judged.topics),
+            UNJUDGED_TOPICS: list(judged.unjudged_topics),
+        }
+        values = {"topics": list(judged.topics), "counts": counts}
+        connection.execute(update(qrels).where(qrels.c.id == version_id).values(values))
+        if list(version.topics) != list(judged.topics):
+            queued = jobs.requeue(connection, _build_job_requests(connection, version), now=system.now())
+            for table in (scores, explanations, analyses):
+                connection.execute(delete(table).where(table.c.qrels_id == version_id))
+            bump_revision(connection, [version.track_id])
+    if queued:
+        system.wake_ups.send(rescoring.QUEUE, times=queued)
+    return queued
+
+
+def _build_job_requests(connection: Connection, version: Row[Any]) -> list[jobs.JobRequest]:
+    """Return an evaluation of each scored submission by the measures of its stored scores."""
+    track = connection.execute(select(track_rows).where(track_rows.c.id == version.track_id)).one()
+    measures: dict[str, list[str]] = defaultdict(list)
+    stored = select(scores.c.submission_id, scores.c.measure).where(scores.c.qrels_id == version.id)
+    for row in connection.execute(stored.distinct()):
+        measures[row.submission_id].append(row.measure)
+    return [
+        rescoring.build_job_request(f"track {track.name}", track.id, version.id, submission, names)
+        for submission, names in sorted(measures.items())
+    ]

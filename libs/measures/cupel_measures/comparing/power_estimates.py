@@ -1,0 +1,124 @@
+"""Estimates about the discriminative power of a measure: required differences, and other samples of topics.
+
+Like the bootstrap test (`resampling.discriminative_power`), they test all pairs of systems. All pairs and
+measures share the replicates.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, undefined_reason
+from cupel_measures.comparing.resampling import REPLICATES, counts, standard_deviation, studentised
+from cupel_measures.grammar.parameters import exact
+from cupel_measures.model import Floats, Ints
+
+AT_ONCE = 256
+"""Pairs whose replicates are kept in memory at the same time."""
+SAMPLES = 1_000
+"""Number of bootstrap samples of topics from which the error of a power is estimated."""
+
+
+@dataclass(frozen=True)
+class PowerDifference:
+    """The difference of the powers of two measures, in percent of the pairs, and its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def required_difference(
+    scores: Sequence[Sequence[float]] | Floats,
+    *,
+    alpha: float = 0.01,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> float | None:
+    """Return the estimated difference of means that makes a pair of systems differ significantly.
+
+    scores: float64[topics, systems]. Sakai, SIGIR 2006, section 3: for each pair, take the bootstrap sample
+    with the K-th largest |t|, where K = alpha B, and the absolute difference of means in that sample. The
+    result is the largest of these over all pairs. None for fewer than two systems or topics, and for unusable
+    scores.
+    """
+    values = matrix(scores)
+    first, second = np.triu_indices(values.shape[1], 1)
+    if undefined_reason(values) is not None or not len(first) or len(values) < 2:
+        return None
+    place = max(1, math.ceil(exact(alpha) * replicates))
+    batches = [slice(begin, begin + AT_ONCE) for begin in range(0, len(first), AT_ONCE)]
+    return max(
+        _largest_required(values[:, first[batch]] - values[:, second[batch]], place, replicates, seed)
+        for batch in batches
+    )
+
+
+def _largest_required(differences: Floats, place: int, replicates: int, seed: int) -> float:
+    """Return the largest required difference of these pairs. differences: float64[topics, pairs]."""
+    centred, topics = differences - mean(differences), len(differences)
+    squares = centred**2
+    sizes, absolute_t = np.empty((2, differences.shape[1], replicates))
+    begin = 0
+    for sample in counts(topics, replicates, seed):
+        drawn = slice(begin, begin + len(sample))
+        means = sample @ centred / topics
+        spread = standard_deviation(sample @ squares / topics - means**2, means)
+        sizes[:, drawn] = np.abs(means).T
+        absolute_t[:, drawn] = np.abs(studentised(means, spread, topics)).T
+        begin += len(sample)
+    bound = np.partition(absolute_t, replicates - place)[:, replicates - place, None]
+    at_bound = (absolute_t >= bound * (1 - CLOSE)) & (absolute_t <= bound * (1 + CLOSE))
+    return float(np.max(sizes, where=at_bound, initial=0.0))
+
+
+def significant_pairs_by_sample(
+    scores: Sequence[Sequence[float]] | Floats, *, alpha: float = 0.01, samples: int = SAMPLES, seed: int = 0
+) -> Ints:
+    """Return int64[samples]: the number of pairs that differ significantly in a bootstrap sample of topics.
+
+    scores: float64[topics, systems], at least two of each. A pair differs by the two-sided paired t-test at
+    `alpha`, which takes the place of the bootstrap test because that would have to be nested.
+    """
+    from scipy.special import stdtrit
+
+    values = matrix(scores)
+    topics = len(values)
+    first, second = np.triu_indices(values.shape[1], 1)
+    bound = float(stdtrit(topics - 1, 1 - alpha / 2)) * math.sqrt(topics / (topics - 1))
+    numbers = []
+    for sample in counts(topics, samples, seed):
+        number = np.zeros(len(sample), dtype=np.int64)
+        for begin in range(0, len(first), AT_ONCE):
+            pairs = slice(begin, begin + AT_ONCE)
+            differences = values[:, first[pairs]] - values[:, second[pairs]]
+            means = sample @ differences / topics
+            spread = standard_deviation(sample @ differences**2 / topics - means**2, means)
+            number += np.count_nonzero(np.abs(studentised(means, spread, topics)) > bound, axis=1)
+        numbers.append(number)
+    return np.concatenate(numbers)
+
+
+def power_difference(
+    significant: tuple[int, int],
+    by_sample: tuple[Sequence[int], Sequence[int]],
+    pairs: int,
+    *,
+    confidence: float = 0.95,
+) -> PowerDifference:
+    """Return the power of the first measure minus that of the second, with its interval over topics.
+
+    significant: the numbers of pairs that differ by each measure. by_sample: the same numbers for bootstrap
+    samples of topics that the measures share (`significant_pairs_by_sample`). The interval is that of the
+    expected difference on samples of as many topics. The power of bootstrap samples is larger than that of
+    the topics, because they vary around these. So quantiles of deviations from the mean over the samples are
+    subtracted from the difference (the basic bootstrap interval around that mean).
+    """
+    value = 100.0 * (significant[0] - significant[1]) / pairs
+    first, second = (np.asarray(numbers, dtype=np.int64) for numbers in by_sample)
+    differences = 100.0 * (first - second) / pairs
+    deviations = differences - mean(differences[:, None])
+    below, above = np.quantile(deviations, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return PowerDifference(value, value - above, value - below)

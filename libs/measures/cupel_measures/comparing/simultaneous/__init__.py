@@ -1,0 +1,1 @@
+"""Tests of many pairs of systems at once that need no equal spreads."""

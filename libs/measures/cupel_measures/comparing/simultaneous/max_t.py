@@ -1,0 +1,271 @@
+"""Studentised step-down max-T tests of pairs of systems, and multiple comparisons with the best.
+
+All differences of one measure are tested together (Westfall and Young, 1993; Romano and Wolf, Econometrica
+2005). The tests need no equal spreads of the differences, unlike randomised Tukey HSD. They keep the
+probability of any false positive near alpha with about ten topics or more.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cupel_measures.comparing.outcomes import CLOSE, matrix, scale_warnings, undefined_reason
+from cupel_measures.comparing.resampling import REPLICATES
+from cupel_measures.comparing.simultaneous.sign_flips import Mask, SignFlips
+from cupel_measures.grammar.registry import ScaleType
+from cupel_measures.model import Floats, Ints
+
+AT_ONCE = 1 << 20
+"""Values of r that are kept in memory at the same time."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaxT:
+    """The result of the max-T tests of some or all pairs of systems.
+
+    first, second: int64[pairs], the systems of each pair. difference: float64[pairs], the mean of first -
+    second, with its standard error. t: float64[pairs], difference / error; infinite if only the error is 0.
+    critical: float64[pairs], |t| that a significant difference exceeds. pair_p: float64[pairs], adjusted for
+    all pairs; None unless requested. differs: bool[pairs], whether p is at most alpha. in_best_set:
+    bool[systems], whether the system is not significantly worse than the best. undefined: why there is no
+    result.
+    """
+
+    first: Ints
+    second: Ints
+    difference: Floats
+    error: Floats
+    t: Floats
+    critical: Floats
+    differs: Mask
+    pair_p: Floats | None
+    in_best_set: Mask
+    alpha: float
+    warnings: tuple[str, ...] = ()
+    undefined: str | None = None
+
+    @property
+    def percent(self) -> float | None:
+        """Percentage of the pairs that differ significantly; None if there are no pairs."""
+        return 100.0 * np.count_nonzero(self.differs) / len(self.first) if len(self.first) else None
+
+    @property
+    def intervals(self) -> tuple[Floats, Floats]:
+        """Lower and upper bounds, float64[pairs] each, of the simultaneous intervals of the differences.
+
+        An interval excludes 0 exactly if the pair differs. Bounds are infinite if there are too few topics.
+        """
+        width = np.zeros_like(self.error)
+        np.multiply(self.critical, self.error, out=width, where=self.error > 0)
+        width = np.where((self.error == 0) & ~self.differs & np.isinf(self.t), np.inf, width)
+        low, high = self.difference - width, self.difference + width
+        # Rounding must not turn a bound of 0 into a contradiction of the test.
+        low, high = (
+            np.where(self.differs, low, np.minimum(low, 0.0)),
+            np.where(self.differs, high, np.maximum(high, 0.0)),
+        )
+        return low, high
+
+
+def max_t(
+    scores: Sequence[Sequence[float]] | Floats,
+    *,
+    pairs: Iterable[tuple[int, int]] | None = None,
+    alpha: float = 0.05,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    scale: ScaleType = "interval",
+    with_p: bool = True,
+) -> MaxT:
+    """Test all pairs of systems, or those of `pairs`, by the studentised step-down max-T method.
+
+    scores: float64[topics, systems]. t is the mean difference over its standard error. A replicate flips the
+    signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a pair is
+    (1 + r) / (1 + replicates), where r replicates have a |t| of at least the pair's among this and the later
+    pairs; p never decreases in this order. with_p: also return p; alone it decides nothing, but it takes most
+    of the time for hundreds of systems.
+
+    The critical value of a pair is the 1 - alpha quantile of the largest |t| of all pairs, so that all
+    intervals hold simultaneously. A pair that only a later step finds significant has the quantile of that
+    step, so that its interval agrees with its p.
+    """
+    values = matrix(scores)
+    systems = values.shape[1]
+    first, second = _columns(systems, pairs)
+    result = _empty_result(first, second, systems, alpha, scale_warnings(scale, "the max-T test"))
+    reason = _reason(values)
+    if reason is not None:
+        return replace(result, undefined=reason)
+    flips = SignFlips(values, replicates, seed)
+    largest, reached = _best_counts(flips)
+    differs, critical = _step_down(flips, _family(systems, first, second), largest, alpha)
+    return replace(
+        result,
+        difference=flips.means[first] - flips.means[second],
+        error=flips.errors[first, second],
+        t=flips.to_t(flips.observed[first, second]),
+        critical=flips.to_t(critical[first, second]),
+        differs=differs[first, second],
+        pair_p=_adjusted_p(flips, first, second) if with_p else None,
+        in_best_set=_best_set(flips, reached, differs, alpha),
+    )
+
+
+def _columns(systems: int, pairs: Iterable[tuple[int, int]] | None) -> tuple[Ints, Ints]:
+    if pairs is None:
+        return np.triu_indices(systems, 1)
+    columns = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    if (columns < 0).any() or (columns >= systems).any() or (columns[:, 0] == columns[:, 1]).any():
+        raise ValueError(f"expected pairs of two systems from 0 to {systems - 1}")
+    return columns[:, 0], columns[:, 1]
+
+
+def _reason(values: Floats) -> str | None:
+    """Return why no test is possible, or None."""
+    if (reason := undefined_reason(values)) is not None:
+        return reason
+    if values.shape[1] < 2:
+        return "there are fewer than two systems"
+    return "there is only one topic" if len(values) < 2 else None
+
+
+def _empty_result(first: Ints, second: Ints, systems: int, alpha: float, warnings: tuple[str, ...]) -> MaxT:
+    zeros = np.zeros(len(first))
+    return MaxT(
+        first=first,
+        second=second,
+        difference=zeros,
+        error=zeros,
+        t=zeros,
+        critical=np.full(len(first), np.inf),
+        differs=np.zeros(len(first), dtype=bool),
+        pair_p=None,
+        in_best_set=np.ones(systems, dtype=bool),
+        alpha=alpha,
+        warnings=warnings,
+    )
+
+
+def _family(systems: int, first: Ints, second: Ints) -> Mask:
+    """Return bool[systems, systems]: whether a pair is tested, in either order."""
+    family = np.zeros((systems, systems), dtype=bool)
+    family[first, second] = family[second, first] = True
+    return family
+
+
+# ------------------------------------------------------------------------------------------ step-down
+
+
+def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) -> tuple[Mask, Floats]:
+    """Return (whether each pair differs, its critical r), both [systems, systems].
+
+    Each step rejects the pairs above the quantile of the largest r of the pairs that remain. largest:
+    float64[replicates], the largest absolute r of all pairs.
+    """
+    strength = np.abs(flips.observed)
+    allowed = allowed_exceedances(alpha, flips.replicates)
+    if np.count_nonzero(family) < family.size - len(family):
+        largest = _maxima(flips, family)
+    bound = _quantile(largest, allowed)
+    critical = np.full(family.shape, bound)
+    remaining = family & (strength <= bound)
+    rejected = family & ~remaining
+    while rejected.any() and remaining.any():
+        bound = _later_quantile(flips, remaining, largest, allowed)
+        rejected = remaining & (strength > bound)
+        critical[rejected] = bound
+        remaining &= ~rejected
+    return family & ~remaining, critical
+
+
+def _maxima(flips: SignFlips, family: Mask, replicates: Ints | slice = slice(None)) -> Floats:
+    """Return float64[replicates]: the largest absolute r of the pairs in the family."""
+    weights = np.where(family, flips.weights, 0.0)
+    return np.concatenate([block.max(axis=0) for block in flips.largest(weights, replicates)])
+
+
+def allowed_exceedances(alpha: float, replicates: int) -> int:
+    """Return the largest number r of replicates with (1 + r) / (1 + replicates) <= alpha; -1 for none."""
+    allowed = int(alpha * (replicates + 1))
+    while allowed >= 0 and (allowed + 1) / (replicates + 1) > alpha:
+        allowed -= 1
+    return allowed
+
+
+def _quantile(largest: Floats, allowed: int) -> float:
+    """Return the r that is exceeded by at most `allowed` of the replicates; at most 1.
+
+    The tolerance makes equal statistics with different rounding errors ties, which are not significant.
+    """
+    if allowed < 0 or allowed >= len(largest):
+        return 1.0
+    return min(1.0, float(np.partition(largest, -1 - allowed)[-1 - allowed]) + CLOSE)
+
+
+def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed: int) -> float:
+    """Return the quantile for the remaining pairs.
+
+    largest: the maxima over more pairs, which bound those over the remaining pairs. Replicates are therefore
+    computed in descending order of this bound, until no other replicate can exceed the quantile.
+    """
+    order = np.argsort(-largest, kind="stable")
+    size = 2 * (allowed + 1)
+    found = np.zeros(0)
+    for begin in range(0, len(order), size):
+        found = np.concatenate([found, _maxima(flips, remaining, order[begin : begin + size])])
+        bound = _quantile(found, allowed)
+        if begin + size >= len(order) or largest[order[begin + size]] + CLOSE <= bound:
+            break
+    return bound
+
+
+def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
+    """Return the step-down adjusted p, float64[pairs]."""
+    strength = np.abs(flips.observed[first, second])
+    order = np.argsort(strength, kind="stable")  # the last step first
+    a, b = first[order], second[order]
+    weights, bounds = flips.weights[a, b][:, None], (strength[order] - CLOSE)[:, None]
+    reached = np.zeros(len(order), dtype=np.int64)
+    size = max(1, AT_ONCE // max(len(order), 1))
+    for begin in range(0, flips.replicates, size):
+        sums = np.ascontiguousarray(flips.sums[:, begin : begin + size])
+        r = np.abs(sums[a] - sums[b])
+        r *= weights
+        np.maximum.accumulate(r, axis=0, out=r)
+        reached += np.count_nonzero(r >= bounds, axis=1)
+    steps = np.maximum.accumulate((reached[::-1] + 1) / (flips.replicates + 1))
+    p = np.empty(len(order))
+    p[order[::-1]] = steps
+    return p
+
+
+# ------------------------------------------------------------------------------------------ the best
+
+
+def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
+    """Return what the tests of all pairs and of the best need from every replicate.
+
+    The largest absolute r of all pairs, float64[replicates]. The number of replicates in which the r of some
+    other system minus this one reaches the largest observed one, int64[systems].
+    """
+    advantage = flips.observed.max(axis=0)[:, None]
+    reached = np.zeros(len(advantage), dtype=np.int64)
+    largest = []
+    for block in flips.largest(flips.weights):
+        reached += np.count_nonzero(block >= advantage - CLOSE, axis=1)
+        largest.append(block.max(axis=0))
+    return np.concatenate(largest), reached
+
+
+def _best_set(flips: SignFlips, reached: Ints, differs: Mask, alpha: float) -> Mask:
+    """Return bool[systems]: whether the system may be the best (Hsu, Multiple Comparisons, 1996, chapter 4).
+
+    A system is excluded if the one-sided simultaneous test of all other systems against it rejects that none
+    is better: p is (1 + reached) / (1 + replicates). A system that differs significantly from a better one in
+    the test of all pairs is excluded too.
+    """
+    allowed = allowed_exceedances(alpha, flips.replicates)
+    rejected = (flips.observed.max(axis=0) > 0) & (reached <= allowed)
+    is_worse = (differs & (flips.observed > 0)).any(axis=0)
+    return np.asarray(~(rejected | is_worse))

@@ -1,0 +1,108 @@
+"""Tests of required differences, and of intervals of differences of discriminative power."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from cupel_measures.comparing.power_estimates import (
+    power_difference,
+    required_difference,
+    significant_pairs_by_sample,
+)
+from cupel_measures.comparing.resampling import discriminative_power
+from cupel_measures.model import Floats
+
+
+def noisy(seed: int, topics: int = 30, systems: int = 8, spread: float = 0.1, noise: float = 0.2) -> Floats:
+    rng = np.random.default_rng(seed)
+    return np.linspace(0, spread, systems) + noise * rng.standard_normal((topics, systems))
+
+
+def test_pairs_above_the_required_difference_differ_significantly() -> None:
+    scores = noisy(1, systems=12, spread=0.5)
+    required = required_difference(scores, alpha=0.05, replicates=2000, seed=3)
+    assert required is not None
+    test = discriminative_power(scores, alpha=0.05, replicates=2000, seed=3)
+    difference = np.abs(scores.mean(0)[test.first] - scores.mean(0)[test.second])
+    significant = test.asl < 0.05
+    assert significant.any()
+    assert not significant.all()
+    assert significant[difference > required].all()
+    assert required > difference[significant].min()
+
+
+def test_required_difference_scales_with_the_scores_and_falls_with_alpha() -> None:
+    scores = noisy(2)
+    required = required_difference(scores, alpha=0.05, replicates=1000)
+    assert required is not None
+    assert required_difference(scores * 4, alpha=0.05, replicates=1000) == pytest.approx(4 * required)
+    assert required_difference(scores, alpha=0.01, replicates=1000) > required  # type: ignore[operator]
+    assert required_difference(scores[:, ::-1], alpha=0.05, replicates=1000) == pytest.approx(required)
+
+
+def test_required_difference_is_undefined_without_a_pair() -> None:
+    assert required_difference(np.zeros((5, 1))) is None
+    assert required_difference(np.zeros((1, 5))) is None
+    assert required_difference(np.full((5, 2), np.nan)) is None
+    assert required_difference(np.zeros((5, 2)), replicates=100) == 0
+
+
+def test_numbers_of_significant_pairs_equal_t_tests_of_each_sample() -> None:
+    scores = noisy(5, topics=12, systems=4, spread=0.4)
+    numbers = significant_pairs_by_sample(scores, alpha=0.1, samples=20, seed=9)
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((9, 0))))
+    drawn = rng.integers(12, size=(20, 12))
+    expected = [
+        sum(
+            2 * t.sf(abs(z.mean() / (z.std(ddof=1) / 12**0.5)), 11) < 0.1
+            for i in range(4)
+            for j in range(i)
+            for z in [(scores[:, i] - scores[:, j])[draw]]
+        )
+        for draw in drawn
+    ]
+    assert len(set(expected)) > 2
+    assert numbers.tolist() == expected
+
+
+def test_interval_of_a_difference_is_that_derived_by_hand() -> None:
+    """Of 10 pairs: 6 - 4 = 20 points. The samples differ by 10 k points, k = 0 to 40, on average by 200.
+
+    The 2.5% and 97.5% quantiles of the deviations are -190 and 190.
+    """
+    interval = power_difference((6, 4), (list(range(41)), [0] * 41), 10)
+    assert (interval.value, interval.low, interval.high) == pytest.approx((20, -170, 210))
+
+
+def test_interval_is_subtracted_from_the_difference() -> None:
+    """Deviations -1, -1, -1 and 3 percentage points: the long upper tail becomes the lower one."""
+    interval = power_difference((5, 5), ([0, 0, 0, 4], [0, 0, 0, 0]), 100, confidence=0.999)
+    assert interval.low == pytest.approx(-3, abs=0.05)
+    assert interval.high == pytest.approx(1, abs=0.05)
+
+
+def test_interval_covers_the_expected_difference() -> None:
+    """95 per cent of 200 intervals: at least 0.95 - 3 standard errors (0.0154) = 0.904."""
+    bound = t.ppf(0.975, 24)
+    first, second = np.triu_indices(8, 1)
+
+    def significant(scores: Floats) -> int:
+        z = scores[:, first] - scores[:, second]
+        return int((np.abs(z.mean(0)) > bound * z.std(0, ddof=1) / 5).sum())
+
+    def score_by_two_measures(seed: int) -> tuple[Floats, Floats]:
+        scores = noisy(seed, topics=25, spread=0.3)
+        return scores, scores + 0.15 * np.random.default_rng(seed + 50_000).standard_normal(scores.shape)
+
+    drawn = [score_by_two_measures(seed) for seed in range(2000, 5000)]
+    expected = np.mean([significant(x) - significant(y) for x, y in drawn]) * 100 / 28
+    covered = 0
+    for seed in range(200):
+        x, y = score_by_two_measures(seed)
+        by_sample = (
+            significant_pairs_by_sample(x, alpha=0.05, samples=300).tolist(),
+            significant_pairs_by_sample(y, alpha=0.05, samples=300).tolist(),
+        )
+        interval = power_difference((significant(x), significant(y)), by_sample, 28)
+        covered += int(interval.low <= expected <= interval.high)
+    assert covered / 200 >= 0.904
