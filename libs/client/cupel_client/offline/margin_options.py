@@ -89,8 +89,8 @@ def margin_options(command: _Command) -> _Command:
             "margins",
             multiple=True,
             type=MarginParameter(),
-            help="Largest difference M that does not matter, in the unit of the measure. Adds a verdict such as "
-            "'no worse' to each pair. May be given several times.",
+            help="Largest difference M that does not matter, in the unit of the measure. Adds a verdict such "
+            "as 'no worse' to each pair. May be given several times.",
         ),
     ):
         command = option(command)
