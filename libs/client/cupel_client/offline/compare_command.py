@@ -17,6 +17,11 @@ from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
+from cupel_client.offline.same_system_comparison import (
+    SameSystemChoices,
+    compare_same_system,
+    same_system_options,
+)
 from cupel_client.output import format_option, printable
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
@@ -56,6 +61,7 @@ USUAL = Choices()
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @margin_options
+@same_system_options
 @format_option("latex")
 def compare(
     files: tuple[Path, ...],
@@ -68,6 +74,9 @@ def compare(
     margins: tuple[tuple[str | None, float], ...],
     margin_test: MarginTest,
     bayes: bool,
+    same: bool,
+    baselines: tuple[Path, Path] | None,
+    rbo_p: float,
     **chosen: str | float | bool,
 ) -> None:
     """Compare runs.
@@ -82,24 +91,41 @@ def compare(
     With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
     within M, worse, or undecided.
 
+    With --same, two runs of what should be the same system are compared instead: an original and its
+    reproduction (Breuer et al., SIGIR 2020).
+
     \b
     Examples:
       cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP"
       cupel compare collection.yaml runs/*.gz -m "TOMA(of=nDCG@10)" --all-pairs --format latex
       cupel compare qrels.txt baseline.txt new.txt -m P@10 --test sign --correction none --alpha 0.01
       cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP" --margin 0.02 --margin AP=0.01 --bayes
+      cupel compare --same qrels.txt original.txt reproduced.txt --baselines old-base.txt new-base.txt
     """
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if len(runs) < 2:
         raise click.UsageError(
             "a comparison needs at least two runs: give QRELS first, then the baseline, then the other runs"
         )
+    if baselines and not same:
+        raise click.UsageError("--baselines requires --same")
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
     choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
     margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
     margin_choices.check(job.measures, choices.alpha, form)
+    if same:
+        same_choices = SameSystemChoices(
+            baselines=baselines,
+            rbo_p=rbo_p,
+            alpha=choices.alpha,
+            confidence=choices.confidence,
+            jobs=jobs,
+        )
+        same_choices.check(runs, form)
+        compare_same_system(runs, collection, job, same_choices, form)
+        return
     requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, requests))
     scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)

@@ -112,6 +112,7 @@ def print_json(result: ComparisonResult) -> None:
                     "measures": [order.first, order.second],
                     "tau_b": order.overall.value,
                     "tau_b_by_topic": order.by_topic.value,
+                    "rbo": order.overlap.value,
                     "undefined_topics": order.by_topic.undefined_topics,
                     "undefined": order.overall.undefined,
                 }

@@ -178,6 +178,7 @@ def _print_orders(result: ComparisonResult) -> None:
     columns: list[Column] = [
         ("by means", [_format_number(order.overall.value) for order in orders]),
         ("topic by topic", [_format_number(order.by_topic.value) for order in orders]),
+        ("RBO by means", [_format_number(order.overlap.value) for order in orders]),
     ]
     names = [f"{order.first} and {order.second}" for order in orders]
     overall = [order.overall.undefined for order in orders]
@@ -190,7 +191,7 @@ def _print_orders(result: ComparisonResult) -> None:
         ["measure", "vs."],
         [[order.first, order.second] for order in orders],
         columns,
-        title="agreement of measures on the order of the runs (Kendall's tau-b)",
+        title="agreement of measures on the order of the runs (Kendall's tau-b; RBO with p = 0.9)",
         caption="\n".join(lines) or None,
     )
 
