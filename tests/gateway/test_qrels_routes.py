@@ -259,3 +259,26 @@ def test_forbidden_upload_is_refused_before_the_body_is_read(service, who: str) 
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     answer = service.request(who, "POST", f"/v1/tracks/{track}/qrels", content=b"nonsense", headers=kind)
     assert (answer.status_code, answer.json()["code"]) == (403, "qrels-forbidden")
+
+
+def test_track_judged_by_subtopic_only_needs_no_aspects(service) -> None:
+    body = {"name": "by-subtopic", "title": "Answers", "measures": ["alpha_nDCG@5"]}
+    assert service.request("organiser", "POST", "/v1/tracks", json=body).status_code == 201
+    collection = b"qrels: [{file: d, layout: subtopics}]\ntopics: t\n"
+    judged = b"t1 s a 1\nt1 s b 0\nt2 s b 1\n"
+    parts = [
+        ("collection", ("c.yaml", collection)),
+        ("files", ("d", judged)),
+        ("files", ("t", b"t1\nt2\nt3\n")),
+    ]
+    answer = service.upload("by-subtopic", parts=parts)
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["counts"]["topics"], answer.json()["counts"]["unjudged_topics"]) == (2, ["t3"])
+    assert list(answer.json()["findings"]["totals"]) == ["qrels-topic-without-judgments"]
+    service.request("organiser", "POST", answer.headers["location"] + "/publish")
+    sent = service.accepted_submission("by-subtopic", run_file(("t1", "ab"), ("t2", "b"), ("t3", "a")))
+    service.run_jobs()
+    found = service.get("participant", f"/v1/submissions/{sent['id']}/scores/topics?measure=alpha_nDCG@5")
+    assert (found["score"]["value"], found["score"]["topics"]) == (1.0, 2)
+    assert [item["topic"] for item in found["topics"]] == ["t1", "t2"]
+    assert found["unjudged_topics"] == ["t3"]

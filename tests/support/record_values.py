@@ -85,6 +85,7 @@ AUDITS = {
     "leave_one_run_out": ("--depths", "5,10"),
     "leave_one_team_out": ("--depths", "5,10"),
     "qrels_versions": ("--replicates", "500"),
+    "reliability": (),
     "scales": (),
     "topics": ("--draws", "5", "--subset", "4"),
     "unjudged": ("--tried", "5"),

@@ -22,7 +22,9 @@ MEASURES = "nDCG@10 CAM(of=nDCG@10) alpha_nDCG@10"
 OTHER_MEASURES: Mapping[str, str] = {
     "desiderata": "NLRE(aspects=[relevance,credibility]) CAM(of=nDCG@10)",
     # Scores of RBTO@400 are too large for tests, so results that are undefined are stored, too.
-    **dict.fromkeys(("discriminative_power", "qrels_versions", "scales", "topics"), "nDCG@10 RBTO@400"),
+    **dict.fromkeys(
+        ("discriminative_power", "qrels_versions", "reliability", "scales", "topics"), "nDCG@10 RBTO@400"
+    ),
 }
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "aspects": (),
@@ -37,6 +39,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "leave_one_team_out": ("--depths", "5,10"),
     "pool_depth": ("--deepest", "5"),
     "qrels_versions": ("--replicates", "200"),
+    "reliability": ("--sizes", "5,50"),
     "scales": (),
     "topics": ("--draws", "2", "--subset", "4"),
     "unjudged": ("--tried", "3"),

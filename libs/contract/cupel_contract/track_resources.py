@@ -47,7 +47,10 @@ class TrackCreate(RequestBody):
 
     name: str = Field(max_length=200)
     title: str = Field(max_length=1000)
-    aspects: dict[str, JsonValue]
+    aspects: dict[str, JsonValue] = Field(
+        {"relevance": {"labels": [0, 1]}},
+        description="declared aspects by name; may be omitted if all judgments will be by subtopic",
+    )
     label_sets: dict[str, JsonValue] | None = None
     profile: str = Field("cupel", max_length=200, description="rules for reading and ordering runs")
     measures: MeasureTexts = Field(description="the plan: every submission is scored by these measures")

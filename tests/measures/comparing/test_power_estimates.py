@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from cupel_measures.comparing.power_estimates import (
+from cupel_measures.comparing.resampling import discriminative_power
+from cupel_measures.comparing.topic_sets.power_estimates import (
     power_difference,
     required_difference,
     significant_pairs_by_sample,
 )
-from cupel_measures.comparing.resampling import discriminative_power
 from cupel_measures.model import Floats
 
 

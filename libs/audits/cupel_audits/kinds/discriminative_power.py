@@ -12,13 +12,13 @@ from cupel_audits.declarations import audit, setting, whole_number
 from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, TableSchema
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.comparing.outcomes import mean
-from cupel_measures.comparing.power_estimates import (
+from cupel_measures.comparing.resampling import PairTests, discriminative_power
+from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
+from cupel_measures.comparing.topic_sets.power_estimates import (
     power_difference,
     required_difference,
     significant_pairs_by_sample,
 )
-from cupel_measures.comparing.resampling import PairTests, discriminative_power
-from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.grammar.parameters import Number, Numbers, Whole
 
 Probability = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]

@@ -85,7 +85,8 @@ class Client(AuditCalls):
     def create_track(self, name: str, **description: Any) -> TrackResource:
         """Create a track.
 
-        description: title, aspects and measures; optionally label_sets, profile and depth.
+        description: title, aspects and measures; optionally label_sets, profile and depth. Aspects may be
+        omitted if all judgments will be by subtopic.
         """
         body = request_body(TrackCreate, {"name": name, **description})
         return parse(TrackResource, self._json("POST", "/v1/tracks", json=body))

@@ -241,6 +241,8 @@ def read_texts(collection: Collection) -> Texts:
 
 def _default_measures(collection: Collection) -> str:
     """Return the default measures of a collection."""
+    if collection.qrels.only_by_subtopic:
+        return "alpha_nDCG@20 ERR_IA@20 StRecall@20"
     others = [aspect.name for aspect in collection.aspects[1:]]
     if not others:
         return "nDCG@10 AP P@10 RR Judged@10"

@@ -128,7 +128,7 @@ def _check_judgments(paths: Sequence[Path]) -> tuple[list[Checked], Qrels | None
 def _facts(collection: Collection) -> dict[str, Any]:
     qrels = collection.qrels
     aspects = {}
-    for aspect in qrels.aspects:
+    for aspect in () if qrels.only_by_subtopic else qrels.aspects:
         shown = [str(label) for label in aspect.labels]
         scale = ", ".join(shown) if len(shown) <= 10 else f"{shown[0]} to {shown[-1]}"
         aspects[aspect.name] = scale + (" (inferred)" if aspect.inferred else "")

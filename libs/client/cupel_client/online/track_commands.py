@@ -145,7 +145,9 @@ def load_collection(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
         raise click.UsageError(f"{path} is not valid YAML: {problem}") from None
     if not isinstance(content, dict):
-        raise click.UsageError(f"{path} is not a collection file; a collection file declares `aspects:`")
+        raise click.UsageError(
+            f"{path} is not a collection file; a collection file declares `aspects:` and `qrels:`"
+        )
     return content
 
 

@@ -93,6 +93,9 @@ TOPICS = declare(
     "write a line per topic: the id, and optionally a space and the title",
 )
 
+WITHOUT_LABELS = Aspect(name="relevance", labels=(0, 1))
+"""The aspect of a collection that declares none, because all its judgments are by subtopic."""
+
 _EXAMPLE = "{aspects: {relevance: {labels: [0, 1]}}, qrels: [{file: qrels.txt, aspect: relevance}]}"
 _OPTIONAL = ("topics", "texts", "label_sets", "profile", "measures")
 _QRELS = "{file: qrels.txt, aspect: relevance}"
@@ -208,7 +211,8 @@ def is_collection(path: Path) -> bool:
     except Refused:
         return False
     lines = begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    return begin.lstrip().startswith(b"{") or any(line.split() == [b"aspects:"] for line in lines)
+    keys = ([b"aspects:"], [b"qrels:"])
+    return begin.lstrip().startswith(b"{") or any(line.split() in keys for line in lines)
 
 
 def collection_for(
@@ -237,8 +241,12 @@ def _text(data: bytes, name: str) -> str:
 
 def _collection(document: Document, files: _Files, limits: Limits | None) -> Collection:
     """Read every part, so that all errors are reported at once. Skip parts that depend on an invalid one."""
-    parts = document.top.keys(_EXAMPLE, needed=["aspects", "qrels"], also=_OPTIONAL)
-    aspects = read_aspects(parts["aspects"]) if "aspects" in parts else ()
+    by_subtopic = _is_by_subtopic(document.top.value)
+    needed = ["qrels"] if by_subtopic else ["aspects", "qrels"]
+    parts = document.top.keys(_EXAMPLE, needed=needed, also=["aspects", *_OPTIONAL])
+    aspects: Sequence[Aspect] = (WITHOUT_LABELS,) if by_subtopic else ()
+    if "aspects" in parts:
+        aspects = read_aspects(parts["aspects"])
     label_sets = read_label_sets(parts["label_sets"], aspects) if "label_sets" in parts else {}
     sources = _qrels_files(parts["qrels"], aspects, files) if "qrels" in parts else []
     titles = _topics(parts["topics"], files, limits) if "topics" in parts else None
@@ -265,6 +273,13 @@ def _collection(document: Document, files: _Files, limits: Limits | None) -> Col
     )
 
 
+def _is_by_subtopic(tree: Any) -> bool:
+    """Return whether every qrels file of a parsed collection has judgments by subtopic."""
+    files = tree.get("qrels") if isinstance(tree, Mapping) else None
+    layouts = [file.get("layout") if isinstance(file, Mapping) else None for file in files or [None]]
+    return set(layouts) == {"subtopics"}
+
+
 def _qrels_files(place: Place, aspects: Sequence[Aspect], files: _Files) -> list[QrelsFile]:
     items = place.items(f"a list of files such as [{_QRELS}]")
     if place.value == []:
@@ -281,8 +296,9 @@ def _compare_aspects(
 ) -> None:
     """Report aspects that no file judges, and files of scores that do not fit the others."""
     named = [name for file in files for name in file.columns]
+    by_subtopic = all(file.columns == SUBTOPICS for file in files)
     for aspect in aspects:
-        if aspect.name not in named:
+        if aspect.name not in named and not by_subtopic:
             place.wrong(NOT_JUDGED, f"no file judges {aspect.name}")
     for item, file in zip(items, files, strict=True):
         if file.steps is not None and named.count(file.columns[-1]) > 1:

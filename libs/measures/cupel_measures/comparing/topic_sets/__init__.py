@@ -1,0 +1,1 @@
+"""Reliability and discriminative power of sets of topics."""
