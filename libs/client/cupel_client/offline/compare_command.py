@@ -8,8 +8,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from cupel_client.offline.closeness.margin_options import MarginChoices, compare_margins, margin_options
+from cupel_client.offline.closeness.same_system_comparison import (
+    SameSystemChoices,
+    compare_same_system,
+    same_system_options,
+)
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
-from cupel_client.offline.margin_options import MarginChoices, compare_margins, margin_options
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
 from cupel_client.offline.presentation.comparison_tables import print_tables
@@ -17,11 +22,6 @@ from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
-from cupel_client.offline.same_system_comparison import (
-    SameSystemChoices,
-    compare_same_system,
-    same_system_options,
-)
 from cupel_client.output import format_option, printable
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from cupel_client import __version__
+from cupel_client.offline.closeness.margin_output import MarginResult, margin_data
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
-from cupel_client.offline.presentation.margin_output import MarginResult, margin_data
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
 from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, MeasureComparison
 from cupel_measures.comparing.comparison import ComparisonReport as Compared

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cupel_client.offline.closeness.margin_output import print_margins
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
-from cupel_client.offline.presentation.margin_output import print_margins
 from cupel_client.output import printable
 from cupel_measures.comparing.comparison import (
     NO_CORRECTION,

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from cupel_client.offline.closeness.same_system_output import SAME_PRINTERS, SameSystemResult
 from cupel_client.offline.evaluate_command import finish
 from cupel_client.offline.input_files import InputFile
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
-from cupel_client.offline.presentation.same_system_output import SAME_PRINTERS, SameSystemResult
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_measures.comparing.closeness.document_lists import DocumentList, lists_by_topic

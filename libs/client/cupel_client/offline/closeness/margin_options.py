@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from cupel_client.offline.presentation.margin_output import MarginResult
+from cupel_client.offline.closeness.margin_output import MarginResult
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.closeness.margins import MarginTest, compare_with_margin
 from cupel_measures.comparing.compared_measures import ComparedMeasure
