@@ -11,9 +11,13 @@ from scipy import stats
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.all_pairs import randomised_hsd
 from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure, compared_measure
-from cupel_measures.comparing.comparison import Choices, ComparisonReport, compare
+from cupel_measures.comparing.comparison import ComparisonReport, compare
+from cupel_measures.comparing.differences.comparison_choices import Choices
+from cupel_measures.comparing.differences.inverted_randomisation import randomisation_interval
 from cupel_measures.comparing.paired_tests import TESTS, effect_size
-from cupel_measures.comparing.resampling import intervals
+from cupel_measures.comparing.resampling import intervals, randomisation
+from cupel_measures.comparing.simultaneous.max_t import max_t
+from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats, Qrels
 from cupel_measures.reading.collection_files import parse_collection
@@ -52,11 +56,11 @@ class TestEachPair:
     @pytest.mark.parametrize("test", TESTS)
     def test_pair_equals_the_result_of_the_test(self, test: str) -> None:
         values = scores()
-        found = report(values, choices=Choices(test=test)).measures[0]
+        found = report(values, choices=Choices(test=test, correction="none")).measures[0]
         for pair, place in zip(found.differences, (1, 2, 3), strict=True):
             assert pair.test == TESTS[test](values[:, place], values[:, 0])
             assert pair.effect == effect_size(values[:, place], values[:, 0])
-            [interval] = intervals((values[:, place] - values[:, 0])[:, None])
+            [interval] = t_intervals((values[:, place] - values[:, 0])[:, None])
             assert pair.difference == interval
 
     def test_p_of_the_t_test_is_corrected_by_holm_over_measures_and_pairs(self) -> None:
@@ -179,9 +183,13 @@ class TestIndependence:
     def test_other_systems_except_by_the_correction(self) -> None:
         values = scores()
         alone, together = report(values[:, :2]).measures[0], report(values).measures[0]
-        assert replace(alone.differences[0], corrected_p=None) == replace(
-            together.differences[0], corrected_p=None
-        )
+        first, second = alone.differences[0], together.differences[0]
+        assert first.test == second.test
+        assert first.difference.value == second.difference.value
+        assert first.largest_differences == second.largest_differences
+        wide, narrow = second.difference, first.difference
+        assert None not in (wide.low, wide.high, narrow.low, narrow.high)
+        assert wide.low < narrow.low < narrow.high < wide.high  # type: ignore[operator]  # simultaneous
 
     def test_random_results_depend_on_the_seed_only(self) -> None:
         first, again, other = (report(scores(), choices=Choices(seed=seed)) for seed in (7, 7, 8))
@@ -242,8 +250,8 @@ class TestDegenerate:
         assert report(scores(topics=8)[:, :2]).warnings == ()
         several = report(scores(topics=8), choices=Choices(all_pairs=True, test="sign"))
         # 2 / 2^8 = 0.0078, and six tests
-        assert several.warnings == ()
-        [warning] = report(scores(topics=7), choices=Choices(all_pairs=True, test="sign")).warnings
+        assert not any("no difference can be" in warning for warning in several.warnings)
+        warning = report(scores(topics=7), choices=Choices(all_pairs=True, test="sign")).warnings[0]
         assert warning.endswith(
             "no difference can be significant at 0.05 after Holm's correction over 6 tests"
         )
@@ -321,4 +329,71 @@ class TestMeasureSelection:
         assert [difference.variant.aspect for difference in found.aspects] == ["relevance", "credibility"]
         [difference] = found.aspects[1].differences
         under = values["nDCG(aspect=credibility)@5"]
-        assert difference == intervals((under[:, 1] - under[:, 0])[:, None])[0]
+        assert difference == t_intervals((under[:, 1] - under[:, 0])[:, None])[0]
+
+
+class TestIntervals:
+    @pytest.mark.parametrize("test", ["t", "randomisation", "max-t", "hsd"])
+    @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg", "none"])
+    @pytest.mark.parametrize("topics", [4, 9, 18])
+    def test_interval_excludes_zero_exactly_if_the_difference_is_significant(
+        self, test: str, correction: str, topics: int
+    ) -> None:
+        is_paired = test in TESTS
+        if not is_paired and correction != "holm":
+            return
+        choices = Choices(
+            test=test, correction=correction if is_paired else None, all_pairs=True, permutations=999
+        )
+        names, seen = ["T" + str(topic) for topic in range(topics)], set()
+        for seed in range(25):
+            rng = np.random.default_rng(seed)
+            values = np.round(rng.normal(size=(topics, 5)) + np.linspace(0, 2, 5) * rng.random(), 1)
+            found = compare(
+                [*"abcde"], names, {"M": values}, [ComparedMeasure(text="M", scale="interval")], choices
+            )
+            for pair in found.measures[0].differences:
+                low, high = pair.difference.low, pair.difference.high
+                if low is None or high is None or pair.test.undefined:
+                    assert not pair.significant
+                    continue
+                assert (low > 0 or high < 0) == pair.significant
+                if pair.effect.interval is not None:
+                    assert (pair.effect.interval[0] > 0 or pair.effect.interval[1] < 0) == pair.significant
+                seen.add(pair.significant)
+        assert topics < 9 or seen == {True, False}
+
+    def test_inverted_randomisation_interval_holds_what_is_not_rejected(self) -> None:
+        differences = np.random.default_rng(2).normal(0.5, 1, 9)
+        low, high = randomisation_interval(differences, level=0.1, flips=99, seed=0)
+        for bound, inside in ((low, 1e-6), (high, -1e-6)):
+            assert (randomisation(differences - bound - inside, np.zeros(9)).p or 0) > 0.1
+            assert (randomisation(differences - bound + inside, np.zeros(9)).p or 0) <= 0.1
+
+    def test_all_pairs_use_max_t_by_default(self) -> None:
+        values = scores()
+        found = report(values, choices=Choices(all_pairs=True))
+        expected = max_t(values)
+        assert found.choices.test_name == "max-t"
+        assert found.tests == 6
+        differences = found.measures[0].differences
+        assert [pair.corrected_p for pair in differences] == np.asarray(expected.pair_p).tolist()
+        assert [pair.difference.low for pair in differences] == pytest.approx(-expected.intervals[1])
+        assert found.measures[0].best_set == tuple(np.flatnonzero(expected.in_best_set).tolist())
+
+    def test_bca_intervals_are_an_option_with_a_caution(self) -> None:
+        values = scores()[:, :2]
+        found = report(values, choices=Choices(interval="bca"))
+        assert (
+            found.measures[0].differences[0].difference
+            == intervals((values[:, 1] - values[:, 0])[:, None])[0]
+        )
+        assert any("BCa intervals may be too narrow" in warning for warning in found.warnings)
+
+    def test_simultaneous_test_with_a_correction_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="the max-t test corrects p itself"):
+            Choices(all_pairs=True, correction="holm")
+        with pytest.raises(ValueError, match="permutations must be at least 1"):
+            Choices(permutations=0)
+        with pytest.raises(ValueError, match="unknown interval"):
+            Choices(interval="percentile")  # type: ignore[arg-type]

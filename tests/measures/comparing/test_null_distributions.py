@@ -15,8 +15,9 @@ from scipy import stats
 
 from cupel_measures.comparing.all_pairs import AllPairs, anova, kruskal_wallis, randomised_hsd
 from cupel_measures.comparing.compared_measures import ComparedMeasure
-from cupel_measures.comparing.comparison import Choices, compare
+from cupel_measures.comparing.comparison import compare
 from cupel_measures.comparing.corrections import benjamini_hochberg, holm
+from cupel_measures.comparing.differences.comparison_choices import Choices
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import (
     discriminative_power,

@@ -1,9 +1,11 @@
 """`cupel compare`: differences between runs, with intervals and significance tests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -22,18 +24,25 @@ from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
-from cupel_client.output import format_option, printable
+from cupel_client.output import console, format_option, printable
 from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
-from cupel_measures.comparing.comparison import NO_CORRECTION, Choices
 from cupel_measures.comparing.comparison import compare as compared
 from cupel_measures.comparing.corrections import CORRECTIONS
+from cupel_measures.comparing.differences.comparison_choices import (
+    INTERVALS,
+    NO_CORRECTION,
+    SIMULTANEOUS,
+    Choices,
+)
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import SUREST
 
 CHANCE = click.FloatRange(0, 1, min_open=True, max_open=True)
 SURE = click.FloatRange(0, SUREST, min_open=True)
 USUAL = Choices()
+MOST_PAIRS = 10
+"""Largest number of pairs whose differences are printed by default."""
 
 
 @click.command()
@@ -42,22 +51,41 @@ USUAL = Choices()
     "--all-pairs", is_flag=True, help="Compare all pairs of runs instead of each run with the first."
 )
 @click.option(
-    "--test", type=click.Choice([*TESTS]), default=USUAL.test, show_default=True, help="Significance test."
+    "--pairs",
+    is_flag=True,
+    help=f"Print every pair; more than {MOST_PAIRS} pairs are summarised by default. Exports are complete.",
+)
+@click.option(
+    "--test",
+    type=click.Choice([*SIMULTANEOUS, *TESTS]),
+    help="Significance test (default: max-t with --all-pairs, else randomisation). max-t: studentised "
+    "step-down max-T. hsd: randomised Tukey HSD, which assumes equal spreads. Both correct p-values over the "
+    "pairs of each measure.",
 )
 @click.option(
     "--correction",
     type=click.Choice([*CORRECTIONS, NO_CORRECTION]),
-    default=USUAL.correction,
-    show_default=True,
-    help="Correction of p-values over all pairs and measures.",
+    help="Correction of the p-values of paired tests over all pairs and measures (default: holm).",
+)
+@click.option(
+    "--permutations",
+    type=click.IntRange(1),
+    help="Number of random permutations or assignments of signs (default: 100,000 for the randomisation "
+    "test, 10,000 for max-t, hsd, groups and the best set).",
 )
 @click.option("--alpha", type=CHANCE, default=USUAL.alpha, show_default=True, help="Significance level.")
 @click.option(
     "--confidence",
     type=SURE,
-    default=USUAL.confidence,
+    help="Confidence level of the intervals (default: 1 - alpha).",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(INTERVALS),
+    default=USUAL.interval,
     show_default=True,
-    help="Confidence level of the intervals.",
+    help="Kind of the intervals: Student's t, or bias-corrected accelerated bootstrap (too narrow where few "
+    "topics differ).",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
 @margin_options
@@ -71,22 +99,23 @@ def compare(
     depth: int | None,
     jobs: int | None,
     form: str,
+    pairs: bool,
     margins: tuple[tuple[str | None, float], ...],
     margin_test: MarginTest,
     bayes: bool,
     same: bool,
     baselines: tuple[Path, Path] | None,
     rbo_p: float,
-    **chosen: str | float | bool,
+    **chosen: str | float | bool | None,
 ) -> None:
     """Compare runs.
 
     QRELS and RUN are those of `cupel evaluate`. The first run is the baseline, with which each other run is
     compared; --all-pairs compares all pairs. The report has means and differences with confidence intervals,
-    a significance test with p-values corrected over all pairs and measures, the topics with the largest
-    differences, differences by aspect, and the share of unjudged documents. For three or more runs, it also
-    has groups of runs that are not significantly different (randomised Tukey HSD). The same seed gives the
-    same report. An invalid run is skipped, and the exit code is 1.
+    a significance test with corrected p-values, the topics with the largest differences, differences by
+    aspect, and the share of unjudged documents. For three or more runs, it also has groups of runs that are
+    not significantly different, and the runs that are not significantly worse than the best (max-T). The same
+    seed gives the same report. An invalid run is skipped, and the exit code is 1.
 
     With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
     within M, worse, or undecided.
@@ -109,10 +138,10 @@ def compare(
         )
     if baselines and not same:
         raise click.UsageError("--baselines requires --same")
+    choices = _checked(chosen)
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
-    choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
     margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
     margin_choices.check(job.measures, choices.alpha, form)
     if same:
@@ -120,7 +149,7 @@ def compare(
             baselines=baselines,
             rbo_p=rbo_p,
             alpha=choices.alpha,
-            confidence=choices.confidence,
+            confidence=choices.level,
             jobs=jobs,
         )
         same_choices.check(runs, form)
@@ -133,9 +162,16 @@ def compare(
     report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
-            _compared(report, wide, requests, choices, margin_choices)
+            _compared(report, wide, requests, choices, margin_choices, pairs)
         )
     finish(report, names)
+
+
+def _checked(chosen: Mapping[str, Any]) -> Choices:
+    try:
+        return Choices(**chosen)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _needed(job: ScoringTask, requests: Sequence[ComparedMeasure]) -> tuple[str, ...]:
@@ -160,13 +196,23 @@ def _compared(
     requests: Sequence[ComparedMeasure],
     choices: Choices,
     margin_choices: MarginChoices,
+    shows_pairs: bool,
 ) -> ComparisonResult:
     scores = {
         text: np.column_stack([(run.values or ())[place] for run in report.scored.values()])
         for place, text in enumerate(wide.measures)
     }
-    found = compared(list(report.scored), report.topics, scores, requests, choices)
+    screen = console(stderr=True)
+    with screen.status("comparing") if screen.is_terminal else nullcontext() as status:
+        found = compared(
+            list(report.scored),
+            report.topics,
+            scores,
+            requests,
+            choices,
+            progress=str if status is None else lambda text: status.update(f"comparing by {printable(text)}"),
+        )
     margins = compare_margins(
         margin_choices, requests, scores, found.pairs, alpha=choices.alpha, seed=choices.seed
     )
-    return ComparisonResult(report, found, margins)
+    return ComparisonResult(report, found, shows_pairs or len(found.pairs) <= MOST_PAIRS, margins)

@@ -5,18 +5,24 @@ depend on the order of systems or measures. A difference is the second system mi
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsds
+from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsd
 from cupel_measures.comparing.compared_measures import AspectVariant, ComparedMeasure
-from cupel_measures.comparing.corrections import CORRECTIONS, groups
-from cupel_measures.comparing.outcomes import CLOSE, LARGEST, Outcome, scale_warnings, undefined_reason
-from cupel_measures.comparing.paired_tests import TESTS, EffectSize, effect_size, least_p
+from cupel_measures.comparing.corrections import groups
+from cupel_measures.comparing.differences.comparison_choices import HSD, Choices, Pair
+from cupel_measures.comparing.differences.difference_tests import (
+    TestedDifference,
+    excludes_zero,
+    pair_differences,
+    tested_differences,
+)
+from cupel_measures.comparing.outcomes import CLOSE, Outcome, scale_warnings, undefined_reason
+from cupel_measures.comparing.paired_tests import EffectSize, effect_size_at, least_p
 from cupel_measures.comparing.rank_correlation import (
     Correlation,
     TopicCorrelation,
@@ -24,49 +30,18 @@ from cupel_measures.comparing.rank_correlation import (
     tau_b,
     tau_b_by_topic,
 )
-from cupel_measures.comparing.resampling import Interval, check_confidence, intervals, randomisations
+from cupel_measures.comparing.resampling import Interval, intervals
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.comparing.topic_set_sizes import pooled_variance, smallest_difference
 from cupel_measures.model import Floats
 
-Pair = tuple[int, int]
+FEW_TOPICS_BCA, FEW_TOPICS_MAX_T = 25, 10
+"""Numbers of topics below which a comparison warns about BCa intervals, and about the max-T test."""
 MOST_TOPICS = 5
 """Number of topics that are listed for each pair, those with the largest differences."""
 UNJUDGED_GAP = 0.1
 """Difference between the shares of unjudged documents above which a pair of systems gets a warning."""
-NO_CORRECTION = "none"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """Options of a comparison; ValueError for an unknown name and a number out of range.
-
-    test: one of TESTS. correction: one of CORRECTIONS or "none", over all pairs and measures. all_pairs:
-    compare all pairs instead of the first system with each other one. alpha: largest corrected p that is
-    significant.
-    """
-
-    test: str = "randomisation"
-    correction: str = "holm"
-    alpha: float = 0.05
-    confidence: float = 0.95
-    seed: int = 0
-    all_pairs: bool = False
-
-    def __post_init__(self) -> None:
-        for kind, name, known in (
-            ("test", self.test, [*TESTS]),
-            ("correction", self.correction, [*CORRECTIONS, NO_CORRECTION]),
-        ):
-            if name not in known:
-                raise ValueError(f"unknown {kind} {name!r}; choose one of {', '.join(known)}")
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must be between 0 and 1, got {self.alpha}")
-        check_confidence(self.confidence)
-
-    def pairs(self, systems: int) -> tuple[Pair, ...]:
-        """Return the pairs of systems that are compared."""
-        pairs = combinations(range(systems), 2)
-        return tuple(pair for pair in pairs if self.all_pairs or pair[0] == 0)
 
 
 @dataclass(frozen=True)
@@ -81,7 +56,8 @@ class TopicDifference:
 class Difference:
     """The difference between two systems under one measure.
 
-    difference: mean of second - first. corrected_p: over all tests of the report. topics: numbers of topics
+    difference: mean of second - first. corrected_p: over all tests of the family (`ComparisonReport.tests`).
+    topics: numbers of topics
     where the second system scores higher, the same and lower; None if a score is undefined.
     """
 
@@ -101,9 +77,11 @@ class MeasureComparison:
     """The comparison of all systems by one measure.
 
     detectable: the smallest true difference that a paired t-test at alpha, uncorrected, detects with power
-    0.8 on these topics; None if it is undefined. groups: for each system its groups by randomised Tukey HSD,
-    where systems share a group unless they differ significantly; empty for two systems, and if
-    `groups_undefined` gives a reason. warnings: operations that the scale type does not allow, and notes.
+    0.8 on these topics; None if it is undefined. groups: for each system its groups by the max-T test of all
+    pairs (randomised Tukey HSD if the comparison uses it), where systems share a group unless they differ
+    significantly; empty for two systems, and if `groups_undefined` gives a reason. best_set: the systems that
+    are not significantly worse than the best by the max-T test; empty where groups are. warnings: operations
+    that the scale type does not allow, and notes.
     """
 
     measure: ComparedMeasure
@@ -111,6 +89,7 @@ class MeasureComparison:
     differences: tuple[Difference, ...]
     detectable: float | None
     groups: tuple[tuple[int, ...], ...]
+    best_set: tuple[int, ...]
     groups_undefined: str | None
     warnings: tuple[str, ...]
 
@@ -170,7 +149,7 @@ class ComparisonReport:
     @property
     def tests(self) -> int:
         """Number of tests that p is corrected for."""
-        return len(self.pairs) * len(self.measures)
+        return len(self.pairs) * (1 if self.choices.is_simultaneous else len(self.measures))
 
 
 def compare(
@@ -179,10 +158,12 @@ def compare(
     scores: Mapping[str, Floats],
     measures: Sequence[ComparedMeasure],
     choices: Choices | None = None,
+    progress: Callable[[str], object] = str,
 ) -> ComparisonReport:
     """Compare systems by measures.
 
-    scores: float64[topics, systems] of every text in `required` of the measures. Raises ValueError for fewer
+    scores: float64[topics, systems] of every text in `required` of the measures. progress: called with the
+    text of each measure when its comparison begins. Raises ValueError for fewer
     than two systems, repeated names, and scores of another shape.
     """
     choices = choices or Choices()
@@ -194,17 +175,18 @@ def compare(
         for measure in measures
         if measure.unjudged is not None
     }
+    compared = tuple(_compare_measures(systems, topics, matrices, measures, pairs, choices, progress))
     return ComparisonReport(
         systems=tuple(systems),
         topics=tuple(topics),
         choices=choices,
         pairs=pairs,
-        measures=tuple(_compare_measures(systems, topics, matrices, measures, pairs, choices)),
+        measures=compared,
         aspects=tuple(_aspect_differences(scores, measures, pairs, choices)),
         unjudged=unjudged,
         unjudged_gaps=tuple(_unjudged_gaps(unjudged, pairs)),
         orders=tuple(_order_agreements(measures, matrices)) if len(systems) > 2 else (),
-        warnings=tuple(_power_warnings(len(topics), len(pairs) * len(measures), choices)),
+        warnings=tuple(_report_warnings(len(topics), compared, choices)),
     )
 
 
@@ -248,89 +230,61 @@ def _compare_measures(
     measures: Sequence[ComparedMeasure],
     pairs: Sequence[Pair],
     choices: Choices,
+    progress: Callable[[str], object],
 ) -> Iterator[MeasureComparison]:
-    outcomes = [
-        _test_pairs(values, pairs, measure, choices)
-        for measure, values in zip(measures, matrices, strict=True)
-    ]
-    grouped = _group_systems(systems, matrices, measures, choices)
-    corrected = iter(_corrected([test.p for tests in outcomes for test in tests], choices))
-    for measure, values, tests, (system_groups, reason) in zip(
-        measures, matrices, outcomes, grouped, strict=True
-    ):
+    tested = tested_differences(matrices, [measure.scale for measure in measures], pairs, choices)
+    for measure, values in zip(measures, matrices, strict=True):
+        progress(measure.text)
+        tests = next(tested)
+        found = _group_systems(systems, values, measure, choices)
         yield MeasureComparison(
             measure=measure,
             means=_means(values, choices),
-            differences=tuple(_differences(values, topics, pairs, tests, corrected, choices)),
+            differences=tuple(_differences(values, topics, pairs, tests, choices)),
             detectable=_detectable(_sort_by_name(systems, values), choices.alpha),
-            groups=system_groups,
-            groups_undefined=reason,
-            warnings=_warnings(measure, tests),
+            groups=found.groups,
+            best_set=found.best_set,
+            groups_undefined=found.undefined,
+            warnings=_warnings(measure, [test.outcome for test in tests]),
         )
-
-
-def _test_pairs(
-    values: Floats, pairs: Sequence[Pair], measure: ComparedMeasure, choices: Choices
-) -> list[Outcome]:
-    if choices.test == "randomisation":
-        first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
-        return randomisations(second, first, seed=choices.seed, scale=measure.scale)
-    options = {"confidence": choices.confidence} if choices.test == "t" else {}
-    test = partial(TESTS[choices.test], scale=measure.scale, **options)
-    return [test(values[:, second], values[:, first]) for first, second in pairs]
-
-
-def _corrected(p: Sequence[float | None], choices: Choices) -> list[float | None]:
-    """Return p corrected over all tests; a test without p counts as a test with p = 1."""
-    if choices.correction == NO_CORRECTION:
-        return list(p)
-    corrected = CORRECTIONS[choices.correction]([1.0 if value is None else value for value in p]).tolist()
-    return [None if value is None else result for value, result in zip(p, corrected, strict=True)]
 
 
 def _means(values: Floats, choices: Choices) -> tuple[Interval, ...]:
     """Return the mean of every system with its interval; the mean is correctly rounded, as in scores."""
-    bootstrap = intervals(values, confidence=choices.confidence, seed=choices.seed)
     return tuple(
         interval if interval.value is None else replace(interval, value=math.fsum(column) / len(column))
-        for interval, column in zip(bootstrap, values.T.tolist(), strict=True)
+        for interval, column in zip(_single_intervals(values, choices), values.T.tolist(), strict=True)
     )
+
+
+def _single_intervals(values: Floats, choices: Choices) -> tuple[Interval, ...]:
+    """Return an interval of the mean of every column, without correction."""
+    if choices.interval == "bca":
+        return intervals(values, confidence=choices.level, seed=choices.seed)
+    return t_intervals(values, confidence=choices.level)
 
 
 def _differences(
     values: Floats,
     topics: Sequence[str],
     pairs: Sequence[Pair],
-    tests: Sequence[Outcome],
-    corrected: Iterator[float | None],
+    tests: Sequence[TestedDifference],
     choices: Choices,
 ) -> Iterator[Difference]:
-    differences = _pair_differences(values, pairs)
-    bootstrap = intervals(differences, confidence=choices.confidence, seed=choices.seed)
-    for (first, second), column, interval, test in zip(pairs, differences.T, bootstrap, tests, strict=True):
-        p = next(corrected)
-        if interval.value is None:  # the test names the problem of the scores themselves
-            interval = replace(interval, undefined=test.undefined)
-        is_defined = undefined_reason(column) is None
+    differences = pair_differences(values, pairs)
+    for (first, second), column, test in zip(pairs, differences.T, tests, strict=True):
+        p, is_defined = test.corrected_p, undefined_reason(column) is None
         yield Difference(
             first=first,
             second=second,
-            difference=interval,
-            test=test,
+            difference=test.interval,
+            test=test.outcome,
             corrected_p=p,
             significant=p is not None and p <= choices.alpha,
-            effect=effect_size(values[:, second], values[:, first], confidence=choices.confidence),
+            effect=effect_size_at(values[:, second], values[:, first], test.level),
             topics=_higher_same_lower(column) if is_defined else None,
             largest_differences=_largest_differences(topics, column) if is_defined else (),
         )
-
-
-def _pair_differences(values: Floats, pairs: Sequence[Pair]) -> Floats:
-    """Return second - first as float64[topics, pairs]; NaN where a score is undefined or too large."""
-    first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
-    usable = (np.abs(first) <= LARGEST) & (np.abs(second) <= LARGEST)
-    differences: Floats = np.subtract(second, first, out=np.full(first.shape, np.nan), where=usable)
-    return differences
 
 
 def _higher_same_lower(differences: Floats) -> tuple[int, int, int]:
@@ -355,33 +309,35 @@ def _detectable(values: Floats, alpha: float) -> float | None:
     return (smallest_difference(variance, len(values), alpha=alpha) or None) if variance else None
 
 
+@dataclass(frozen=True)
+class _Grouped:
+    """The groups of each system and the systems in the best set, or why there are none."""
+
+    groups: tuple[tuple[int, ...], ...] = ()
+    best_set: tuple[int, ...] = ()
+    undefined: str | None = None
+
+
 def _group_systems(
-    systems: Sequence[str],
-    matrices: Sequence[Floats],
-    measures: Sequence[ComparedMeasure],
-    choices: Choices,
-) -> list[tuple[tuple[tuple[int, ...], ...], str | None]]:
-    """Return (groups of each system, or why there are none) for every measure."""
+    systems: Sequence[str], values: Floats, measure: ComparedMeasure, choices: Choices
+) -> _Grouped:
     if len(systems) < 3:
-        return [((), None)] * len(measures)
-    tests = randomised_hsds(
-        [_sort_by_name(systems, values) for values in matrices],
-        alpha=choices.alpha,
-        seed=choices.seed,
-        scales=[measure.scale for measure in measures],
-    )
+        return _Grouped()
     names = sorted(systems)
     columns = [names.index(name) for name in systems]
-    return [
-        (_groups(test, _sort_by_name(systems, values), columns), test.undefined)
-        for test, values in zip(tests, matrices, strict=True)
-    ]
+    by_name = _sort_by_name(systems, values)
+    options = {"alpha": choices.alpha, "replicates": choices.group_replicates, "seed": choices.seed}
+    best = max_t(by_name, scale=measure.scale, with_p=False, **options)  # type: ignore[arg-type]
+    if best.undefined is not None:
+        return _Grouped(undefined=best.undefined)
+    is_hsd = choices.test_name == HSD
+    test = randomised_hsd(by_name, scale=measure.scale, **options) if is_hsd else best  # type: ignore[arg-type]
+    in_best_set = [place for place, column in enumerate(columns) if best.in_best_set[column]]
+    return _Grouped(_groups(test, by_name, columns), tuple(in_best_set))
 
 
-def _groups(test: AllPairs, values: Floats, columns: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def _groups(test: AllPairs | MaxT, values: Floats, columns: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Return the groups of each system, given by its column; the best mean is in the first group."""
-    if test.undefined is not None:
-        return ()
     means = [math.fsum(column) for column in values.T.tolist()]
     best_first = sorted(range(len(means)), key=lambda column: -means[column])
     rank = {column: number for number, column in enumerate(best_first)}
@@ -409,10 +365,8 @@ def _aspect_differences(
     """Yield the differences by each variant once, also if several measures share it."""
     measure_of = {variant: measure for measure in measures for variant in measure.variants}
     for variant, measure in measure_of.items():
-        differences = _pair_differences(compared_values(scores[variant.measure], measure), pairs)
-        yield AspectDifferences(
-            variant, intervals(differences, confidence=choices.confidence, seed=choices.seed)
-        )
+        differences = pair_differences(compared_values(scores[variant.measure], measure), pairs)
+        yield AspectDifferences(variant, _single_intervals(differences, choices))
 
 
 def _column_means(values: Floats) -> tuple[float, ...]:
@@ -441,13 +395,37 @@ def _order_agreements(
         )
 
 
-def _power_warnings(topics: int, tests: int, choices: Choices) -> Iterator[str]:
-    """Yield a warning if there are too few topics for any significant difference."""
-    least = least_p(choices.test, topics)
-    is_holm = choices.correction == "holm"
+def _report_warnings(
+    topics: int, comparisons: Sequence[MeasureComparison], choices: Choices
+) -> Iterator[str]:
+    """Yield warnings about too few topics, and about intervals that may contradict the test."""
+    tests = sum(len(comparison.differences) for comparison in comparisons)
+    least = least_p(choices.test_name, topics, choices.replicates)
+    is_holm = choices.correction_name == "holm"
     if least * (tests if is_holm else 1) > choices.alpha:
         correction = f" after Holm's correction over {tests} tests" if is_holm and tests > 1 else ""
         yield (
-            f"with {topics} topic{'s' * (topics != 1)} p of the {choices.test} test is at least {least:.4g}, "
-            f"so no difference can be significant at {choices.alpha:g}{correction}"
+            f"with {topics} topic{'s' * (topics != 1)} p of the {choices.test_name} test is at least "
+            f"{least:.4g}, so no difference can be significant at {choices.alpha:g}{correction}"
         )
+    if choices.is_simultaneous and topics < FEW_TOPICS_MAX_T:
+        yield f"with fewer than {FEW_TOPICS_MAX_T} topics the {choices.test_name} test is only approximate"
+    differences = [pair for comparison in comparisons for pair in comparison.differences]
+    if choices.interval == "bca":
+        yield from _bootstrap_warnings(topics, differences)
+    contradictions = sum(excludes_zero(pair.difference) != pair.significant for pair in differences)
+    if contradictions and choices.level == 1 - choices.alpha:
+        cause = f"the {choices.test_name} test does not test the mean"
+        if choices.interval == "bca":
+            cause = "BCa intervals do not invert the test and are not corrected"
+        yield f"{contradictions} of {len(differences)} intervals and verdicts disagree, because {cause}"
+
+
+def _bootstrap_warnings(topics: int, differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield the cautions about BCa intervals."""
+    few = sum(pair.topics is not None and 2 * (topics - pair.topics[1]) < topics for pair in differences)
+    if topics < FEW_TOPICS_BCA or few:
+        cause = f"there are fewer than {FEW_TOPICS_BCA} topics"
+        if topics >= FEW_TOPICS_BCA:
+            cause = f"{few} pair{'s differ' if few > 1 else ' differs'} on fewer than half of the topics"
+        yield f"BCa intervals may be too narrow, because {cause}; t intervals are safer"

@@ -99,12 +99,15 @@ TESTS: Mapping[str, Callable[..., Outcome]] = {
 """Tests of two systems by name; the first is the default."""
 
 
-def least_p(test: str, topics: int) -> float:
-    """Return the smallest p that a test of TESTS can have on a number of topics; 0 for the t-test."""
+def least_p(test: str, topics: int, replicates: int = FLIPS) -> float:
+    """Return the smallest p that a test can have on a number of topics; 0 for the t-test.
+
+    replicates: of the randomisation test and the simultaneous tests.
+    """
     if test == "t":
         return 0.0
-    if test == "randomisation" and topics > EXACT:
-        return 1 / (FLIPS + 1)
+    if test not in TESTS or (test == "randomisation" and topics > EXACT):
+        return 1 / (replicates + 1)
     return min(1.0, 2.0 ** (1 - topics))
 
 
@@ -127,15 +130,22 @@ def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> E
     t has the probability of either tail, with noncentrality d sqrt(n). Raises ValueError if the confidence is
     not allowed (see `check_confidence`).
     """
+    check_confidence(confidence)
+    return effect_size_at(first, second, confidence)
+
+
+def effect_size_at(first: Vector, second: Vector, confidence: float) -> EffectSize:
+    """Return `effect_size` at any confidence, such as that of one of many simultaneous intervals."""
     from scipy.special import chdtri, nctdtrinc
 
-    check_confidence(confidence)
     x, y = paired(first, second)
     differences, n = x - y, len(x)
     if (reason := undefined_reason(x, y)) is not None:
         return EffectSize(None, undefined=reason)
     if n < 2 or _is_constant(differences):
         return EffectSize(None, undefined="the differences have no variance")
+    if not confidence < 1:
+        return EffectSize(None, undefined="with so few topics or replicates, no effect size can be excluded")
     value = float(mean(differences[:, None])[0]) / float(np.std(differences, ddof=1))
     tails = ((1 + confidence) / 2, (1 - confidence) / 2)
     if abs(value) * n**0.5 > FAR:  # the standard deviation contributes almost all uncertainty

@@ -302,6 +302,11 @@ def randomisations(
     return outcomes
 
 
+def sign_assignments(topics: int, flips: int, seed: int) -> Iterator[Floats]:
+    """Yield float64[block, topics]: all assignments of signs for up to EXACT topics, else random ones."""
+    return _all_signs(topics) if topics <= EXACT else random_signs(topics, flips, seed)
+
+
 def _sign_flip_p(differences: Floats, flips: int, seed: int) -> list[float]:
     """Return p of every column of differences.
 
@@ -310,7 +315,7 @@ def _sign_flip_p(differences: Floats, flips: int, seed: int) -> list[float]:
     topics = len(differences)
     bound = np.abs(mean(differences)) * topics - CLOSE * topics * np.abs(differences).max(axis=0)
     extreme = np.zeros(len(bound), dtype=np.int64)
-    for signs in _all_signs(topics) if topics <= EXACT else random_signs(topics, flips, seed):
+    for signs in sign_assignments(topics, flips, seed):
         for begin in range(0, len(bound), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
             extreme[part] += np.count_nonzero(np.abs(signs @ differences[:, part]) >= bound[part], axis=0)

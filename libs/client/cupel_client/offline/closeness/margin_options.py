@@ -11,7 +11,8 @@ from cupel_client.offline.closeness.margin_output import MarginResult
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.closeness.margins import MarginTest, compare_with_margin
 from cupel_measures.comparing.compared_measures import ComparedMeasure
-from cupel_measures.comparing.comparison import Pair, compared_values
+from cupel_measures.comparing.comparison import compared_values
+from cupel_measures.comparing.differences.comparison_choices import Pair
 from cupel_measures.grammar.syntax import MeasureError
 from cupel_measures.model import Floats
 

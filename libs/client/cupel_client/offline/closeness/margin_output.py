@@ -10,7 +10,7 @@ import click
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.output import decimal, printable
 from cupel_measures.comparing.closeness.margins import MarginOutcome, MarginTest, MarginVerdict
-from cupel_measures.comparing.comparison import Pair
+from cupel_measures.comparing.differences.comparison_choices import Pair
 from cupel_measures.comparing.resampling import EXACT, FLIPS
 
 UNDEFINED = "undefined"

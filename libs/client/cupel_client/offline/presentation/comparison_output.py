@@ -12,9 +12,10 @@ from cupel_client.offline.closeness.margin_output import MarginResult, margin_da
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
-from cupel_measures.comparing.comparison import NO_CORRECTION, Difference, MeasureComparison
 from cupel_measures.comparing.comparison import ComparisonReport as Compared
+from cupel_measures.comparing.comparison import Difference, MeasureComparison
 from cupel_measures.comparing.corrections import letters
+from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION
 from cupel_measures.comparing.resampling import Interval
 from cupel_measures.reading.qrels_files import qrels_digest
 from cupel_measures.scoring.evaluator import SCORING_VERSION
@@ -27,21 +28,42 @@ TITLES = {
     "t": "paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test",
     "sign": "sign test",
+    MAX_T: "step-down max-T test",
+    HSD: "randomised Tukey HSD",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonResult:
-    """The scored runs and their comparison; margins: None without --margin."""
+    """The scored runs and their comparison.
+
+    shows_pairs: whether tables list every pair. margins: None without --margin.
+    """
 
     scored: EvaluationReport
     found: Compared
+    shows_pairs: bool = True
     margins: MarginResult | None = None
 
     @property
     def confidence(self) -> str:
-        """Return the heading of the intervals, such as "95% interval"."""
-        return f"{100 * self.found.choices.confidence:g}% interval"
+        """Return the heading of the intervals of single values, such as "95% interval"."""
+        return f"{100 * self.found.choices.level:.10g}% interval"
+
+    @property
+    def is_simultaneous(self) -> bool:
+        """Whether the intervals of the differences hold simultaneously."""
+        choices, tests = self.found.choices, self.found.tests
+        return choices.is_simultaneous or (
+            tests > 1 and choices.interval == "t" and choices.correction_name == "holm"
+        )
+
+    @property
+    def difference_heading(self) -> str:
+        """Return the heading of the intervals of the differences."""
+        if not self.is_simultaneous:
+            return self.confidence
+        return self.confidence.replace("interval", "simultaneous interval")
 
     def pair(self, first: int, second: int) -> tuple[str, str]:
         """Return the names of two runs."""
@@ -49,9 +71,11 @@ class ComparisonResult:
 
     def correction(self) -> str:
         """Return how p-values were corrected, as the end of a sentence; empty for a single test."""
-        tests, choice = self.found.tests, self.found.choices.correction
+        tests, choice = self.found.tests, self.found.choices.correction_name
         if tests == 1:
             return ""
+        if self.found.choices.is_simultaneous:
+            return f" ({TITLES[choice]} over {tests:,} pairs)"
         if choice == NO_CORRECTION:
             return f", without correction for {tests} tests"
         return f" after {CORRECTED[choice]} over {tests} tests"
@@ -95,11 +119,14 @@ def print_json(result: ComparisonResult) -> None:
             "qrels": {"digest": qrels_digest(job.qrels), "topics": len(found.topics)},
             "runs": list(found.systems),
             "baseline": None if choices.all_pairs else found.systems[0],
-            "test": choices.test,
-            "correction": choices.correction,
+            "test": choices.test_name,
+            "correction": choices.correction_name,
             "tests": found.tests,
             "alpha": choices.alpha,
-            "confidence": choices.confidence,
+            "confidence": choices.level,
+            "interval": choices.interval,
+            "simultaneous_intervals": result.is_simultaneous,
+            "replicates": choices.replicates,
             "seed": choices.seed,
             **({} if result.margins is None else {"margin": result.margins.as_data()}),
             "measures": [_measure_data(result, comparison) for comparison in found.measures],
@@ -140,6 +167,7 @@ def _measure_data(result: ComparisonResult, comparison: MeasureComparison) -> di
                 "run": name,
                 **_interval_data("mean", _as_scored(comparison, place)),
                 "groups": None if group is None else list(map(letters, group)),
+                "in_best_set": None if group is None else place in comparison.best_set,
             }
             for place, (name, group) in enumerate(zip(result.found.systems, groups, strict=True))
         ],

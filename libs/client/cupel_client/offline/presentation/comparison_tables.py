@@ -9,26 +9,34 @@ from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
 from cupel_client.output import printable
 from cupel_measures.comparing.comparison import (
-    NO_CORRECTION,
     AspectDifferences,
     Difference,
     MeasureComparison,
     TopicDifference,
 )
 from cupel_measures.comparing.corrections import letters
-from cupel_measures.comparing.resampling import EXACT, FLIPS, REPLICATES, Interval
+from cupel_measures.comparing.differences.comparison_choices import HSD, MAX_T, NO_CORRECTION
+from cupel_measures.comparing.resampling import EXACT, REPLICATES, Interval
 
 UNDEFINED = "undefined"
+MOST_NAMES = 10
+"""Largest number of runs of the best set that a sentence names; the table marks all."""
+BEST_TEST = "multiple comparisons with the best"
 
 
 def print_tables(result: ComparisonResult) -> None:
     """Print the tables of each measure, differences by aspect, agreement of measures, method and notes."""
     for comparison in result.found.measures:
         _print_means(result, comparison)
-        _print_differences(result, comparison)
-        _print_largest_differences(result, comparison)
+        if result.shows_pairs:
+            _print_differences(result, comparison)
+            _print_largest_differences(result, comparison)
+        else:
+            for line in _difference_notes(result, comparison):
+                click.echo(printable(line))
         click.echo()
-    for title in dict.fromkeys(part.variant.base for part in result.found.aspects):
+    aspects = result.found.aspects if result.shows_pairs else ()
+    for title in dict.fromkeys(part.variant.base for part in aspects):
         parts = [part for part in result.found.aspects if part.variant.base == title]
         _print_aspects(result, title, parts)
         click.echo()
@@ -49,6 +57,8 @@ def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> Non
     ]
     if comparison.groups:
         columns.append(("groups", [_format_letters(comparison.groups[place]) for place in order]))
+        in_best_set = ["yes" if place in comparison.best_set else "" for place in order]
+        columns.append(("best set", in_best_set))
     if unjudged is not None:
         shares = found.unjudged[unjudged]
         columns.append((unjudged, [percent(shares[place]) for place in order]))
@@ -59,8 +69,10 @@ def _print_means(result: ComparisonResult, comparison: MeasureComparison) -> Non
 
 def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iterator[str]:
     if comparison.groups:
-        alpha = result.found.choices.alpha
-        yield f"Runs that share a letter are not significantly different (randomised Tukey HSD, {alpha:g})."
+        choices = result.found.choices
+        test = TITLES[HSD if choices.test_name == HSD else MAX_T]
+        yield f"Runs that share a letter are not significantly different ({test}, {choices.alpha:g})."
+        yield _best_set_sentence(result, comparison)
     if comparison.groups_undefined is not None:
         yield f"groups are undefined: {comparison.groups_undefined}"
     yield from _reasons(
@@ -69,15 +81,28 @@ def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iter
     )
 
 
+def _best_set_sentence(result: ComparisonResult, comparison: MeasureComparison) -> str:
+    names, alpha = [result.found.systems[place] for place in comparison.best_set], result.found.choices.alpha
+    if len(names) == 1:
+        return f"{names[0]} is significantly better than every other run ({BEST_TEST}, {alpha:g})."
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return (
+        f"{len(names)} of {len(result.found.systems)} runs are not significantly worse than the best, which "
+        f"is one of them ({BEST_TEST}, {alpha:g}): {', '.join(names[:MOST_NAMES])}{more}."
+    )
+
+
 def _print_differences(result: ComparisonResult, comparison: MeasureComparison) -> None:
     names, keys = _keys(result)
     differences = comparison.differences
     columns: list[Column] = [
         ("difference", [_format_signed(pair.difference.value) for pair in differences]),
-        (result.confidence, [_format_interval(pair.difference, "+") for pair in differences]),
-        ("p", [_format_p(pair.test.p) for pair in differences]),
+        (result.difference_heading, [_format_interval(pair.difference, "+") for pair in differences]),
     ]
-    if result.found.choices.correction != NO_CORRECTION and result.found.tests > 1:
+    choices = result.found.choices
+    if not choices.is_simultaneous:
+        columns.append(("p", [_format_p(pair.test.p) for pair in differences]))
+    if choices.correction_name != NO_CORRECTION and (result.found.tests > 1 or choices.is_simultaneous):
         columns.append(("corrected p", [_format_p(pair.corrected_p) for pair in differences]))
     columns += [
         ("effect size", [_format_effect(pair) for pair in differences]),
@@ -199,21 +224,42 @@ def _print_orders(result: ComparisonResult) -> None:
 def _method(result: ComparisonResult) -> Iterator[str]:
     """Yield sentences about intervals and tests."""
     found, choices = result.found, result.found.choices
-    topics = len(found.topics)
+    topics, test = len(found.topics), choices.test_name
     yield (
-        f"{_counted(topics, 'topic')}, profile {result.scored.job.profile}. Intervals: bias-corrected "
-        f"accelerated bootstrap over topics, {REPLICATES:,} replicates, seed {choices.seed}."
+        f"{_counted(topics, 'topic')}, profile {result.scored.job.profile}. "
+        f"Intervals: {_interval_method(result)}."
     )
     sampling = ""
-    if choices.test == "randomisation":
-        sampling = f", {FLIPS:,} random assignments of signs, seed {choices.seed}"
+    if choices.is_simultaneous:
+        drawn = "permutations" if test == HSD else "assignments of signs"
+        sampling = f", {choices.replicates:,} random {drawn}, seed {choices.seed}"
+    elif test == "randomisation":
+        sampling = f", {choices.replicates:,} random assignments of signs, seed {choices.seed}"
         if topics <= EXACT:
             sampling = f", exact: all {2**topics:,} assignments of signs"
-    pairs = _counted(len(found.pairs), "pair")
-    yield (
-        f"p: {TITLES[choices.test]}, two-sided{sampling}; {_counted(found.tests, 'test')} ({pairs}, "
-        f"{_counted(len(found.measures), 'measure')})."
-    )
+    assumption = " It assumes that all differences have equal spreads." if test == HSD else ""
+    pairs, measures = _counted(len(found.pairs), "pair"), _counted(len(found.measures), "measure")
+    family = f"{_counted(found.tests, 'test')} ({pairs}, {measures})"
+    if choices.is_simultaneous:
+        family = f"corrected over {pairs} for each measure"
+    yield f"p: {TITLES[test]}, two-sided{sampling}; {family}.{assumption}"
+    if found.measures[0].groups and test not in (MAX_T, HSD):
+        replicates = f"{choices.group_replicates:,} random assignments of signs, seed {choices.seed}"
+        yield f"Groups and best set: {TITLES[MAX_T]}, {replicates}."
+
+
+def _interval_method(result: ComparisonResult) -> str:
+    choices = result.found.choices
+    if choices.interval == "bca" and not choices.is_simultaneous:
+        replicates = f"{REPLICATES:,} replicates, seed {choices.seed}"
+        return f"bias-corrected accelerated bootstrap over topics, {replicates}"
+    single = "Student's t" if choices.interval == "t" else "bias-corrected accelerated bootstrap of the means"
+    if choices.is_simultaneous:
+        quantile = "Tukey's" if choices.test_name == HSD else "max-T"
+        return f"{single}; of differences simultaneous ({quantile} quantile)"
+    if result.is_simultaneous:
+        return f"{single}; of differences simultaneous (Bonferroni)"
+    return single
 
 
 def _counted(number: int, noun: str) -> str:

@@ -94,14 +94,14 @@ def _caption(result: ComparisonResult) -> str:
     marks = f"$+$ and $-$: significantly higher or lower than {escaped(result.found.systems[0])}"
     if choices.all_pairs:
         marks = "A letter marks a mean that is significantly higher than that of the run with this letter"
-    corrected = result.correction() if choices.correction in CORRECTED else ""
+    corrected = result.correction() if choices.correction_name in CORRECTED else ""
     logarithms = [
         escaped(item.measure.text) for item in result.found.measures if item.measure.uses_logarithms
     ]
     note = f" (for {' and '.join(logarithms)}, of logarithms)" if logarithms else ""
     return (
         f"Means over {topics} topic{'s' * (topics != 1)}{note}. {marks} "
-        f"({TITLES[choices.test]}, $p \\leq {choices.alpha:g}${corrected})."
+        f"({TITLES[choices.test_name]}, $p \\leq {choices.alpha:g}${corrected})."
     )
 
 

@@ -1,0 +1,1 @@
+"""Tests and intervals of the differences of a comparison."""

@@ -1,0 +1,99 @@
+"""The options of a comparison of systems."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from cupel_measures.comparing.corrections import CORRECTIONS
+from cupel_measures.comparing.paired_tests import TESTS
+from cupel_measures.comparing.resampling import FLIPS, REPLICATES, check_confidence
+
+Pair = tuple[int, int]
+NO_CORRECTION = "none"
+MAX_T, HSD = "max-t", "hsd"
+SIMULTANEOUS = (MAX_T, HSD)
+"""Tests of all pairs of one measure at once, which correct p themselves."""
+INTERVALS = ("t", "bca")
+"""Kinds of intervals; the first is the default."""
+IntervalKind = Literal["t", "bca"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Options of a comparison; ValueError for an unknown name and a number out of range.
+
+    test: one of SIMULTANEOUS or of the paired tests TESTS; None for max-t if all pairs are compared, else for
+    the randomisation test. correction: of the paired tests, over all pairs and measures: one of CORRECTIONS
+    or "none"; None for Holm's. The simultaneous tests correct p over the pairs of each measure, so their
+    correction is None. all_pairs: compare all pairs instead of the first system with each other one. alpha:
+    largest corrected p that is significant. confidence: of the intervals; None for 1 - alpha, so that
+    intervals and verdicts agree. interval: Student's t or BCa bootstrap. permutations: replicates of every
+    resampling test; None for 100,000 for the randomisation test, and 10,000 for the simultaneous tests.
+    """
+
+    test: str | None = None
+    correction: str | None = None
+    alpha: float = 0.05
+    confidence: float | None = None
+    seed: int = 0
+    all_pairs: bool = False
+    interval: IntervalKind = "t"
+    permutations: int | None = None
+
+    def __post_init__(self) -> None:
+        known = [*TESTS, *SIMULTANEOUS]
+        if self.test is not None and self.test not in known:
+            raise ValueError(f"unknown test {self.test!r}; choose one of {', '.join(known)}")
+        corrections = [*CORRECTIONS, NO_CORRECTION]
+        if self.correction is not None and self.correction not in corrections:
+            raise ValueError(
+                f"unknown correction {self.correction!r}; choose one of {', '.join(corrections)}"
+            )
+        if self.correction is not None and self.is_simultaneous:
+            raise ValueError(
+                f"the {self.test_name} test corrects p itself; give no correction, or choose a paired test"
+            )
+        if self.interval not in INTERVALS:
+            raise ValueError(f"unknown interval {self.interval!r}; choose one of {', '.join(INTERVALS)}")
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha must be between 0 and 1, got {self.alpha}")
+        if self.permutations is not None and self.permutations < 1:
+            raise ValueError(f"permutations must be at least 1, got {self.permutations}")
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+
+    @property
+    def test_name(self) -> str:
+        """The test that is used."""
+        return self.test or (MAX_T if self.all_pairs else next(iter(TESTS)))
+
+    @property
+    def is_simultaneous(self) -> bool:
+        """Whether the test corrects p over all pairs of a measure itself."""
+        return self.test_name in SIMULTANEOUS
+
+    @property
+    def correction_name(self) -> str:
+        """The correction of a paired test, or the name of a simultaneous test."""
+        return self.test_name if self.is_simultaneous else self.correction or next(iter(CORRECTIONS))
+
+    @property
+    def level(self) -> float:
+        """The confidence of the intervals."""
+        return 1 - self.alpha if self.confidence is None else self.confidence
+
+    @property
+    def replicates(self) -> int:
+        """Number of replicates of the test."""
+        default = FLIPS if self.test_name == "randomisation" else REPLICATES
+        return self.permutations or default
+
+    @property
+    def group_replicates(self) -> int:
+        """Number of replicates of the test behind groups and the best set."""
+        return self.permutations or REPLICATES
+
+    def pairs(self, systems: int) -> tuple[Pair, ...]:
+        """Return the pairs of systems that are compared."""
+        pairs = combinations(range(systems), 2)
+        return tuple(pair for pair in pairs if self.all_pairs or pair[0] == 0)

@@ -1,0 +1,276 @@
+"""Tests of the differences of pairs of systems by several measures, with intervals that agree with them.
+
+An interval has the level at which its test decides. Over several corrected tests, intervals are simultaneous:
+by Bonferroni's inequality, or by the max-T or Tukey's quantile. A pair that only a later step of a step-down
+correction finds significant has the level of this step.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cupel_measures.comparing.all_pairs import AllPairs, randomised_hsd
+from cupel_measures.comparing.corrections import CORRECTIONS
+from cupel_measures.comparing.differences.comparison_choices import HSD, NO_CORRECTION, Choices, Pair
+from cupel_measures.comparing.differences.inverted_randomisation import randomisation_interval
+from cupel_measures.comparing.outcomes import LARGEST, Outcome, scale_warnings, undefined_reason
+from cupel_measures.comparing.paired_tests import TESTS
+from cupel_measures.comparing.resampling import Interval, intervals, randomisations
+from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.t_intervals import t_intervals
+from cupel_measures.grammar.registry import ScaleType
+from cupel_measures.model import Floats, Ints
+
+NO_BOUND = "with so few topics or replicates, no difference can be excluded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestedDifference:
+    """The test of one pair by one measure. corrected_p: over all tests of its family.
+
+    interval: of the mean of second - first. level: the confidence of the interval without correction.
+    """
+
+    outcome: Outcome
+    corrected_p: float | None
+    interval: Interval
+    level: float
+
+
+def tested_differences(
+    matrices: Sequence[Floats], scales: Sequence[ScaleType], pairs: Sequence[Pair], choices: Choices
+) -> Iterator[list[TestedDifference]]:
+    """Yield the tests of all pairs by each measure. matrices: float64[topics, systems] per measure."""
+    if choices.is_simultaneous:
+        for values, scale in zip(matrices, scales, strict=True):
+            yield _simultaneous(values, scale, pairs, choices)
+        return
+    outcomes = [
+        _paired(values, scale, pairs, choices) for values, scale in zip(matrices, scales, strict=True)
+    ]
+    corrected, levels = _correct([test.p for tests in outcomes for test in tests], choices)
+    for place, (values, tests) in enumerate(zip(matrices, outcomes, strict=True)):
+        part = slice(place * len(pairs), (place + 1) * len(pairs))
+        bounds = _paired_intervals(pair_differences(values, pairs), tests, levels[part], choices)
+        columns = zip(tests, corrected[part], bounds, strict=True)
+        yield [
+            TestedDifference(outcome=test, corrected_p=p, interval=interval, level=level)
+            for test, p, (interval, level) in columns
+        ]
+
+
+def pair_differences(values: Floats, pairs: Sequence[Pair]) -> Floats:
+    """Return second - first as float64[topics, pairs]; NaN where a score is undefined or too large."""
+    first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
+    usable = (np.abs(first) <= LARGEST) & (np.abs(second) <= LARGEST)
+    differences: Floats = np.subtract(second, first, out=np.full(first.shape, np.nan), where=usable)
+    return differences
+
+
+# ------------------------------------------------------------------------------------------ paired tests
+
+
+def _paired(values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Choices) -> list[Outcome]:
+    if choices.test_name == "randomisation":
+        first, second = (values[:, list(systems)] for systems in zip(*pairs, strict=True))
+        return randomisations(second, first, flips=choices.replicates, seed=choices.seed, scale=scale)
+    options = {"confidence": choices.level} if choices.test_name == "t" else {}
+    test = partial(TESTS[choices.test_name], scale=scale, **options)
+    return [test(values[:, second], values[:, first]) for first, second in pairs]
+
+
+def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | None], Floats]:
+    """Return p corrected over all tests, and the level at which the interval of each test agrees with it.
+
+    A test without p counts as a test with p = 1.
+    """
+    alpha, raw = 1 - choices.level, np.array([1.0 if value is None else value for value in p])
+    if choices.correction_name == NO_CORRECTION or len(p) == 1:
+        return list(p), np.full(len(p), alpha)
+    corrected = CORRECTIONS[choices.correction_name](raw)
+    levels = (_holm_levels if choices.correction_name == "holm" else _selected_levels)(raw, corrected, alpha)
+    return [
+        None if value is None else result for value, result in zip(p, corrected.tolist(), strict=True)
+    ], levels
+
+
+def _holm_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
+    """Return Bonferroni's level, or that of the step of a test that only Holm's correction rejects."""
+    step: Ints = np.argsort(np.argsort(p, kind="stable"))
+    bonferroni = alpha / len(p)
+    is_later = (corrected <= alpha) & (p > bonferroni)
+    return np.where(is_later, np.maximum(alpha / (len(p) - step), p), bonferroni)
+
+
+def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
+    """Return the level that keeps the false coverage rate (Benjamini and Yekutieli, JASA 2005)."""
+    rejected = max(1, int(np.count_nonzero(corrected <= alpha)))
+    return np.full(len(p), rejected * alpha / len(p))
+
+
+def _paired_intervals(
+    differences: Floats, tests: Sequence[Outcome], levels: Floats, choices: Choices
+) -> list[tuple[Interval, float]]:
+    """Return the interval of every pair and its level; the test names the problem of undefined scores."""
+    if choices.interval == "bca":
+        found = intervals(differences, confidence=choices.level, seed=choices.seed)
+    else:
+        found = t_intervals(differences, confidence=1 - levels)
+    results = []
+    for interval, test, column, level in zip(found, tests, differences.T, levels.tolist(), strict=True):
+        result, confidence = interval, 1 - level
+        if interval.value is None:
+            result = replace(interval, undefined=test.undefined)
+        elif choices.test_name == "randomisation" and choices.interval == "t" and interval.low is not None:
+            result = _agreeing(interval, column, test.p, level, choices)
+            if result is not interval:
+                error = float(np.std(column, ddof=1)) / len(column) ** 0.5
+                confidence = _effect_level(result, error, len(column))
+        results.append((result, confidence))
+    return results
+
+
+def _agreeing(
+    interval: Interval, column: Floats, p: float | None, level: float, choices: Choices
+) -> Interval:
+    """Return the t interval, or the one that inverts the randomisation test if the two contradict."""
+    if p is None or excludes_zero(interval) == (p <= level):
+        return interval
+    low, high = randomisation_interval(column, level=level, flips=choices.replicates, seed=choices.seed)
+    return _bounded(interval.value, low, high)
+
+
+def excludes_zero(interval: Interval) -> bool:
+    """Return whether both bounds are on the same side of 0."""
+    return interval.low is not None and interval.high is not None and (interval.low > 0 or interval.high < 0)
+
+
+def _bounded(value: float | None, low: float, high: float) -> Interval:
+    if math.isfinite(low) and math.isfinite(high):
+        return Interval(value, low, high)
+    return Interval(value, None, None, NO_BOUND)
+
+
+# ------------------------------------------------------------------------------------------ simultaneous
+
+
+def _simultaneous(
+    values: Floats, scale: ScaleType, pairs: Sequence[Pair], choices: Choices
+) -> list[TestedDifference]:
+    """Test the pairs of systems with usable scores at once; the other pairs are undefined."""
+    reasons = [undefined_reason(column) for column in values.T]
+    usable = [system for system, reason in enumerate(reasons) if reason is None]
+    column_of = {system: column for column, system in enumerate(usable)}
+    family = [pair for pair in pairs if reasons[pair[0]] is None and reasons[pair[1]] is None]
+    columns = [(column_of[second], column_of[first]) for first, second in family]
+    test = _tested(values[:, usable], scale, columns, choices) if columns else []
+    results = dict(zip(family, test, strict=True))
+    warnings = scale_warnings(scale, "the max-T test" if choices.test_name != HSD else "Tukey's HSD")
+    return [
+        results.get(pair) or _undefined(len(values), reasons[pair[0]] or reasons[pair[1]], warnings)
+        for pair in pairs
+    ]
+
+
+def _undefined(topics: int, reason: str | None, warnings: tuple[str, ...]) -> TestedDifference:
+    return TestedDifference(
+        outcome=Outcome(n=topics, warnings=warnings, undefined=reason),
+        corrected_p=None,
+        interval=Interval(None, None, None, reason),
+        level=0.0,
+    )
+
+
+def _tested(
+    values: Floats, scale: ScaleType, columns: Sequence[Pair], choices: Choices
+) -> list[TestedDifference]:
+    """Return the tests of pairs of columns, as first - second."""
+    options: dict[str, Any] = {
+        "alpha": 1 - choices.level,
+        "replicates": choices.replicates,
+        "seed": choices.seed,
+        "scale": scale,
+    }
+    if choices.test_name == HSD:
+        found: AllPairs | MaxT = randomised_hsd(values, **options)
+    else:
+        found = max_t(values, pairs=columns, **options)
+    if found.undefined is not None or found.pair_p is None:
+        means = [
+            float(value) for value in pair_differences(values, [(b, a) for a, b in columns]).mean(axis=0)
+        ]
+        return [
+            replace(
+                _undefined(len(values), found.undefined, found.warnings),
+                interval=Interval(mean, None, None, found.undefined),
+            )
+            for mean in means
+        ]
+    return _collected(found, values, columns)
+
+
+def _collected(found: AllPairs | MaxT, values: Floats, columns: Sequence[Pair]) -> list[TestedDifference]:
+    assert found.pair_p is not None
+    place_of = {
+        pair: place
+        for place, pair in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    }
+    low, high = _bounds(found)
+    statistic = found.t if isinstance(found, MaxT) else found.difference
+    results = []
+    for a, b in columns:
+        sign, place = (1, place_of[a, b]) if (a, b) in place_of else (-1, place_of[b, a])
+        value, t, p = (float(x[place]) for x in (sign * found.difference, sign * statistic, found.pair_p))
+        ends = sorted((sign * float(low[place]), sign * float(high[place])))
+        outcome = Outcome(
+            n=len(values),
+            estimate=value,
+            statistic=t if math.isfinite(t) else None,
+            p=p,
+            warnings=found.warnings,
+        )
+        if isinstance(found, MaxT):
+            error = float(found.error[place])
+        else:
+            error = float(np.std(values[:, a] - values[:, b], ddof=1)) / len(values) ** 0.5
+        interval = _bounded(value, *ends)
+        results.append(
+            TestedDifference(
+                outcome=outcome,
+                corrected_p=p,
+                interval=interval,
+                level=_effect_level(interval, error, len(values)),
+            )
+        )
+    return results
+
+
+def _effect_level(interval: Interval, error: float, topics: int) -> float:
+    """Return the confidence of an interval of the effect size that excludes 0 exactly if `interval` does.
+
+    It is that of the t interval with the same distance from the mean to the bound next to 0.
+    """
+    from scipy.special import stdtr
+
+    if interval.value is None or interval.low is None or interval.high is None or not error > 0:
+        return 1.0
+    value, t = interval.value, abs(interval.value) / error
+    near = value - interval.low if value > 0 else interval.high - value
+    # Rounding must not turn a bound at 0 into a contradiction.
+    critical = min(near / error, t * 0.999999) if excludes_zero(interval) else max(near / error, t * 1.000001)
+    return float(1 - 2 * stdtr(topics - 1, -critical))
+
+
+def _bounds(found: AllPairs | MaxT) -> tuple[Floats, Floats]:
+    """Return the bounds of first - second; they exclude 0 exactly if the pair differs."""
+    if isinstance(found, MaxT):
+        return found.intervals
+    width = found.width or 0.0
+    low, high = found.difference - width, found.difference + width
+    return np.where(found.differs, low, np.minimum(low, 0.0)), np.where(
+        found.differs, high, np.maximum(high, 0.0)
+    )

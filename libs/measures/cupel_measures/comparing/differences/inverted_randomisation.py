@@ -1,0 +1,39 @@
+"""The confidence interval that inverts the randomisation test (Hartigan, JASA 1969)."""
+
+import math
+
+import numpy as np
+
+from cupel_measures.comparing.outcomes import CLOSE
+from cupel_measures.comparing.resampling import EXACT, sign_assignments
+from cupel_measures.comparing.simultaneous.max_t import allowed_exceedances
+from cupel_measures.model import Floats
+
+
+def randomisation_interval(
+    differences: Floats, *, level: float, flips: int, seed: int
+) -> tuple[float, float]:
+    """Return the mean differences that the randomisation test does not reject at `level`.
+
+    differences: float64[topics]. A difference above the mean is as extreme as an assignment of signs if the
+    mean over the flipped topics, or over the others, is at least as large; so each bound is one of these
+    subset means. It is infinite where no difference is rejected.
+    """
+    topics, total = len(differences), float(np.cumsum(differences)[-1])
+    tops, bottoms = [], []
+    for signs in sign_assignments(topics, flips, seed):
+        flipped = np.count_nonzero(signs < 0, axis=1)
+        flipped_sum = (total - signs @ differences) / 2
+        is_split = (flipped > 0) & (flipped < topics)
+        inside = np.divide(flipped_sum, flipped, out=np.zeros(len(signs)), where=is_split)
+        outside = np.divide(total - flipped_sum, topics - flipped, out=np.zeros(len(signs)), where=is_split)
+        tops.append(np.where(is_split, np.maximum(inside, outside), math.inf))
+        bottoms.append(np.where(is_split, np.minimum(inside, outside), -math.inf))
+    n = sum(map(len, tops))
+    allowed = int(level * n) if topics <= EXACT else allowed_exceedances(level, flips)
+    scale = CLOSE * max(1.0, float(np.abs(differences).max()))
+    if allowed < 0 or allowed >= n:
+        return -math.inf, math.inf
+    top = float(np.sort(np.concatenate(tops))[-1 - allowed]) + scale
+    bottom = float(np.sort(np.concatenate(bottoms))[allowed]) - scale
+    return bottom, top
