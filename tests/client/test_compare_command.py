@@ -205,6 +205,7 @@ class TestAdditionalResults:
         assert means["best.txt"] == ["a"]
         assert three["orders"][0]["measures"] == ["RR", "P@1"]
         assert three["orders"][0]["tau_b"] == 1.0
+        assert three["orders"][0]["rbo"] == pytest.approx(1.0)
         two = json_of("qrels.txt", "base.txt", "best.txt", "-m", "RR P@1")
         assert (two["orders"], two["measures"][0]["means"][0]["groups"]) == ([], None)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cupel_audits.subject import AuditSubject
-from cupel_measures.comparing.rank_correlation import tau_ap, tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import overlap, tau_ap, tau_b, tau_b_by_topic
 from cupel_measures.model import Aspect, Qrels
 from support.data.audit_subjects import audited, board, problems, reported, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked
@@ -71,12 +71,13 @@ def test_tau_of_one_measure_under_two_aspects() -> None:
 
 def test_correlations_equal_library_results() -> None:
     subject = small()
-    report = audited("correlation", subject, {"tau_ap": True})
+    report = audited("correlation", subject, {"tau_ap": True, "rbo": True, "rbo_p": 0.8})
     for row in report.table("pairs").records():
         first, second = str(row["first"]), str(row["second"])
         x, y = subject.means[first], subject.means[second]
         assert report.numbers[f"tau({first},{second})"] == tau_b(x, y).value
         assert report.numbers[f"tau_ap({first},{second})"] == tau_ap(x, y).value
+        assert report.numbers[f"rbo({first},{second})"] == row["rbo"] == overlap(x, y, p=0.8).value
         mean_tau = tau_b_by_topic(subject.scores[first], subject.scores[second])
         assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(mean_tau.value)
     assert len(report.table("pairs").rows) == 3

@@ -12,8 +12,8 @@ from cupel_audits.report import AuditReport, Heading, MeasureCell, Plot, ReportT
 from cupel_audits.subject import AuditSubject, SubjectSummary
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.compared_measures import AspectVariant, compared_measure
-from cupel_measures.comparing.rank_correlation import levels, tau_ap, tau_b, tau_b_by_topic
-from cupel_measures.grammar.parameters import OneFlag
+from cupel_measures.comparing.rank_correlation import levels, overlap, tau_ap, tau_b, tau_b_by_topic
+from cupel_measures.grammar.parameters import OneFlag, Persistence
 
 MOVERS = 5
 """Number of runs with the largest changes of rank that are listed for each pair."""
@@ -50,7 +50,7 @@ class MeasurePair:
 class CorrelationResult(TypedDict):
     """The correlation of one pair; JSON-serialisable.
 
-    under: as of a MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why
+    under: as of a MeasurePair. overall, by_topic, tau_ap, rbo: None where undefined; `undefined` says why
     `overall` is. topics: tau on each topic. ranks: mid-ranks of
     the runs by the first and by the second measure.
     """
@@ -64,6 +64,7 @@ class CorrelationResult(TypedDict):
     topics: list[float | None]
     ranks: tuple[list[float], list[float]]
     tau_ap: NotRequired[float | None]
+    rbo: NotRequired[float | None]
 
 
 FirstCell = Annotated[str, Heading("first measure")]
@@ -86,6 +87,7 @@ class PairRow:
         int, Heading("topics without tau", "where all runs have the same score by one of the measures")
     ]
     tau_ap: Annotated[float | None, Heading("tau AP", "the first order being the reference")]
+    rbo: Annotated[float | None, Heading("RBO", "extrapolated rank-biased overlap of the orders by means")]
     greatest_move: Annotated[
         float | None, Heading("largest rank change", "of any run; equal runs share the mean of their ranks")
     ]
@@ -163,6 +165,10 @@ class CorrelationAudit(OverTopics):
     tau_ap: OneFlag = setting(
         False, "also report tau AP, which gives swaps at the top of the order more weight"
     )
+    rbo: OneFlag = setting(
+        False, "also report rank-biased overlap, which gives the top of the order more weight"
+    )
+    rbo_p: Persistence = setting(0.9, "persistence of rank-biased overlap, between 0 and 1")
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:
         yield from super().problems(subject)
@@ -199,6 +205,8 @@ class CorrelationAudit(OverTopics):
         )
         if self.tau_ap:
             result["tau_ap"] = tau_ap(first.means, second.means).value
+        if self.rbo:
+            result["rbo"] = overlap(first.means, second.means, p=self.rbo_p).value
         return result
 
     def report(self, about: SubjectSummary, found: Mapping[int, CorrelationResult]) -> AuditReport:
@@ -224,6 +232,7 @@ class CorrelationAudit(OverTopics):
 
     def _pair_table(self, schema: TableSchema[PairRow], results: Sequence[CorrelationResult]) -> ReportTable:
         columns = schema if self.tau_ap else schema.with_columns("tau_ap")
+        columns = columns if self.rbo else columns.with_columns("rbo")
         return columns.table(map(_pair_row, results))
 
 
@@ -275,6 +284,7 @@ def _pair_row(result: CorrelationResult) -> PairRow:
         by_topic=result["by_topic"],
         undefined_topics=sum(tau is None for tau in result["topics"]),
         tau_ap=result.get("tau_ap"),
+        rbo=result.get("rbo"),
         greatest_move=max(map(abs, _moves(result)), default=None),
     )
 
@@ -363,7 +373,7 @@ def _describe(about: SubjectSummary, result: CorrelationResult) -> str:
 
 
 def _numbers(results: Sequence[CorrelationResult]) -> dict[str, float | int | None]:
-    """Return tau(FIRST,SECOND), tau_by_topic(FIRST,SECOND) and tau_ap(FIRST,SECOND)."""
+    """Return tau(FIRST,SECOND), and likewise tau_by_topic, tau_ap and rbo."""
     numbers: dict[str, float | int | None] = {}
     for result in results:
         pair = f"({result['first']},{result['second']})"
@@ -371,6 +381,8 @@ def _numbers(results: Sequence[CorrelationResult]) -> dict[str, float | int | No
         numbers[f"tau_by_topic{pair}"] = result["by_topic"]
         if "tau_ap" in result:
             numbers[f"tau_ap{pair}"] = result["tau_ap"]
+        if "rbo" in result:
+            numbers[f"rbo{pair}"] = result["rbo"]
     return numbers
 
 

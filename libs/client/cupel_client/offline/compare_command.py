@@ -10,6 +10,12 @@ from typing import Any
 import click
 import numpy as np
 
+from cupel_client.offline.closeness.margin_options import MarginChoices, compare_margins, margin_options
+from cupel_client.offline.closeness.same_system_comparison import (
+    SameSystemChoices,
+    compare_same_system,
+    same_system_options,
+)
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
 from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
@@ -19,6 +25,7 @@ from cupel_client.offline.presentation.latex_tables import print_latex
 from cupel_client.offline.run_names import names_of
 from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_client.output import console, format_option, printable
+from cupel_measures.comparing.closeness.margins import MarginTest
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import compare as compared
 from cupel_measures.comparing.corrections import CORRECTIONS
@@ -81,6 +88,8 @@ MOST_PAIRS = 10
     "topics differ).",
 )
 @click.option("--seed", type=click.IntRange(0), default=USUAL.seed, show_default=True, help="Random seed.")
+@margin_options
+@same_system_options
 @format_option("latex")
 def compare(
     files: tuple[Path, ...],
@@ -91,6 +100,12 @@ def compare(
     jobs: int | None,
     form: str,
     pairs: bool,
+    margins: tuple[tuple[str | None, float], ...],
+    margin_test: MarginTest,
+    bayes: bool,
+    same: bool,
+    baselines: tuple[Path, Path] | None,
+    rbo_p: float,
     **chosen: str | float | bool | None,
 ) -> None:
     """Compare runs.
@@ -102,21 +117,44 @@ def compare(
     not significantly different, and the runs that are not significantly worse than the best (max-T). The same
     seed gives the same report. An invalid run is skipped, and the exit code is 1.
 
+    With --margin M, each pair also gets a verdict by one-sided tests: better, no worse (by M or more), equal
+    within M, worse, or undecided.
+
+    With --same, two runs of what should be the same system are compared instead: an original and its
+    reproduction (Breuer et al., SIGIR 2020).
+
     \b
     Examples:
       cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP"
       cupel compare collection.yaml runs/*.gz -m "TOMA(of=nDCG@10)" --all-pairs --format latex
       cupel compare qrels.txt baseline.txt new.txt -m P@10 --test sign --correction none --alpha 0.01
+      cupel compare qrels.txt baseline.txt new.txt -m "nDCG@10 AP" --margin 0.02 --margin AP=0.01 --bayes
+      cupel compare --same qrels.txt original.txt reproduced.txt --baselines old-base.txt new-base.txt
     """
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if len(runs) < 2:
         raise click.UsageError(
             "a comparison needs at least two runs: give QRELS first, then the baseline, then the other runs"
         )
+    if baselines and not same:
+        raise click.UsageError("--baselines requires --same")
     choices = _checked(chosen)
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
+    margin_choices = MarginChoices(margins=margins, test=margin_test, bayes=bayes)
+    margin_choices.check(job.measures, choices.alpha, form)
+    if same:
+        same_choices = SameSystemChoices(
+            baselines=baselines,
+            rbo_p=rbo_p,
+            alpha=choices.alpha,
+            confidence=choices.level,
+            jobs=jobs,
+        )
+        same_choices.check(runs, form)
+        compare_same_system(runs, collection, job, same_choices, form)
+        return
     requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
     wide = replace(job, measures=_needed(job, requests))
     scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
@@ -124,7 +162,7 @@ def compare(
     report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
-            _compared(report, wide, requests, choices, pairs)
+            _compared(report, wide, requests, choices, margin_choices, pairs)
         )
     finish(report, names)
 
@@ -157,6 +195,7 @@ def _compared(
     wide: ScoringTask,
     requests: Sequence[ComparedMeasure],
     choices: Choices,
+    margin_choices: MarginChoices,
     shows_pairs: bool,
 ) -> ComparisonResult:
     scores = {
@@ -173,4 +212,7 @@ def _compared(
             choices,
             progress=str if status is None else lambda text: status.update(f"comparing by {printable(text)}"),
         )
-    return ComparisonResult(report, found, shows_pairs or len(found.pairs) <= MOST_PAIRS)
+    margins = compare_margins(
+        margin_choices, requests, scores, found.pairs, alpha=choices.alpha, seed=choices.seed
+    )
+    return ComparisonResult(report, found, shows_pairs or len(found.pairs) <= MOST_PAIRS, margins)

@@ -23,7 +23,13 @@ from cupel_measures.comparing.differences.difference_tests import (
 )
 from cupel_measures.comparing.outcomes import CLOSE, Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import EffectSize, effect_size_at, least_p
-from cupel_measures.comparing.rank_correlation import Correlation, TopicCorrelation, tau_b, tau_b_by_topic
+from cupel_measures.comparing.rank_correlation import (
+    Correlation,
+    TopicCorrelation,
+    overlap,
+    tau_b,
+    tau_b_by_topic,
+)
 from cupel_measures.comparing.resampling import Interval, intervals
 from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
@@ -96,14 +102,18 @@ class AspectDifferences:
     differences: tuple[Interval, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OrderAgreement:
-    """The correlation of the rankings by two measures: by means, and topic by topic."""
+    """The correlation of the rankings by two measures: by means, and topic by topic.
+
+    overlap: the rank-biased overlap of the rankings by means (p = 0.9).
+    """
 
     first: str
     second: str
     overall: Correlation
     by_topic: TopicCorrelation
+    overlap: Correlation
 
 
 @dataclass(frozen=True)
@@ -375,11 +385,14 @@ def _order_agreements(
 ) -> Iterator[OrderAgreement]:
     for (first, x), (second, y) in combinations(zip(measures, matrices, strict=True), 2):
         if (reason := undefined_reason(x, y)) is not None:
-            overall = Correlation(None, x.shape[1], reason)
+            overall = top_weighted = Correlation(None, x.shape[1], reason)
             by_topic = TopicCorrelation(None, (None,) * len(x), reason)
         else:
-            overall, by_topic = tau_b(_column_means(x), _column_means(y)), tau_b_by_topic(x, y)
-        yield OrderAgreement(first.text, second.text, overall, by_topic)
+            means = _column_means(x), _column_means(y)
+            overall, by_topic, top_weighted = tau_b(*means), tau_b_by_topic(x, y), overlap(*means)
+        yield OrderAgreement(
+            first=first.text, second=second.text, overall=overall, by_topic=by_topic, overlap=top_weighted
+        )
 
 
 def _report_warnings(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from cupel_client import __version__
+from cupel_client.offline.closeness.margin_output import MarginResult, margin_data
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
 from cupel_client.output import printable, write_csv, write_json, write_jsonl
@@ -34,11 +35,15 @@ TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class ComparisonResult:
-    """The scored runs and their comparison. shows_pairs: whether tables list every pair."""
+    """The scored runs and their comparison.
+
+    shows_pairs: whether tables list every pair. margins: None without --margin.
+    """
 
     scored: EvaluationReport
     found: Compared
     shows_pairs: bool = True
+    margins: MarginResult | None = None
 
     @property
     def confidence(self) -> str:
@@ -123,6 +128,7 @@ def print_json(result: ComparisonResult) -> None:
             "simultaneous_intervals": result.is_simultaneous,
             "replicates": choices.replicates,
             "seed": choices.seed,
+            **({} if result.margins is None else {"margin": result.margins.as_data()}),
             "measures": [_measure_data(result, comparison) for comparison in found.measures],
             "by_aspect": list(_aspect_rows(result)),
             "unjudged": {
@@ -133,6 +139,7 @@ def print_json(result: ComparisonResult) -> None:
                     "measures": [order.first, order.second],
                     "tau_b": order.overall.value,
                     "tau_b_by_topic": order.by_topic.value,
+                    "rbo": order.overlap.value,
                     "undefined_topics": order.by_topic.undefined_topics,
                     "undefined": order.overall.undefined,
                 }
@@ -220,6 +227,9 @@ def _difference_data(
         "higher": higher,
         "same": same,
         "lower": lower,
+        **margin_data(
+            result.margins, comparison.measure.text, result.found.pairs.index((pair.first, pair.second))
+        ),
     }
 
 

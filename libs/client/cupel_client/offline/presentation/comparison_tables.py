@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cupel_client.offline.closeness.margin_output import print_margins
 from cupel_client.offline.presentation.column_blocks import Column, show_blocks
 from cupel_client.offline.presentation.comparison_output import SHORT, TITLES, ComparisonResult, percent
 from cupel_client.output import printable
@@ -39,6 +40,7 @@ def print_tables(result: ComparisonResult) -> None:
         parts = [part for part in result.found.aspects if part.variant.base == title]
         _print_aspects(result, title, parts)
         click.echo()
+    print_margins(result.margins, result.found.systems, result.found.pairs)
     _print_orders(result)
     for line in (*_method(result), *(f"note: {warning}" for warning in result.warnings())):
         click.echo(printable(line))
@@ -201,6 +203,7 @@ def _print_orders(result: ComparisonResult) -> None:
     columns: list[Column] = [
         ("by means", [_format_number(order.overall.value) for order in orders]),
         ("topic by topic", [_format_number(order.by_topic.value) for order in orders]),
+        ("RBO by means", [_format_number(order.overlap.value) for order in orders]),
     ]
     names = [f"{order.first} and {order.second}" for order in orders]
     overall = [order.overall.undefined for order in orders]
@@ -213,7 +216,7 @@ def _print_orders(result: ComparisonResult) -> None:
         ["measure", "vs."],
         [[order.first, order.second] for order in orders],
         columns,
-        title="agreement of measures on the order of the runs (Kendall's tau-b)",
+        title="agreement of measures on the order of the runs (Kendall's tau-b; RBO with p = 0.9)",
         caption="\n".join(lines) or None,
     )
 

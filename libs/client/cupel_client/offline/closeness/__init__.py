@@ -1,0 +1,1 @@
+"""`cupel compare` with --margin and --same: options, computation and output."""

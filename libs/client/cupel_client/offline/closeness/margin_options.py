@@ -1,0 +1,132 @@
+"""Options of `cupel compare` for comparisons with a margin, and their computation."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+import click
+
+from cupel_client.offline.closeness.margin_output import MarginResult
+from cupel_measures.catalogue.parser import parse
+from cupel_measures.comparing.closeness.margins import MarginTest, compare_with_margin
+from cupel_measures.comparing.compared_measures import ComparedMeasure
+from cupel_measures.comparing.comparison import compared_values
+from cupel_measures.comparing.differences.comparison_choices import Pair
+from cupel_measures.grammar.syntax import MeasureError
+from cupel_measures.model import Floats
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class MarginParameter(click.ParamType[tuple[str | None, float]]):
+    """NUMBER, or MEASURE=NUMBER; the measure is None or its canonical text."""
+
+    name = "[MEASURE=]NUMBER"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str | None, float]:
+        text, separator, number = value.rpartition("=")
+        try:
+            margin = float(number)
+        except ValueError:
+            self.fail(f"expected a number such as 0.01, or MEASURE=NUMBER, got {value!r}", param, ctx)
+        if not 0 < margin < math.inf:
+            self.fail(f"the margin must be a positive number, got {number}", param, ctx)
+        try:
+            return (str(parse(text)) if separator else None), margin
+        except MeasureError as problem:
+            self.fail(str(problem), param, ctx)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginChoices:
+    """The margins of a comparison by measure (None: of all other measures), and how they are tested."""
+
+    margins: tuple[tuple[str | None, float], ...] = ()
+    test: MarginTest = "t"
+    bayes: bool = False
+
+    def check(self, measures: Sequence[str], alpha: float, form: str) -> None:
+        """Raise click.UsageError if the options contradict each other or the measures."""
+        if not self.margins:
+            if self.bayes:
+                raise click.UsageError("--bayes requires --margin")
+            return
+        texts = [text for text, _ in self.margins]
+        if repeated := [text or "all measures" for text in texts if texts.count(text) > 1]:
+            raise click.UsageError(f"--margin is given twice for {repeated[0]}")
+        if unknown := [text for text in texts if text is not None and text not in measures]:
+            raise click.UsageError(f"--margin names {unknown[0]}, which is not compared; add it to -m")
+        if alpha >= 0.5:
+            raise click.UsageError(f"--margin requires an --alpha below 0.5, got {alpha:g}")
+        if form == "latex":
+            raise click.UsageError("--margin requires --format table, json, jsonl or csv, not latex")
+
+    def of(self, measure: str) -> float | None:
+        """Return the margin of a measure: its own, else the general one."""
+        margins = dict(self.margins)
+        return margins.get(measure, margins.get(None))
+
+
+def margin_options(command: _Command) -> _Command:
+    """Add --margin, --margin-test and --bayes, which arrive as margins, margin_test and bayes."""
+    for option in (
+        click.option(
+            "--bayes",
+            is_flag=True,
+            help="Also report posterior probabilities that a difference is below -M, within M and above M.",
+        ),
+        click.option(
+            "--margin-test",
+            type=click.Choice(get_args(MarginTest)),
+            default="t",
+            show_default=True,
+            help="One-sided test of --margin.",
+        ),
+        click.option(
+            "--margin",
+            "margins",
+            multiple=True,
+            type=MarginParameter(),
+            help="Largest difference M that does not matter, in the unit of the measure. Adds a verdict such "
+            "as 'no worse' to each pair. May be given several times.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def compare_margins(
+    choices: MarginChoices,
+    measures: Sequence[ComparedMeasure],
+    scores: Mapping[str, Floats],
+    pairs: Sequence[Pair],
+    *,
+    alpha: float,
+    seed: int,
+) -> MarginResult | None:
+    """Compare each pair by each measure that has a margin; None if there is no margin."""
+    if not choices.margins:
+        return None
+    first, second = ([pair[place] for pair in pairs] for place in range(2))
+    outcomes = {}
+    for measure in measures:
+        if (margin := choices.of(measure.text)) is not None:
+            values = compared_values(scores[measure.text], measure)
+            outcomes[measure.text] = compare_with_margin(
+                values[:, second],
+                values[:, first],
+                margin=margin,
+                alpha=alpha,
+                test=choices.test,
+                seed=seed,
+            )
+    return MarginResult(
+        outcomes=outcomes,
+        test=choices.test,
+        alpha=alpha,
+        bayes=choices.bayes,
+        logarithms=tuple(measure.text for measure in measures if measure.uses_logarithms),
+    )

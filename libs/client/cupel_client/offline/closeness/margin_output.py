@@ -1,0 +1,178 @@
+"""Verdicts of comparisons with a margin, as a table and as data."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from cupel_client.offline.presentation.column_blocks import Column, show_blocks
+from cupel_client.output import decimal, printable
+from cupel_measures.comparing.closeness.margins import MarginOutcome, MarginTest, MarginVerdict
+from cupel_measures.comparing.differences.comparison_choices import Pair
+from cupel_measures.comparing.resampling import EXACT, FLIPS
+
+UNDEFINED = "undefined"
+TESTS = {"t": "one-sided t-tests", "sign-flip": "one-sided sign-flip tests"}
+MEANINGS: Mapping[MarginVerdict, str] = {
+    "equal within": "equal within M: the difference is significantly above -M and below M",
+    "better": "better: it is significantly above 0",
+    "no worse": "no worse: it is significantly above -M",
+    "worse": "worse: it is significantly below 0",
+    "undecided": "undecided: the data establish none of these",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginResult:
+    """Outcomes with a margin by the text of the measure, in the order of the pairs of the comparison.
+
+    logarithms: measures that are compared by logarithms, to which their margins apply.
+    """
+
+    outcomes: Mapping[str, tuple[MarginOutcome, ...]]
+    test: MarginTest
+    alpha: float
+    bayes: bool
+    logarithms: tuple[str, ...] = ()
+
+    @property
+    def all_outcomes(self) -> list[MarginOutcome]:
+        return [outcome for outcomes in self.outcomes.values() for outcome in outcomes]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the method, as JSON-serialisable data."""
+        return {
+            "test": self.test,
+            "alpha": self.alpha,
+            "confidence": self.confidence,
+            "margins": {text: outcomes[0].margin for text, outcomes in self.outcomes.items()},
+        }
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the intervals that the tests correspond to."""
+        return round(1 - 2 * self.alpha, 12)
+
+
+def margin_data(result: MarginResult | None, measure: str, pair: int) -> dict[str, Any]:
+    """Return the fields of one measure and pair; none without --margin, and null without a margin."""
+    if result is None:
+        return {}
+    outcome = result.outcomes[measure][pair] if measure in result.outcomes else None
+    tests = None if outcome is None else outcome.tests
+    low, high = (None, None) if tests is None else map(_finite, tests.interval)
+    data = {
+        "margin": None if outcome is None else outcome.margin,
+        "margin_verdict": None if outcome is None else outcome.verdict,
+        "margin_acceptable": None if outcome is None else outcome.is_acceptable,
+        "margin_test": None if outcome is None else outcome.test,
+        "margin_low": low,
+        "margin_high": high,
+        "p_better": None if tests is None else tests.p_better,
+        "p_no_worse": None if tests is None else tests.p_no_worse,
+        "p_no_better": None if tests is None else tests.p_no_better,
+        "p_worse": None if tests is None else tests.p_worse,
+        "margin_undefined": None if outcome is None else outcome.undefined,
+    }
+    return data | (_posterior_data(outcome) if result.bayes else {})
+
+
+def _finite(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None
+
+
+def _posterior_data(outcome: MarginOutcome | None) -> dict[str, float | None]:
+    posterior = None if outcome is None else outcome.posterior
+    return {
+        f"probability_{name}": None if posterior is None else getattr(posterior, name)
+        for name in ("below", "within", "above")
+    }
+
+
+def print_margins(result: MarginResult | None, systems: Sequence[str], pairs: Sequence[Pair]) -> None:
+    """Print a table of all verdicts: a row per measure and pair."""
+    if result is None:
+        return
+    outcomes = result.all_outcomes
+    keys = [[text, systems[second], systems[first]] for text in result.outcomes for first, second in pairs]
+    columns: list[Column] = [
+        ("difference", [_format_difference(outcome) for outcome in outcomes]),
+        (f"{100 * result.confidence:g}% interval", [_format_interval(outcome) for outcome in outcomes]),
+        ("margin M", [f"{outcome.margin:g}" for outcome in outcomes]),
+        ("verdict", [format_verdict(outcome) for outcome in outcomes]),
+    ]
+    if result.bayes:
+        columns += [
+            ("P(below -M)", [_format_probability(outcome, "below") for outcome in outcomes]),
+            ("P(within)", [_format_probability(outcome, "within") for outcome in outcomes]),
+            ("P(above M)", [_format_probability(outcome, "above") for outcome in outcomes]),
+        ]
+    show_blocks(
+        ["measure", "run", "vs."],
+        keys,
+        columns,
+        title="comparison with a margin",
+        caption="\n".join(printable(line) for line in _notes(result, keys)),
+    )
+    click.echo()
+
+
+def format_verdict(outcome: MarginOutcome) -> str:
+    """Return the verdict, with the margin and the direction of a significant difference within it."""
+    if outcome.verdict != "equal within":
+        return outcome.verdict
+    direction = "" if outcome.significant_direction is None else f", {outcome.significant_direction}"
+    return f"equal within {outcome.margin:g}{direction}"
+
+
+def _notes(result: MarginResult, keys: Sequence[Sequence[str]]) -> Iterator[str]:
+    outcomes = result.all_outcomes
+    verdicts = {outcome.verdict for outcome in outcomes}
+    yield f"{'; '.join(MEANINGS[verdict] for verdict in MEANINGS if verdict in verdicts)}."
+    if any(outcome.verdict == "equal within" and outcome.significant_direction for outcome in outcomes):
+        yield "higher, lower: the difference is also significantly above or below 0, by less than the margin."
+    yield _method(result, outcomes)
+    if result.bayes:
+        yield (
+            "P: posterior probability of the mean difference, for normal differences and the reference prior "
+            f"(Student's t with {outcomes[0].n - 1} degrees of freedom)."
+        )
+    for measure in result.logarithms:
+        if measure in result.outcomes:
+            yield f"{measure}: the margin applies to the difference of mean logarithms."
+    notes: dict[str, list[str]] = {}
+    for (measure, run, _), outcome in zip(keys, outcomes, strict=True):
+        for note in (outcome.undefined, *outcome.warnings):
+            if note is not None:
+                notes.setdefault(note, []).append(f"{measure} of {run}")
+    for note, cases in notes.items():
+        more = f" and {len(cases) - 3} more" if len(cases) > 3 else ""
+        yield f"{', '.join(cases[:3])}{more}: {note}"
+
+
+def _method(result: MarginResult, outcomes: Sequence[MarginOutcome]) -> str:
+    sampling = ""
+    if result.test == "sign-flip":
+        topics = outcomes[0].n
+        sampling = (
+            f" ({f'all {2**topics:,}' if topics <= EXACT else f'{FLIPS:,} random'} assignments of signs)"
+        )
+    corrected = "" if len(outcomes) == 1 else f", each without correction for {len(outcomes)} verdicts"
+    return f"Verdicts: {TESTS[result.test]}{sampling} at {result.alpha:g}{corrected}."
+
+
+def _format_difference(outcome: MarginOutcome) -> str:
+    return UNDEFINED if outcome.estimate is None else decimal(outcome.estimate, "+")
+
+
+def _format_interval(outcome: MarginOutcome) -> str:
+    if outcome.tests is None:
+        return UNDEFINED
+    low, high = outcome.tests.interval
+    return f"[{decimal(low, '+')}, {decimal(high, '+')}]" if math.isfinite(low) else "unbounded"
+
+
+def _format_probability(outcome: MarginOutcome, region: str) -> str:
+    return UNDEFINED if outcome.posterior is None else f"{getattr(outcome.posterior, region):.3f}"

@@ -1,0 +1,1 @@
+"""How close two systems are: tests with a margin, and statistics of two runs of the same system."""
