@@ -1,4 +1,4 @@
-"""Tests that the scores after one more judgment equal those under qrels with it."""
+"""Tests that the scores after one more judgment equal those under qrels that contain the judgment."""
 
 from collections.abc import Sequence
 

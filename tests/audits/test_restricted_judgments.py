@@ -1,4 +1,4 @@
-"""Tests that scoring under a sample of the judgments equals scoring under qrels with just these."""
+"""Tests that scoring under a sample of the judgments equals scoring under qrels with the sample only."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from support.data.small_collections import Scored, content_of, diverse, joined_o
 
 def detached(qrels: Qrels) -> Qrels:
     """Return the same judgments without the link to the complete ones."""
-    return replace(qrels, whole=None, cache={})
+    return replace(qrels, unrestricted=None, cache={})
 
 
 def without_unjudged(qrels: Qrels) -> Qrels:
@@ -37,7 +37,7 @@ def without_unjudged(qrels: Qrels) -> Qrels:
         documents=Ids.of(ids),
         labels=qrels.labels[:, known],
         subtopics=subtopics,
-        whole=None,
+        unrestricted=None,
         cache={},
     )
 

@@ -8,6 +8,9 @@ summary of the subject, the results of the trials and the numbers of each table 
 by commit fb9622d, with the python of its environment:
 
     PYTHONPATH=tests python tests/support/stored_audits.py tests/audits/stored_results.json.gz
+
+A new kind is added to `OPTIONS` of tests/support/stored_audits.py, and recorded with its name as the last
+argument.
 """
 
 import gzip

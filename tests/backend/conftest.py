@@ -1,4 +1,4 @@
-"""A real system in a folder of the test's own."""
+"""Fixtures with a real system and its storage."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,13 +21,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def at(new_place: Places, tmp_path: Path) -> dict[str, Any]:
-    """Settings of the test's place: a data folder, and in production a database, a bucket and a broker."""
+    """Return settings of empty storage: a data folder, and in production also database, bucket and broker."""
     return {"data": tmp_path / "data", **new_place()}
 
 
 @pytest.fixture
 def open_at(at: dict[str, Any], clock: Clock) -> Iterator[Callable[..., System]]:
-    """Opens the system of the test's place, with settings of choice."""
+    """Yield a function that opens a system on the storage of `at`, with additional settings."""
     opened: list[System] = []
 
     def open_(**settings: Any) -> System:

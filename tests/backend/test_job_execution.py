@@ -1,4 +1,4 @@
-"""Execution of jobs: outcomes, turns, and the renewal of leases."""
+"""Tests of job execution: outcomes, turns, and the renewal of leases."""
 
 import threading
 from collections.abc import Callable, Mapping

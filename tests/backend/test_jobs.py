@@ -1,4 +1,4 @@
-"""The job queue: claims, leases, retries and rights."""
+"""Tests of the job queue: claims, leases, retries and rights."""
 
 from contextlib import ExitStack
 from dataclasses import replace

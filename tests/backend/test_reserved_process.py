@@ -1,4 +1,4 @@
-"""The processes of a worker: one stays free for urgent jobs while such jobs keep arriving."""
+"""Tests that one process of a worker stays free for urgent jobs while such jobs keep arriving."""
 
 import os
 import subprocess

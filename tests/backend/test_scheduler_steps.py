@@ -1,4 +1,4 @@
-"""The steps of the scheduler: wake-ups, recovery and clean-up."""
+"""Tests of the steps of the scheduler: wake-ups, recovery and clean-up."""
 
 import os
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Worker and scheduler processes that are killed or suspended: every submission is scored exactly once."""
+"""Tests that kill or suspend workers and schedulers: every submission is scored exactly once."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ from cupel_backend.jobs import Job
 from cupel_backend.scores import leaderboards, rescoring
 from support.backend_cast import ADMIN, ALICE, ORGANISER, make_track, publish_qrels, run_file, submit
 from support.patience import seconds, until
-from support.service.service_sizes import SizeName, forget
+from support.service.service_sizes import SizeName, purge
 
 TOPICS = [f"t{number}" for number in range(200)]
 DOCUMENTS = [f"d{number}" for number in range(100)]
@@ -80,7 +80,7 @@ class Processes:
 
 
 def pool_of(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The pool processes of a worker."""
+    """Return the pool processes of a worker."""
     try:
         return psutil.Process(worker.pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -195,9 +195,9 @@ def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
 
 
 def delete_broker(system: System) -> None:
-    """Delete all messages at once, by a rename if they are in a folder."""
+    """Delete all messages atomically; the embedded broker's folder is renamed first."""
     if system.settings.broker:
-        forget(system.settings.broker)
+        purge(system.settings.broker)
         return
     until(system.settings.broker_folder.exists)  # wake-ups are sent from another thread
     gone = system.settings.broker_folder.rename(system.settings.data / f"gone-{time.monotonic_ns()}")
@@ -205,7 +205,7 @@ def delete_broker(system: System) -> None:
 
 
 def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
-    """Suspend `processes` while they work on something, but not while they hold the database."""
+    """Suspend the processes and return True if they run a job and hold no write lock; else resume them."""
     for process in processes:
         process.suspend()
     if running(system) and not locked(system):
@@ -218,7 +218,7 @@ def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
 
 
 def locked(system: System) -> bool:
-    """Whether somebody is in the midst of a transaction that writes."""
+    """Return whether a process holds a write lock of the database."""
     if system.engine.dialect.name == "postgresql":
         with reading(system.engine) as connection:
             return connection.execute(text(OTHERS)).scalar_one() > 0

@@ -2,9 +2,9 @@
 
 python tests/bench/recovery.py [--quick | --default] [FAULT ...]
 
-With the file's own settings, and with those of the tests, under which a lost job is known in two seconds.
-FAULT: a word of its name; default, all. Runs are handed in meanwhile by three teams. Prints a table; nothing
-is asserted.
+The faults run with the settings of the file, and with those of the tests, which detect a lost job in two
+seconds. FAULT: a word of the fault's name (default: all faults). Three teams submit runs meanwhile. The
+script prints a table and asserts nothing.
 """
 
 import argparse
@@ -24,21 +24,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("faults", nargs="*", metavar="FAULT")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--quick", action="store_true", help="with the settings of the tests only")
-    only.add_argument("--default", action="store_true", help="with the file's own settings only")
-    chosen = parser.parse_args()
-    if not chosen.quick:
-        measure("settings of docker-compose.yml", {}, chosen.faults)
-    if not chosen.default:
-        measure("settings of the tests", QUICK, chosen.faults)
+    parser.add_argument(
+        "faults", nargs="*", metavar="FAULT", help="A word of the fault's name (default: all)."
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--quick", action="store_true", help="Use only the settings of the tests.")
+    group.add_argument("--default", action="store_true", help="Use only the settings of docker-compose.yml.")
+    options = parser.parse_args()
+    if not options.quick:
+        measure("settings of docker-compose.yml", {}, options.faults)
+    if not options.default:
+        measure("settings of the tests", QUICK, options.faults)
 
 
 def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) -> None:
     """Print the table for a stack with these settings."""
     print(f"\n{title}")
-    print(COLUMNS.format("seconds until", "all well", "accepted", "scored", "caught up", "what took longest"))
+    print(COLUMNS.format("seconds until", "recovered", "accepted", "scored", "caught up", "longest step"))
     with Stack(**settings) as stack, stack.client() as organiser, impatient():
         for number, (name, fault) in enumerate(FAULTS.items()):
             if not words or any(word in name for word in words):
@@ -46,9 +48,9 @@ def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) ->
                     show(name, fault(traffic))
 
 
-def show(name: str, found: Recovery) -> None:
-    seconds = (found.seconds, found.accepted, found.scored, found.caught_up)
-    print(COLUMNS.format(name, *(f"{one:.1f}" for one in seconds), found.last), flush=True)
+def show(name: str, recovery: Recovery) -> None:
+    seconds = (recovery.seconds, recovery.accepted, recovery.scored, recovery.caught_up)
+    print(COLUMNS.format(name, *(f"{value:.1f}" for value in seconds), recovery.last), flush=True)
 
 
 if __name__ == "__main__":

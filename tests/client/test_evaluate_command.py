@@ -30,7 +30,7 @@ BAD = "1 Q0 a 1 9 bad\n1 Q0 b x 8 bad\n1 Q0 a 3 7 bad\n2 Q0 d 1\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with qrels and runs."""
+    """Return the current folder with qrels and runs."""
     for name, text in (("qrels.txt", QRELS), ("good.txt", GOOD), ("poor.txt", POOR), ("bad.txt", BAD)):
         (tmp_path / name).write_text(text)
     (tmp_path / "quality.txt").write_text("1 0 a 0\n1 0 b 3\n2 0 a 1\n")
@@ -553,7 +553,7 @@ def test_per_topic_output_equals_trec_eval_line_by_line(shared: Path) -> None:
 
 @pytest.fixture
 def official(shared: Path) -> Callable[[str], dict[tuple[str, str], str]]:
-    """A function that reads the official means, as printed, by (run, measure)."""
+    """Return a function that reads the official means as (run, measure) -> printed text."""
 
     def read(collection: str) -> dict[tuple[str, str], str]:
         with (shared / "data" / collection / "official/means.csv").open() as file:

@@ -21,7 +21,7 @@ TIED = "1 Q0 a 1 9 tied\n1 Q0 b 2 9 tied\n1 Q0 x 3 1 tied\n2 Q0 a 1 1 tied\n2 Q0
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with qrels of two aspects and a run."""
+    """Return the current folder with qrels of two aspects and a run."""
     (tmp_path / "qrels.txt").write_text(QRELS)
     (tmp_path / "quality.txt").write_text("1 0 a 0\n1 0 b 3\n2 0 a 1\n")
     (tmp_path / "tied.txt").write_text(TIED)

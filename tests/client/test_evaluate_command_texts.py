@@ -26,7 +26,7 @@ MEASURES = "LMD(depth=3) soft_alpha_nDCG@20 alpha_nDCG@20"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a collection of five documents with texts and two runs."""
+    """Return the current folder with a collection of five documents with texts and two runs."""
     (tmp_path / "collection.yaml").write_text(COLLECTION)
     (tmp_path / "diversity.txt").write_text("1 1 a 1\n1 1 b 1\n1 2 c 1\n1 1 d 0\n")
     lines = [json.dumps({"id": document, "text": text}) + "\n" for document, text in TEXTS.items()]

@@ -14,13 +14,13 @@ from support.patience import seconds, until
 BLOCKED_COMMAND = """
 import sys, time
 from pathlib import Path
-from cupel_client.offline.parallel import each
+from cupel_client.offline.parallel import map_in_parallel
 
 def work(path):
     Path(path.name + ".pid").write_text(str(__import__("os").getpid()))
     time.sleep(600)
 
-each(work, [Path("a"), Path("b")], doing="waiting", jobs=2)
+map_in_parallel(work, [Path("a"), Path("b")], doing="waiting", jobs=2)
 """
 
 
@@ -36,7 +36,7 @@ def is_running(process: int) -> bool:
 
 @pytest.fixture
 def blocked_command(tmp_path: Path, root: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
-    """A command whose two worker processes are busy, and the process ids of the workers."""
+    """Yield a command with two busy worker processes, and their process ids."""
     paths = os.pathsep.join(str(root / "libs" / name) for name in ("client", "measures"))
     environment = {**os.environ, "PYTHONPATH": paths}
     command = [sys.executable, "-c", BLOCKED_COMMAND]
@@ -63,7 +63,7 @@ def test_workers_end_when_the_command_is_signalled(
 KILLED_WORKER = """
 import os, signal, time
 from pathlib import Path
-from cupel_client.offline.parallel import each
+from cupel_client.offline.parallel import map_in_parallel
 
 def work(path):
     if path.name == "c":
@@ -75,7 +75,7 @@ def work(path):
         time.sleep(600)
     return path.name
 
-print(each(work, [Path("a"), Path("b"), Path("c"), Path("d")], doing="testing", jobs=2))
+print(map_in_parallel(work, [Path("a"), Path("b"), Path("c"), Path("d")], doing="testing", jobs=2))
 """
 
 

@@ -25,7 +25,7 @@ BAD = "1 Q0 a 1 x bad\n1 Q0 b 2\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with qrels, a collection and runs."""
+    """Return the current folder with qrels, a collection and runs."""
     collection = "aspects: {relevance: {labels: [0, 1, 2]}}\nqrels: [{file: qrels.txt}]\n"
     texts = {"c.yaml": collection, "qrels.txt": QRELS, "good.txt": GOOD, "odd.txt": ODD, "bad.txt": BAD}
     for name, text in texts.items():

@@ -1,4 +1,4 @@
-"""The error codes of the contract, and what they say about the libraries."""
+"""Tests of the error codes of the contract, and of their descriptions of the libraries."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The resources of the contract: examples, tolerance of other versions, agreement with the backend."""
+"""Tests of resources: examples, tolerance of other versions, and agreement with the backend."""
 
 import dataclasses
 import importlib
@@ -38,7 +38,7 @@ MODULES = [
 
 
 def declared(base: type) -> list[Any]:
-    """Every class of the contract that is derived from `base`."""
+    """Return all classes of the contract that are derived from `base`."""
     found = {
         value
         for module in MODULES

@@ -16,7 +16,7 @@ from support.patience import seconds, until
 from support.service import faults
 from support.service.compose_stack import Container, Stack
 from support.service.faults import Traffic, impatient
-from support.service.invariants import assert_sound
+from support.service.invariants import assert_consistent
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def traffic(stack: Stack, organiser: Client) -> Iterator[Traffic]:
     """Submit runs during the test; afterwards check that all of them have the correct scores."""
     with Traffic(stack, organiser, f"track-{uuid4().hex[:8]}") as traffic:
         yield traffic
-    assert_sound(organiser, traffic.load, traffic.accepted, query=stack.query, blobs=stack.blobs())
+    assert_consistent(organiser, traffic.load, traffic.accepted, query=stack.query, blobs=stack.blobs())
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from cupel_standalone.supervisor import die_with_parent
 from support.data.real_runs import Load, example
 from support.patience import seconds, until
 from support.service import components
-from support.service.compose_stack import ROOT, Stack, ours, port_of
+from support.service.compose_stack import ROOT, Stack, cupel_services, port_of
 from support.service.faults import PLAN, Traffic, asleep
 
 FILES = ROOT / "deploy" / "prometheus"
@@ -213,7 +213,7 @@ def change_dead_jobs(monitored: MonitoredStack, sample_name: str) -> None:
         submission = monitored.submit(content=f"{monitored.topic} Q0 {uuid4().hex} 1 1.0 lost\n".encode())
         query = "SELECT ranking_blob FROM runs JOIN submissions ON run_id = runs.id WHERE submissions.id = %s"
         ((blob,),) = stack.query(query, submission)
-        content = stack.take_blob(blob)
+        content = stack.remove_blob(blob)
     until(lambda: monitored.value(dead) == 1)
     stack.put_blob(blob, content)
     (job,) = monitored.organiser.submission(submission).jobs
@@ -268,7 +268,7 @@ def test_every_declared_metric_has_a_stimulus() -> None:
 
 
 def test_prometheus_reaches_every_service(monitored: MonitoredStack) -> None:
-    expected = {name: "up" for name in ours() if port_of(name)}
+    expected = {name: "up" for name in cupel_services() if port_of(name)}
     until(lambda: monitored.health() == expected)
 
 

@@ -12,7 +12,7 @@ from cupel_client.api.client import Client
 from support.data.real_runs import Load, clef_or_example
 from support.patience import seconds
 from support.service.compose_stack import Container, Stack, environment_of
-from support.service.invariants import HandedIn, assert_no_loose_ends, assert_sound
+from support.service.invariants import SubmittedFiles, assert_consistent, assert_rows_consistent
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_scores_and_leaderboards_of_real_runs_equal_offline_scores(
 ) -> None:
     submitted = [submit_all(organiser, load) for load in loads]
     for load, submissions in zip(loads, submitted, strict=True):
-        assert_sound(
+        assert_consistent(
             organiser, load, submissions, query=stack.query, blobs=stack.blobs(), sample=len(load.runs)
         )
     expected = sum(len(load.measures) * len(load.runs) for load in loads)
@@ -53,10 +53,10 @@ def test_audit_of_these_runs_finishes(stack: Stack, organiser: Client, loads: li
     assert (last.state, last.failures) == ("done", ())
     assert last.numbers["kept@50"] is not None
     assert organiser.audit(audit.id).runs
-    assert_no_loose_ends(stack.query, stack.blobs())
+    assert_rows_consistent(stack.query, stack.blobs())
 
 
-def submit_all(client: Client, load: Load) -> HandedIn:
+def submit_all(client: Client, load: Load) -> SubmittedFiles:
     """Create the track, publish its judgments, and submit all runs."""
     client.publish_qrels(load.track, load.upload(client))
     return {client.submit(load.track, run).id: run for run in load.runs}

@@ -15,7 +15,7 @@ from cupel_measures.catalogue.parser import parse
 from cupel_measures.reading.run_files import read_run
 from support.data.real_runs import DEPTH, Load, example
 from support.patience import until
-from support.service.invariants import assert_audits_fit
+from support.service.invariants import assert_audits_consistent
 from support.service.service_processes import Serve, Service
 
 FAST_RECOVERY = {
@@ -60,7 +60,7 @@ def test_audit_finishes_correctly_after_processes_are_killed(serve: Serve, load:
         response = client.audit_report(audit.id)
         assert reporting.digest(response.report) == offline_digest(load, client.audit(audit.id))
         check_cancellation(client, load)
-    assert_audits_consistent(service)
+    check_audit_rows(service)
 
 
 def submit_and_score(client: Client, load: Load) -> None:
@@ -110,7 +110,7 @@ def check_cancellation(client: Client, load: Load) -> None:
     assert last.progress.trials_done < 20_000
 
 
-def assert_audits_consistent(service: Service) -> None:
+def check_audit_rows(service: Service) -> None:
     path: Path = service.data / "cupel.sqlite"
     with sqlite3.connect(path) as database:
-        assert_audits_fit(lambda text: database.execute(text).fetchall())
+        assert_audits_consistent(lambda text: database.execute(text).fetchall())

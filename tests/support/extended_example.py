@@ -46,7 +46,7 @@ def write_text(document: str) -> str:
 
 
 def draw(first: str, second: str, below: int) -> int:
-    """Draw a number from 0 that depends on nothing but the two words."""
+    """Return a pseudorandom number from 0 to `below` - 1 that depends on the two words only."""
     return crc32(f"{first} {second}".encode()) % below
 
 
@@ -58,7 +58,7 @@ def extend_collection(path: Path) -> None:
 
 
 def describe_extended_example(folder: Path) -> Subject:
-    """Describe to the recorder what `write_extended_example` writes."""
+    """Return the subject of a recording of the collection that `write_extended_example` wrote."""
     runs = [str(folder / "runs" / f"{name}.gz") for name in RUNS]
     options = ("--other", str(folder / "collection-corrected.yaml"), "--team-pattern", r"^(\w+)-")
     return Subject(str(folder / "collection.yaml"), runs, options, board=True)

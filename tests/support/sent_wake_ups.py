@@ -1,4 +1,4 @@
-"""A sender of wake-ups that only records what it is asked to send."""
+"""A sender of wake-ups that records wake-ups instead of sending them."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ class SentWakeUps(WakeUps):
 
 
 def record_wake_ups(system: System) -> tuple[System, list[tuple[str, int]]]:
-    """Return the system without a broker, and the list of wake-ups that it will ask for."""
+    """Return the system without a broker, and the list to which its wake-ups will be added."""
     wake_ups = SentWakeUps.__new__(SentWakeUps)
     wake_ups.sent = []
     return replace(system, wake_ups=wake_ups), wake_ups.sent

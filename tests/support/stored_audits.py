@@ -1,16 +1,16 @@
 """Audits of the extended example by every kind, with the results that a release stores.
 
-    PYTHONPATH=<this folder tests> python tests/support/stored_audits.py FILE
+    PYTHONPATH=<this folder tests> python tests/support/stored_audits.py FILE [KIND...]
 
-writes them to FILE. python is that of the release. Only the command `cupel`
-is used, so that this file also works with releases whose modules have other names.
+writes them to FILE, or replaces those of the named kinds in FILE. python is that of the release. Only the
+command `cupel` is used, so that this file also works with releases whose modules have other names.
 """
 
 import gzip
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +69,19 @@ def record_audit(kind: str, folder: Path, out: Path) -> dict[str, Any]:
     }
 
 
-def record_all(folder: Path) -> dict[str, Any]:
-    write_extended_example(folder / "example")
-    return {kind: record_audit(kind, folder / "example", folder / kind) for kind in OPTIONS}
+def record_audits(kinds: Iterable[str]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_extended_example(folder / "example")
+        return {kind: record_audit(kind, folder / "example", folder / kind) for kind in kinds}
+
+
+def write_recording(file: Path, kinds: Sequence[str]) -> None:
+    """Record all kinds, or only `kinds`, and keep what the file has of the others."""
+    kept = json.loads(gzip.decompress(file.read_bytes())) if kinds else {}
+    text = json.dumps(kept | record_audits(kinds or OPTIONS), separators=(",", ":"))
+    file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        text = json.dumps(record_all(Path(temporary)), separators=(",", ":"))
-    Path(sys.argv[1]).write_bytes(gzip.compress(text.encode(), mtime=0))
+    write_recording(Path(sys.argv[1]), sys.argv[2:])

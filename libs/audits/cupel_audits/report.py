@@ -101,7 +101,7 @@ class TableSchema(Generic[Row]):
     def of(cls, name: str, title: str, row_class: type[Row]) -> "TableSchema[Row]":
         """Derive the columns from the fields of a row class, each `Annotated` with a Heading."""
         hints = get_type_hints(row_class, include_extras=True)
-        names = [one.name for one in fields(row_class)]  # type: ignore[arg-type]
+        names = [item.name for item in fields(row_class)]  # type: ignore[arg-type]
         return cls(name, title, {name: _columns_of_field(name, hints[name]) for name in names})
 
     @property
@@ -126,7 +126,7 @@ def _columns_of_field(name: str, hint: Any) -> tuple[Column, ...]:
     """Return the columns of one field: those of the row class that it holds, or one with its heading."""
     if is_dataclass(hint):
         return TableSchema.of(name, "", hint).columns  # type: ignore[arg-type]
-    headings = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Heading)]
+    headings = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Heading)]
     return tuple(Column(name, heading.title, heading.about) for heading in headings)
 
 
@@ -147,7 +147,7 @@ def _cells(value: Any) -> tuple[Cell, ...]:
     if isinstance(value, tuple):
         return value
     if is_dataclass(value):
-        return tuple(cell for one in fields(value) for cell in _cells(getattr(value, one.name)))
+        return tuple(cell for item in fields(value) for cell in _cells(getattr(value, item.name)))
     return (value,)
 
 
@@ -340,10 +340,12 @@ class AuditReport:
     def of(cls, data: Mapping[str, Any]) -> "AuditReport":
         """Return the report that `as_data` gave, also after a round trip through JSON."""
         tables = [
-            ReportTable(one["name"], one["title"], _columns(one["columns"]), tuple(map(tuple, one["rows"])))
-            for one in data["tables"]
+            ReportTable(
+                table["name"], table["title"], _columns(table["columns"]), tuple(map(tuple, table["rows"]))
+            )
+            for table in data["tables"]
         ]
-        plots = [Plot(**{name: _as_tuple(part) for name, part in one.items()}) for one in data["plots"]]
+        plots = [Plot(**{name: _as_tuple(part) for name, part in plot.items()}) for plot in data["plots"]]
         prose = {name: tuple(data[name]) for name in ("verdict", "reading", "undefined", "warnings")}
         return cls(numbers=data["numbers"], tables=tuple(tables), plots=tuple(plots), **prose)
 
@@ -352,7 +354,7 @@ def merged(reports: Sequence[AuditReport]) -> AuditReport:
     """Merge reports on several questions, in their order; names of tables and plots must be unique."""
     names = ("verdict", "tables", "plots", "reading", "undefined", "warnings")
     numbers = {name: value for report in reports for name, value in report.numbers.items()}
-    parts = {name: tuple(dict.fromkeys(one for r in reports for one in getattr(r, name))) for name in names}
+    parts = {name: tuple(dict.fromkeys(part for r in reports for part in getattr(r, name))) for name in names}
     return AuditReport(numbers=numbers, **parts)
 
 
@@ -364,7 +366,7 @@ def digest(data: Any) -> str:
 
 
 def _columns(data: Sequence[Mapping[str, str]]) -> tuple[Column, ...]:
-    return tuple(Column(**one) for one in data)
+    return tuple(Column(**column) for column in data)
 
 
 def _as_tuple(part: Any) -> Any:

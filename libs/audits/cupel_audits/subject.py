@@ -108,7 +108,7 @@ class AuditSubject:
     @cached_property
     def scores(self) -> dict[str, Floats]:
         """Return the scores by topic under all judgments."""
-        return self.by_topic(self.evaluator)
+        return self.scores_by_topic(self.evaluator)
 
     @cached_property
     def means(self) -> dict[str, Floats]:
@@ -123,16 +123,16 @@ class AuditSubject:
             judged[self.qrels.subtopics.document] = True
         return judged
 
-    def by_topic(self, evaluator: Evaluator) -> dict[str, Floats]:
+    def scores_by_topic(self, evaluator: Evaluator) -> dict[str, Floats]:
         """Return float64[topics, runs] by measure text, under the judgments of `evaluator`."""
-        return by_topic(evaluator.evaluate(self.measures), self.measures)
+        return scores_by_topic(evaluator.evaluate(self.measures), self.measures)
 
     def means_under(self, evaluator: Evaluator) -> dict[str, Floats]:
         """Return float64[runs] by measure text, rounded to DECIMALS, under the judgments of `evaluator`."""
-        return means(self.by_topic(evaluator), self.measures)
+        return means(self.scores_by_topic(evaluator), self.measures)
 
 
-def by_topic(scores: Scores, measures: Sequence[Measure]) -> dict[str, Floats]:
+def scores_by_topic(scores: Scores, measures: Sequence[Measure]) -> dict[str, Floats]:
     """Return float64[topics, runs] by measure text."""
     return {str(measure): scores.values[measure].reshape(-1, scores.topics).T for measure in measures}
 

@@ -157,7 +157,7 @@ def _first_documents(ranking: Ranking, qrels: Qrels, profile: Profile, depth: in
         number = place.get(topic)
         low, high = (0, 0) if number is None else ranking.offsets[number : number + 2].tolist()
         best = order[low : min(high, low + depth)]
-        ids += [blob[starts[one] : starts[one + 1]] for one in best.tolist()]
+        ids += [blob[starts[place] : starts[place + 1]] for place in best.tolist()]
         scores.append(ranking.scores[best])
         offsets.append(len(ids))
     return Ranking(qrels.topics, np.array(offsets, np.int64), Ids.of(ids), np.concatenate(scores))
@@ -165,8 +165,8 @@ def _first_documents(ranking: Ranking, qrels: Qrels, profile: Profile, depth: in
 
 def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
     """Return the first documents of all runs, numbered by topic and id; depth is at most the longest run."""
-    depth = min(depth, max((int(np.diff(one.offsets).max(initial=0)) for one in firsts), default=0))
-    by_run = [one.documents.to_list() for one in firsts]
+    depth = min(depth, max((int(np.diff(first.offsets).max(initial=0)) for first in firsts), default=0))
+    by_run = [first.documents.to_list() for first in firsts]
     ranked = np.full((len(firsts), len(qrels.topics), depth), -1, dtype=np.int32)
     ids: list[bytes] = []
     topics: list[int] = []
@@ -174,8 +174,8 @@ def _tops(firsts: Sequence[Ranking], qrels: Qrels, depth: int) -> Tops:
     known = qrels.documents.to_list()
     for topic, (low, high) in enumerate(pairwise(qrels.offsets.tolist())):
         ids_by_run = [
-            run_ids[one.offsets[topic] : one.offsets[topic + 1]]
-            for run_ids, one in zip(by_run, firsts, strict=True)
+            run_ids[first.offsets[topic] : first.offsets[topic + 1]]
+            for run_ids, first in zip(by_run, firsts, strict=True)
         ]
         names = sorted(set().union(*ids_by_run))
         number = {name: len(ids) + place for place, name in enumerate(names)}
@@ -209,7 +209,7 @@ def pack(subject: AuditSubject) -> bytes:
 def unpack(blob: bytes, qrels: Qrels, other: Qrels | None = None) -> AuditSubject:
     """Return the subject that `pack` serialised, under the same qrels; raise ValueError for damaged bytes."""
     with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
-        heads = [SubjectSummary.of(one) for one in json.loads(arrays["heads"].tobytes())]
+        heads = [SubjectSummary.of(head) for head in json.loads(arrays["heads"].tobytes())]
         tops = None
         if "ranked" in arrays:
             documents = Ids(arrays["ids"].tobytes(), arrays["starts"])

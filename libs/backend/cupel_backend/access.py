@@ -52,7 +52,7 @@ class Principal:
 
     def may_grant(self, team: str, scope: TokenScope) -> bool:
         """Return whether the caller may issue and revoke tokens of `scope` for `team`."""
-        return self.scope == TokenScope.ADMIN or (team == self.team and self.has_scope(scope))
+        return self.has_scope(TokenScope.ADMIN) or (team == self.team and self.has_scope(scope))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def authenticate(system: System, text: str) -> Principal:
 
 
 def _record_use(system: System, prefix: str, now: datetime) -> None:
-    """Store the time of use, unless another writer holds the database: reading must not wait for it."""
+    """Store the time of use, unless another writer locks the database, because reads must not wait."""
     with suppress(Unavailable), writing(system.engine, wait=False) as connection:
         connection.execute(update(tokens).where(tokens.c.prefix == prefix).values(used_at=now))
 
@@ -189,7 +189,7 @@ def _check_expiry(principal: Principal, requested: datetime | None, now: datetim
 
 def _select_visible(principal: Principal) -> Any:
     query = select(tokens)
-    return query if principal.scope == "admin" else query.where(tokens.c.team == principal.team)
+    return query if principal.has_scope(TokenScope.ADMIN) else query.where(tokens.c.team == principal.team)
 
 
 def _build_token(row: Row[Any]) -> Token:

@@ -85,7 +85,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The number of expired leases, of jobs that died of it, and the queues with waiting jobs."""
+    """The numbers of expired leases and of jobs that died because of them; the queues with waiting jobs."""
 
     expired: int
     died: int

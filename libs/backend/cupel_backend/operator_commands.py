@@ -165,7 +165,7 @@ def _read_all(read: Callable[[str | None], ListPage[T]]) -> list[T]:
 def _open(data: Path | None, *, new: bool = False) -> Iterator[System]:
     """Open the system of a data folder, and turn errors into messages.
 
-    new: whether the service may not exist yet; else its tables must be up to date.
+    new: whether to create a service that does not exist. Otherwise its tables must be up to date.
     """
     try:
         settings = read_settings(data=data)

@@ -17,7 +17,7 @@ from cupel_measures.scoring.evaluator import SCORING_VERSION
 def read_states(
     connection: Connection, track: Row[Any], submissions: Sequence[Row[Any]]
 ) -> dict[str, SubmissionState]:
-    """Return the state of each of these rows of `submissions` to the track, by id.
+    """Return submission id -> state for these rows of `submissions` to the track.
 
     waiting: no qrels version is published yet. queued: no measure is scored yet. partly: some measures of the
     plan are scored. scored: all are. dead: none is, and the evaluation failed for good.

@@ -54,7 +54,7 @@ def build_view(row: Row[Any]) -> SubmittedRun:
 
 def _find_visible(connection: Connection, principal: Principal, id: str) -> Row[Any]:
     query = select(runs).where(runs.c.id == id)
-    if principal.scope != "admin":
+    if not principal.has_scope(TokenScope.ADMIN):
         team_tracks = select(tracks.c.id).where(tracks.c.team == principal.team)
         submitted_to_team = select(submissions.c.run_id).where(submissions.c.track_id.in_(team_tracks))
         submitted = (

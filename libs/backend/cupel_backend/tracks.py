@@ -199,7 +199,7 @@ def find_for_organiser(
 
 def is_organiser(principal: Principal, track: Row[Any]) -> bool:
     """Return whether the caller may see and change everything in the track."""
-    return principal.scope == "admin" or (
+    return principal.has_scope(TokenScope.ADMIN) or (
         principal.has_scope(TokenScope.ORGANISER) and principal.team == track.team
     )
 

@@ -58,7 +58,7 @@ def printable(text: str) -> str:
 
 
 LARGE = 1e11
-"""From here on, a float does not determine four decimals."""
+"""Smallest absolute value at which floats no longer determine four decimals."""
 
 
 def decimal(value: float, sign: str = "") -> str:
@@ -70,7 +70,7 @@ def decimal(value: float, sign: str = "") -> str:
 
 
 def discard_output() -> None:
-    """Redirect standard output to nowhere, so that flushing at exit cannot fail."""
+    """Redirect standard output to the null device, so that flushing at exit cannot fail."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -170,9 +170,9 @@ class AuditReportResource(Resource):
     seed: int
     about: dict[str, Any] = Field(description="the audited track, judgments and runs")
     trials: int
-    done: int = Field(description="trials that are done; fewer than `trials`: the report is partial")
+    done: int = Field(description="number of finished trials; the report is partial if not all are")
     report: dict[str, Any] = Field(
-        description="verdict (sentences), numbers by name, tables, plots, reading, undefined, warnings"
+        description="verdict, numbers by name, tables, plots, interpretation, undefined values, warnings"
     )
     digest: str
     provenance: dict[str, Any] = Field(description="when and with which versions the report was computed")
@@ -237,7 +237,7 @@ class AuditRequest(RequestBody):
     kind: str = Field(max_length=200)
     parameters: dict[str, JsonValue] = Field({}, max_length=100)
     measures: list[Annotated[str, Field(max_length=1000)]] = Field(
-        [], max_length=200, description="default: the track's plan"
+        [], max_length=200, description="measures of the audit; default: the track's plan"
     )
     seed: int | None = Field(
         None, ge=0, le=LARGEST_SEED, description="random seed; default: derived from the qrels digest"

@@ -1,10 +1,12 @@
-"""Error codes of the API: each with its kind, its meaning and its remedy. Imports only the standard library.
+"""Error codes of the API: each with its kind, its meaning and its remedy. Imports only `states`.
 
 The codes of findings in uploaded files (runs, judgments) belong to the readers of `cupel_measures`.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from cupel_contract.states import TokenScope
 
 
 class ProblemKind(StrEnum):
@@ -179,9 +181,7 @@ _DECLARED = (
         "the name of the team is invalid",
         "use 1 to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit",
     ),
-    ErrorCode(
-        "scope-invalid", _K.INVALID, "there is no such scope", "use one of participant, organiser, admin"
-    ),
+    ErrorCode("scope-invalid", _K.INVALID, "there is no such scope", f"use one of {', '.join(TokenScope)}"),
     ErrorCode(
         "expiry-invalid",
         _K.INVALID,
@@ -284,7 +284,7 @@ _DECLARED = (
         "upload-too-large",
         _K.TOO_LARGE,
         "the file is larger than the service accepts",
-        "compress it (gzip, bzip2, zstd, zip)",
+        "compress it, or ask the operator for a higher limit",
     ),
     ErrorCode(
         "too-many-open",

@@ -25,9 +25,9 @@ class LeaderboardRowResource(Resource):
     name: str
     tag: str
     score: float
-    exact: ExactScore = None
     received_at: datetime
     missing_topics: int
+    exact: ExactScore = None
     interval: Bounds = Field(None, description="low and high end of the score's confidence interval")
     rank_interval: RankBounds = Field(
         None, description="best and worst rank on other samples of topics; the interval includes `rank`"
@@ -46,9 +46,9 @@ class LeaderboardRowResource(Resource):
         "name": "bm25.run.gz",
         "tag": "aster-bm25",
         "score": 0.4127,
-        "exact": None,
         "received_at": "2026-03-09T17:05:12Z",
         "missing_topics": 0,
+        "exact": None,
         "interval": [0.3618, 0.4655],
         "rank_interval": [1, 3],
         "groups": ["a", "b"],
@@ -69,8 +69,8 @@ class UnrankedSubmission(Resource):
 class LeaderboardAnalysis(Resource):
     """The significance analysis of a whole leaderboard; fields are null before it is done."""
 
-    state: AnalysisState = Field(description="pending: computed soon after every submission is scored")
-    undefined: str | None = Field(None, description="why no test could be made")
+    state: AnalysisState = Field(description="`pending` until soon after every submission is scored")
+    undefined: str | None = Field(None, description="reason if no test was possible")
     method: str
     submissions: int = Field(description="number of ranked submissions")
     tied_for_first: int | None = Field(
@@ -120,7 +120,9 @@ class LeaderboardResource(Resource):
     scoring_version: int
     analysis: LeaderboardAnalysis
     rows: tuple[LeaderboardRowResource, ...]
-    unscored: tuple[UnrankedSubmission, ...] = Field(description="only on the first page")
+    unscored: tuple[UnrankedSubmission, ...] = Field(
+        description="submissions without a score; only on the first page"
+    )
     next: str | None = Field(None, description="address of the following page")
 
     EXAMPLE = {

@@ -1,4 +1,4 @@
-"""Base classes of what the service sends and of what it receives."""
+"""Base classes of the JSON objects that the service sends and receives."""
 
 import json
 from typing import Any, ClassVar, Generic, TypeVar
@@ -12,10 +12,10 @@ LARGEST_INTEGER = 2**31 - 1
 
 
 class Resource(BaseModel):
-    """Something that the service sends.
+    """Base class of the JSON objects that the service sends.
 
     The gateway reads a resource from a backend view with the same attributes. The client reads it from
-    JSON, where it ignores unknown fields: a newer service may add some. `EXAMPLE` is an instance as JSON.
+    JSON, and ignores unknown fields, because a newer service may have more. `EXAMPLE` is an instance as JSON.
     """
 
     model_config = ConfigDict(

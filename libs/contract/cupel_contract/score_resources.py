@@ -158,7 +158,7 @@ class ExplanationCreate(RequestBody):
     """Scores to explain."""
 
     measures: list[Annotated[str, Field(max_length=1000)]] = Field(
-        [], max_length=100, description="default: the track's plan"
+        [], max_length=100, description="measures to explain; default: the track's plan"
     )
     about: list[Annotated[str, Field(max_length=200)]] = Field(
         [], max_length=100, description="parts of the explanation; default: all"

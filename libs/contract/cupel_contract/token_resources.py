@@ -17,7 +17,7 @@ class TokenResource(Resource):
     label: str
     created_at: datetime
     expires_at: datetime | None = None
-    used_at: datetime | None = Field(None, description="last use")
+    used_at: datetime | None = Field(None, description="time of the last use")
     revoked_at: datetime | None = None
 
     EXAMPLE = {
@@ -45,7 +45,7 @@ class TokenCreate(RequestBody):
 
     team: str = Field(max_length=200)
     scope: str = Field(max_length=200, json_schema_extra={"enum": [str(scope) for scope in TokenScope]})
-    label: str = Field("", max_length=200, description="a note for people")
+    label: str = Field("", max_length=200, description="free-text note about the token")
     expires_at: AwareDatetime | None = Field(
         None, description="an instant with its UTC offset; default: the token does not expire"
     )

@@ -246,9 +246,9 @@ def _places(picture: Picture, data: Sequence[Row]) -> list[tuple[float, float]]:
     return [((x - left) * scale[0], y * scale[1]) for x, y in zip(across, up, strict=True)]
 
 
-def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+def _overlap(first: tuple[float, float], second: tuple[float, float]) -> bool:
     """Return whether labels at these positions overlap."""
-    return abs(one[0] - other[0]) < ROOM and abs(one[1] - other[1]) < LINE
+    return abs(first[0] - second[0]) < ROOM and abs(first[1] - second[1]) < LINE
 
 
 def _height(picture: Picture) -> int:

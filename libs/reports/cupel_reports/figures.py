@@ -51,7 +51,9 @@ class Figure:
 
 def figures(report: AuditReport) -> list[Figure]:
     """Draw the plots of a report."""
-    return [_figure(f"p{place}", one) for place, one in enumerate(pictures(report.plots, report.tables))]
+    return [
+        _figure(f"p{place}", picture) for place, picture in enumerate(pictures(report.plots, report.tables))
+    ]
 
 
 def _figure(name: str, picture: Picture) -> Figure:

@@ -31,7 +31,7 @@ PAIRS = list(combinations(COUNTS, 2))
 
 
 def draw_samples() -> list[list[int]]:
-    """Blocks of 250 samples of the topics, each block by a generator of the seed and its number."""
+    """Draw bootstrap samples of the topics in blocks of 250; seed and block number seed the generator."""
     samples: list[list[int]] = []
     for block, size in enumerate((250, 150)):
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence((SEED, block))))
@@ -40,21 +40,21 @@ def draw_samples() -> list[list[int]]:
 
 
 def squared_t(values: list[Fraction]) -> float | Fraction:
-    """t^2 = n mean^2 / variance; without variance infinite, and 0 if the mean is 0."""
+    """Return t^2 = n mean^2 / variance; if the variance is 0, infinity, or 0 for a mean of 0."""
     mean = sum(values) / Fraction(5)
     variance = sum((value - mean) ** 2 for value in values) / 5
     return (5 * mean**2 / variance) if variance else float("inf") if mean else Fraction(0)
 
 
 def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
-    """The share of samples of the centred differences whose t is as extreme as the observed one."""
+    """Return the share of samples of centred differences with a t at least as extreme as observed."""
     z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
     centred = [value - sum(z) / Fraction(5) for value in z]
-    return sum(squared_t([centred[i] for i in one]) >= squared_t(z) for one in samples) / REPLICATES
+    return sum(squared_t([centred[i] for i in draw]) >= squared_t(z) for draw in samples) / REPLICATES
 
 
 def detectable_difference() -> float:
-    """The true difference that a two-sided paired t-test finds with power 0.8, by the noncentral t."""
+    """Return the true difference that a two-sided paired t-test detects with power 0.8."""
     scores = np.array(list(COUNTS.values())) / 4
     variance = np.mean([np.var(x - y, ddof=1) for x, y in combinations(scores, 2)])
     bound = t.ppf(1 - ALPHA / 2, 4)

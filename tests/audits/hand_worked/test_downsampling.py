@@ -40,7 +40,7 @@ POINTS = "measure percent kept mean low high least greatest n score"
 
 
 def precision_at_2(kept: Sample) -> list[float]:
-    """P@2 of each run if only these documents are judged, the mean of both topics."""
+    """Return the mean P@2 of each run if only these documents are judged."""
     relevant = {document for of in GRADES.values() for document, grade in of.items() if grade} & kept
     return [sum(len(relevant & set(top)) / 2 for top in run.values()) / 2 for run in RANKINGS.values()]
 

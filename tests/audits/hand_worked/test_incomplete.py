@@ -37,7 +37,7 @@ SIZES = {100: {"1+": 3, "1-": 13, "2+": 2, "2-": 1}, 90: {"1+": 2, "1-": 11, "2+
 
 
 def precision_at_2(kept: set[str]) -> list[float]:
-    """P@2 of each run if only these documents are judged, the mean of both topics."""
+    """Return the mean P@2 of each run if only these documents are judged."""
     relevant = {"1a", "1b", "1c", "1d", "2e", "2f"} & kept
     return [sum(len(relevant & set(top)) / 2 for top in run.values()) / 2 for run in RANKINGS.values()]
 
@@ -47,7 +47,9 @@ def test_report_equals_that_of_an_independent_sampler() -> None:
     repeats = []
     for trial in range(3):
         order = shuffle_groups(generator_of("incomplete", trial), STRATA)
-        samples = [{one for name in STRATA for one in order[name][: size[name]]} for size in SIZES.values()]
+        samples = [
+            {document for name in STRATA for document in order[name][: size[name]]} for size in SIZES.values()
+        ]
         repeats.append([(len(kept) / 19, precision_at_2(kept)) for kept in samples])
     assert repeats[0][0] == (1, full)
     points, ranks = curve_rows("P@2", list(RANKINGS), full, repeats, list(SIZES))

@@ -44,7 +44,7 @@ SELECTED = {"t": ["a", "b", "d", "e", "c"], "u": ["p", "q"]}
 
 
 def taus_of(order: dict[str, list[str]]) -> list[float | None]:
-    """tau-b between RR under all judgments and LMD under the first 1, 2, ..., 5 labels of each topic."""
+    """Return tau-b between RR under all judgments and LMD under the first 1 to 5 labels per topic."""
     taus = []
     for size in range(1, 6):
         labelled = {document for documents in order.values() for document in documents[:size]}
@@ -53,7 +53,7 @@ def taus_of(order: dict[str, list[str]]) -> list[float | None]:
                 score_lmd(
                     run[topic],
                     TEXTS,
-                    {name: [one for one in of if one in labelled] for name, of in by.items()},
+                    {name: [document for document in of if document in labelled] for name, of in by.items()},
                 )
                 for topic, by in SUBTOPICS.items()
             )

@@ -30,7 +30,7 @@ SUMMARY = "measure tau least places worst run change greatest"
 
 
 def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
-    """Only one has 2e within depth 2, only two has 1c, 2f and 2h; only four has 1x, three has none alone."""
+    """Within depth 2, only `one` has 2e, only `two` has 1c, 2f and 2h, and only `four` has 1x."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
     points = [
         ("P@2", "one", "one", 0.5, 0.25, -0.25, 2, 2, 0),

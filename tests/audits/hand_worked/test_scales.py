@@ -29,7 +29,7 @@ COLUMNS = "measure scale pairs kw kw_percent anova anova_percent ratio both h h_
 
 
 def kruskal_wallis(alpha: float) -> tuple[float, float, set[tuple[int, int]]]:
-    """H, its p, and the pairs whose mean ranks differ by more than q sqrt(V / T), corrected for ties."""
+    """Return H, p, and the pairs whose mean ranks differ by more than q sqrt(V / T), corrected for ties."""
     t, s = COUNTS.shape
     n = t * s
     ranks = rankdata(COUNTS).reshape(t, s)
@@ -41,7 +41,7 @@ def kruskal_wallis(alpha: float) -> tuple[float, float, set[tuple[int, int]]]:
 
 
 def anova(alpha: float, two_way: bool) -> tuple[float, float, set[tuple[int, int]]]:
-    """F, its p, and the pairs whose means differ by more than q sqrt(MSE / T)."""
+    """Return F, its p, and the pairs whose means differ by more than q sqrt(MSE / T)."""
     t, s = COUNTS.shape
     scores = COUNTS / 4
     error = scores - scores.mean(axis=0)

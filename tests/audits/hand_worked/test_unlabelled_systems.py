@@ -31,14 +31,14 @@ REPEATS = 3
 
 
 def judgments_of(runs: list[int]) -> set[str]:
-    """The judged documents among the first two of these runs."""
+    """Return the judged documents among the first two of these runs."""
     rankings = list(RANKINGS.values())
     pooled = {document for run in runs for top in rankings[run].values() for document in top[:2]}
     return pooled & {document for of in GRADES.values() for document in of}
 
 
 def precision_at_3(kept: set[str]) -> list[float]:
-    """P@3 of each run if only these documents are judged, the mean of both topics."""
+    """Return the mean P@3 of each run if only these documents are judged."""
     relevant = {document for of in GRADES.values() for document, grade in of.items() if grade} & kept
     return [sum(len(relevant & set(top[:3])) / 3 for top in run.values()) / 2 for run in RANKINGS.values()]
 

@@ -46,7 +46,9 @@ def two_topics() -> AuditSubject:
 def by(report: AuditReport, table: str, key: str, value: str, **where: object) -> dict[object, object]:
     """Map the cells of one column to those of another, in the rows with the given cells."""
     rows = report.table(table).records()
-    return {row[key]: row[value] for row in rows if all(row[name] == one for name, one in where.items())}
+    return {
+        row[key]: row[value] for row in rows if all(row[name] == expected for name, expected in where.items())
+    }
 
 
 def report_of(subject: AuditSubject, given: Mapping[str, object] | None = None) -> AuditReport:

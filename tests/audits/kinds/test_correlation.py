@@ -17,7 +17,7 @@ RELEVANCE, QUALITY = Aspect(name="relevance", labels=range(2)), Aspect(name="qua
 
 
 def example() -> AuditSubject:
-    """Document <r><q><n> is relevant if r is 1, of quality if q is 1; a run retrieves 10 of them."""
+    """Return runs and qrels; document <r><q><n> is relevant if r is 1, and of good quality if q is 1."""
     kinds = {"11": 10, "10": 10, "01": 10, "00": 10}
     documents = [f"{kind}{number}" for kind, many in kinds.items() for number in range(many)]
     judged = {
@@ -36,7 +36,7 @@ def _ten(relevant: int, good: int) -> dict[str, float]:
 
 
 def two_aspects() -> tuple[Qrels, dict[str, Scored]]:
-    """Random judgments of relevance and of quality, independent of each other."""
+    """Return independent random judgments of relevance and quality."""
     qrels, runs = board()
     other = np.random.default_rng(5).integers(3, size=qrels.labels.shape).astype(np.int32)
     aspects = (*qrels.aspects, Aspect(name="quality", labels=range(3)))
@@ -77,13 +77,13 @@ def test_correlations_equal_library_results() -> None:
         x, y = subject.means[first], subject.means[second]
         assert report.numbers[f"tau({first},{second})"] == tau_b(x, y).value
         assert report.numbers[f"tau_ap({first},{second})"] == tau_ap(x, y).value
-        by_topic = tau_b_by_topic(subject.scores[first], subject.scores[second])
-        assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(by_topic.value)
+        mean_tau = tau_b_by_topic(subject.scores[first], subject.scores[second])
+        assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(mean_tau.value)
     assert len(report.table("pairs").rows) == 3
 
 
 class TestIdentities:
-    """Theorems that hold on any data with exact scores; floats would add and lose ties."""
+    """Theorems that hold on any data with exact scores; rounding to floats would add and remove ties."""
 
     @pytest.mark.parametrize(
         ("first", "second", "by_topic", "overall"),

@@ -28,10 +28,10 @@ TWO = {"depth": 2, "depths": [1, 2, 3]}
 
 
 def under(removed: dict[str, set[str]]) -> list[float]:
-    """AP of each run when these documents are not judged, by evaluating under new qrels."""
+    """Return AP of each run under new qrels without the judgments of these documents."""
     qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
     scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
-    return [round(one.aggregates()[parse("AP")], 12) for one in scores]
+    return [round(run_scores.aggregates()[parse("AP")], 12) for run_scores in scores]
 
 
 def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
@@ -47,7 +47,7 @@ def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
 
 
 def test_contributions_by_depth_are_those_derived_by_hand() -> None:
-    """Depth 1: a is of one and two, d, g, h, i are of one run each; all but i are relevant."""
+    """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
     assert rows["one", 1] == rows["two", 1] == (1, 1)
@@ -102,13 +102,13 @@ def test_runs_that_contribute_nothing_alone_lose_nothing() -> None:
 
 
 def test_verdict_gives_the_losses() -> None:
-    """`three` ranks last as it is; `one` falls behind `two` when it loses c."""
+    """`three` ranks last in any case; `one` falls behind `two` without the judgment of c."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     points = report.table("points")
     places = points.column("places")
     full = under({"1": set(), "2": set()})
     assert points.column("rank") == ranks_of(full)
-    assert report.numbers["worst_rank_loss(AP)"] == max(int(one or 0) for one in places)
+    assert report.numbers["worst_rank_loss(AP)"] == max(int(places_lost or 0) for places_lost in places)
     assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
     assert report.verdict[0].startswith(
         "Pool depth 2 (as given). Leaving out one of 3 removes a median of 2 judgments"
@@ -117,7 +117,7 @@ def test_verdict_gives_the_losses() -> None:
 
 
 def ranks_of(scores: list[float]) -> list[int]:
-    return [sum(other > one for other in scores) + 1 for one in scores]
+    return [sum(other > score for other in scores) + 1 for score in scores]
 
 
 def test_equal_scores_share_the_best_rank() -> None:
@@ -128,15 +128,15 @@ def test_equal_scores_share_the_best_rank() -> None:
 def test_results_are_independent_of_the_order_of_trials(kind: str) -> None:
     qrels, runs = board(runs=7, judged=80)
     teams = ["A", "B", "A", "C", "C", "B", "D"]
-    whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
+    in_order = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
     single: dict[str, Any] = {}
-    for trial in reversed(whole):
+    for trial in reversed(in_order):
         subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
         single |= trials_of(kind, subject, only=[trial])
-    assert single == whole
+    assert single == in_order
     subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
-    assert reported(kind, subject, None, single) == reported(kind, subject, None, whole)
-    assert reported(kind, subject, None, {2: whole[2]}).verdict
+    assert reported(kind, subject, None, single) == reported(kind, subject, None, in_order)
+    assert reported(kind, subject, None, {2: in_order[2]}).verdict
 
 
 def test_depths_end_at_the_deepest_rank_of_any_run() -> None:
@@ -147,9 +147,9 @@ def test_depths_end_at_the_deepest_rank_of_any_run() -> None:
 
 
 def test_impossible_audits_are_refused_with_a_reason() -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
+    alone = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
     assert any(
-        "only one is given: give two or more" in sentence for sentence in problems("leave_one_run_out", one)
+        "only one is given: give two or more" in sentence for sentence in problems("leave_one_run_out", alone)
     )
     unknown = subject_of(QRELS, RUNS, "AP")
     assert problems("leave_one_team_out", unknown) == [
@@ -163,7 +163,9 @@ def test_impossible_audits_are_refused_with_a_reason() -> None:
     with pytest.raises(AuditError, match="rising depths"):
         read_audit("leave_one_run_out", {"depths": [20, 10]})
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
-    assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
+    assert any(
+        "no document is judged relevant" in problem for problem in problems("leave_one_run_out", nothing)
+    )
 
 
 def test_report_warns_of_a_single_topic() -> None:
@@ -173,7 +175,7 @@ def test_report_warns_of_a_single_topic() -> None:
 
 
 def test_verdict_says_unfair_if_runs_lose_many_ranks() -> None:
-    """Each of 4 runs has relevant documents of its own, and falls from wherever it is to the last place."""
+    """Each run has relevant documents that no other run has, and falls to the last rank without them."""
     names = "abcdefgh"
     qrels = qrels_of({f"{t}": {f"{d}{t}": 1 for d in names} for t in range(3)})
     runs = lists(

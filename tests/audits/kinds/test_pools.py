@@ -32,7 +32,10 @@ RUNS = lists(
 def test_pool_masks_hold_the_documents_within_a_depth() -> None:
     subject = subject_of(QRELS, RUNS, "AP", top=3)
     pools = Pools.of(subject)
-    ids = [(pools.tops.topic[i] + 1, one.decode()) for i, one in enumerate(pools.tops.documents.to_list())]
+    ids = [
+        (pools.tops.topic[i] + 1, document.decode())
+        for i, document in enumerate(pools.tops.documents.to_list())
+    ]
     named = lambda mask: {ids[i] for i in np.flatnonzero(mask)}  # noqa: E731
     assert named(pools.pooled(1)) == {(1, "a"), (1, "x"), (2, "e"), (2, "f")}
     assert named(pools.pooled(3)) == {(1, d) for d in "abcdx"} | {(2, d) for d in "efy"}
@@ -68,7 +71,9 @@ def test_pool_depth_is_estimated_from_the_judged_documents() -> None:
     rng = np.random.default_rng(5)
     runs = {f"r{i}": {f"{t}": rng.permutation(names).tolist() for t in range(20)} for i in range(5)}
     judged = {
-        f"{t}": {one: int(one < "d05") for run in list(runs.values())[:4] for one in run[f"{t}"][:6]}
+        f"{t}": {
+            document: int(document < "d05") for run in list(runs.values())[:4] for document in run[f"{t}"][:6]
+        }
         for t in range(20)
     }
     assert pool_depth(subject_of(qrels_of(judged), lists(runs), "AP"), 20) == 6
@@ -131,7 +136,7 @@ def test_pool_depth_gives_tau_1_if_the_pool_has_every_judged_document() -> None:
 
 
 def test_pool_depth_scores_equal_rescoring_with_fewer_judgments() -> None:
-    """Pool 1 has a and x of a, b, c, d, x; and e and f of e, f, y. Relevant are a, c, d and e."""
+    """Pool 1 has a and x of a, b, c, d, x; and e and f of e, f, y. The relevant ones are a, c, d, e."""
     subject = subject_of(QRELS, RUNS, "AP", top=3)
     report = audited("pool_depth", subject, {"deepest": 3})
     numbers = report.numbers
@@ -173,8 +178,8 @@ def test_unlabelled_systems_warns_of_judged_documents_outside_the_pool() -> None
     "kind", ["downsampling", "incomplete", "pool_depth", "unlabelled_systems", "unjudged"]
 )
 def test_reports_warn_of_a_single_topic(kind: str) -> None:
-    one = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
-    report = audited(kind, subject_of(one, RUNS, "AP", top=5))
+    single = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
+    report = audited(kind, subject_of(single, RUNS, "AP", top=5))
     assert report.warnings[0].startswith("There is only one topic")
 
 
@@ -211,7 +216,7 @@ def test_unlabelled_systems_keeps_the_judgments_of_the_remaining_runs() -> None:
 
 
 def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
-    """Each run retrieves other documents, so leaving it out removes the judgments of most of them."""
+    """The runs share few documents, so leaving out a run removes most judgments of its documents."""
     names = [f"d{number:03}" for number in range(200)]
     grades = {f"{t}": {name: int(name[-1] in "05") for name in names} for t in range(6)}
     rng = np.random.default_rng(9)
@@ -221,7 +226,7 @@ def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
     subject = subject_of(qrels_of(grades), runs, "P@10", top=20)
     report = audited("unlabelled_systems", subject, {"percents": [20, 50, 90], "repeats": 5})
     bias = [report.numbers[f"bias(P@10)@{p}"] for p in (20, 50, 90)]
-    assert all(one is not None and one > 0.01 for one in bias)
+    assert all(value is not None and value > 0.01 for value in bias)
     assert (
         "of the runs unlabelled, the mean score of the unlabelled runs changes by -0." in report.verdict[-1]
     )
@@ -239,8 +244,8 @@ def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
 
 @pytest.mark.parametrize("kind", ["incomplete", "pool_depth", "unlabelled_systems"])
 def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one is given: give two or more" in sentence for sentence in problems(kind, one))
+    single = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
+    assert any("only one is given: give two or more" in sentence for sentence in problems(kind, single))
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP", top=20)
     assert any("no document is judged relevant" in sentence for sentence in problems(kind, nothing))
 

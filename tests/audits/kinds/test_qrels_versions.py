@@ -148,8 +148,8 @@ def test_versions_are_compared_over_the_common_topics() -> None:
     assert report.warnings[0] == (
         "qrels has 3 topics and other has 3; only the 2 topics of both are compared."
     )
-    [one] = [row for row in report.table("runs").records() if row["run"] == "one"]
-    assert one["score_first"] == pytest.approx((1 / 2 + 1) / 2)
+    [row_of_one] = [row for row in report.table("runs").records() if row["run"] == "one"]
+    assert row_of_one["score_first"] == pytest.approx((1 / 2 + 1) / 2)
     assert report.numbers["removed(relevance)"] == 0
 
 

@@ -67,14 +67,14 @@ def test_list_is_limited_and_sorted_by_influence() -> None:
 
 def test_results_are_independent_of_the_order_of_trials() -> None:
     qrels, runs = board(judged=40, topics=4)
-    whole = trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40))
+    in_order = trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40))
     single: dict[str, Any] = {}
-    for topic in reversed(whole):
+    for topic in reversed(in_order):
         single |= trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40), only=[topic])
-    assert single == whole
+    assert single == in_order
     subject = subject_of(qrels, runs, "AP GMAP", top=40)
-    assert reported("unjudged", subject, None, single) == reported("unjudged", subject, None, whole)
-    part = reported("unjudged", subject, None, {3: whole[3]})
+    assert reported("unjudged", subject, None, single) == reported("unjudged", subject, None, in_order)
+    part = reported("unjudged", subject, None, {3: in_order[3]})
     assert part.table("topics").column("topic") == ["3"]
 
 
@@ -87,7 +87,7 @@ def test_shifted_scores_equal_rescoring_of_all_topics(text: str) -> None:
     kept = np.ones(len(qrels.documents), dtype=bool)
     kept[: int(qrels.offsets[1]) : 2] = False  # of the first topic
     fewer = Evaluator(qrels, subject.joined).restricted_to(kept)
-    old, new = subject.scores[str(measure)][0], subject.by_topic(fewer)[str(measure)][0]
+    old, new = subject.scores[str(measure)][0], subject.scores_by_topic(fewer)[str(measure)][0]
     after = shift_scores(measure, subject.means[str(measure)], old, new[None], 3)
     assert after[0] == pytest.approx(subject.means_under(fewer)[str(measure)], abs=2e-12)
 
@@ -138,5 +138,5 @@ def test_report_says_that_no_run_has_documents_for_the_topics() -> None:
 
 
 def test_a_single_run_is_refused() -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", one))
+    single = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
+    assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", single))

@@ -1,4 +1,4 @@
-"""Check processes: limits, failures, and the end of the service."""
+"""Tests of check processes: limits, failures, and the end of the service."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -113,6 +114,26 @@ def test_a_file_whose_process_is_killed_is_refused_and_the_next_one_is_checked(
     thread.join()
     assert "ended without a verdict" in refusals[0]
     assert checkers.check(request(tmp_path))["tag"] == "run"
+
+
+def test_a_process_that_is_killed_while_it_starts_refuses_the_file(
+    make: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkers = make(checkers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", KilledProcess)
+        with pytest.raises(Invalid, match="ended without a verdict"):
+            checkers.check(request(tmp_path))
+    assert checkers.check(request(tmp_path))["tag"] == "run"
+
+
+class KilledProcess(subprocess.Popen):
+    """A process that has been killed before anything is written to it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.kill()
+        self.wait()
 
 
 def test_a_process_that_is_killed_while_idle_is_replaced(

@@ -1,4 +1,4 @@
-"""Tests of the clock, which all machines that share a database agree on."""
+"""Tests of the clock that all machines with a common database share."""
 
 from collections.abc import Callable
 from dataclasses import replace

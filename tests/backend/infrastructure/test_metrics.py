@@ -1,4 +1,4 @@
-"""Metrics: summed over processes, those that have ended included; states read from the database."""
+"""Tests of metrics: sums over all processes, including ended ones, and states read from the database."""
 
 import os
 import socket
@@ -37,9 +37,12 @@ sys.stdin.read()
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Sample values by name and label values, in the order of the labels' names."""
-    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
-    return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
+    """Return (name, label values in the order of the label names) -> value of each sample."""
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        for sample in samples
+    }
 
 
 def scraped(system: System) -> dict[tuple[str, ...], float]:

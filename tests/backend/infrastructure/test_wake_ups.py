@@ -1,4 +1,4 @@
-"""Wake-ups: sent from a thread of their own, with every broker, also while the broker is away."""
+"""Tests of wake-ups: sending from a separate thread, all brokers, and outages of the broker."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A gateway in a process of its own, a worker beside it, and the cupel command at its door."""
+"""Fixtures with a gateway process, a worker thread, and the `cupel` command."""
 
 import json
 import os
@@ -39,7 +39,7 @@ measures: [nDCG@10, AP, "CAM(of=nDCG@10)"]
 
 
 def run_text(step: int, *, tag: str = "run", topics: int = 5) -> str:
-    """A run that ranks 20 documents in an order of its own."""
+    """Return a run of 20 documents per topic; the order depends on `step`."""
     return "".join(
         f"t{t} Q0 d{(d * step + t) % 20} {d + 1} {20 - d} {tag}\n"
         for t in range(1, topics + 1)
@@ -49,7 +49,7 @@ def run_text(step: int, *, tag: str = "run", topics: int = 5) -> str:
 
 @dataclass
 class Server:
-    """A gateway process over a data folder, on a port that outlives it."""
+    """A gateway process whose port stays the same after a restart."""
 
     system: System
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
@@ -70,13 +70,13 @@ class Server:
         )
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End the process; its exit code."""
+        """Stop the process with a signal and return its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         return self.process.wait(timeout=seconds(60))
 
     def logged(self) -> str:
-        """All that the processes have written."""
+        """Return the log of all processes started so far."""
         self.log.seek(0)
         return self.log.read().decode()
 
@@ -89,9 +89,9 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(size: SizeName, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A gateway process."""
+    """Yield a running gateway."""
     with place(size) as at:
-        # No track rests between analyses: there is no scheduler to come back to it.
+        # Analyses are not delayed, because no scheduler runs here to start delayed ones.
         yield from serve(Settings(data=tmp_path_factory.mktemp("service"), analysis_seconds=0, **at))
 
 
@@ -111,7 +111,7 @@ def serve(settings: Settings) -> Iterator[Server]:
 
 @pytest.fixture
 def worker(server: Server) -> Iterator[None]:
-    """Somebody who does queued jobs."""
+    """Run queued jobs in a thread."""
     stop = threading.Event()
 
     def work() -> None:
@@ -128,7 +128,7 @@ def worker(server: Server) -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a collection, its judgments and three runs."""
+    """Return a folder with a collection, its judgments, three runs and a broken run."""
     folder = tmp_path / "work"
     (folder / "qrels").mkdir(parents=True)
     (folder / "collection.yaml").write_text(COLLECTION)
@@ -145,13 +145,13 @@ Cupel = Callable[..., Result]
 
 @pytest.fixture
 def cupel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cupel:
-    """Runs the command, at the home of somebody who has never logged in."""
+    """Return a function that runs `cupel` with an empty home folder, so without a stored login."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CUPEL_URL", raising=False)
     monkeypatch.delenv("CUPEL_TOKEN", raising=False)
 
     def run(*arguments: object, stdin: str | None = None, **env: str) -> Result:
-        result = CliRunner(env=env).invoke(cli, [str(one) for one in arguments], input=stdin)
+        result = CliRunner(env=env).invoke(cli, [str(argument) for argument in arguments], input=stdin)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
@@ -160,6 +160,6 @@ def cupel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cupel:
 
 @pytest.fixture
 def organiser(server: Server, cupel: Cupel) -> Cupel:
-    """The command, logged in as an organiser."""
+    """Return the function `cupel` after a login as an organiser."""
     assert cupel("login", server.url, "--token", server.token("house", "organiser")).exit_code == 0
     return cupel

@@ -17,7 +17,7 @@ SMALL = ("--set", "repeats=3", "--set", "ratios=[50,10]", "--part-trials", "1")
 
 @pytest.fixture
 def judged(organiser, folder: Path, worker: None) -> str:
-    """A track with three scored runs."""
+    """Return the name of a track with three scored runs."""
     name = next(names)
     assert organiser("track", "create", name, folder / "collection.yaml", "--title", "Steps").exit_code == 0
     assert organiser("qrels", "upload", name, folder / "collection.yaml", "--publish").exit_code == 0

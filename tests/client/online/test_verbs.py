@@ -18,7 +18,7 @@ names = (f"verbs-{number}" for number in count(1))
 
 @pytest.fixture
 def track(organiser, folder: Path, worker: None) -> str:
-    """A track with published judgments, created by the command."""
+    """Return the name of a track with published judgments, created by the command."""
     name = next(names)
     assert organiser("track", "create", name, folder / "collection.yaml", "--title", "Steps").exit_code == 0
     done = organiser("qrels", "upload", name, folder / "collection.yaml", "--publish")
@@ -28,7 +28,7 @@ def track(organiser, folder: Path, worker: None) -> str:
 
 @pytest.fixture
 def judged(organiser, track: str, folder: Path) -> str:
-    """A track with three scored runs."""
+    """Return the name of a track with three scored runs."""
     done = organiser("submit", track, *sorted(folder.glob("step*.run")), "--wait")
     assert done.exit_code == 0, done.output
     return track

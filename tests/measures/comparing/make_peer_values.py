@@ -1,9 +1,9 @@
-"""Values of statistical packages that the tests compare with; writes peer_values.json.
+"""Script that writes peer_values.json: values of statistical packages for the tests.
 
     pip install krippendorff==0.9.0 pandas==3.1.1 scikit-learn==1.9.1 statsmodels==0.15.0
     python tests/measures/comparing/make_peer_values.py
 
-These packages are not dependencies of Cupel, because 200 MB would serve four tests.
+These packages are not dependencies of Cupel, because four tests do not justify 200 MB.
 """
 
 import importlib
@@ -19,7 +19,7 @@ PACKAGES = ("krippendorff", "pandas", "scikit-learn", "statsmodels")
 
 
 def two_way_analysis_of_variance(rng: np.random.Generator) -> dict[str, Any]:
-    """statsmodels: F, p and residual degrees of freedom of topics and runs without interaction."""
+    """Return F, p and residual degrees of freedom by statsmodels, without interaction."""
     ols = importlib.import_module("statsmodels.formula.api").ols
     anova_lm = importlib.import_module("statsmodels.stats.anova").anova_lm
     scores = rng.random((12, 4)) + np.array([0, 0.1, 0.2, 0.5])
@@ -35,7 +35,7 @@ def two_way_analysis_of_variance(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def corrections(rng: np.random.Generator) -> list[dict[str, list[float]]]:
-    """statsmodels: p values of several families, corrected; with ties, zeros and ones."""
+    """Return corrected p values of several families by statsmodels, with ties, zeros and ones."""
     multipletests = importlib.import_module("statsmodels.stats.multitest").multipletests
     families = [rng.random(n) ** rng.integers(1, 6) for n in (*range(1, 21), 50, 200)]
     families += [rng.integers(0, 5, n) / 4 for n in range(2, 20, 2)]
@@ -51,7 +51,7 @@ def corrections(rng: np.random.Generator) -> list[dict[str, list[float]]]:
 
 
 def powers(rng: np.random.Generator) -> list[dict[str, float]]:
-    """statsmodels: power of the paired t test at level 0.05. It has no value where the power is nearly 1."""
+    """Return the power of the paired t-test at level 0.05 by statsmodels, where it is defined."""
     peer = importlib.import_module("statsmodels.stats.power").TTestPower()
     drawn = zip(rng.uniform(0.1, 2.0, 150).tolist(), rng.integers(3, 201, 150).tolist(), strict=True)
     values = [
@@ -62,7 +62,7 @@ def powers(rng: np.random.Generator) -> list[dict[str, float]]:
 
 
 def agreements(rng: np.random.Generator) -> list[dict[str, Any]]:
-    """scikit-learn: kappa with linear weights; krippendorff: ordinal alpha; both of labels 0 to 3."""
+    """Return kappa with linear weights by scikit-learn, and ordinal alpha by krippendorff."""
     kappa = importlib.import_module("sklearn.metrics").cohen_kappa_score
     alpha = importlib.import_module("krippendorff").alpha
     values = []

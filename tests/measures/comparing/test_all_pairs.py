@@ -1,4 +1,4 @@
-"""Tests of all pairs at once, against worked numbers and against scipy and statsmodels."""
+"""Tests of simultaneous tests of all pairs against worked examples, scipy and statsmodels."""
 
 import itertools
 import json
@@ -97,8 +97,8 @@ class TestAgainstScipy:
 
 
 class TestRandomisedHsd:
-    def test_two_systems_are_the_randomisation_test(self) -> None:
-        """With two systems a deal is a flip of signs: p of all 2^T of them, enumerated here."""
+    def test_two_systems_equal_the_randomisation_test(self) -> None:
+        """With two systems, a permutation per topic is an assignment of signs; enumerate all 2^T."""
         scores = np.random.default_rng(5).random((10, 2)) + np.array([0.15, 0])
         apart = scores[:, 0] - scores[:, 1]
         flips = np.array(list(itertools.product([1, -1], repeat=10))) @ apart
@@ -107,16 +107,16 @@ class TestRandomisedHsd:
         assert found.pair_p is not None
         assert found.pair_p[0] == pytest.approx(exact, abs=0.01)
 
-    def test_measures_share_replicates_and_nothing_depends_on_company(self) -> None:
-        chance = np.random.default_rng(6)
-        one, other = chance.random((2, 12, 5))
-        together = randomised_hsds([one, other], replicates=900)
-        alone = randomised_hsd(other, replicates=900)
+    def test_replicates_are_shared_by_measures_and_independent_of_them(self) -> None:
+        rng = np.random.default_rng(6)
+        first, second = rng.random((2, 12, 5))
+        together = randomised_hsds([first, second], replicates=900)
+        alone = randomised_hsd(second, replicates=900)
         assert together[1].pair_p is not None
         assert alone.pair_p is not None
         assert together[1].pair_p.tobytes() == alone.pair_p.tobytes()
 
-    def test_three_systems_against_every_deal(self) -> None:
+    def test_three_systems_equal_the_enumeration_of_permutations(self) -> None:
         scores = np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8], [0.3, 0.2, 0.7]])
         orders = list(itertools.permutations(range(3)))
         ranges = [
@@ -149,7 +149,7 @@ class TestFamilies:
     @given(st.integers(1, 7).flatmap(lambda n: st.tuples(
         st.just(n), st.sets(st.sampled_from(list(itertools.combinations(range(n), 2)) or [(0, 0)]))
     )))  # fmt: skip
-    def test_two_share_a_group_exactly_where_nothing_separates_them(
+    def test_systems_share_a_group_if_and_only_if_they_do_not_differ(
         self, case: tuple[int, set[tuple[int, int]]]
     ) -> None:
         systems, different = case
@@ -174,38 +174,38 @@ class TestDegenerate:
         assert not test(np.ones((1, 3))).differs.any()
 
     @pytest.mark.filterwarnings("error")
-    def test_constant_scores_differ_nowhere(self) -> None:
+    def test_constant_scores_have_no_significant_pairs(self) -> None:
         for test in (kruskal_wallis, anova, randomised_hsd):
             found = test(np.full((6, 4), 0.1))
             assert found.p == 1.0
             assert not found.differs.any()
 
     @pytest.mark.filterwarnings("error")
-    def test_differences_without_error_are_all_found(self) -> None:
+    def test_all_differences_without_error_variance_are_significant(self) -> None:
         scores = np.arange(6)[:, None] / 10 + [0.0, 0.1, 0.1]
         found = anova(scores)
         assert (found.p, found.mse) == (0.0, 0.0)
         assert found.differs.tolist() == [True, True, False]
 
-    def test_an_order_is_enough_for_kruskal_wallis_alone(self) -> None:
+    def test_only_kruskal_wallis_needs_no_interval_scale(self) -> None:
         assert anova(SCORES, scale="ordinal").warnings
         assert randomised_hsd(SCORES, scale="neither", replicates=10).warnings
         assert not kruskal_wallis(SCORES).warnings
 
     @given(st.integers(0, 1000))
-    def test_kruskal_wallis_sees_only_the_order(self, seed: int) -> None:
+    def test_kruskal_wallis_depends_only_on_the_order(self, seed: int) -> None:
         scores = np.random.default_rng(seed).integers(0, 6, (6, 3)) / 5
         assert kruskal_wallis(scores).statistic == kruskal_wallis(np.exp(3 * scores)).statistic
 
 
 @pytest.mark.parametrize("correct", CORRECTIONS.values())
 @pytest.mark.parametrize("p", [[0.1, np.nan], [0.1, 1.5], [0.1, -1e-9]])
-def test_what_is_no_p_is_not_corrected(correct: Callable[[list[float]], object], p: list[float]) -> None:
+def test_invalid_p_values_are_refused(correct: Callable[[list[float]], object], p: list[float]) -> None:
     with pytest.raises(ValueError, match=r"p must be between 0 and 1, got .* \(at index 1\)"):
         correct(p)
 
 
 @pytest.mark.parametrize("pair", [(0, 3), (-1, 0), (1, 1)])
-def test_pairs_of_other_systems_make_no_groups(pair: tuple[int, int]) -> None:
+def test_pairs_of_unknown_systems_are_refused(pair: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="expected pairs of systems from 0 to 2"):
         groups(3, [pair])

@@ -1,7 +1,7 @@
-"""Null experiments: without differences a test rejects as often as it says; and nothing depends on processes.
+"""Tests of error rates under the null hypothesis, and of independence from processes and batches.
 
-Bounds on counts are binomial: a test that rejects at its rate stays within them but for one seed in 10,000,
-and the seeds are fixed.
+Counts of rejections are compared with binomial bounds, which a correct test exceeds with probability 1/10,000
+on each side. The seeds are fixed.
 """
 
 import dataclasses
@@ -30,11 +30,11 @@ from cupel_measures.model import Floats
 ALPHA = 0.05
 
 
-def alike(number: int, topics: int, systems: int, seed: int) -> Iterator[Floats]:
-    """Scores of systems that do not differ, on topics that do."""
-    chance = np.random.default_rng(seed)
+def equal_systems(number: int, topics: int, systems: int, seed: int) -> Iterator[Floats]:
+    """Yield random scores of equal systems on topics of different difficulty."""
+    rng = np.random.default_rng(seed)
     for _ in range(number):
-        yield chance.normal(size=(topics, 1)) + chance.normal(size=(topics, systems))
+        yield rng.normal(size=(topics, 1)) + rng.normal(size=(topics, systems))
 
 
 def at_most(rejected: int, number: int, rate: float = ALPHA) -> bool:
@@ -48,37 +48,37 @@ def at_rate(rejected: int, number: int, rate: float = ALPHA) -> bool:
 class TestOnePair:
     @pytest.mark.parametrize("topics", [12, 25])
     def test_randomisation_rejects_at_its_rate(self, topics: int) -> None:
-        """All signs are tried for 12 topics; 999 are drawn for 25, which makes 0.05 a p that can be."""
+        """Enumerate all signs for 12 topics; draw 999 for 25, so that p can be exactly 0.05."""
         x, y = np.random.default_rng(topics).exponential(size=(2, topics, 2000))
-        p = [found.p for found in randomisations(x, y, flips=999)]
-        assert at_rate(sum(one is not None and one <= ALPHA for one in p), 2000)
+        p = [result.p for result in randomisations(x, y, flips=999)]
+        assert at_rate(sum(value is not None and value <= ALPHA for value in p), 2000)
 
     @pytest.mark.parametrize(
         ("name", "number", "topics"), [("t", 2000, 20), ("wilcoxon", 700, 20), ("sign", 1000, 20)]
     )
-    def test_the_others_reject_at_theirs(self, name: str, number: int, topics: int) -> None:
-        """The discrete ones at the largest rate below alpha that their statistic can have."""
-        p = [TESTS[name](x, y).p or 0.0 for x, y in (one.T for one in alike(number, topics, 2, seed=3))]
+    def test_other_tests_reject_at_their_rate(self, name: str, number: int, topics: int) -> None:
+        """Discrete tests reject at the largest attainable rate below alpha."""
+        p = [TESTS[name](x, y).p or 0.0 for x, y in (s.T for s in equal_systems(number, topics, 2, seed=3))]
         attainable = {
             "t": ALPHA,
             "wilcoxon": _wilcoxon_rate(topics),
             "sign": 2 * stats.binom.cdf(5, topics, 0.5),  # 5 of 20 or fewer: 0.0414
         }
         assert attainable[name] <= ALPHA
-        assert at_rate(sum(one <= ALPHA for one in p), number, attainable[name])
+        assert at_rate(sum(value <= ALPHA for value in p), number, attainable[name])
 
-    def test_the_paired_bootstrap_rejects_about_at_its_rate(self) -> None:
-        """It is exact in the limit only: 60 topics are near it."""
+    def test_paired_bootstrap_rejects_about_at_its_rate(self) -> None:
+        """The test is exact only asymptotically; 60 topics are enough for the bounds."""
         number = 800
-        found = [
+        results = [
             discriminative_power(scores, alpha=ALPHA, replicates=400, seed=seed)
-            for seed, scores in enumerate(alike(number, 60, 2, seed=4))
+            for seed, scores in enumerate(equal_systems(number, 60, 2, seed=4))
         ]
-        assert at_rate(sum(one.n_discriminated for one in found), number)
+        assert at_rate(sum(result.n_discriminated for result in results), number)
 
 
 def _wilcoxon_rate(topics: int) -> float:
-    """The chance of the signed ranks' tails that p <= alpha takes, counted over all sums of ranks."""
+    """Return P(p <= alpha) of the signed-rank test, by counting the assignments of signs per rank sum."""
     ways = np.zeros(topics * (topics + 1) // 2 + 1)
     ways[0] = 1
     for rank in range(1, topics + 1):
@@ -88,7 +88,7 @@ def _wilcoxon_rate(topics: int) -> float:
 
 
 class TestFamilies:
-    """The chance of any false finding among all pairs."""
+    """The family-wise error rate: the probability of any false finding among all pairs."""
 
     @pytest.mark.parametrize(
         ("test", "number"),
@@ -98,50 +98,52 @@ class TestFamilies:
         ],
         ids=["randomised HSD", "two-way ANOVA"],
     )
-    def test_of_blocked_tests_is_alpha(self, test: Callable[[Floats, int], AllPairs], number: int) -> None:
-        found = [test(scores, seed) for seed, scores in enumerate(alike(number, 15, 5, seed=5))]
-        assert at_rate(sum(bool(one.differs.any()) for one in found), number)
+    def test_rate_of_blocked_tests_is_alpha(
+        self, test: Callable[[Floats, int], AllPairs], number: int
+    ) -> None:
+        results = [test(scores, seed) for seed, scores in enumerate(equal_systems(number, 15, 5, seed=5))]
+        assert at_rate(sum(bool(result.differs.any()) for result in results), number)
 
     @pytest.mark.parametrize(
         "test", [kruskal_wallis, lambda scores: anova(scores, design="one_way")], ids=["KW", "one-way ANOVA"]
     )
-    def test_of_pooled_tests_is_alpha_where_topics_are_alike_and_less_where_not(
+    def test_rate_of_pooled_tests_is_alpha_on_equal_topics_and_lower_on_others(
         self, test: Callable[[Floats], AllPairs]
     ) -> None:
-        chance, number = np.random.default_rng(6), 1500
-        same = [test(chance.normal(size=(30, 4))) for _ in range(number)]
-        assert at_rate(sum(bool(one.differs.any()) for one in same), number)
-        blocked = [test(scores) for scores in alike(number, 30, 4, seed=7)]
-        rejected = sum(bool(one.differs.any()) for one in blocked)
+        rng, number = np.random.default_rng(6), 1500
+        same = [test(rng.normal(size=(30, 4))) for _ in range(number)]
+        assert at_rate(sum(bool(result.differs.any()) for result in same), number)
+        blocked = [test(scores) for scores in equal_systems(number, 30, 4, seed=7)]
+        rejected = sum(bool(result.differs.any()) for result in blocked)
         assert at_most(rejected, number)
         assert not at_rate(rejected, number)
 
-    def test_of_holm_is_at_most_alpha(self) -> None:
-        """For independent tests it is 1 - (1 - alpha / n)^n."""
+    def test_rate_of_holm_is_at_most_alpha(self) -> None:
+        """For independent tests the rate is 1 - (1 - alpha / n)^n."""
         families = self._families(1500, 0)
         any_found = sum(bool((holm(p) <= ALPHA).any()) for p in families)
         assert at_rate(any_found, 1500, 1 - (1 - ALPHA / 8) ** 8)
 
-    def test_of_holm_holds_beside_true_differences(self) -> None:
+    def test_rate_of_holm_is_at_most_alpha_with_true_differences(self) -> None:
         families = self._families(1500, 5)
         assert at_most(sum(bool((holm(p)[5:] <= ALPHA).any()) for p in families), 1500)
 
-    def test_false_discoveries_of_benjamini_hochberg_are_the_share_of_the_null(self) -> None:
-        """For independent tests the expected share of false findings is alpha times that of true nulls."""
+    def test_false_discovery_rate_of_benjamini_hochberg(self) -> None:
+        """For independent tests the rate is alpha times the share of true null hypotheses."""
         shares = []
         for p in self._families(3000, 4):
-            found = benjamini_hochberg(p) <= ALPHA
-            shares.append(np.count_nonzero(found[4:]) / max(1, np.count_nonzero(found)))
+            rejected = benjamini_hochberg(p) <= ALPHA
+            shares.append(np.count_nonzero(rejected[4:]) / max(1, np.count_nonzero(rejected)))
         error = np.std(shares) / len(shares) ** 0.5
         assert abs(np.mean(shares) - ALPHA * 4 / 8) < 4 * error
 
     @staticmethod
     def _families(number: int, different: int) -> list[Floats]:
-        """p of eight t-tests on 20 topics, by scipy; in the first ones there is something to find."""
-        apart = np.random.default_rng(different + 8).normal(size=(number, 20, 8))
-        apart[:, :, :different] += 0.7
-        found: Floats = stats.ttest_1samp(apart, 0.0, axis=1).pvalue
-        return list(found)
+        """Return p of eight t-tests by scipy on 20 topics; the first `different` have true differences."""
+        differences = np.random.default_rng(different + 8).normal(size=(number, 20, 8))
+        differences[:, :, :different] += 0.7
+        p: Floats = stats.ttest_1samp(differences, 0.0, axis=1).pvalue
+        return list(p)
 
 
 # --- processes, order, batch -------------------------------------------------------------------------------
@@ -161,23 +163,25 @@ DRAWN: dict[str, tuple[Callable[..., object], tuple[object, ...]]] = {
 }
 
 
-def bits(found: object) -> object:
-    """A result as what is equal only to the last bit."""
-    if dataclasses.is_dataclass(found):
-        return tuple(bits(getattr(found, field.name)) for field in dataclasses.fields(found))
-    if isinstance(found, np.ndarray):
-        return found.tobytes()
-    return tuple(map(bits, found)) if isinstance(found, tuple | list) else found
+def bits(result: object) -> object:
+    """Return a value that is equal only for bit-identical results."""
+    if dataclasses.is_dataclass(result):
+        return tuple(bits(getattr(result, field.name)) for field in dataclasses.fields(result))
+    if isinstance(result, np.ndarray):
+        return result.tobytes()
+    return tuple(map(bits, result)) if isinstance(result, tuple | list) else result
 
 
-def test_what_is_drawn_does_not_depend_on_processes_nor_on_what_is_drawn_before() -> None:
-    here = {name: bits(work(*given)) for name, (work, given) in DRAWN.items()}
+def test_random_results_do_not_depend_on_processes_or_earlier_draws() -> None:
+    expected = {name: bits(compute(*arguments)) for name, (compute, arguments) in DRAWN.items()}
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        there = {name: pool.submit(work, *given) for name, (work, given) in reversed(DRAWN.items())}
-        assert {name: bits(one.result()) for name, one in there.items()} == here
+        futures = {
+            name: pool.submit(compute, *arguments) for name, (compute, arguments) in reversed(DRAWN.items())
+        }
+        assert {name: bits(future.result()) for name, future in futures.items()} == expected
 
 
-def test_what_is_drawn_of_a_system_does_not_depend_on_which_others_are_in_the_batch() -> None:
+def test_random_results_do_not_depend_on_other_systems_in_the_batch() -> None:
     scores = np.random.default_rng(9).random((30, 700))  # more columns than are computed at once
     together = intervals(scores, replicates=300)
     signs = randomisations(scores, scores[:, ::-1], flips=300)
@@ -193,7 +197,7 @@ def test_what_is_drawn_of_a_system_does_not_depend_on_which_others_are_in_the_ba
     assert sorted(power.asl.tolist()) == sorted(again.asl.tolist())
 
 
-def test_no_choice_but_the_seed_changes_what_is_drawn() -> None:
+def test_options_other_than_the_seed_do_not_change_random_results() -> None:
     scores = np.random.default_rng(11).random((20, 3))
     reports = [
         compare(

@@ -1,4 +1,4 @@
-"""Tests of two systems against scipy 1.17.1 and the specification; no result ever is no number."""
+"""Tests of paired tests against scipy 1.17.1 and worked examples; no result is ever NaN."""
 
 import itertools
 import math
@@ -25,8 +25,8 @@ C = (0.32, 0.12, 0.55, 0.40, 0.18)
 
 
 def draws(topics: int, seed: int, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-    chance = np.random.default_rng(seed)
-    return chance.random(topics) + shift, chance.random(topics)
+    rng = np.random.default_rng(seed)
+    return rng.random(topics) + shift, rng.random(topics)
 
 
 class TestAgainstScipy:
@@ -73,21 +73,21 @@ class TestAgainstScipy:
         assert found == randomisation(x, y, flips=20_000)
         assert found.p != randomisation(x, y, flips=20_000, seed=1).p
 
-    def test_differences_equal_but_for_rounding_are_tied_for_wilcoxon(self) -> None:
-        """Tenths, as P@10 gives them: 0.3 - 0.2 and 0.9 - 0.8 are other floats than 0.1."""
+    def test_wilcoxon_ties_differences_that_are_equal_up_to_rounding(self) -> None:
+        """Use multiples of 0.1, as of P@10; as floats, 0.3 - 0.2 and 0.9 - 0.8 differ from 0.1."""
         x = np.array([3, 9, 2, 7, 5, 8, 4, 6, 9, 3, 7])
         y = np.array([2, 8, 1, 4, 6, 5, 4, 3, 7, 1, 8])
         assert wilcoxon(x / 10, y / 10).p == stats.wilcoxon(x, y, zero_method="pratt").pvalue
 
-    def test_a_difference_of_nothing_but_rounding_is_no_difference(self) -> None:
+    def test_difference_due_to_rounding_counts_as_zero(self) -> None:
         apart = [0.1, 0.2, -0.3] * 2  # 5.6e-17 in floats, and 0 under signs that add in another order
         assert randomisation(apart, [0.0] * 6).p == 1.0
         assert randomisation(apart * 3, [0.0] * 18, flips=1000).p == 1.0
 
-    def test_pairs_share_the_signs_and_do_not_see_each_other(self) -> None:
-        chance = np.random.default_rng(8)
+    def test_pairs_share_signs_and_are_independent(self) -> None:
+        rng = np.random.default_rng(8)
         for topics in (9, 30):
-            x, y = chance.random((2, topics, 5))
+            x, y = rng.random((2, topics, 5))
             together = randomisations(x, y, flips=900)
             alone = [randomisation(x[:, place], y[:, place], flips=900) for place in range(5)]
             assert together == alone
@@ -108,7 +108,7 @@ class TestAgainstScipy:
 
 class TestBootstrap:
     def test_asl_is_near_the_share_of_all_resamples(self) -> None:
-        """All 5^5 resamples, enumerated here, give the printed values; 10,000 draws come close."""
+        """The expected values come from all 5^5 resamples; 10,000 random ones must be near them."""
         pairs = {(0, 1): 0.0096, (0, 2): 0.0064, (1, 2): 0.8304}
         scores = np.array([X, Y, C]).T
         found = discriminative_power(scores, seed=1)
@@ -124,14 +124,14 @@ class TestBootstrap:
         assert found.t.tolist() == [0.0, -math.inf, -math.inf]
         assert found.n_discriminated == 2
 
-    def test_replicates_do_not_depend_on_what_else_is_asked(self) -> None:
-        chance = np.random.default_rng(3)
-        scores = chance.random((20, 6))
-        whole, part = (
+    def test_replicates_do_not_depend_on_other_results(self) -> None:
+        rng = np.random.default_rng(3)
+        scores = rng.random((20, 6))
+        full, part = (
             discriminative_power(scores, replicates=700),
             discriminative_power(scores[:, :2], replicates=700),
         )
-        assert whole.asl[0] == part.asl[0]
+        assert full.asl[0] == part.asl[0]
         assert intervals(scores, replicates=700)[1] == intervals(scores[:, 1:2], replicates=700)[0]
 
     def test_many_systems_fit_in_memory(self) -> None:
@@ -148,8 +148,8 @@ class TestBootstrap:
         assert (found.t[-1], found.asl[-1]) == (alone.t[0], alone.asl[0])
 
     def test_rank_intervals(self) -> None:
-        chance = np.random.default_rng(4)
-        scores = chance.random((50, 4)) * 0.1 + [3, 1, 1, 0]
+        rng = np.random.default_rng(4)
+        scores = rng.random((50, 4)) * 0.1 + [3, 1, 1, 0]
         first, second, third, last = rank_intervals(scores, replicates=2000)
         assert (first.value, first.low, first.high) == (1, 1, 1)
         assert (last.value, last.low, last.high) == (4, 4, 4)
@@ -164,9 +164,9 @@ def _exact_asl(x: np.ndarray, y: np.ndarray) -> float:  # type: ignore[type-arg]
     centred = apart - apart.mean()
     extreme = 0
     for draw in itertools.product(range(n), repeat=n):
-        one = centred[list(draw)]
-        spread = one.std() if one.std() > 1e-12 else 0.0
-        mean = one.mean() if abs(one.mean()) > 1e-12 else 0.0
+        sample = centred[list(draw)]
+        spread = sample.std() if sample.std() > 1e-12 else 0.0
+        mean = sample.mean() if abs(sample.mean()) > 1e-12 else 0.0
         value = 0.0 if not mean else math.inf if not spread else abs(mean / (spread / n**0.5))
         extreme += value >= t * (1 - 1e-12)
     return extreme / n**n
@@ -177,11 +177,11 @@ class TestEffect:
         # differences 1, 2, 3: mean 2, standard deviation 1
         assert effect_size([1, 2, 3], [0, 0, 0]).value == pytest.approx(2.0)
 
-    def test_interval_covers_as_often_as_it_says(self) -> None:
-        chance = np.random.default_rng(6)
+    def test_interval_has_its_nominal_coverage(self) -> None:
+        rng = np.random.default_rng(6)
         covered = 0
         for _ in range(400):
-            found = effect_size(chance.normal(0.5, 1.0, 20), np.zeros(20)).interval
+            found = effect_size(rng.normal(0.5, 1.0, 20), np.zeros(20)).interval
             assert found is not None
             covered += found[0] <= 0.5 <= found[1]
         assert 0.92 <= covered / 400 <= 0.98
@@ -192,7 +192,7 @@ numbers = st.sampled_from([0.0, 0.1, 0.5, 0.1 + 0.2, 0.3, 1.0, 1e-300, 1e300])
 
 @given(st.lists(st.tuples(numbers, numbers), max_size=6))
 @settings(deadline=None)
-def test_nothing_is_ever_no_number_and_nothing_warns(pairs: list[tuple[float, float]]) -> None:
+def test_results_are_never_nan_and_numpy_never_warns(pairs: list[tuple[float, float]]) -> None:
     x, y = [a for a, _ in pairs], [b for _, b in pairs]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -205,7 +205,7 @@ def test_nothing_is_ever_no_number_and_nothing_warns(pairs: list[tuple[float, fl
         assert (effect.value is None) == (effect.undefined is not None)
 
 
-def test_degenerate_input_is_undefined_with_its_reason() -> None:
+def test_degenerate_input_gives_undefined_with_a_reason() -> None:
     assert t_test(X, X).undefined == "the difference is the same on every topic, so its variance is zero"
     assert wilcoxon(X, X).undefined == "the systems score the same on every topic"
     assert sign_test(X, X).undefined == "the systems score the same on every topic"
@@ -224,7 +224,7 @@ def test_degenerate_input_is_undefined_with_its_reason() -> None:
         t_test([1, 2], [1])
 
 
-def test_the_least_p_of_a_test_is_reached_and_never_passed() -> None:
+def test_least_p_is_attained_and_is_a_lower_bound() -> None:
     for topics in (1, 4, 15, 20):
         x, y = draws(topics, 1, 5.0)  # every difference is positive
         for name, test in TESTS.items():
@@ -233,7 +233,7 @@ def test_the_least_p_of_a_test_is_reached_and_never_passed() -> None:
             assert name == "t" or p == pytest.approx(least_p(name, topics), rel=1e-9)
 
 
-def test_who_asks_too_much_of_a_scale_is_told() -> None:
+def test_mean_of_a_weaker_scale_has_a_warning() -> None:
     assert t_test(X, Y, scale="ordinal").warnings == (
         "the t-test needs an interval scale, but the measure has an ordinal scale",
     )
@@ -242,8 +242,8 @@ def test_who_asks_too_much_of_a_scale_is_told() -> None:
     assert not t_test(X, Y).warnings
 
 
-def test_an_effect_beyond_all_reach_keeps_its_interval_around_it() -> None:
-    """A true d of t / sqrt(n) is seen as itself over chi / sqrt(df): the spread alone is uncertain."""
+def test_interval_of_a_huge_effect_contains_it() -> None:
+    """For a huge effect, only the estimated standard deviation is uncertain: d / (chi / sqrt(df))."""
     for mean in (1e4, 1e6, 5e8):
         first = mean + np.array([-1.0, 0.0, 1.0])
         found = effect_size(first, np.zeros(3))
@@ -258,18 +258,18 @@ def test_one_topic_discriminates_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_differences_that_are_alike_but_for_their_last_digits_are_warned_of() -> None:
+def test_differences_equal_up_to_their_last_digits_have_a_warning() -> None:
     x = np.array([1e6, 1e6, 1e6 + 1e-9, 1e6])
     found = t_test(x, np.zeros(4))
     assert found.undefined is None
     assert found.statistic is not None
     assert found.statistic > 1e12
-    assert any("except for rounding errors" in one for one in found.warnings)
+    assert any("except for rounding errors" in warning for warning in found.warnings)
     assert not t_test(x + np.arange(4), np.zeros(4)).warnings
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 2.0, np.nan, 0.99995, 1 - 1e-17])
-def test_confidence_goes_no_further_than_replicates(confidence: float) -> None:
+def test_confidence_is_limited_by_the_number_of_replicates(confidence: float) -> None:
     x, y = draws(10, 0)
     for ask in (
         lambda: t_test(x, y, confidence=confidence),

@@ -1,4 +1,4 @@
-"""Correlations against scipy 1.17.1, worked numbers of the specification, and cases worked out by hand."""
+"""Tests of rank correlations against scipy 1.17.1 and hand-worked examples."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ vectors = st.integers(2, 9).flatmap(
 )
 
 
-def test_spec_4_3_tau_b() -> None:
+def test_tau_b_by_hand() -> None:
     assert tau_b((1, 2, 3, 4, 5), (1, 3, 2, 4, 4)).value == pytest.approx(0.737865, abs=1e-6)
     first = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.2, 0.1], [0.3, 0.3, 0.3, 0.3]]
     second = [[0.1, 0.3, 0.2, 0.4], [0.6, 0.3, 0.3, 0.3], [0.1, 0.2, 0.3, 0.4]]
@@ -30,7 +30,7 @@ def test_spec_4_3_tau_b() -> None:
 
 
 @given(vectors)
-def test_tau_b_is_scipys(both: tuple[list[int], list[int]]) -> None:
+def test_tau_b_equals_scipy(both: tuple[list[int], list[int]]) -> None:
     found = tau_b(*both)
     expected = kendalltau(*both).statistic
     if math.isnan(expected):
@@ -41,7 +41,7 @@ def test_tau_b_is_scipys(both: tuple[list[int], list[int]]) -> None:
 
 
 @given(vectors)
-def test_tau_b_is_symmetric_and_sees_only_the_order(both: tuple[list[int], list[int]]) -> None:
+def test_tau_b_is_symmetric_and_depends_only_on_the_order(both: tuple[list[int], list[int]]) -> None:
     x, y = both
     assert tau_b(x, y).value == tau_b(y, x).value
     assert tau_b([value**3 + 1 for value in x], y).value == tau_b(x, y).value
@@ -50,7 +50,7 @@ def test_tau_b_is_symmetric_and_sees_only_the_order(both: tuple[list[int], list[
         assert tau_b(x, [-value for value in x]).value == -1.0
 
 
-def test_exact_scores_are_told_apart_beyond_floats() -> None:
+def test_exact_scores_with_equal_floats_are_not_tied() -> None:
     large = [3**250, 3**250 + 1, 3**250 + 2]
     assert float(large[0]) == float(large[2])
     assert tau_b(large, [1, 2, 3]).value == 1.0
@@ -87,7 +87,7 @@ def test_tau_ap_with_ties_is_the_mean_over_all_orders(both: tuple[list[int], lis
 
     some = orders(truth)[:40], orders(estimate)[:40]
     if len(orders(truth)) <= 40 and len(orders(estimate)) <= 40:
-        every = [strict(one, other) for one in some[0] for other in some[1]]
+        every = [strict(first, second) for first in some[0] for second in some[1]]
         assert tau_ap(truth, estimate).value == pytest.approx(math.fsum(every) / len(every), abs=1e-9)
 
 
@@ -104,7 +104,7 @@ def test_overlap_by_hand() -> None:
     assert overlap([], []).undefined
 
 
-def test_what_can_not_be_correlated() -> None:
+def test_undefined_correlations_have_a_reason() -> None:
     with pytest.raises(ValueError, match="the first measure has 2 systems, the second 3"):
         tau_b([1, 2], [1, 2, 3])
     assert tau_b([1, 1], [1, 2]).undefined == "all systems score the same under one of the two measures"
@@ -112,7 +112,7 @@ def test_what_can_not_be_correlated() -> None:
     assert tau_b_by_topic([[1, 1]], [[1, 2]]).undefined
 
 
-def test_what_is_no_number_has_no_place_in_an_order() -> None:
+def test_nan_makes_correlations_undefined() -> None:
     for correlation in (tau_b, tau_ap, overlap):
         for both in (([1.0, math.nan, 2.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [math.nan, 1.0])):
             found = correlation(*both)

@@ -1,4 +1,4 @@
-"""Swap rates (Voorhees and Buckley 2002): hand-worked counts, and the exponential through rates."""
+"""Tests of swap rates (Voorhees and Buckley 2002): hand-worked counts, and the fitted exponential."""
 
 import math
 
@@ -10,19 +10,19 @@ from cupel_measures.comparing.swap_rates import count_swaps, fit_decline
 
 class TestCounts:
     def test_by_hand(self) -> None:
-        """Differences .1, .2 and .1 on the first set; -.05, .15 and .2 on the second: one is swapped."""
+        """The differences .1, .2, .1 on the first set are -.05, .15, .2 on the second: one swap."""
         found = count_swaps([0.30, 0.20, 0.10], [0.20, 0.25, 0.05], width=0.05, bins=4)
         assert found.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which is open
         assert found.swapped.tolist() == [0, 0, 1, 0]
 
     def test_the_order_of_systems_does_not_matter(self) -> None:
-        chance = np.random.default_rng(3)
-        first, second, order = chance.random(9), chance.random(9), chance.permutation(9)
-        one = count_swaps(first, second, width=0.1, bins=6)
+        rng = np.random.default_rng(3)
+        first, second, order = rng.random(9), rng.random(9), rng.permutation(9)
+        expected = count_swaps(first, second, width=0.1, bins=6)
         other = count_swaps(first[order], second[order], width=0.1, bins=6)
-        assert one.compared.tolist() == other.compared.tolist()
-        assert one.swapped.tolist() == other.swapped.tolist()
-        assert int(one.compared.sum()) == 36
+        assert expected.compared.tolist() == other.compared.tolist()
+        assert expected.swapped.tolist() == other.swapped.tolist()
+        assert int(expected.compared.sum()) == 36
 
     def test_a_difference_at_a_bound_is_in_the_upper_bin(self) -> None:
         """0.3 / 0.1 is a little less than 3 in floats."""
@@ -42,28 +42,28 @@ class TestCounts:
             count_swaps([0.1, 0.2], [0.1], width=0.1, bins=2)
 
 
-class TestTheExponential:
+class TestExponential:
     @pytest.mark.parametrize(("a", "b"), [(0.5, 0.04), (0.3, 0.5), (0.45, 0.0002)])
-    def test_is_found_where_rates_are_one(self, a: float, b: float) -> None:
+    def test_exact_rates_give_their_parameters(self, a: float, b: float) -> None:
         sizes = [2, 5, 10, 15, 25]
         found = fit_decline(sizes, [a * math.exp(-b * n) for n in sizes], [100.0] * 5)
         assert found is not None
         assert found.at(50) == pytest.approx(a * math.exp(-b * 50), abs=2e-6)
 
-    def test_goes_by_weights(self) -> None:
-        """A rate of weight 0 counts nothing."""
+    def test_fit_uses_weights(self) -> None:
+        """A rate of weight 0 has no influence."""
         with_it = fit_decline([1, 2, 3], [0.4, 0.9, 0.1], [1, 0, 1])
         assert with_it == fit_decline([1, 3], [0.4, 0.1], [1, 1])
         assert with_it is not None
         assert with_it.at(2) == pytest.approx(0.2, abs=1e-5)  # through both: 0.4 / 2 per topic
 
-    def test_does_not_rise(self) -> None:
+    def test_fit_never_rises(self) -> None:
         found = fit_decline([1, 2, 3], [0.1, 0.2, 0.3], [1, 1, 1])
         assert found is not None
         assert found.b == 0
         assert found.at(10) == pytest.approx(0.2)
 
-    def test_without_swaps_is_0(self) -> None:
+    def test_fit_without_swaps_is_0(self) -> None:
         found = fit_decline([5, 10], [0, 0], [3, 3])
         assert found is not None
         assert found.at(50) == 0
@@ -71,5 +71,5 @@ class TestTheExponential:
     @pytest.mark.parametrize(
         ("sizes", "weights"), [([], []), ([5], [1]), ([5, 10], [1, 0]), ([5, 5], [1, 1])]
     )
-    def test_needs_two_sizes(self, sizes: list[int], weights: list[float]) -> None:
+    def test_fit_needs_two_sizes(self, sizes: list[int], weights: list[float]) -> None:
         assert fit_decline(sizes, [0.1] * len(sizes), weights) is None

@@ -24,7 +24,7 @@ PEER_VALUES: dict[str, Any] = json.loads(Path(__file__).with_name("peer_values.j
 
 class TestSizes:
     def test_known_sizes_of_the_paired_t_test(self) -> None:
-        """Effect d, alpha 0.05, power 0.8: the sizes that statsmodels' TTestPower gives too (below)."""
+        """Sizes by effect d for alpha 0.05 and power 0.8; statsmodels gives the same sizes."""
         assert topics_needed(0.5, 1.0) == 34
         assert topics_needed(0.2, 1.0) == 199
         assert topics_needed(0.8, 1.0) == 15
@@ -43,7 +43,7 @@ class TestSizes:
     def test_pooled_variance_is_twice_the_error_of_the_anova(self) -> None:
         scores = np.random.default_rng(2).random((9, 5))
         apart = [scores[:, i] - scores[:, j] for i in range(5) for j in range(i)]
-        expected = np.mean([one.var(ddof=1) for one in apart])
+        expected = np.mean([differences.var(ddof=1) for differences in apart])
         assert pooled_variance(scores) == pytest.approx(expected, rel=1e-12)
         assert pooled_variance(scores) == pytest.approx(2 * (anova(scores).mse or 0), rel=1e-12)
 
@@ -73,7 +73,7 @@ class TestAgreement:
         assert label_agreement([2, 2, 2], [2, 2, 2], 4).undefined == "all pairs have the same label"
 
     def test_by_hand(self) -> None:
-        # 2 of 4 the same; expected by chance: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
+        # 2 of 4 the same; expected by rng: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
         found = label_agreement([0, 0, 1, 1], [0, 0, 0, 1], 2)
         assert found.same == 0.75
         assert found.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))
@@ -91,12 +91,12 @@ class TestAgreement:
 
 
 @pytest.mark.parametrize(("alpha", "expected"), [(0.8, 0.0), (0.9, 0.0), (1e-300, None)])
-def test_an_alpha_at_the_edge_has_no_smallest_difference(alpha: float, expected: float | None) -> None:
-    """Chance alone finds as much as is wanted, or no t reaches the bound."""
+def test_extreme_alpha_has_no_smallest_difference(alpha: float, expected: float | None) -> None:
+    """Either alpha alone gives the required power, or no finite t reaches the critical value."""
     assert smallest_difference(0.04, 20, alpha=alpha) == expected
 
 
-def test_labels_that_are_none_are_refused() -> None:
+def test_invalid_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="the first list has 1 labels, the second 3"):
         label_agreement([1], [0, 1, 1], 2)
     for label in (-1, 2):

@@ -25,10 +25,10 @@ from support.data.small_collections import joined_of, qrels_of, ranked, ranking_
 
 
 def every_order(scores: dict[str, float]) -> Iterator[list[str]]:
-    """The documents of a topic in every order that their scores allow."""
+    """Yield the documents of a topic in every order that their scores allow."""
     by_score = sorted(scores, key=lambda document: -scores[document])
     groups = [list(of) for _, of in groupby(by_score, key=scores.__getitem__)]
-    return (list(chain.from_iterable(one)) for one in product(*map(permutations, groups)))
+    return (list(chain.from_iterable(ranks)) for ranks in product(*map(permutations, groups)))
 
 
 tied_runs = st.dictionaries(documents, st.sampled_from([1.0, 1.0, 1.0, 2.0, 3.0]), max_size=5)
@@ -43,16 +43,16 @@ class TestExplanations:
     def test_least_expected_and_greatest_are_those_of_all_orders(
         self, tried: int, qrels: Qrels, scores: dict[str, float], depth: int | None
     ) -> None:
-        """With two orders tried, what is said to be exact is so by law or closed form alone."""
-        measures = [one for one in possible(qrels) if not one.declaration.texts]
-        every = [joined_of({"1": ranked(*one)}, qrels, depth=depth) for one in every_order(scores)]
+        """If only two orders are tried, exact values come from a law or a closed form."""
+        measures = [measure for measure in possible(qrels) if not measure.declaration.texts]
+        every = [joined_of({"1": ranked(*order)}, qrels, depth=depth) for order in every_order(scores)]
         values = evaluate(qrels, Joined.stack(every), measures).values
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tie_orders, "SHUFFLES", tried)
             ranking = ranking_of({"1": scores})
-            told = explain(qrels, ranking, measures, depth=depth, about=["ties"])
+            explanations = explain(qrels, ranking, measures, depth=depth, about=["ties"])
         for measure in measures:
-            ties, of_first = told[measure].parts["ties"], values[measure][:: len(TOPICS)]
+            ties, of_first = explanations[measure].parts["ties"], values[measure][:: len(TOPICS)]
             low, expected, high = (
                 getattr(ties, name).by_topic[0] for name in ("least", "expected", "greatest")
             )
@@ -80,23 +80,29 @@ class TestExplanations:
     def test_bounds_hold_for_all_labels_of_unjudged_documents(
         self, judged: tuple[dict[str, int], dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
-        """Every document of the run without a label gets any, or none; only those down to the cutoff do."""
+        """Give unjudged documents down to the cutoff random labels or none, and compare with the bounds."""
         known = {aspect: {"1": of} for aspect, of in zip(ASPECTS, judged, strict=True)}
         qrels, run = qrels_of(known), {"1": ranked(*order)}
-        measures = [one for one in ALL if not one.declaration.subtopics and "observed" not in one.text]
-        measures = [one for one in measures if not one.declaration.texts]
-        told = explain(qrels, ranking_of(run), measures, about=["judgments"])
-        bounded = [one for one in measures if told[one].parts["judgments"].least is not None]
-        names = {one.declaration.name for one in bounded}
+        measures = [
+            measure for measure in ALL if not measure.declaration.subtopics and "observed" not in measure.text
+        ]
+        measures = [measure for measure in measures if not measure.declaration.texts]
+        explanations = explain(qrels, ranking_of(run), measures, about=["judgments"])
+        bounded = [
+            measure for measure in measures if explanations[measure].parts["judgments"].least is not None
+        ]
+        names = {measure.declaration.name for measure in bounded}
         assert names >= {"P", "RR", "RBP", "gRBP", "DCG", "ERR", "Success", "gP", "RBTO"}
-        for cutoff in {told[one].parts["judgments"].cutoff for one in bounded}:
-            of_cutoff = [one for one in bounded if told[one].parts["judgments"].cutoff == cutoff]
+        for cutoff in {explanations[measure].parts["judgments"].cutoff for measure in bounded}:
+            of_cutoff = [
+                measure for measure in bounded if explanations[measure].parts["judgments"].cutoff == cutoff
+            ]
             for _ in range(6):
                 labelled = {a: _completed(a, of, order[:cutoff], draw) for a, of in known.items()}
                 possible = qrels_of(labelled)
                 found = evaluate(possible, joined_of(run, possible), of_cutoff).values
                 for measure in of_cutoff:
-                    part = told[measure].parts["judgments"]
+                    part = explanations[measure].parts["judgments"]
                     low, high = part.least.by_topic[0], part.greatest.by_topic[0]
                     assert low - 1e-12 <= found[measure][0] <= high + 1e-12, measure
 
@@ -104,7 +110,7 @@ class TestExplanations:
 def _completed(
     aspect: Aspect, known: dict[str, dict[str, int]], order: list[str], draw: random.Random
 ) -> dict[str, dict[str, int]]:
-    """The judgments of the first topic, with some label or none for each document of `order` without one."""
+    """Return the judgments of topic 1, with a random label or none for unjudged documents in `order`."""
     of = known["1"]
     chosen = {d: draw.randint(-1, len(aspect.labels) - 1) for d in order if d not in of}
     return {"1": {**of, **{document: label for document, label in chosen.items() if label >= 0}}}

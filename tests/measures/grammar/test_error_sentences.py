@@ -66,13 +66,17 @@ RELEVANCE, CREDIBILITY = (
     Aspect(name="credibility", labels=("nc", "pc", "c")),
 )
 POSSIBLE = LabelSet(("relevance", "credibility"), frozenset([(0, 0), (1, 1)]))
-SCALES = {"a": range(2001), "b": range(2001), "c": range(0, 2001, 2)}
+LONG_ASPECTS = (
+    Aspect(name="a", labels=range(2001)),
+    Aspect(name="b", labels=range(2001)),
+    Aspect(name="c", labels=range(0, 2001, 2)),
+)
 COLLECTIONS: dict[str, Qrels] = {
     "two": qrels_of({RELEVANCE: {"1": {"a": 1}}, CREDIBILITY: {"1": {"a": 1}}}, {"possible": POSSIBLE}),
     "one": qrels_of({Aspect(name="relevance", labels=range(3)): {"1": {"a": 1}}}),
     "sub": diverse({"1": {"a": {"s": 1}}}),
     "flat": qrels_of({Aspect(name="flat", labels=range(2), declared_embedding=(1, 1)): {"1": {"a": 1}}}),
-    "long": qrels_of({aspect: {"1": {"x": 1}} for aspect in itertools.starmap(Aspect, SCALES.items())}),
+    "long": qrels_of({aspect: {"1": {"x": 1}} for aspect in LONG_ASPECTS}),
 }
 """Collections: two aspects; one aspect; judgments by subtopic only; one class; three long scales."""
 

@@ -278,7 +278,7 @@ class TestBinding:
             ("TOMA(of=AP,embedding={stance:[0,1]})", "the collection has no aspect 'stance'"),
             (
                 "TOMA(of=AP,aspects=[quality],embedding={relevance:[0,1,2]})",
-                "which is not one of its aspects",
+                "which is not one of the aspects",
             ),
         ],
     )

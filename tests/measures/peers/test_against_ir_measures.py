@@ -1,7 +1,7 @@
-"""Agreement with ir_measures 0.4.3 (and cwl_eval 1.0.12, which it calls) on random collections, per topic.
+"""Tests of agreement with ir_measures 0.4.3 (and cwl_eval 1.0.12, which it calls) on random collections.
 
-Scores of a run are positive and differ, so that both order documents alike; what differs on purpose is in
-tests of its own at the end, each with both values.
+Values are compared by topic. The scores of a run are positive and different, so that both tools order
+documents in the same way. Deliberate differences have separate tests at the end, each with both values.
 """
 
 import itertools
@@ -51,38 +51,38 @@ runs = st.dictionaries(topics, rankings, min_size=1)
 
 
 def positive(order: list[str]) -> dict[str, float]:
-    """Scores above 0 that put documents in this order."""
+    """Return positive scores that rank the documents in this order."""
     return {document: float(len(order) - place) for place, document in enumerate(order)}
 
 
 def theirs(provider: str, texts: list[str], judged: object, run: object) -> dict[tuple[str, str], float]:
-    """Text and topic -> the value that one of ir_measures' providers gives."""
-    asked = {ir_measures.parse_measure(text): text for text in texts}
-    evaluator = ir_measures.providers.registry[provider].evaluator(list(asked), judged)
-    return {(asked[one.measure], one.query_id): float(one.value) for one in evaluator.iter_calc(run)}
+    """Return (measure text, topic) -> value by a provider of ir_measures."""
+    text_of = {ir_measures.parse_measure(text): text for text in texts}
+    evaluator = ir_measures.providers.registry[provider].evaluator(list(text_of), judged)
+    return {(text_of[m.measure], m.query_id): float(m.value) for m in evaluator.iter_calc(run)}
 
 
 @pytest.mark.parametrize("provider", PROVIDED)
 @given(judged=judgments, order=runs)
 @settings(max_examples=80, deadline=None)
-def test_every_measure_that_both_have_agrees_per_topic(
+def test_common_measures_agree_per_topic(
     provider: str, judged: dict[str, dict[str, int]], order: dict[str, list[str]]
 ) -> None:
-    if provider == "pytrec_eval":  # trec_eval wants a judgment that is not negative
+    if provider == "pytrec_eval":  # trec_eval requires a non-negative grade per topic
         judged = {topic: {**of, "d0": max(of.get("d0", 0), 0)} for topic, of in judged.items()}
     run = {topic: positive(of) for topic, of in order.items()}
     texts = PROVIDED[provider]
-    found = theirs(provider, texts, judged, _with_others(provider, judged, run))
+    expected = theirs(provider, texts, judged, _with_others(provider, judged, run))
     qrels = qrels_of({Aspect(name="relevance", labels=range(4)): judged})
     ours = scores_of([parse(text).text for text in texts], _with_others(provider, judged, run), qrels)
-    for (text, topic), value in found.items():
+    for (text, topic), value in expected.items():
         if topic in judged:
-            mine = ours[parse(text).text][qrels.topics.index(topic)]
-            assert mine == pytest.approx(value, abs=1e-9), (text, topic)
+            actual = ours[parse(text).text][qrels.topics.index(topic)]
+            assert actual == pytest.approx(value, abs=1e-9), (text, topic)
 
 
 def _with_others(provider: str, judged: dict[str, dict[str, int]], run: Scored) -> Scored:
-    """For accuracy a last document that is not relevant: without one ir_measures divides by zero."""
+    """Append a non-relevant document for accuracy, because ir_measures divides by zero without one."""
     if provider != "accuracy":
         return run
     return {topic: {**of, "unjudged": 0.5} for topic, of in run.items()}
@@ -90,8 +90,8 @@ def _with_others(provider: str, judged: dict[str, dict[str, int]], run: Scored) 
 
 @given(st.lists(st.sampled_from([0.0, 1 / 3, 2 / 3, 1.0]), max_size=40), st.sampled_from([0.5, 1.0, 4.0]))
 @settings(max_examples=60, deadline=None)
-def test_cwl_eval_itself_gives_the_same(gains: list[float], target: float) -> None:
-    # a sum of thirds that rounding leaves just below the target is a difference of its own, shown below
+def test_cwl_eval_agrees(gains: list[float], target: float) -> None:
+    # Sums that rounding leaves just below the target differ; a test below shows an example.
     assume(all(total == target or abs(total - target) > 1e-9 for total in itertools.accumulate(gains)))
     metrics = {
         f"INST(T={target})": cwl.INSTCWLMetric(target),
@@ -105,50 +105,50 @@ def test_cwl_eval_itself_gives_the_same(gains: list[float], target: float) -> No
     }
     judged = {f"d{i}": round(gain * 3) for i, gain in enumerate(gains)}
     qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": judged}})
-    found = scores_of(list(metrics), {"1": ranked(*judged)}, qrels)
-    for [value], metric in zip(found.values(), metrics.values(), strict=True):
+    values = scores_of(list(metrics), {"1": ranked(*judged)}, qrels)
+    for [value], metric in zip(values.values(), metrics.values(), strict=True):
         ranking = cwl.Ranking("1", gains, [1.0] * len(gains))
         assert value == pytest.approx(metric.measure(ranking), abs=1e-9), metric.name()
 
 
 def both(provider: str, text: str, judged: dict[str, int], run: dict[str, float]) -> tuple[float, float]:
-    """A measure's value there and here."""
+    """Return the values of ir_measures and of Cupel."""
     qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": judged}})
     there = theirs(provider, [text], {"1": judged}, {"1": run})
     return there[text, "1"], score_of(text, {"1": run}, qrels)
 
 
 class TestDeliberateDifferences:
-    def test_ties_follow_the_profile_here_and_the_order_of_lines_or_ascending_ids_there(self) -> None:
+    def test_ties_are_ordered_by_the_profile(self) -> None:
         tied = {"a": 1.0, "b": 1.0}  # b comes first here, as in trec_eval
         assert both("cwl_eval", "SDCG(max_rel=1)@1", {"a": 1}, tied) == (1.0, 0.0)
         # here a is second: the overlap is 0, then 1/2; the ideal's with itself is 1, then 1/2
         expected = (0.95 / 2) / (1 + 0.95 / 2)
         assert both("compat", "Compat", {"a": 1}, tied) == (1.0, pytest.approx(expected, abs=1e-12))
 
-    def test_a_topic_without_any_relevant_document_retrieved_is_no_topic_of_their_accuracy(self) -> None:
+    def test_accuracy_includes_topics_without_retrieved_relevant_documents(self) -> None:
         assert theirs("accuracy", ["Accuracy"], {"1": {"a": 1}}, {"1": {"x": 1.0}}) == {}
         assert score_of("Accuracy", {"1": {"x": 1.0}}, qrels_of({"1": {"a": 1}})) == 0.0
 
-    def test_their_accuracy_of_a_run_of_relevant_documents_alone_divides_by_zero(self) -> None:
+    def test_accuracy_of_relevant_documents_only_is_1(self) -> None:
         with pytest.raises(ZeroDivisionError):
             theirs("accuracy", ["Accuracy"], {"1": {"a": 1}}, {"1": {"a": 1.0}})
         assert score_of("Accuracy", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 1}})) == 1.0
 
-    def test_negative_scores_do_not_put_retrieved_documents_behind_others_in_the_ideal(self) -> None:
+    def test_retrieved_documents_with_negative_scores_precede_others_in_the_ideal(self) -> None:
         # equal gains: r is retrieved, u is not; there u has score 0.0 and is ideal before r
-        there, here = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
+        peer_score, ours = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
         # depths 1 and 2; both overlap in one document from its place in the ideal on
-        assert there == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
-        assert here == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
+        assert peer_score == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
+        assert ours == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
 
-    def test_a_target_below_one_half_is_refused_where_chances_of_going_on_exceed_one(self) -> None:
+    def test_target_that_gives_probabilities_above_1_is_refused(self) -> None:
         metric = cwl.INSTCWLMetric(0.1)
         assert metric.c_vector(cwl.Ranking("1", [1.0], [1.0]))[0] == pytest.approx(16.0)
         with pytest.raises(ValueError, match=r"a number from 0\.5, got 0\.1"):
             parse("INST(T=0.1,max_rel=1)")
 
-    def test_ten_gains_of_a_tenth_are_enough_here_and_fall_short_there(self) -> None:
+    def test_sum_of_gains_reaches_the_target_exactly(self) -> None:
         judged = {f"d{i}": 1 for i in range(10)}
         run = positive([*judged, "unjudged"])
         qrels = qrels_of({Aspect(name="relevance", labels=range(11)): {"1": judged}})
@@ -156,63 +156,63 @@ class TestDeliberateDifferences:
         assert there["BPM(max_rel=10)@11", "1"] == pytest.approx(1 / 11)
         assert score_of("BPM(max_rel=10)@11", {"1": run}, qrels) == pytest.approx(1 / 10)
 
-    def test_the_greatest_gain_is_the_scales_where_ir_measures_has_to_be_told(self) -> None:
+    def test_largest_gain_defaults_to_that_of_the_scale(self) -> None:
         with pytest.raises(TypeError, match="not supported between instances"):
             theirs("cwl_eval", ["INST"], {"1": {"a": 3}}, {"1": {"a": 1.0}})
-        there, here = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
-        assert score_of("INST", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 3}})) == here
-        assert here == pytest.approx(there)
+        peer_score, ours = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
+        assert score_of("INST", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 3}})) == ours
+        assert ours == pytest.approx(peer_score)
 
-    def test_a_negative_grade_is_pooled_here_and_in_trec_eval_alike(self) -> None:
-        there, here = both("pytrec_eval", "infAP", {"n": -1, "a": 1}, {"n": 2.0, "a": 1.0})
-        assert here == pytest.approx(there) == pytest.approx(0.75)
+    def test_negative_grade_is_pooled_as_in_trec_eval(self) -> None:
+        peer_score, ours = both("pytrec_eval", "infAP", {"n": -1, "a": 1}, {"n": 2.0, "a": 1.0})
+        assert ours == pytest.approx(peer_score) == pytest.approx(0.75)
 
-    def test_both_names_of_the_reciprocal_rank_order_ties_alike_here(self) -> None:
+    def test_rr_with_and_without_cutoff_order_ties_alike(self) -> None:
         tied = {"a": 1.0, "b": 1.0}  # b is first here, under every name
-        there, here = both("pytrec_eval", "RR", {"a": 1}, tied)
-        there_cut, here_cut = both("msmarco", "RR@10", {"a": 1}, tied)
-        assert (there, there_cut) == (0.5, 1.0)
-        assert here == here_cut == 0.5
+        peer_score, ours = both("pytrec_eval", "RR", {"a": 1}, tied)
+        peer_cut, ours_cut = both("msmarco", "RR@10", {"a": 1}, tied)
+        assert (peer_score, peer_cut) == (0.5, 1.0)
+        assert ours == ours_cut == 0.5
 
-    def test_the_level_of_relevance_is_the_aspects_unless_it_is_given(self) -> None:
+    def test_relevance_level_defaults_to_that_of_the_aspect(self) -> None:
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
         there = theirs("pytrec_eval", ["RR"], {"1": judged}, run)["RR", "1"]
         strict = qrels_of({Aspect(name="relevance", labels=range(3), threshold=2): {"1": judged}})
         assert there == 1.0
         assert [score_of(text, run, strict) for text in ("RR", "RR(rel=1)", "RR(rel=2)")] == [0.5, 1.0, 0.5]
 
-    def test_an_error_is_of_a_constant_scale_there_and_of_the_own_one_here_if_wished(self) -> None:
-        """ir_measures' ERR is gdeval's, a program in Perl: 2^4 whatever the scale."""
+    def test_err_can_use_the_largest_gain_of_the_scale(self) -> None:
+        """ir_measures calls the Perl script gdeval, whose ERR always divides by 2^4."""
         gdeval = (2**2 - 1) / 2**4
         qrels = qrels_of({Aspect(name="relevance", labels=range(3)): {"1": {"a": 2}}})
-        found = [score_of(text, {"1": {"a": 1.0}}, qrels) for text in ("ERR@20", "ERR(max_gain=scale)@20")]
-        assert found == [gdeval, 3 / 4]
+        values = [score_of(text, {"1": {"a": 1.0}}, qrels) for text in ("ERR@20", "ERR(max_gain=scale)@20")]
+        assert values == [gdeval, 3 / 4]
 
-    def test_rank_biased_precision_needs_no_level_and_may_have_a_cutoff_here(self) -> None:
+    def test_rbp_needs_no_level_and_can_have_a_cutoff(self) -> None:
         for text in ("RBP", "RBP@10"):
             with pytest.raises(ValueError, match="Unsupported measures"):
                 ir_measures.evaluator([ir_measures.parse_measure(text)], {"1": {"a": 1}})
             assert score_of(text, {"1": {"a": 1.0}}, qrels_of({"1": {"a": 1}})) == pytest.approx(0.2)
 
-    def test_parameters_in_another_order_are_another_measure_there(self) -> None:
+    def test_order_of_parameters_does_not_matter(self) -> None:
         texts = ("RBP(p=0.9,rel=2)", "RBP(rel=2,p=0.9)")
-        one, two = (ir_measures.parse_measure(text) for text in texts)
-        assert one != two
+        first, second = (ir_measures.parse_measure(text) for text in texts)
+        assert first != second
         assert parse(texts[0]) == parse(texts[1])
 
-    def test_a_whole_number_is_no_float_there(self) -> None:
+    def test_integer_is_accepted_as_a_float_parameter(self) -> None:
         with pytest.raises(AssertionError, match="invalid param beta=2"):
             ir_measures.evaluator([ir_measures.parse_measure("SetF(beta=2)")], {"1": {"a": 1}})
         assert parse("SetF(beta=2)") == parse("SetF(beta=2.0)")
 
-    def test_gains_of_an_identity_are_dropped_from_the_text_there(self) -> None:
+    def test_text_keeps_identity_gains(self) -> None:
         text = "nDCG(gains={0:0,1:1})@10"
         assert str(ir_measures.parse_measure(text)) == "nDCG(gains={})@10"
         assert str(parse(text)) == text
         assert parse("nDCG(gains={})@10") == parse("nDCG@10")
 
-    def test_variants_of_a_diversity_measure_in_one_call_never_lose_their_values(self) -> None:
-        """ir_measures reads a generator twice: the second of two alphas is 0."""
+    def test_variants_of_a_diversity_measure_in_one_call_are_correct(self) -> None:
+        """ir_measures iterates over a generator twice, so its value of one of the two variants is 0."""
         texts = ["alpha_nDCG(alpha=0.1)@10", "alpha_nDCG(alpha=0.9)@10"]
         judged = {"1": {"a": {"s": 1}, "b": {"s": 1, "t": 1}}}
         rows = [ir_measures.Qrel("1", d, g, s) for d, of in judged["1"].items() for s, g in of.items()]
@@ -224,7 +224,7 @@ class TestDeliberateDifferences:
         ours = scores_of(texts, run, diverse(judged))
         assert {text: of for text, [of] in ours.items()} == pytest.approx(alone)
 
-    def test_judged_only_is_for_diversity_measures_too_here(self) -> None:
+    def test_diversity_measures_support_judged_only(self) -> None:
         text = "alpha_nDCG(judged_only=True)@10"
         rows = [ir_measures.Qrel("1", "a", 1, "s")]
         with pytest.raises(TypeError):
@@ -232,8 +232,8 @@ class TestDeliberateDifferences:
         [[ours]] = scores_of(text, {"1": {"u": 2.0, "a": 1.0}}, diverse({"1": {"a": {"s": 1}}})).values()
         assert ours == 1.0
 
-    def test_two_sets_of_gains_in_one_call_have_values_of_their_own_here(self) -> None:
-        """There both are one measure to pytrec_eval, and which one depends on the hash seed (2.3)."""
+    def test_measures_with_different_gains_in_one_call_are_correct(self) -> None:
+        """ir_measures passes both to pytrec_eval as one measure; which one depends on the hash seed."""
         texts = ["nDCG@10", "nDCG(gains={1:5})@10"]
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
         together = theirs("pytrec_eval", texts, {"1": judged}, run)
@@ -242,5 +242,6 @@ class TestDeliberateDifferences:
         assert ours == pytest.approx(alone)
         assert len(set(alone.values())) == 2
         assert all(
-            value in (0.0, *(pytest.approx(one) for one in alone.values())) for value in together.values()
+            value in (0.0, *(pytest.approx(expected) for expected in alone.values()))
+            for value in together.values()
         )

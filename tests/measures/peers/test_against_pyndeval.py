@@ -1,6 +1,6 @@
-"""Agreement with pyndeval 0.0.8 (ndeval 4.5) per topic, on random collections and on the shared real runs.
+"""Tests of agreement with pyndeval 0.0.8 (ndeval 4.5) per topic, on random collections and on real runs.
 
-What it does otherwise on purpose or by mistake is arranged away, and shown in tests of its own.
+The inputs avoid the deliberate differences and the errors of ndeval, which have separate tests.
 """
 
 import math
@@ -32,7 +32,7 @@ AT_CUTOFF = {
     "strec": "StRecall",
 }
 UNDIVIDED = ("ERR-IA@1", "alpha-DCG@1")
-"""ndeval forgets to divide these by their ideal."""
+"""Measures that ndeval does not divide by their ideal value, by mistake."""
 OURS = {
     **{f"{theirs}@{k}": f"{ours}@{k}" for theirs, ours in AT_CUTOFF.items() for k in CUTOFFS},
     "NRBP": "NRBP",
@@ -45,11 +45,11 @@ TEXTS = {name: text for name, text in OURS.items() if name not in UNDIVIDED}
 def theirs(
     judged: BySubtopic, run: Scored, names: Sequence[str], **options: Any
 ) -> dict[str, dict[str, float]]:
-    """pyndeval's values by topic and measure."""
+    """Return topic -> measure -> value by pyndeval."""
     qrels = [(t, s, d, g) for t, of in judged.items() for d, by in of.items() for s, g in by.items()]
     rows = [(topic, document, score) for topic, of in run.items() for document, score in of.items()]
-    found: dict[str, dict[str, float]] = pyndeval.RelevanceEvaluator(qrels, names, **options).evaluate(rows)
-    return found
+    values: dict[str, dict[str, float]] = pyndeval.RelevanceEvaluator(qrels, names, **options).evaluate(rows)
+    return values
 
 
 documents = st.sampled_from([f"d{i:02}" for i in range(24)])
@@ -59,7 +59,7 @@ judgments = st.dictionaries(
     topics, st.dictionaries(documents, by_subtopic, min_size=1, max_size=24), min_size=1
 )
 runs = st.dictionaries(topics, st.lists(documents, unique=True, min_size=1, max_size=24), min_size=1)
-# sums of their powers are exact in floating point: no two gains are told apart by rounding alone
+# Sums of their powers are exact in floating point, so rounding never breaks a tie of gains.
 exact_alphas = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
@@ -86,7 +86,7 @@ def _having(text: str, options: dict[str, float]) -> str:
     return str(measure.having(**{name: value for name, value in options.items() if name in known}))
 
 
-def test_three_profiles_agree_where_no_judgment_is_negative_and_no_score_ties() -> None:
+def test_values_agree_without_negative_judgments_and_ties() -> None:
     judged = {"1": {"a": {"1": 1, "2": 1}, "b": {"1": 1}, "c": {"2": 0}}}
     run = {"1": ranked("c", "b", "a")}
     found = theirs(judged, run, list(TEXTS))["1"]
@@ -97,7 +97,7 @@ def test_three_profiles_agree_where_no_judgment_is_negative_and_no_score_ties() 
 
 
 class TestDifferences:
-    """What is deliberately not as in pyndeval; each test shows both values."""
+    """Deliberate differences from pyndeval; each test shows both values."""
 
     judged = {"1": {"a": {"1": 1, "2": 1}, "b": {"1": 1}, "c": {"2": 1}}}  # noqa: RUF012
 
@@ -110,43 +110,43 @@ class TestDifferences:
         return topic, next(iter(scores_of(ours, run, diverse(judged)).values()))
 
     @pytest.mark.parametrize(("name", "text"), [(name, OURS[name]) for name in UNDIVIDED])
-    def test_the_value_at_cutoff_1_is_normalised_here(self, name: str, text: str) -> None:
-        # the gain of one subtopic of two: they leave it at 1
+    def test_value_at_cutoff_1_is_normalised(self, name: str, text: str) -> None:
+        # The document has one subtopic of two; ndeval does not divide its gain by the ideal.
         assert self.both(name, text, {"1": ranked("b")}) == ({"1": 1.0}, [0.5])
 
-    def test_a_topic_without_relevant_documents_is_0_here_and_no_number_there(self) -> None:
+    def test_topic_without_relevant_documents_scores_0(self) -> None:
         found, ours = self.both("nNRBP", "nNRBP", {"1": ranked("a")}, {"1": {"a": {"1": 0}}})
         assert math.isnan(found["1"])
         assert ours == [0.0]
 
-    def test_an_ideal_of_value_0_makes_0_here_and_no_number_there(self) -> None:
-        # beta 1 is refused here; their factor 1 - (1 - alpha) beta is then 0, of the ideal too
+    def test_parameters_that_make_the_ideal_0_are_refused(self) -> None:
+        # With beta 1 and alpha 0, the factor 1 - (1 - alpha) beta of the run and of its ideal is 0.
         found = theirs(self.judged, {"1": ranked("a")}, ["nNRBP"], alpha=0.0, beta=1.0)
         assert math.isnan(found["1"]["nNRBP"])
         with pytest.raises(ValueError, match="1 excluded"):
             parse("nNRBP(alpha=0,beta=1)")
 
-    def test_tied_scores_are_ordered_by_descending_id_here(self) -> None:
+    def test_tied_scores_are_ordered_by_descending_id(self) -> None:
         run = {"1": {"a": 1.0, "b": 1.0}}
         assert self.both("alpha-nDCG@1", "alpha_nDCG@1", run) == ({"1": 1.0}, [0.5])
 
-    def test_a_topic_that_the_run_lacks_counts_here(self) -> None:
+    def test_missing_topic_counts(self) -> None:
         judged = {"1": self.judged["1"], "2": self.judged["1"]}
         assert self.both("strec@5", "StRecall@5", {"1": ranked("a")}, judged) == ({"1": 1.0}, [1.0, 0.0])
 
-    def test_a_negative_judgment_is_never_relevant_here(self) -> None:
+    def test_negative_judgment_is_never_relevant(self) -> None:
         run, judged = {"1": ranked("a")}, {"1": {"a": {"1": -2}, "b": {"1": 1}}}
         both = self.both("strec@1", "StRecall(rel=-2)@1", run, judged, relevance_level=-2)
         assert both == ({"1": 1.0}, [0.0])
 
-    def test_cutoffs_above_20_are_possible_here(self) -> None:
+    def test_cutoffs_above_20_are_possible(self) -> None:
         with pytest.raises(AssertionError, match="only supports cutoffs up to 20"):
             theirs(self.judged, {"1": ranked("a")}, ["strec@21"])
         assert scores_of("StRecall@21", {"1": ranked("a")}, diverse(self.judged)) == {"StRecall@21": [1.0]}
 
-    def test_gains_that_differ_by_rounding_alone_are_tied_here(self) -> None:
+    def test_gains_that_differ_only_by_rounding_are_tied(self) -> None:
         # After p, documents x (0.4 + 0.4 + 1) and y (1 + 0.4 + 0.4) both gain 1.8, but in floating point
-        # y gains 1.7999999999999998. The ideal is p x y w there, and here p y w x: the largest id first.
+        # y gains 1.7999999999999998. ndeval has the ideal p x y w; Cupel has p y w x, the largest id first.
         names = {"p": "125689", "w": "1289", "x": "123", "y": "356"}
         judged = {
             "1": {"a": dict.fromkeys("123456789", 0)} | {d: dict.fromkeys(s, 1) for d, s in names.items()}
@@ -167,8 +167,8 @@ WEB = {
 
 
 @pytest.mark.parametrize("year", WEB)
-def test_every_value_of_the_shared_web_runs_agrees(shared: Path, year: str) -> None:
-    """Their order of ties is arranged away: they get our ranks as scores."""
+def test_all_values_of_the_web_track_runs_agree(shared: Path, year: str) -> None:
+    """pyndeval gets the ranks of Cupel as scores, so that both order ties in the same way."""
     folder = shared / "data/trec-web-diversity" / year
     name, number = WEB[year]
     qrels = _web(folder / name)
@@ -187,18 +187,24 @@ def test_every_value_of_the_shared_web_runs_agrees(shared: Path, year: str) -> N
     assert compared >= number * 40 * len(TEXTS)
 
 
-def test_the_cleaned_qrels_of_2012_give_the_bits_of_the_original_ones(shared: Path) -> None:
-    """Without spam labels, and without the eight subtopics that have no relevant document."""
+def test_cleaned_qrels_of_2012_give_bit_identical_values(shared: Path) -> None:
+    """The cleaned qrels lack spam labels and the eight subtopics without a relevant document."""
     folder = shared / "data/trec-web-diversity/2012"
-    whole, cleaned = (_web(folder / name) for name in ("qrels.diversity.txt.gz", "qrels-for-ndeval.txt.gz"))
+    original, cleaned = (
+        _web(folder / name) for name in ("qrels.diversity.txt.gz", "qrels-for-ndeval.txt.gz")
+    )
     measures = [parse(text) for text in OURS.values()]
     for path in sorted((folder / "runs").rglob("*.gz")):
-        one, two = (evaluate(qrels, join_run(path, qrels), measures) for qrels in (whole, cleaned))
-        assert all(one.values[m].tobytes() == two.values[m].tobytes() for m in measures)
+        original_scores, cleaned_scores = (
+            evaluate(qrels, join_run(path, qrels), measures) for qrels in (original, cleaned)
+        )
+        assert all(
+            original_scores.values[m].tobytes() == cleaned_scores.values[m].tobytes() for m in measures
+        )
 
 
-def test_a_real_set_of_ten_subtopics_a_topic_agrees(shared: Path) -> None:
-    """ODP-TR30 has one subtopic per document and no runs: its documents in file order, and turned."""
+def test_values_of_real_judgments_with_ten_subtopics_per_topic_agree(shared: Path) -> None:
+    """ODP-TR30 has no runs, so rank its documents in the order of the file and in reverse."""
     judged: dict[str, dict[str, dict[str, int]]] = {}
     for line in (shared / "data/odp-tr30/STRel.txt").read_text().splitlines()[1:]:
         subtopic, document = line.split("\t")

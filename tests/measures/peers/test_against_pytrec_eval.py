@@ -1,7 +1,7 @@
-"""Agreement with pytrec_eval-terrier 0.5.11 (trec_eval 9) on random collections, per topic.
+"""Tests of agreement with pytrec_eval-terrier 0.5.11 (trec_eval 9) on random collections, per topic.
 
-Both conventions that differ are arranged away, and shown in tests of their own: it leaves out topics
-that the run lacks, and it gives gm_map and gm_bpref per topic as logarithms.
+Two conventions differ and have separate tests: pytrec_eval omits topics that the run lacks, and returns
+gm_map and gm_bpref per topic as logarithms.
 """
 
 import math
@@ -44,9 +44,7 @@ runs = st.dictionaries(topics, st.dictionaries(documents, scores, min_size=1, ma
 
 @given(judgments, runs, st.integers(1, 3))
 @settings(max_examples=150, deadline=None)
-def test_every_measure_that_both_have_agrees_per_topic(
-    judged: dict[str, dict[str, int]], run: Scored, level: int
-) -> None:
+def test_common_measures_agree_per_topic(judged: dict[str, dict[str, int]], run: Scored, level: int) -> None:
     judged = {t: of for t, of in judged.items() if any(grade >= 0 for grade in of.values())}
     if not judged:
         return
@@ -64,10 +62,10 @@ def test_every_measure_that_both_have_agrees_per_topic(
 
 
 def _requested(names: set[str]) -> set[str]:
-    """pytrec_eval's spelling: cutoffs after a full stop, all of a measure's in one name."""
+    """Return the names as pytrec_eval expects them: one per measure, with all cutoffs after a dot."""
     grouped: dict[str, list[str]] = {}
     for name in names:
-        base = max((one for one in trec_names.NAMES if name.startswith(one)), key=len)
+        base = max((base for base in trec_names.NAMES if name.startswith(base)), key=len)
         grouped.setdefault(base, []).append(name[len(base) + 1 :])
     return {f"{base}.{','.join(values)}" if any(values) else base for base, values in grouped.items()}
 
@@ -101,17 +99,17 @@ def test_scores_that_tie_in_single_precision_tie_under_trec_eval_9_only() -> Non
 
 
 class TestDeliberateDifferences:
-    """What is not as in trec_eval 9 unless the profile says so; each test shows both values."""
+    """Deliberate differences from trec_eval 9, unless its profile is used; each test shows both values."""
 
     def both(
         self, name: str, text: str, judged: dict[str, int], order: str
     ) -> tuple[float, dict[str, float]]:
-        """trec_eval's value, and ours by profile."""
+        """Return the value of trec_eval, and that of Cupel by profile."""
         run = {"1": ranked(*order)}
         theirs = pytrec_eval.RelevanceEvaluator({"1": judged}, {name}).evaluate(run)["1"]
         ours = {
-            profile: scores_of(text, run, qrels_of({"1": judged}), profile=one)[str(parse(text))][0]
-            for profile, one in PROFILES.items()
+            profile: scores_of(text, run, qrels_of({"1": judged}), profile=rules)[str(parse(text))][0]
+            for profile, rules in PROFILES.items()
         }
         return next(iter(theirs.values())), ours
 
@@ -145,7 +143,7 @@ class TestDeliberateDifferences:
         assert scores_of("AP(rel=0)", {"1": ranked("a")}, qrels_of({"1": {"a": 0}})) == {"AP(rel=0)": [1.0]}
 
     def test_the_gain_sum_without_its_ideal_is_theirs_times_the_ideal(self) -> None:
-        """pytrec_eval has trec_eval 9's measures; dcg is one of 10.0."""
+        """The measure dcg exists only in trec_eval 10.0, so derive it from the measures of 9."""
         judged = {"a": 2, "b": 1, "c": 3}
         theirs, ours = self.both("ndcg", "DCG", judged, "axb")
         ideal = 3 + 2 / math.log2(3) + 1 / math.log2(4)

@@ -1,7 +1,7 @@
-"""Every name that ir_measures 0.4.3, trec_eval (pytrec_eval-terrier 0.5.11) and ndeval (pyndeval 0.0.8) know.
+"""Tests of names of ir_measures 0.4.3, trec_eval (pytrec_eval-terrier 0.5.11) and ndeval (pyndeval 0.0.8).
 
-Each is a measure here that means the same, or is refused in a sentence that says why. The lists are those of
-the tools themselves, so that a name they add is missed here.
+Each name is a measure with the same meaning, or is refused with a reason. The lists of names come from the
+tools, so a name that a new version adds makes a test fail.
 """
 
 from typing import Any
@@ -38,15 +38,15 @@ OWN_VALUES = {("SDCG", "dcg"): "log2"}
 
 
 def variants(name: str) -> list[dict[str, Any]]:
-    """What a measure of ir_measures needs, and that with each other parameter."""
+    """Return the required parameters of a measure of ir_measures, and these with each optional one."""
     measure = REGISTRY[name]
     known = {k: OWN_VALUES.get((name, k), VALUES[k]) for k in measure.SUPPORTED_PARAMS}
-    needed = {k: known[k] for k, one in measure.SUPPORTED_PARAMS.items() if one.required or k == "cutoff"}
+    needed = {k: known[k] for k, p in measure.SUPPORTED_PARAMS.items() if p.required or k == "cutoff"}
     return [needed, *({**needed, k: v} for k, v in known.items() if k not in needed)]
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_every_measure_of_ir_measures_with_every_parameter_is_one_here(name: str) -> None:
+def test_measures_of_ir_measures_parse_with_every_parameter(name: str) -> None:
     for parameters in variants(name):
         theirs = REGISTRY[name](**parameters)
         ours = parse(str(theirs))
@@ -58,25 +58,25 @@ def test_every_measure_of_ir_measures_with_every_parameter_is_one_here(name: str
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-def test_a_name_alone_is_a_measure_or_says_what_it_needs(name: str) -> None:
-    needed = {k for k, one in REGISTRY[name].SUPPORTED_PARAMS.items() if one.required}
-    here_too = {"P_IA": {"cutoff"}}.get(name, needed - {"max_rel"})  # the scale has a greatest gain
-    if not here_too:
+def test_bare_name_is_a_measure_or_lists_the_required_parameter(name: str) -> None:
+    needed = {k for k, p in REGISTRY[name].SUPPORTED_PARAMS.items() if p.required}
+    required = {"P_IA": {"cutoff"}}.get(name, needed - {"max_rel"})  # the scale has a largest gain
+    if not required:
         assert str(parse(name))
         return
     with pytest.raises(MeasureError) as problem:
         parse(name)
-    [parameter] = here_too
+    [parameter] = required
     assert f" requires {parameter}, for example " in str(problem.value)
 
 
 @pytest.mark.parametrize(
     "name", sorted(pytrec_eval.supported_measures | set(pytrec_eval.supported_nicknames))
 )
-def test_every_name_of_trec_eval_is_a_measure_or_says_why_not(name: str) -> None:
+def test_names_of_trec_eval_are_measures_or_refused_with_a_reason(name: str) -> None:
     why = trec_names.refusal(name)
     if name in trec_names.OURS:
-        return  # our own grammar has the name, too
+        return  # the grammar of Cupel has this name too
     if why is None:
         assert parse_many(name)
         return
@@ -93,20 +93,20 @@ WITH_CUTOFF = ("P", "recall", "ndcg_cut", "map_cut", "success")
     "name",
     ["map", "Rprec", "bpref", "recip_rank", "ndcg", "infAP", "set_P", "set_recall", "set_F", "set_map"],
 )
-def test_trec_evals_names_mean_what_they_do_in_ir_measures(name: str) -> None:
+def test_names_of_trec_eval_mean_the_same_as_in_ir_measures(name: str) -> None:
     [theirs] = ir_measures.parse_trec_measure(name)
     assert without_level(str(theirs)) == str(parse(name))
 
 
 @pytest.mark.parametrize("name", WITH_CUTOFF)
-def test_trec_evals_names_with_cutoffs_do_too(name: str) -> None:
-    theirs = [without_level(str(one)) for one in ir_measures.parse_trec_measure(f"{name}.3,20")]
-    assert theirs == [str(one) for one in parse_many(f"{name}.3,20")]
+def test_names_of_trec_eval_with_cutoffs_mean_the_same_as_in_ir_measures(name: str) -> None:
+    theirs = [without_level(str(measure)) for measure in ir_measures.parse_trec_measure(f"{name}.3,20")]
+    assert theirs == [str(measure) for measure in parse_many(f"{name}.3,20")]
     assert theirs == [str(parse(f"{name}_{k}")) for k in (3, 20)]
 
 
 def without_level(text: str) -> str:
-    """ir_measures' text as ours: it means level 1 where none is given, which ours leaves to the aspect."""
+    """Return a text of ir_measures as Cupel's, without level 1, which is Cupel's default here."""
     return str(parse(text.replace("(rel=1)", "")))
 
 
@@ -124,12 +124,12 @@ NDEVAL = {
 
 
 @pytest.mark.parametrize("name", sorted(pyndeval.SUPPORTED_MEASURES))
-def test_every_name_of_ndeval_is_a_measure(name: str) -> None:
+def test_names_of_ndeval_are_measures(name: str) -> None:
     at = "" if name in pyndeval.NOCUTOFF_MEASURES else "@7"
     assert str(parse(name + at)) == NDEVAL[name] + at
 
 
-def test_ndevals_names_take_parameters() -> None:
+def test_names_of_ndeval_take_parameters() -> None:
     assert str(parse("alpha-nDCG(alpha=0.9)@10")) == "alpha_nDCG(alpha=0.9)@10"
     with pytest.raises(MeasureError, match=r"unknown measure 'alpha-nDGC'; did you mean alpha-nDCG\?"):
         parse("alpha-nDGC@10")

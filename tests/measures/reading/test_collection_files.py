@@ -225,7 +225,7 @@ def test_invalid_collection_has_an_error_with_line_and_message(
         ({"a": {"labels": []}}, "aspect-labels", "at least two"),
         ({"a": {"labels": [0, 2, 1]}}, "aspect-labels", "ascending or descending"),
         ({"a": {"labels": [0, 1, 1]}}, "aspect-label-twice", "label 1"),
-        ({"a": {"labels": [0, "very good"]}}, "aspect-labels", "blank"),
+        ({"a": {"labels": [0, "very good"]}}, "aspect-labels", "space"),
         ({"a": {"labels": [0, [1]]}}, "document-other-kind", "a list"),
         ({"a": {"labels": [0, None]}}, "document-other-kind", "nothing"),
         ({"a": {"labels": {"range": [0]}}}, "aspect-labels", "two integers"),

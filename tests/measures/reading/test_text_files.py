@@ -128,7 +128,7 @@ class TestErrors:
             (b"[1]", "texts-not-json", 'expected an object such as {"id": "d1", "title": "Red cabbage"'),
             (b"{}", "texts-id", "no id, docno or doc_id; the keys are none"),
             (b'{"id": "two words", "text": ""}', "texts-id", 'id is "two words"; expected a word without'),
-            (b'{"docno": true, "text": ""}', "texts-id", "docno is true; expected a word without blanks"),
+            (b'{"docno": true, "text": ""}', "texts-id", "docno is true; expected a word without spaces"),
             (b'{"id": "\\ud800", "text": ""}', "texts-id", r'id is "\ud800"; expected a word without'),
             (b'{"id": "a", "text": null}', "texts-text", "text is null; expected a string"),
             (b'{"id": "a", "text": "", "title": ["x"]}', "texts-text", 'title is ["x"]; expected a string'),

@@ -224,10 +224,10 @@ UNSUPPORTED_MEASURES = {
     (
         "flat",
         "TOMA(of=AP)",
-    ): "TOMA(of=AP): all labels are at the same distance: at least two classes are needed",
+    ): "TOMA(of=AP): all label tuples are equally far from the best one; at least two classes are needed",
     ("flat", "TOMA(of=nDCG,distance=chebyshev)"): (
-        "TOMA(of=nDCG,distance=chebyshev): all labels are at the same distance: at least two "
-        "classes are needed"
+        "TOMA(of=nDCG,distance=chebyshev): all label tuples are equally far from the best "
+        "one; at least two classes are needed"
     ),
     ("two", "nDCG(aspect=qualty)@10"): (
         "nDCG(aspect=qualty)@10: the collection has no aspect 'qualty'; it has relevance, credibility"
@@ -240,12 +240,12 @@ UNSUPPORTED_MEASURES = {
         "CAM(of=AP,weights={stance:1}): the collection has no aspect 'stance'; it has relevance, credibility"
     ),
     ("two", "CAM(of=AP,aspects=[relevance],weights={credibility:1})"): (
-        "CAM(of=AP,aspects=[relevance],weights={credibility:1}): weights name "
-        "[credibility], but aspects are [relevance]; name a weight for each aspect"
+        "CAM(of=AP,aspects=[relevance],weights={credibility:1}): `weights` lists "
+        "[credibility], but the aspects are [relevance]; name a weight for each aspect"
     ),
     ("two", "CAM(of={relevance:AP},aspects=[relevance,credibility])"): (
-        "CAM(of={relevance:AP},aspects=[relevance,credibility]): of names [relevance], "
-        "but aspects are [relevance,credibility]; name a measure for each aspect"
+        "CAM(of={relevance:AP},aspects=[relevance,credibility]): `of` lists [relevance], "
+        "but the aspects are [relevance,credibility]; name a measure for each aspect"
     ),
     ("two", "WHAM(of={relevance:AP,stance:AP})"): (
         "WHAM(of={relevance:AP,stance:AP}): the collection has no aspect 'stance'; it has "
@@ -272,11 +272,12 @@ UNSUPPORTED_MEASURES = {
         "relevance, credibility"
     ),
     ("two", "TOMA(of=AP,aspects=[credibility],embedding={relevance:[0,1,2,3]})"): (
-        "TOMA(of=AP,embedding={relevance:[0,1,2,3]},aspects=[credibility]): embedding names "
-        "'relevance', which is not one of its aspects"
+        "TOMA(of=AP,embedding={relevance:[0,1,2,3]},aspects=[credibility]): `embedding` lists "
+        "'relevance', which is not one of the aspects"
     ),
     ("two", "TOMA(of=AP,label_set=observed)"): (
-        "TOMA(of=AP,label_set=observed): all labels are at the same distance: at least two classes are needed"
+        "TOMA(of=AP,label_set=observed): all label tuples are equally far from the best one; "
+        "at least two classes are needed"
     ),
     ("two", "alpha_nDCG@10"): (
         "alpha_nDCG@10: it needs judgments by subtopic, and this collection has none; add a qrels"

@@ -129,7 +129,7 @@ class Server:
         """Wait until it answers."""
         until = time.monotonic() + seconds(START_SECONDS)
         while not self.answers():
-            if time.monotonic() > until or any(one.poll() is not None for one in self.processes):
+            if time.monotonic() > until or any(process.poll() is not None for process in self.processes):
                 raise RuntimeError(f"{type(self).__name__} did not start:\n{self.log_end()}")
             time.sleep(0.05)
 
@@ -364,7 +364,7 @@ class Swift(Server):
         self._configure("proxy", self.port, pipeline, PROXY.format(self=self))
 
     def _make_rings(self) -> None:
-        """Where the one copy of everything is: by Swift's own Python, as its tool takes a second for each."""
+        """Create the rings with Swift's Python modules, because its command takes a second per ring."""
         python = Path(find("swift-ring-builder")).read_text().splitlines()[0].removeprefix("#!").split()
         self.run([*python, "-c", RINGS, *(f"{kind}:{port}" for kind, port in self._ports.items())])
 
@@ -458,7 +458,7 @@ def address(kind: str) -> str:
 
 
 def keep(kind: str, folder: Path, owner: int) -> None:
-    """Run a server until the process `owner` ends, then delete its files."""
+    """Run a server until the process `owner` ends, then delete the server's files."""
     try:
         server = SERVERS[kind](folder / kind)
         server.start()

@@ -1,8 +1,8 @@
-"""docker-compose.yml without a container engine.
+"""The services of docker-compose.yml as local processes, without a container engine.
 
-Each of our services is a local process, with the command, settings, order, health check and restarts that the
-file gives it, on private stand-ins for the images of others. What differs from containers is text only:
-addresses and ports, /data and /run/secrets. All of it dies with us.
+Each service of Cupel runs with the command, settings, start order, health check and restart policy of the
+file. Private local servers replace the third-party images. Only addresses, ports, /data and /run/secrets
+are replaced. All processes end with the test process.
 """
 
 import os
@@ -43,89 +43,98 @@ QUICK = {
     "retry_seconds": 0.2,
     "analysis_seconds": 10,
 }
-"""Settings with which a lost job is known in two seconds, and what boards are worth soon after."""
+"""Settings that detect a lost job within two seconds, and analyse leaderboards soon after."""
 
 STARTING = 120.0
-"""Seconds for everything to become healthy, on a machine that is busy with other tests."""
+"""Seconds within which all services become healthy, on a machine that is busy with other tests."""
 
-STEADY = 10.0
-"""Docker starts what died again after 0.1 s, doubled each time unless it lived for so many seconds."""
+STABLE_SECONDS = 10.0
+"""Seconds after which a container counts as stable, as for Docker.
 
-LOOK = 0.02
-"""Seconds between two looks at what has died."""
+The first restart comes after 0.1 s. The delay doubles until a container is stable.
+"""
 
-Described = Mapping[str, Any]
+CHECK_SECONDS = 0.02
+"""Seconds between two checks for ended processes."""
+
+Services = Mapping[str, Any]
 
 
 @cache
-def described() -> Described:
-    """The services of docker-compose.yml, with variables of the file at their defaults."""
+def read_services() -> Services:
+    """Return the services of docker-compose.yml, with the variables of the file at their defaults."""
     text = (ROOT / "docker-compose.yml").read_text()
     text = re.sub(r"(?<!\$)\$\{\w+:-(.*?)\}", r"\1", text).replace("$$", "$")
-    services: Described = yaml.safe_load(text)["services"]
+    services: Services = yaml.safe_load(text)["services"]
     return services
 
 
-def ours() -> list[str]:
-    """The services built from our Dockerfile, each after those that it depends on."""
-    found: list[str] = []
+def cupel_services() -> list[str]:
+    """Return the services built from our Dockerfile, each after the services that it depends on."""
+    names: list[str] = []
 
     def add(name: str) -> None:
-        for needed in described()[name].get("depends_on", {}):
+        for needed in read_services()[name].get("depends_on", {}):
             add(needed)
-        if "build" in described()[name] and name not in found:
-            found.append(name)
+        if "build" in read_services()[name] and name not in names:
+            names.append(name)
 
-    for name in described():
+    for name in read_services():
         add(name)
-    return found
+    return names
 
 
 def port_of(service: str) -> str:
-    """The port that a service of ours listens on in its container; empty if it has none."""
-    published: Sequence[str] = described()[service].get("ports", ())
+    """Return the port on which one of our services listens in its container, or an empty string."""
+    published: Sequence[str] = read_services()[service].get("ports", ())
     if published:
         return published[0].rpartition(":")[2]
     return environment_of(service).get("CUPEL_METRICS_PORT", "")
 
 
 def environment_of(service: str) -> dict[str, str]:
-    return dict(described()[service]["environment"])
+    return dict(read_services()[service]["environment"])
 
 
-def seconds_of(text: str) -> float:
-    """A duration of the file: `30s`."""
+def parse_seconds(text: str) -> float:
+    """Return a duration such as `30s` in seconds."""
     assert text.endswith("s"), text
     return float(text.removesuffix("s"))
 
 
 class Container:
-    """One container of a service of ours, as a process that leads a group."""
+    """A container of one of our services, as a process that leads a process group."""
 
     def __init__(
         self, service: str, folder: Path, replaced: Mapping[str, str], more: Mapping[str, str]
     ) -> None:
-        """folder: of its /data and log. replaced: regular expression -> text, in all that the file says."""
+        """Prepare the container of `service`.
+
+        folder: holds /data and the log. replaced: regular expression -> replacement in each text of the
+        service's definition. more: additional environment variables.
+        """
         self.service = service
         self.folder = folder
         self.port = free_port()
-        own = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
+        own_port = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
         data = {r"^/data\b": str(folder / "data")}
-        self._about = _replaced(described()[service], {**replaced, **own, **data})
-        self._more = more
+        self._description = _replaced(read_services()[service], {**replaced, **own_port, **data})
+        self._extra_settings = more
         (folder / "data").mkdir(parents=True)
         self.process: subprocess.Popen[bytes] | None = None
-        self.wanted = False
+        self.should_run = False
         self.ends: list[tuple[float, int]] = []
-        """When the process ended by itself or was killed, and with which exit code."""
+        """The time and the exit code of each end of the process, unless `stop` or `destroy` ended it."""
         self._due = 0.0
         self._pause = 0.0
         self._started = 0.0
-        self._lock = threading.RLock()  # so that nobody starts what another one has just stopped
+        self._lock = (
+            threading.RLock()
+        )  # so that the watcher does not restart a container that a test has just stopped
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the image has, and what the file gives; nothing of whoever runs the tests."""
+        """Return the variables of the image and of the file, without those of the test process."""
         image = {
             "PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.folder / "data"),
@@ -133,11 +142,11 @@ class Container:
             "PYTHONUNBUFFERED": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        return {**image, **self._about["environment"], **self._more}
+        return {**image, **self._description["environment"], **self._extra_settings}
 
     @property
     def restarts(self) -> bool:
-        return bool(self._about["restart"] != "no")
+        return bool(self._description["restart"] != "no")
 
     @property
     def alive(self) -> bool:
@@ -145,14 +154,14 @@ class Container:
 
     @property
     def code(self) -> int | None:
-        """With what it ended; None while it runs."""
+        """Return the exit code of the process, or None while it runs."""
         return None if self.process is None else self.process.poll()
 
     def start(self) -> None:
         with self._lock, (self.folder / "log").open("ab") as log:
-            self.wanted, self._due, self._started = True, 0.0, time.monotonic()
+            self.should_run, self._due, self._started = True, 0.0, time.monotonic()
             self.process = subprocess.Popen(
-                self._about["command"],
+                self._description["command"],
                 env=self.environment,
                 cwd=self.folder / "data",
                 stdin=subprocess.DEVNULL,
@@ -163,7 +172,7 @@ class Container:
             )
 
     def run(self, *command: str) -> str:
-        """What a command prints in the container, as by `docker compose exec`."""
+        """Run a command like `docker compose exec`, and return its output."""
         done = subprocess.run(
             command,
             env=self.environment,
@@ -176,8 +185,8 @@ class Container:
         return done.stdout
 
     def healthy(self) -> bool:
-        """What the health check says; where there is none, whether it runs."""
-        check = self._about.get("healthcheck")
+        """Return the result of the health check, or whether the process runs if there is no check."""
+        check = self._description.get("healthcheck")
         if check is None or not self.alive:
             return self.alive
         kind, *rest = check["test"]
@@ -187,13 +196,13 @@ class Container:
                 command,
                 env=self.environment,
                 capture_output=True,
-                timeout=seconds(seconds_of(check["timeout"])),
+                timeout=seconds(parse_seconds(check["timeout"])),
             )
             return done.returncode == 0
         return False
 
     def completed(self) -> bool:
-        """Whether it ended, and well; a failure is an error."""
+        """Return whether the process ended successfully; raise AssertionError if it failed."""
         assert not self.code, f"{self.service} ended with {self.code}:\n{self.log()[-3000:]}"
         return self.code == 0
 
@@ -201,7 +210,7 @@ class Container:
         return (self.folder / "log").read_text(errors="replace")
 
     def processes(self) -> list[psutil.Process]:
-        """All of its processes, the one that it was started as first."""
+        """Return all processes of the container, the main process first."""
         if self.process is None:
             return []
         with suppress(psutil.NoSuchProcess):
@@ -210,57 +219,57 @@ class Container:
         return []
 
     def pool(self) -> list[psutil.Process]:
-        """The processes that a worker has for its jobs: forks of its first one, with its command line."""
-        found: list[tuple[psutil.Process, list[str]]] = []
-        for one in self.processes():
+        """Return the pool processes of a worker: forks of the main process with the same command line."""
+        commands: list[tuple[psutil.Process, list[str]]] = []
+        for process in self.processes():
             with suppress(psutil.NoSuchProcess):
-                found.append((one, one.cmdline()))
-        return [one for one, command in found[1:] if command == found[0][1]]
+                commands.append((process, process.cmdline()))
+        return [process for process, command in commands[1:] if command == commands[0][1]]
 
     def kill(self) -> None:
-        """Kill all of it at once, as losing its machine would."""
+        """Kill all processes at once, as a crash of the machine would."""
         send(signal.SIGKILL, self.processes())
 
     def kill_pool(self) -> None:
-        """Kill the processes that a worker has for its jobs."""
+        """Kill the pool processes of a worker."""
         send(signal.SIGKILL, self.pool())
 
     def kill_main(self) -> None:
-        """Kill the process that the container was started as; the rest goes as soon as that is noticed."""
+        """Kill the main process; the watcher then kills the other processes and restarts the container."""
         assert self.process is not None
         self.process.kill()
 
     def pause(self) -> None:
-        """Stop all of it, as `docker compose pause` does."""
+        """Suspend all processes, as `docker compose pause` does."""
         send(signal.SIGSTOP, self.processes())
 
     def resume(self) -> None:
         send(signal.SIGCONT, self.processes())
 
     def stop(self) -> None:
-        """`docker compose stop`: asked to end, given its grace, then killed; not started again."""
+        """Stop the container like `docker compose stop`: SIGTERM, then SIGKILL after the grace period."""
         with self._lock:
-            self.wanted = False
+            self.should_run = False
         if self.process is None:
             return
         self.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(seconds(seconds_of(self._about["stop_grace_period"])))
+            self.process.wait(seconds(parse_seconds(self._description["stop_grace_period"])))
         self.destroy()
 
     def destroy(self) -> None:
-        """End all of it at once, for good."""
+        """Kill all processes and do not restart them."""
         with self._lock:
-            self.wanted = False
+            self.should_run = False
         self.kill()
         if self.process is not None:
             self.process.wait()
-            self._bury()
+            self._kill_group()
 
-    def look(self) -> None:
-        """What Docker does all the time: note an end, and start again what is to be started again."""
+    def restart_if_ended(self) -> None:
+        """Record the end of the process, and restart it when its restart is due, as Docker does."""
         with self._lock:
-            if self.process is None or not self.wanted or self.alive:
+            if self.process is None or not self.should_run or self.alive:
                 return
             if not self._due:
                 self._note_end()
@@ -269,33 +278,33 @@ class Container:
 
     def _note_end(self) -> None:
         assert self.process is not None
-        self._bury()
+        self._kill_group()
         now = time.monotonic()
         self.ends.append((now, self.process.returncode))
-        steady = now - self._started > STEADY
-        self._pause = 0.1 if steady or not self._pause else min(2 * self._pause, 60.0)
+        is_stable = now - self._started > STABLE_SECONDS
+        self._pause = 0.1 if is_stable or not self._pause else min(2 * self._pause, 60.0)
         self._due = now + self._pause
 
-    def _bury(self) -> None:
-        """With the first process of a container go all others: the kernel sees to that, here we do."""
+    def _kill_group(self) -> None:
+        """Kill the process group: in a container, the kernel does so when the main process ends."""
         assert self.process is not None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
-    """Send a signal to those that are still there."""
-    for one in processes:
+    """Send a signal to the processes that have not ended."""
+    for process in processes:
         with suppress(psutil.NoSuchProcess):
-            one.send_signal(number)
+            process.send_signal(number)
 
 
 def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
-    """`value`, with the replacements made in every text in it."""
+    """Return `value` with the replacements applied to every string in it."""
     if isinstance(value, Mapping):
-        return {name: _replaced(one, replaced) for name, one in value.items()}
+        return {name: _replaced(item, replaced) for name, item in value.items()}
     if isinstance(value, list):
-        return [_replaced(one, replaced) for one in value]
+        return [_replaced(item, replaced) for item in value]
     if not isinstance(value, str):
         return value
     for pattern, text in replaced.items():
@@ -306,18 +315,18 @@ def _replaced(value: Any, replaced: Mapping[str, str]) -> Any:
 class Stack:
     """All services of docker-compose.yml.
 
-    settings: given to each of our services over what the file says, as CUPEL_*. Use it from the thread that
-    made it: what another thread starts ends with that.
+    settings: values of CUPEL_* variables that override those of the file. Use a stack only in the thread that
+    created it, because a process ends with the thread that started it.
     """
 
     def __init__(self, **settings: object) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cupel-stack-"))
         self.folder.chmod(0o755)  # PostgreSQL has to run as another user
-        self._more = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
+        self._extra_settings = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
         self._secrets = self.folder / "secrets"
         self.containers: dict[str, Container] = {}
         self._numbers = count(2)
-        self._watching = threading.Event()
+        self._stop_watching = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="docker", daemon=True)
 
     def __enter__(self) -> Self:
@@ -331,24 +340,24 @@ class Stack:
         self.close()
 
     def start(self) -> Self:
-        """`make up`: the secrets, then everything in order, until all of it is healthy."""
+        """Start the stack like `make up`: write the secrets, start the services in order, wait for health."""
         subprocess.run(
             [sys.executable, ROOT / "deploy" / "make_secrets.py", self._secrets],
             check=True,
             capture_output=True,
         )
         self._start_stand_ins()
-        for service in ours():
+        for service in cupel_services():
             self.containers[service] = self._container(service)
         self._watcher.start()
-        for service in ours():
-            self._wait_for_what_it_needs(service)
+        for service in cupel_services():
+            self._wait_for_dependencies(service)
             self.containers[service].start()
         self.wait_until_healthy()
         return self
 
     def _start_stand_ins(self) -> None:
-        """What deploy/README.md names for the images of others, with the secrets that the file gives them."""
+        """Start the local servers that replace third-party images, with the secrets of the stack."""
         for kind in (components.Postgres, components.Redis, components.Swift):
             for program in kind.programs:
                 components.require(program)
@@ -371,21 +380,21 @@ class Stack:
         return (self._secrets / name).read_text()
 
     def _container(self, service: str, name: str = "") -> Container:
-        """A new container: what is unlike in it is where things are."""
-        there = {
+        """Return a new container; its addresses and paths are replaced by local ones."""
+        ports = {
             "postgres:5432": self.postgres.port,
             "redis:6379": self.redis.port,
             "s3:8333": self.proxy.port,
         }
-        replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in there.items()}
+        replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in ports.items()}
         replaced |= {r"^/run/secrets\b": str(self._secrets)}
-        # Swift's names of users are made of two parts.
-        more = {**self._more, "CUPEL_S3_KEY": self.s3.key}
+        # The key of the file does not fit, because a user name of Swift has two parts.
+        more = {**self._extra_settings, "CUPEL_S3_KEY": self.s3.key}
         return Container(service, self.folder / (name or service), replaced, more)
 
     @contextmanager
-    def one_more(self, service: str) -> Iterator[Container]:
-        """Within it there is one more container of a service, as by `--scale`."""
+    def extra_container(self, service: str) -> Iterator[Container]:
+        """Run an additional container of a service inside the block, as `--scale` does."""
         name = f"{service}-{next(self._numbers)}"
         container = self.containers[name] = self._container(service, name)
         container.start()
@@ -396,14 +405,14 @@ class Stack:
             container.stop()
             del self.containers[name]
 
-    def _wait_for_what_it_needs(self, service: str) -> None:
-        for needed, how in described()[service].get("depends_on", {}).items():
+    def _wait_for_dependencies(self, service: str) -> None:
+        for needed, dependency in read_services()[service].get("depends_on", {}).items():
             conditions: dict[str, Callable[[], bool]] = {
                 "service_started": lambda: True,
                 "service_healthy": partial(self._healthy, needed),
                 "service_completed_successfully": partial(self._completed, needed),
             }
-            until(conditions[how["condition"]], limit=STARTING)
+            until(conditions[dependency["condition"]], limit=STARTING)
 
     def _healthy(self, service: str) -> bool:
         if service in self.containers:
@@ -415,17 +424,17 @@ class Stack:
         return self[service].completed()
 
     def wait_until_healthy(self) -> None:
-        """`docker compose up --wait`."""
+        """Wait like `docker compose up --wait`."""
         for container in self.containers.values():
             until(container.healthy if container.restarts else container.completed, limit=STARTING)
 
     def _watch(self) -> None:
-        while not self._watching.wait(LOOK):
+        while not self._stop_watching.wait(CHECK_SECONDS):
             for container in list(self.containers.values()):
-                container.look()
+                container.restart_if_ended()
 
     def close(self) -> None:
-        self._watching.set()
+        self._stop_watching.set()
         if self._watcher.is_alive():
             self._watcher.join()
         for container in self.containers.values():
@@ -437,7 +446,7 @@ class Stack:
             self.proxy.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    # What tests ask
+    # Inspection of the stack
 
     def __getitem__(self, name: str) -> Container:
         return self.containers[name]
@@ -447,7 +456,7 @@ class Stack:
         return f"http://127.0.0.1:{self['gateway'].port}"
 
     def token(self) -> str:
-        """An administrator's token, issued as deploy/README.md says."""
+        """Issue an admin token as deploy/README.md describes, and return it."""
         command = ("cupel", "admin", "token", "--team", "organisers", "--scope", "admin")
         return self["gateway"].run(*command).strip()
 
@@ -455,17 +464,17 @@ class Stack:
         return Client(self.url, self.token(), attempts=10)
 
     def query(self, text: str, *values: object) -> list[tuple[Any, ...]]:
-        """Rows straight from the database: what no door of the service could embellish."""
+        """Return rows of the database, read without the service."""
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             return connection.execute(text, values).fetchall()
 
     def blobs(self) -> set[str]:
-        """The keys of all objects in the bucket, asked of the store itself."""
+        """Return the keys of all objects in the bucket, read without the service."""
         pages = self._s3().get_paginator("list_objects_v2").paginate(Bucket="cupel")
-        return {one["Key"] for page in pages for one in page.get("Contents", ())}
+        return {item["Key"] for page in pages for item in page.get("Contents", ())}
 
-    def take_blob(self, key: str) -> bytes:
-        """Remove a blob from the bucket; what it was."""
+    def remove_blob(self, key: str) -> bytes:
+        """Remove a blob from the bucket and return its content."""
         content: bytes = self._s3().get_object(Bucket="cupel", Key=key)["Body"].read()
         self._s3().delete_object(Bucket="cupel", Key=key)
         return content
@@ -482,6 +491,7 @@ class Stack:
             aws_secret_access_key=self.s3.secret,
         )
 
-    def last_words(self) -> str:
-        """What each container said last."""
-        return "\n".join(f"--- {name}\n{one.log()[-2000:]}" for name, one in self.containers.items())
+    def log_tails(self) -> str:
+        """Return the last lines of the log of each container."""
+        tails = ((name, container.log()[-2000:]) for name, container in self.containers.items())
+        return "\n".join(f"--- {name}\n{tail}" for name, tail in tails)

@@ -84,7 +84,7 @@ class Traffic:
         self.newcomer.close()
         assert not any(thread.is_alive() for thread in self._threads), "a run was not accepted in time"
 
-    def hand_in(self, client: Client, run: Path) -> str:
+    def submit(self, client: Client, run: Path) -> str:
         """Submit a run under a unique name and return the id of the submission."""
         id = client.submit(self.load.track, run, name=f"{next(self._names)}-{run.name}").id
         self.accepted[id] = run
@@ -98,7 +98,7 @@ class Traffic:
         try:
             with team:
                 for run in cycle(self.load.runs):
-                    self.hand_in(team, run)
+                    self.submit(team, run)
                     if self._stopping.wait(self.pause):
                         return
         except BaseException as failure:
@@ -147,14 +147,14 @@ def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
     began = since if since is not None else time.monotonic()
     with impatient(0.1):
         waiting = traffic.open()
-        probe = traffic.hand_in(traffic.newcomer, traffic.load.runs[0])
+        probe = traffic.submit(traffic.newcomer, traffic.load.runs[0])
         accepted = time.monotonic() - began
         ((mine,),) = traffic.stack.query("SELECT id FROM jobs WHERE submission_id = %s", probe)
         scored = caught_up = 0.0
         end = time.monotonic() + seconds(RECOVERY_SECONDS)
         while not (scored and caught_up):
             assert time.monotonic() < end, (
-                f"no recovery within {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.last_words()}"
+                f"no recovery within {seconds(RECOVERY_SECONDS):.0f} s:\n{traffic.stack.log_tails()}"
             )
             left = traffic.open()
             now = time.monotonic() - began
@@ -257,7 +257,7 @@ def worker_asleep(traffic: Traffic) -> Recovery:
     """Pause a worker with running jobs past its lease; a second worker takes over, then the first resumes."""
     with asleep(traffic.stack, traffic.stack["worker-score"], at_work=True):
         since = time.monotonic()
-        with traffic.stack.one_more("worker-score"):
+        with traffic.stack.extra_container("worker-score"):
             return recovery(traffic, since)
 
 
@@ -303,7 +303,7 @@ def power_cut(traffic: Traffic) -> Recovery:
 
 def schedulers_doubled(traffic: Traffic) -> Recovery:
     """Run two schedulers, and repeatedly kill a scheduler or the worker together with the pool."""
-    with traffic.stack.one_more("scheduler") as second:
+    with traffic.stack.extra_container("scheduler") as second:
         for victim in (second, traffic.stack["worker-score"], traffic.stack["scheduler"]):
             until(traffic.running)
             traffic.stack["worker-score"].kill_pool()

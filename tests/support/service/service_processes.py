@@ -1,4 +1,4 @@
-"""Real services, started as people start them: `cupel serve`, with a data folder and a port of its own."""
+"""Services started with the command `cupel serve`, each on a free port."""
 
 import os
 import re
@@ -20,7 +20,7 @@ CUPEL = str(Path(sys.executable).parent / "cupel")
 
 @dataclass
 class Service:
-    """A running `cupel serve`: where it is, what it keeps, and what it said."""
+    """A running `cupel serve` with its process, data folder and URL."""
 
     process: subprocess.Popen[str]
     data: Path
@@ -37,23 +37,23 @@ class Service:
         return (self.data.parent / "service.log").read_text()
 
     def child(self, name: str) -> psutil.Process:
-        """The process that the supervisor keeps under `name`, once it is there."""
+        """Return the child process `name` of the supervisor; wait until it has started."""
         word = {"gateway": "cupel_gateway"}.get(name, name)
-        return until(lambda: next((one for one in self.children() if word in command_line(one)), None))
+        return until(lambda: next((child for child in self.children() if word in command_line(child)), None))
 
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children()
 
     def pool(self) -> list[psutil.Process]:
-        """The processes that the worker has for its jobs."""
+        """Return the pool processes of the worker."""
         return until(self.child("worker").children)
 
     def family(self) -> list[psutil.Process]:
-        """Every process of the service but the supervisor."""
+        """Return all processes of the service except the supervisor."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def kill(self) -> None:
-        """End the supervisor as a power cut would; whatever it started must go with it."""
+        """Kill the supervisor, and check that all other processes end with it."""
         family = self.family()
         self.process.kill()
         self.process.communicate()
@@ -61,7 +61,7 @@ class Service:
         assert not alive, f"outlived the service: {alive}"
 
     def stop(self) -> int:
-        """Stop the service as Ctrl-C would; its exit code."""
+        """Stop the service with SIGINT, as Ctrl-C does, and return its exit code."""
         self.process.send_signal(signal.SIGINT)
         self.process.communicate(timeout=seconds(60))
         return self.process.returncode
@@ -83,14 +83,14 @@ Serve = Callable[..., Service]
 
 @contextmanager
 def services(folder: Path, **at: object) -> Iterator[Serve]:
-    """A function that starts services on `folder`, all on the same data; those left at the end are ended.
+    """Yield a function that starts services on one data folder; at the end, kill those that still run.
 
-    at: settings of all of them, such as where a place of service_sizes.py is.
+    at: settings of all services, such as the database, broker and bucket of `service_sizes.place`.
     """
     started: list[Service] = []
 
     def start(*options: str, **settings: object) -> Service:
-        """options: of the command line, default `--port 0`. settings: as in CUPEL_*."""
+        """Start a service. options: of `cupel serve` (default: --port 0). settings: of CUPEL_* variables."""
         started.append(launch(folder, options, at | settings))
         return started[-1]
 
@@ -103,7 +103,7 @@ def services(folder: Path, **at: object) -> Iterator[Serve]:
 
 
 def launch(folder: Path, options: Sequence[str], settings: Mapping[str, object]) -> Service:
-    """Start `cupel serve` and wait until it says that it is ready."""
+    """Start `cupel serve` and wait until it reports that it is ready."""
     chosen = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
     with (folder / "service.log").open("a") as log:
         process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """The two sizes of the service: everything in a folder, or on PostgreSQL, Redis and S3.
 
-A place is where one system keeps its things, empty and its own; what is tested there is the same. The third
-one, rabbitmq, is production with the other broker, for the tests of what a broker is there for.
+A place is the empty, private storage of one system: database, bucket and broker. The same tests run on both
+sizes. A third size, rabbitmq, is production with RabbitMQ as broker; only tests of brokers use it.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from support.service import components
 SizeName = Literal["embedded", "production", "rabbitmq"]
 
 Places = Callable[[], dict[str, Any]]
-"""Gives settings of a new, empty place each time."""
+"""Returns the settings of a new, empty place at each call."""
 
 SIZES: tuple[SizeName, ...] = ("embedded", "production")
 
@@ -37,7 +37,7 @@ numbers = count()
 
 @contextmanager
 def place(size: SizeName) -> Iterator[dict[str, Any]]:
-    """Settings, besides the data folder, of a system of this size: database, bucket and broker are empty."""
+    """Yield settings of a system of this size with an empty database, bucket and broker."""
     if size == "embedded":
         yield {}
         return
@@ -48,7 +48,7 @@ def place(size: SizeName) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def new_database() -> Iterator[str]:
-    """The URL of an empty PostgreSQL database, which goes away again."""
+    """Yield the URL of an empty PostgreSQL database, and drop it after the block."""
     server = components.address("postgres")
     name = f"t{os.getpid()}_{next(numbers)}_{uuid4().hex[:8]}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -60,7 +60,7 @@ def new_database() -> Iterator[str]:
 
 
 def new_redis() -> str:
-    """The URL of a Redis database that nobody else has."""
+    """Return the URL of a Redis database that no other test uses."""
     server = components.address("redis")
     with Redis.from_url(server) as redis:
         return urlsplit(server)._replace(path=f"/{redis.incr('databases')}").geturl()
@@ -68,17 +68,17 @@ def new_redis() -> str:
 
 @contextmanager
 def emptied_rabbitmq() -> Iterator[str]:
-    """The URL of RabbitMQ, whose queues are gone; tests of other processes wait for their turn."""
+    """Delete the queues of RabbitMQ and yield its URL; other test processes wait until the block ends."""
     server = components.address("rabbitmq")
-    with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+    with open(Path(os.environ.get("CUPEL_TEST_SERVERS", gettempdir()), "rabbitmq.turn"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         pools.reset()  # connections of this process remember which queues they have declared
-        forget(server)
+        purge(server)
         yield server
 
 
-def forget(broker: str) -> None:
-    """Have a broker lose all that it holds, as one without a disk does when it is started again."""
+def purge(broker: str) -> None:
+    """Delete all messages of a broker, as a restart without persistent storage does."""
     if broker.startswith("redis:"):
         with Redis.from_url(broker) as redis:
             redis.flushdb()
@@ -89,7 +89,7 @@ def forget(broker: str) -> None:
 
 
 def new_blobs() -> dict[str, Any]:
-    """Settings of an empty prefix of the tests' bucket."""
+    """Return settings of an empty prefix in the bucket of the tests."""
     server = urlsplit(components.address("s3"))
     return {
         "blobs": f"s3://{BUCKET}/{uuid4().hex}",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cupel_audits.subject import AuditSubject, by_topic, means
+from cupel_audits.subject import AuditSubject, means, scores_by_topic
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.grammar.parameters import ParameterError, ParameterKind
@@ -66,4 +66,4 @@ def bound(subject: AuditSubject, texts: Sequence[str]) -> list[Measure]:
 
 def means_of(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[str, Floats]:
     """Return float64[runs] by the text of each measure: the mean score of each run."""
-    return means(by_topic(evaluator.evaluate(measures), measures), measures)
+    return means(scores_by_topic(evaluator.evaluate(measures), measures), measures)

@@ -41,7 +41,7 @@ def score_after_judgment(
 
 
 def _concatenated(parts: Sequence[Floats | None]) -> Floats | None:
-    known = [one for one in parts if one is not None]
+    known = [part for part in parts if part is not None]
     return np.concatenate(known) if known else None
 
 
@@ -88,8 +88,8 @@ class _Pool:
         low, high = qrels.offsets[topic : topic + 2].tolist()
         pooled = tops.pooled[documents].astype(np.int64)
         strangers = np.sort(documents[pooled < 0])
-        ids = [qrels.documents.bytes_at(one) for one in range(low, high)]
-        ids += [tops.documents.bytes_at(one) for one in strangers.tolist()]
+        ids = [qrels.documents.bytes_at(document) for document in range(low, high)]
+        ids += [tops.documents.bytes_at(document) for document in strangers.tolist()]
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         place = np.empty(len(ids), dtype=np.int64)
         place[order] = np.arange(len(ids))

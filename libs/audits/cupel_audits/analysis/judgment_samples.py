@@ -113,11 +113,12 @@ def stratified(rng: np.random.Generator, judged: Judged, percents: Sequence[floa
 def uniform(
     rng: np.random.Generator, judged: Judged, percents: Sequence[float], *, nested: bool = False
 ) -> Iterator[Mask]:
-    """Yield bool[D] for each percentage P: max(1, floor(P n / 100)) of the n documents of each topic.
+    """Yield for each percentage P a sample of max(1, floor(P n / 100)) of n documents per topic, bool[D].
 
-    A topic that has a relevant document is drawn again until the sample has one. Samples of different
-    percentages are independent unless `nested`; then the smallest one has a relevant document (Ferrante,
-    Ferro, Pontarollo, TKDE 2019, section 5.4).
+    If a topic has relevant documents, its sample is redrawn until it contains one of them. Samples of
+    different percentages are independent by default. With `nested`, each sample contains the smaller ones,
+    and the smallest one must contain a relevant document (Ferrante, Ferro, Pontarollo, TKDE 2019, section
+    5.4).
     """
     if not nested:
         for percent in percents:
@@ -144,17 +145,17 @@ def _keeps_relevant(judged: Judged, kept: Mask) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class JudgmentGroups:
-    """Items in groups. group: int64[n], the number of the group of each item."""
+    """A division of judged documents into groups. group: int64[n], the group of each document."""
 
     group: Ints
 
     @cached_property
     def sizes(self) -> Ints:
-        """Return int64[groups], the number of items in each group."""
+        """Return int64[groups], the number of documents in each group."""
         return np.bincount(self.group, minlength=1)
 
     def shuffled(self, rng: np.random.Generator) -> Ints:
-        """Return int64[n], the place of each item in a random order of its group, from 0."""
+        """Return int64[n], the place of each document in a random order of its group, from 0."""
         order = _ascending(rng.random(len(self.group)))
         order = order.take(np.argsort(self._small.take(order), kind="stable"))
         place = np.empty(len(self.group), dtype=np.int64)
@@ -173,7 +174,7 @@ class JudgmentGroups:
 
 
 def shuffled(rng: np.random.Generator, group: Ints) -> tuple[Ints, Ints]:
-    """Return int64[n], the place of each item in a random order of its group, and int64[n], its size."""
+    """Return int64[n], the place of each document in a random order of its group, and the group's size."""
     groups = JudgmentGroups(group)
     return groups.shuffled(rng), groups.sizes[group]
 

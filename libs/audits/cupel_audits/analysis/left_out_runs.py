@@ -71,11 +71,11 @@ class LeaveOut(Audit):
         groups = self.groups(subject)
         contributions, most = Contributions.of(subject, groups), max(*self.depths, self.depth or 1)
         depth = self.depth or pool_depth(subject, most)
-        depths = {depth, *(min(one, deepest(subject)) for one in self.depths)}
-        owners = {one: contributions.owner(one) for one in sorted(depths)}
+        depths = {depth, *(min(cutoff, deepest(subject)) for cutoff in self.depths)}
+        owners = {cutoff: contributions.owner(cutoff) for cutoff in sorted(depths)}
         for trial in trials:
             members = [run for run, group in enumerate(groups) if group == trial]
-            alone = {one: owner == trial for one, owner in owners.items()}
+            alone = {cutoff: owner == trial for cutoff, owner in owners.items()}
             yield _trial(subject, contributions, members, alone, depth)
 
 

@@ -14,7 +14,7 @@ from cupel_measures.model import Floats, Ids, Ints, Texts
 from cupel_measures.scoring.language_models import DECIMALS, Corpus, Targets, salient
 
 DEEPEST = 20
-"""The depth of the pool to which the number of labels is compared."""
+"""Depth of the pool whose size the number of labels is compared with."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def select_documents(
     missed = set(subtopics)
     while missed:
         pool = _pool(rankings, depth)
-        left = central([one for one in pool if one not in labelled], texts, pool)
+        left = central([document for document in pool if document not in labelled], texts, pool)
         while left and missed:
             labels = {document: label(document) for document in left[:batch]}
             labelled |= labels
@@ -76,8 +76,8 @@ def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
 def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
     """Return the documents by decreasing `centrality`, and ties to 12 decimals by document id."""
     values = np.round(centrality(documents, texts, pool), DECIMALS)
-    order = sorted(range(len(documents)), key=lambda one: (-values[one], documents[one]))
-    return [documents[one] for one in order]
+    order = sorted(range(len(documents)), key=lambda place: (-values[place], documents[place]))
+    return [documents[place] for place in order]
 
 
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
@@ -87,7 +87,10 @@ def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | Non
     """
     among = documents if pool is None else pool
     corpus = Corpus.of(texts)
-    models = {one: corpus.mean(np.array([at])) for one, at in zip(among, _places(among, texts), strict=True)}
+    models = {
+        document: corpus.mean(np.array([at]))
+        for document, at in zip(among, _places(among, texts), strict=True)
+    }
     if len(models) < 2 or not documents:
         return np.zeros(len(documents))
     targets = Targets(corpus=corpus, models=list(models.values()))

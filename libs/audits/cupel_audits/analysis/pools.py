@@ -58,15 +58,15 @@ class Pools:
         """Return int32[U], the best rank of each document in any run."""
         return np.asarray(self.best.min(axis=0, initial=NOWHERE))
 
-    def mask(self, some: Mask) -> Mask:
-        """Return bool[D], the documents of the qrels that are in `some`, bool[U]."""
+    def mask(self, selected: Mask) -> Mask:
+        """Return bool[D], the documents of the qrels that `selected`, bool[U], includes."""
         mask = np.zeros(self.documents, dtype=bool)
-        mask[self.tops.pooled[some & (self.tops.pooled >= 0)]] = True
+        mask[self.tops.pooled[selected & (self.tops.pooled >= 0)]] = True
         return mask
 
-    def by_topic(self, some: Mask) -> Ints:
-        """Return int64[T], the number of documents of each topic in `some`, bool[U]."""
-        return np.bincount(self.tops.topic[some], minlength=self.tops.ranked.shape[1])
+    def count_by_topic(self, selected: Mask) -> Ints:
+        """Return int64[T], the number of documents of each topic that `selected`, bool[U], includes."""
+        return np.bincount(self.tops.topic[selected], minlength=self.tops.ranked.shape[1])
 
 
 def tops_of(subject: AuditSubject) -> Tops:
@@ -77,7 +77,7 @@ def tops_of(subject: AuditSubject) -> Tops:
 
 
 def relevant(subject: AuditSubject) -> Mask:
-    """Return bool[D], the documents relevant to some subtopic, or without subtopics by the first aspect."""
+    """Return bool[D], documents relevant to a subtopic, or by the first aspect if there are no subtopics."""
     return graded(subject)[1] if subject.qrels.subtopics is None else relevant_by_subtopic(subject)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cupel_audits.declarations import Audit
-from cupel_audits.subject import DECIMALS, AuditSubject, by_topic, means
+from cupel_audits.subject import DECIMALS, AuditSubject, means, scores_by_topic
 from cupel_measures.comparing.compared_measures import compared_measure
 from cupel_measures.comparing.comparison import compared_values
 from cupel_measures.comparing.outcomes import undefined_reason
@@ -44,7 +44,7 @@ class RunScores:
 def score_runs(subject: AuditSubject, measure: Measure) -> RunScores:
     """Return the scores by any measure; raise MeasureError as `evaluate` does."""
     description = compared_measure(measure, subject.qrels)
-    scores = by_topic(subject.evaluator.evaluate([measure]), [measure])
+    scores = scores_by_topic(subject.evaluator.evaluate([measure]), [measure])
     values = compared_values(scores[str(measure)], description)
     exact = _exact_numerators(subject, measure)
     run_means: Numbers = means(scores, [measure])[str(measure)].tolist()

@@ -52,8 +52,8 @@ class Downsampling(Audit):
 
     A document whose judgment is removed becomes unjudged. A stratified sample keeps, of the n documents of
     each topic and grade, max(f, floor(P n / 100)) documents, where f is 10 for the lowest grade and 1 for
-    others. A uniform sample keeps max(1, floor(P n / 100)) of the n judged documents of a topic, and is drawn
-    again until it has a relevant one. Recall bases and ideal rankings are computed from the sample.
+    others. A uniform sample keeps max(1, floor(P n / 100)) of the n judged documents of a topic, and is
+    redrawn until it contains a relevant document. Recall bases and ideal rankings come from the sample.
     """
 
     ratios: Percents = setting((90.0, 70.0, 50.0, 30.0, 10.0, 5.0), "percentages of judgments to keep")

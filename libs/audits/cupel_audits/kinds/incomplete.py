@@ -27,8 +27,8 @@ STEPS = tuple(float(percent) for percent in range(100, 0, -5))
 class Incomplete(Audit):
     """Removes relevant and non-relevant judgments at random, in small steps, and ranks the runs again.
 
-    At p per cent, max(1, floor(p n / 100)) of a topic's n relevant documents keep all their judgments. Of its
-    n judged non-relevant documents, max(10, floor(p n / 100)) do, but at most n. A document is relevant if it
+    At p per cent, max(1, floor(p n / 100)) of a topic's n relevant documents keep all their judgments. So do
+    max(10, floor(p n / 100)) of its n judged non-relevant documents, at most n. A document is relevant if it
     is relevant to some subtopic; without judgments by subtopic, if it is relevant for the first aspect. A
     repeat shuffles the documents once, so its samples are nested.
 

@@ -17,8 +17,8 @@ from cupel_audits.subject import AuditSubject, SubjectSummary
 class LeaveOneRunOut(LeaveOut):
     """Removes the judgments that only one run contributed, for each run in turn, and ranks all runs again.
 
-    A run alone contributed a judged document if the document is among the first `depth` of this run and of no
-    other run. Without the run, nobody would have judged the document, so it becomes unjudged. Reports how
+    Only one run contributed a judged document if it is among the first `depth` of this run and of no other
+    run. Without the run the document would not have been judged, so it becomes unjudged. Reports how
     many documents each run alone contributes to pools of several depths, how many of them are judged and
     relevant, the change of the run's score and rank, tau over all runs, and the share of its first documents
     that is unjudged.

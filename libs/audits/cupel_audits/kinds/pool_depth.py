@@ -82,8 +82,10 @@ class PoolDepth(Audit):
             "deepest": deepest,
             "kept": int(kept.sum()),
             "documents": int(pool.sum()),
-            "share": _mean_share(pools.by_topic(pool), pools.by_topic(full_pool)),
-            "relevant": _mean_share(*(pools.by_topic(some & pools.relevant) for some in (pool, full_pool))),
+            "share": _mean_share(pools.count_by_topic(pool), pools.count_by_topic(full_pool)),
+            "relevant": _mean_share(
+                *(pools.count_by_topic(some & pools.relevant) for some in (pool, full_pool))
+            ),
             "orders": compare_orders(subject.means, means),
         }
 

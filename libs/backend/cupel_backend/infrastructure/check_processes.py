@@ -47,7 +47,8 @@ class _CheckProcess:
             start_new_session=True,  # Ctrl-C goes to the service only, which then ends its check processes
         )
         limits = {"memory": settings.checker_megabytes * MEGABYTE, "seconds": settings.checker_seconds}
-        self._send({"parent": os.getpid(), **limits})
+        with suppress(BrokenPipeError):  # the process was killed while it started; `check` reports it
+            self._send({"parent": os.getpid(), **limits})
 
     @property
     def usable(self) -> bool:
@@ -142,7 +143,7 @@ class Checkers:
             self._free.put(_keep_if_usable(checker))
 
     def close(self) -> None:
-        """End the idle processes, and with the thread that started them all others."""
+        """End the idle processes; busy ones end with the thread that started them."""
         while True:
             try:
                 checker = self._free.get_nowait()

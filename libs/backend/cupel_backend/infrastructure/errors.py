@@ -82,7 +82,7 @@ EXCEPTIONS: dict[ProblemKind, type[Problem]] = {
     ProblemKind.TOO_MANY: TooMany,
     ProblemKind.UNAVAILABLE: Unavailable,
 }
-"""The exception of each kind that callers tell apart; other kinds are plain `Problem`s."""
+"""The exception class of each kind that callers catch separately; other kinds are plain `Problem`s."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class MetricDeclaration:
 
     @property
     def sample_name(self) -> str:
-        """The name of its first sample in the exposition format."""
+        """Return the name of the metric's first sample in the exposition format."""
         return self.name + {"counter": "_total", "histogram": "_count", "gauge": ""}[self.kind]
 
 
@@ -173,7 +173,7 @@ class Metrics:
         self._observe(STORAGE_DURATION, seconds, operation, "done" if succeeded else "failed")
 
     def count_sweep(self, *, expired: int, died: int) -> None:
-        """Count a sweep, the leases that it found expired, and the jobs that died of it."""
+        """Count a sweep, its expired leases, and the jobs that died because of expired leases."""
         self._count(SWEEPS)
         self._count(EXPIRED_LEASES, "requeued", times=expired - died)
         self._count(EXPIRED_LEASES, "died", times=died)
@@ -309,7 +309,7 @@ def _job_gauges(source: StateSource) -> list[Metric]:
 
 
 def _raised_alerts(source: StateSource) -> Metric:
-    """Count, for each track with alerts, those that the last audit judging them raised."""
+    """Count the alerts of each track that are raised for the newest audit."""
     other = alarms.alias()
     last = select(func.max(other.c.audit_id)).where(other.c.alert_id == alerts.c.id).scalar_subquery()
     query = (

@@ -37,12 +37,12 @@ PROBE = "probe"
 """Key of the object that `check` writes."""
 
 MAX_CACHED = 32
-"""Number of blobs of which a local copy is kept."""
+"""Maximum number of blobs in the local cache."""
 
 
 @cache
 def _session() -> boto3.session.Session:
-    """Return the shared session, which is slow to make."""
+    """Return the shared session, because creating one is slow."""
     return boto3.session.Session()
 
 

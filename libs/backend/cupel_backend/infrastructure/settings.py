@@ -27,7 +27,7 @@ Pause = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WrongSetting(Exception):
-    """Invalid settings; the message has a sentence for each, which names its variable."""
+    """Invalid settings; the message has one sentence for each, with the name of its variable."""
 
 
 class Settings(BaseSettings):

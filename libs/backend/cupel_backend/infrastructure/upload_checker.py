@@ -49,7 +49,7 @@ UNCOMPUTABLE_MEASURE = declare(
 )
 
 MAX_LISTED_TOPICS = 20
-"""Number of topics that are named of those that another profile would order differently."""
+"""Maximum number of listed topics whose order another profile would change."""
 
 
 def main() -> None:
@@ -171,13 +171,13 @@ def measure_findings(sentences: Sequence[str]) -> Findings:
 
 def findings_to_json(findings: Findings) -> dict[str, Any]:
     """Return findings as a JSON object."""
-    listed = [{k: v for k, v in asdict(one).items() if v is not None} for one in findings.listed]
+    listed = [{k: v for k, v in asdict(finding).items() if v is not None} for finding in findings.listed]
     return {"listed": listed, "totals": findings.totals}
 
 
 def findings_from_json(value: Mapping[str, Any]) -> Findings:
     """Return the findings of a JSON object that `findings_to_json` made."""
-    return Findings([Finding(**one) for one in value["listed"]], dict(value["totals"]))
+    return Findings([Finding(**finding) for finding in value["listed"]], dict(value["totals"]))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ WAKE_UP = "cupel.wake_up"
 """Name of the Celery task."""
 
 MAX_PENDING = 64
-"""Wake-ups of a queue that are kept while the broker is away or slow. More would wake no more workers."""
+"""Maximum number of pending wake-ups of a queue while the broker is unavailable or slow."""
 
 BROKER_SECONDS = 3
 """Time limit for an answer of the broker."""
@@ -94,7 +94,7 @@ TRANSPORT_ALIASES[FOLDER] = f"{__name__}:{FolderTransport.__name__}"
 
 @cache
 def _patch_redis_transport() -> None:
-    """Make a worker notice that Redis went away while all of its processes were busy.
+    """Make a worker detect a connection to Redis that was lost while all of its processes were busy.
 
     kombu counts the messages that were received but not acknowledged. While this number is at the prefetch
     limit, kombu does not read from its connection. A failed acknowledgment is only logged and stays counted.
@@ -137,7 +137,7 @@ class WakeUps:
         self._thread: threading.Thread | None = None
 
     def send(self, queue: str, *, times: int = 1) -> None:
-        """Tell up to `times` workers that `queue` has work; returns at once."""
+        """Wake up to `times` workers for `queue`; return without waiting for the broker."""
         with self._change:
             self._pending[queue] = min(self._pending.get(queue, 0) + times, MAX_PENDING)
             if self._thread is None:
@@ -206,8 +206,8 @@ def run_worker(
     """Run `settings.workers` processes on `settings.queues` until SIGTERM; return the exit code.
 
     Each process calls `on_process_start` once, after its fork, then `on_wake_up(queue)` for each message.
-    If that returns True, there is more to do, and the process sends itself another wake-up. So a worker that
-    is told to stop does not have to empty a long queue first.
+    If that returns True, the queue has more work, and the process sends itself another wake-up. So SIGTERM
+    stops the worker without emptying a long queue first.
     """
     app = _make_app(settings)
 

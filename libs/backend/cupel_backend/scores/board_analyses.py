@@ -1,8 +1,8 @@
 """Board analyses: intervals, groups and ties of every leaderboard, computed by one job per board.
 
-A board is a measure under a qrels version. Its analysis is valid for exactly the runs and scores that it was
-computed from (its `basis`). If the board ranks others, its analysis is pending, so that groups never appear
-beside an order that they do not belong to.
+A board is a measure under a qrels version. Its analysis is valid only for the runs and scores from
+which it was computed (its `basis`). If the board ranks other runs, its analysis is pending, so that groups
+never appear beside another order.
 
 The job of a board is one row. It is queued again when the board has changed and no evaluation of its track is
 open, so a burst of submissions costs one analysis. A track with a constant stream of submissions is still
@@ -415,7 +415,7 @@ def _pack(analysis: StoredAnalysis, information: Sequence[RankInformation]) -> d
 
 
 def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
-    """Return float64[topics, systems]: values whose means are in the order of the board."""
+    """Unpack stored scores as float64[topics, systems], as logarithms for a geometric mean."""
     values = np.stack([np.frombuffer(vector, VECTOR) for vector in vectors], axis=1).astype(np.float64)
     if aggregate == "geometric mean":
         return np.array([[math.log(value) for value in topic] for topic in values.tolist()])
@@ -423,7 +423,7 @@ def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
 
 
 def _find_conversion(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
-    """Return the function from a mean of `_unpack_vectors` to the score that the board shows."""
+    """Return the function that converts a mean of unpacked values to the score on the board."""
     conversions: dict[Aggregate, Callable[[float], float]] = {
         "mean": lambda value: value,
         "sum": lambda value: value * topics,

@@ -256,7 +256,7 @@ def _compute_rows(system: System, inputs: _EvaluationInput) -> list[dict[str, An
 
 @lru_cache(maxsize=4)
 def load_qrels(blobs: Blobs, key: str) -> Qrels:
-    """Return the qrels stored at `key`. The cache also keeps tables that measures derived from them."""
+    """Return the qrels stored at `key`, cached together with the tables that measures derive from them."""
     return unpack_qrels(blobs.get(key))
 
 

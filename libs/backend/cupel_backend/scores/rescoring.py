@@ -77,12 +77,12 @@ def read_newest_published(connection: Connection, track_ids: Sequence[int]) -> d
 
 
 def read_versions_to_score(connection: Connection, track: Row[Any]) -> list[int]:
-    """Ids of the current qrels version and of the one being published."""
-    wanted = or_(
+    """Return the ids of the current qrels version and of the version being published."""
+    is_scored = or_(
         qrels.c.number == (track.current or 0),
         qrels.c.number == select_newest_published(track.id).scalar_subquery(),
     )
-    query = select(qrels.c.id).where(qrels.c.track_id == track.id, wanted).order_by(qrels.c.number)
+    query = select(qrels.c.id).where(qrels.c.track_id == track.id, is_scored).order_by(qrels.c.number)
     return list(connection.execute(query).scalars())
 
 

@@ -41,7 +41,7 @@ class ServiceError(Exception):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return self.status in TEMPORARY_STATUSES or (self.status == 409 and self.retry_after is not None)
 
 

@@ -20,7 +20,7 @@ from cupel_audits.subject import AuditSubject
 from cupel_audits.subject_files import RunView, view_of
 from cupel_client import __version__
 from cupel_client.offline.input_files import unreadable
-from cupel_client.offline.parallel import each
+from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.run_scoring import Scored, ScoringTask, unknown_topics
 from cupel_measures.findings import Refused
 from cupel_measures.model import Qrels, Texts, profiles
@@ -45,7 +45,7 @@ def read_runs(
 ) -> list[AuditedRun | None]:
     """Read the runs as `audit` needs them, in order; None for a run whose process was killed."""
     read = partial(_read_one, job=job, top=audit.ranking_depth(), other=other)
-    runs = each(read, paths, doing="reading", jobs=jobs)
+    runs = map_in_parallel(read, paths, doing="reading", jobs=jobs)
     return [run and _with_texts(run, job.texts) for run in runs]
 
 
@@ -66,7 +66,7 @@ def _read_one(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> Au
 
 
 def _read_with_rankings(path: Path, job: ScoringTask, top: int, other: Qrels | None) -> AuditedRun:
-    """Read a run with its unjudged documents and texts, which takes longer."""
+    """Read a run line by line, for audits that need unjudged documents or texts."""
     run = read_run(path, depth=job.depth)
     run.findings.extend(check_against(run, job.qrels.topics, file=path.name))
     if run.findings.refused:
@@ -225,6 +225,6 @@ def work_all(worker: Worker, jobs: int | None) -> dict[int, Any]:
     left = [part for part in all_parts if not all(trial in results for trial in part)]
     if len(left) < len(all_parts):
         click.echo(f"{len(all_parts) - len(left)} of {len(all_parts)} parts are already done", err=True)
-    for text in each(worker, left, doing="auditing", jobs=jobs):
+    for text in map_in_parallel(worker, left, doing="auditing", jobs=jobs):
         results |= {} if text is None else parse_trials(text)
     return worker.saved.trials() if worker.saved else results

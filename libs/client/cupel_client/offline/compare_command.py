@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from cupel_client.offline.evaluate_command import finish, read_judgments, scoring_options, scoring_task
-from cupel_client.offline.parallel import each
+from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation.comparison_output import PRINTERS, ComparisonResult
 from cupel_client.offline.presentation.comparison_tables import print_tables
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
@@ -87,22 +87,22 @@ def compare(
     names = names_of(runs)
     collection = read_judgments(qrels, aspects, runs, profile)
     job = scoring_task(collection, " ".join(texts), depth)
-    asked = [compared_measure(measure, job.qrels) for measure in job.parsed]
-    wide = replace(job, measures=_needed(job, asked))
-    scored = each(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
-    found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
+    requests = [compared_measure(measure, job.qrels) for measure in job.parsed]
+    wide = replace(job, measures=_needed(job, requests))
+    scored = map_in_parallel(partial(score, job=wide), runs, doing="scoring", jobs=jobs)
+    found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
     report = EvaluationReport(collection=collection, job=job, runs=found, per_topic=False)
     choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
-            _compared(report, wide, asked, choices)
+            _compared(report, wide, requests, choices)
         )
     finish(report, names)
 
 
-def _needed(job: ScoringTask, asked: Sequence[ComparedMeasure]) -> tuple[str, ...]:
+def _needed(job: ScoringTask, requests: Sequence[ComparedMeasure]) -> tuple[str, ...]:
     """Return the measures of the job and those reported with them."""
-    return tuple(dict.fromkeys([*job.measures, *(text for request in asked for text in request.required)]))
+    return tuple(dict.fromkeys([*job.measures, *(text for request in requests for text in request.required)]))
 
 
 def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bool:
@@ -117,10 +117,10 @@ def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bo
 
 
 def _compared(
-    report: EvaluationReport, wide: ScoringTask, asked: Sequence[ComparedMeasure], choices: Choices
+    report: EvaluationReport, wide: ScoringTask, requests: Sequence[ComparedMeasure], choices: Choices
 ) -> ComparisonResult:
     scores = {
-        text: np.column_stack([(one.values or ())[place] for one in report.scored.values()])
+        text: np.column_stack([(run.values or ())[place] for run in report.scored.values()])
         for place, text in enumerate(wide.measures)
     }
-    return ComparisonResult(report, compared(list(report.scored), report.topics, scores, asked, choices))
+    return ComparisonResult(report, compared(list(report.scored), report.topics, scores, requests, choices))

@@ -10,7 +10,7 @@ import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline.input_files import InputFile, first_row, looks_like_qrels, unreadable
-from cupel_client.offline.parallel import each
+from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.presentation.evaluation_output import EXPLAINING, PRINTERS
 from cupel_client.offline.presentation.evaluation_report import EvaluationReport
@@ -136,9 +136,9 @@ def evaluate(
     job = scoring_task(collection, " ".join(texts), depth, story=form in ("json", "trec_eval"))
     exact = len(job.measures) if form == "json" else int(form == "table" and len(runs) > 1)
     job = replace(job, exact=exact, explain=tuple(ABOUT) if "all" in parts else parts)
-    scored = each(partial(score, job=job), runs, doing="scoring", jobs=jobs)
+    scored = map_in_parallel(partial(score, job=job), runs, doing="scoring", jobs=jobs)
     official = bool({"official", "all_trec"} & set(" ".join(texts).split()))
-    found = {name: one for name, one in zip(names, scored, strict=True) if one is not None}
+    found = {name: report for name, report in zip(names, scored, strict=True) if report is not None}
     report = EvaluationReport(
         collection=collection, job=job, runs=found, per_topic=per_topic, official=official
     )

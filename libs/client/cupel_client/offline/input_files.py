@@ -14,7 +14,7 @@ UNREADABLE = declare(
     "file-unreadable",
     "error",
     "the file cannot be read",
-    "name a file that you may read, not a folder",
+    "give the path of a readable file, not of a folder",
 )
 HEAD = 1 << 16
 """Number of bytes in which the first row of a file is searched."""

@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 T = TypeVar("T")
 
 
-def each(
+def map_in_parallel(
     work: Callable[[Item], T], items: Sequence[Item], *, doing: str, jobs: int | None = None
 ) -> list[T | None]:
     """Return the result of `work` for each item, in order, computed by up to `jobs` processes.

@@ -28,9 +28,9 @@ UNJUDGED = parse("Unjudged@10")
 class ScoringTask:
     """Specification of how to score runs; it can be sent to other processes.
 
-    measures: canonical texts. profile: its name. story: whether to return tag, digest and all findings too,
-    which takes longer. texts: document texts, if a measure needs them. exact: number of leading measures
-    whose exact means are returned too. explain: parts to explain (explaining.ABOUT).
+    measures: canonical texts. profile: its name. story: whether to also return tag, digest and all findings,
+    which makes reading slower. texts: document texts, if a measure needs them. exact: number of leading
+    measures whose exact means are returned too. explain: parts to explain (explaining.ABOUT).
     """
 
     qrels: Qrels

@@ -56,7 +56,7 @@ def _read(file: Path) -> Mapping[str, str]:
 
 
 def _words(line: str) -> list[str]:
-    """Split a line at its tabs if it has any, because names may contain blanks; else at blanks."""
+    """Split a line at its tabs if it has any, because names may contain spaces; else at spaces."""
     if "\t" not in line.strip():
         return line.split()
     return [word.strip() for word in line.split("\t") if word.strip()]

@@ -12,7 +12,7 @@ import click
 
 from cupel_client.main import NEGATIVE, SERVICE_FAILED
 from cupel_client.offline.input_files import InputFile, looks_like_qrels, unreadable
-from cupel_client.offline.parallel import each
+from cupel_client.offline.parallel import map_in_parallel
 from cupel_client.offline.presentation import finding_lines
 from cupel_client.offline.run_scoring import DEEPEST
 from cupel_client.output import format_option, printable, write_csv, write_json, write_jsonl
@@ -84,7 +84,7 @@ def validate(
     runs = [path for path in files if _kind(path, qrels is not None) == "run"]
     others = [path for path in files if path not in runs]
     judgments, reference = _check_judgments(others if qrels is None else [qrels, *others])
-    results = each(partial(check_run, qrels=reference, depth=depth), runs, doing="checking")
+    results = map_in_parallel(partial(check_run, qrels=reference, depth=depth), runs, doing="checking")
     checked = [*judgments, *(result for result in results if result is not None)]
     _PRINTERS[form](checked, everything)
     if lost := [str(path) for path, result in zip(runs, results, strict=True) if result is None]:

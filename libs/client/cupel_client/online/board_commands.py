@@ -17,10 +17,7 @@ from cupel_contract.leaderboard_resources import (
 from cupel_contract.score_resources import ScoreResource
 
 SCORE_COLUMNS = ("run", "measure", "topic", "value")
-BOARD_COLUMNS = (
-    *("rank", "submission", "team", "name", "tag", "score", "received_at", "missing_topics", "exact"),
-    *("interval", "rank_interval", "groups", "tied_for_first"),
-)
+BOARD_COLUMNS = tuple(LeaderboardRowResource.model_fields)
 
 POLL_SECONDS = 0.5
 

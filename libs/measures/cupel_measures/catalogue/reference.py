@@ -54,7 +54,7 @@ LEFT_OUT = {
     "graded": "no aspect",
     "base": "none: log2(1 + i)",
 }
-"""Meaning of a parameter that is not given, by name."""
+"""Parameter name -> effect of omitting the parameter."""
 
 
 @dataclass(frozen=True)

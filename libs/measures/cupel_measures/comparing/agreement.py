@@ -47,7 +47,7 @@ def label_agreement(
 ) -> Agreement:
     """Return the agreement of two lists of labels of the same pairs.
 
-    Labels are indices from 0 to labels - 1. Raises ValueError for any other, and for lists of different
+    Labels are indices from 0 to labels - 1. Raises ValueError for other indices and for lists of different
     lengths.
     """
     x, y = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)

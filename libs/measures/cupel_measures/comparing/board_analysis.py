@@ -25,9 +25,9 @@ ALPHA = 0.05
 class RankedSystem:
     """A system on a leaderboard.
 
-    mean, rank: with confidence intervals. groups: two systems share a group unless they differ significantly;
-    numbered from the best on. tied_for_first: whether the system does not differ significantly from the
-    system with the highest mean.
+    mean, rank: with confidence intervals. groups: numbers of the system's groups, starting with the best; two
+    systems share a group unless they differ significantly. tied_for_first: whether the system does not differ
+    significantly from the system with the highest mean.
     """
 
     mean: Interval

@@ -54,7 +54,7 @@ def _restore_order(order: Iterable[int], values: Floats) -> Floats:
 def groups(systems: int, different: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
     """Return the groups of each system; two systems share a group unless they differ significantly.
 
-    Systems are numbered from the best on, and so are the groups, from 0 (letters a, b, ...). different: the
+    Systems and groups are numbered from the best one, starting at 0 (letters a, b, ...). different: the
     pairs that differ significantly. The method is insert and absorb (Piepho 2004). It starts with one group
     of all systems. Each significant pair splits the groups that contain both into two, each without one of
     the two systems. Groups that are subsets of others are removed. Raises ValueError if a pair is not two of

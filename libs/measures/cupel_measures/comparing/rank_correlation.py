@@ -68,13 +68,13 @@ def tau_b_by_topic(first: Sequence[Scores] | Floats, second: Sequence[Scores] | 
     """
     if len(first) != len(second):
         raise ValueError(f"the first measure has {len(first)} topics, the second {len(second)}")
-    by_topic = tuple(tau_b(x, y).value for x, y in zip(first, second, strict=True))
-    defined = [value for value in by_topic if value is not None]
+    taus = tuple(tau_b(x, y).value for x, y in zip(first, second, strict=True))
+    defined = [value for value in taus if value is not None]
     if not defined:
         return TopicCorrelation(
-            None, by_topic, "on every topic, all systems score the same under one of the two measures"
+            None, taus, "on every topic, all systems score the same under one of the two measures"
         )
-    return TopicCorrelation(float(mean(np.array(defined))), by_topic)
+    return TopicCorrelation(float(mean(np.array(defined))), taus)
 
 
 def tau_ap(truth: Scores, estimate: Scores) -> Correlation:

@@ -30,7 +30,7 @@ AT_ONCE = 512
 """Columns whose replicates are kept in memory at the same time."""
 REPLICATES, FLIPS = 10_000, 100_000
 SUREST = 1 - 1 / REPLICATES
-"""Highest confidence for the default number of replicates; its tails contain less than one replicate."""
+"""Highest confidence for the default number of replicates; above it, tails have less than one replicate."""
 PAIRS = 5000
 """Pairs tested at the same time, to bound memory: 1,000 systems have half a million pairs."""
 EXACT = 15

@@ -13,7 +13,7 @@ from cupel_measures.comparing.outcomes import CLOSE, matrix, mean, undefined_rea
 from cupel_measures.model import Floats
 
 MOST = 1_000_000
-"""Largest number of topics that is searched."""
+"""Largest number of topics that the search tries."""
 FAR = 30.0
 """Number of standard errors above which the noncentral distribution is approximated."""
 

@@ -21,7 +21,7 @@ class Part(Protocol):
     """One part of an explanation."""
 
     def as_data(self) -> dict[str, Any]:
-        """Return values that JSON can hold; lists by topic are in the order of the qrels' topics."""
+        """Return values that JSON can hold; lists by topic follow the order of the topics in the qrels."""
 
 
 ABOUT: Mapping[str, str] = {
@@ -46,8 +46,8 @@ _EXPLAINERS: Mapping[str, Callable[[ExplainedRun, Sequence[Measure]], Sequence[P
 class Explanation:
     """The explanation of a measure's value on a run: the requested parts, by their names in ABOUT.
 
-    A part is None if it does not apply: `parts` to a measure that does not combine aspects, and all parts
-    except `scale` to a measure that reads texts.
+    A part that does not apply is None. `parts` applies only to measures that combine aspects. A measure that
+    reads texts has only the part `scale`.
     """
 
     parts: Mapping[str, Part | None]

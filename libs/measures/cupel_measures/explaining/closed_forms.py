@@ -95,7 +95,7 @@ class TieGroups:
     seen: Ints
 
     def places(self) -> tuple[Ints, Ints]:
-        """Return the group of each rank that is seen, and the position in the group, from 0."""
+        """Return the group of each rank down to the cutoff, and its position in the group, from 0."""
         group = np.repeat(np.arange(len(self.row)), self.seen)
         return group, np.arange(len(group)) - np.repeat(np.cumsum(self.seen) - self.seen, self.seen)
 

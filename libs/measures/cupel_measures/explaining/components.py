@@ -19,7 +19,7 @@ from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
 MOST_TUPLES = 1000
-"""Largest number of label tuples that are all listed; above it, only those of judged documents."""
+"""Largest number of label tuples that are listed completely; of more, only those of documents are listed."""
 
 BANDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Last ranks of the bands in which documents are counted; a final band contains all deeper ranks."""
@@ -52,12 +52,12 @@ class Components:
         part = "contribution" if self.combination == "mean" else "limits"
         aspects = [
             {
-                "aspect": one.aspect,
-                "measure": str(one.measure),
-                "weight": one.weight,
-                **as_data({"value": one.value, part: one.part}),
+                "aspect": component.aspect,
+                "measure": str(component.measure),
+                "weight": component.weight,
+                **as_data({"value": component.value, part: component.part}),
             }
-            for one in self.components
+            for component in self.components
         ]
         return {"combination": self.combination, "aspects": aspects}
 
@@ -96,12 +96,12 @@ class ClassBreakdown:
             "ranks": [list(band) for band in self.bands],
             "classes": [
                 {
-                    "distance": one.distance,
-                    "weight": one.weight,
-                    "labels": [list(labels) for labels in one.labels],
-                    **_counts(one.documents),
+                    "distance": label_class.distance,
+                    "weight": label_class.weight,
+                    "labels": [list(labels) for labels in label_class.labels],
+                    **_counts(label_class.documents),
                 }
-                for one in self.classes
+                for label_class in self.classes
             ],
             "unjudged": _counts(self.unjudged),
         }
@@ -160,7 +160,7 @@ def _limits(scores: Floats, weights: Floats, values: Floats) -> Floats:
     inverse = np.divide(weights, scores, out=np.zeros_like(scores), where=scores > 0)
     burden = np.where(zero.any(axis=0), zero, inverse)
     total = np.cumsum(burden, axis=0)[-1]
-    return np.stack([divided(one, total) for one in burden])
+    return np.stack([divided(part, total) for part in burden])
 
 
 def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
@@ -176,7 +176,7 @@ def _by_class(subject: ExplainedRun, measure: Measure) -> ClassBreakdown:
     tuples = _tuples(subject, found, arguments)
     for distance, weight in zip(found.distances, found.weights, strict=True):
         if of_class := sorted(tuples.get(distance, ()), reverse=True):
-            labels = tuple(_named(one, aspects) for one in of_class)
+            labels = tuple(_named(indices, aspects) for indices in of_class)
             documents = _counted(hits.only(np.asarray(distances == distance)), bands)
             rows.append(LabelClass(_distance(of_class[0], aspects, arguments), weight, labels, documents))
     retrieved = np.stack(
@@ -190,19 +190,19 @@ def _tuples(
 ) -> dict[int, list[tuple[int, ...]]]:
     """Return the possible tuples of label indices by distance; if there are too many, those of documents."""
     qrels, name = subject.qrels, arguments["label_set"]
-    aspects = [qrels.aspects[qrels.aspect_index(one)] for one in found.names]
+    aspects = [qrels.aspects[qrels.aspect_index(aspect)] for aspect in found.names]
     judged = np.unique(found.which[_judged(found)]).tolist()
     possible: Iterable[tuple[int, ...]] = (found.tuples[place] for place in judged)
     if name == "cartesian" and math.prod(len(aspect.labels) for aspect in aspects) <= MOST_TUPLES:
         possible = product(*(range(len(aspect.labels)) for aspect in aspects))
     elif name in qrels.label_sets:
         declared = qrels.label_sets[name]
-        order = [declared.aspects.index(one) for one in found.names]
-        possible = (tuple(one[place] for place in order) for one in declared.tuples)
+        order = [declared.aspects.index(aspect) for aspect in found.names]
+        possible = (tuple(label_tuple[place] for place in order) for label_tuple in declared.tuples)
     table = deviations(aspects, dict(arguments["embedding"] or ()), arguments["distance"])
     by_distance: dict[int, list[tuple[int, ...]]] = {}
-    for one in possible:
-        by_distance.setdefault(distance_of(one, table, arguments["distance"]), []).append(one)
+    for label_tuple in possible:
+        by_distance.setdefault(distance_of(label_tuple, table, arguments["distance"]), []).append(label_tuple)
     return by_distance
 
 

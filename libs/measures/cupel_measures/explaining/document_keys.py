@@ -16,10 +16,10 @@ LEAST = -9
 
 
 def document_keys(view: AspectView, measure: Measure, aspect: str | None = None) -> Keys | None:
-    """Return keys per pooled document by which tied documents are ordered for a bound measure.
+    """Return sort keys of the pooled documents, with larger keys for better documents.
 
-    Moving a document up past one that is no better by any key never lowers the measure's value. None if there
-    are no such keys, because the measure is exempt from that law or compares labels in another way.
+    Moving a document above one that is not better by any key never lowers the value of the bound measure.
+    Return None if the measure is exempt from that law or compares labels in another way.
     """
     declaration, arguments = measure.declaration, measure.arguments
     if SWAP in declaration.exempt:
@@ -39,7 +39,7 @@ def document_keys(view: AspectView, measure: Measure, aspect: str | None = None)
 
 
 def _in_pool(measure: Measure, pool: Pool) -> Keys:
-    """Return the labels, and the gains if they are given, because gains may order labels differently."""
+    """Return the labels, and any gains that the measure sets, because these may order labels differently."""
     arguments = measure.arguments
     keys: Keys = [pool.labels]
     if arguments.get("gains"):

@@ -78,8 +78,8 @@ class Series:
 
 def as_data(series: Mapping[str, Series | None]) -> dict[str, Any]:
     """Return aggregates by name, and lists of values by topic under the same names in `by_topic`."""
-    totals = {name: None if one is None else one.total for name, one in series.items()}
-    lists = {name: None if one is None else one.by_topic.tolist() for name, one in series.items()}
+    totals = {name: None if values is None else values.total for name, values in series.items()}
+    lists = {name: None if values is None else values.by_topic.tolist() for name, values in series.items()}
     return {**totals, "by_topic": lists}
 
 
@@ -88,13 +88,13 @@ def inner_measures(measure: Measure) -> Sequence[Measure]:
     of = measure.arguments.get("of")
     if of is None:
         return []
-    return [one for _, one in of] if isinstance(of, ArgumentPairs) else [of]
+    return [inner for _, inner in of] if isinstance(of, ArgumentPairs) else [of]
 
 
 def cutoff_of(measure: Measure) -> int | None:
     """Return the deepest rank that a measure uses according to its text; None for the whole ranking."""
     if components := inner_measures(measure):
-        cutoffs = [cutoff_of(one) for one in components]
-        return None if None in cutoffs else max(one for one in cutoffs if one is not None)
+        cutoffs = [cutoff_of(component) for component in components]
+        return None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
     cutoff: int | None = measure.arguments.get("cutoff")
     return cutoff

@@ -95,7 +95,7 @@ def _judgments(subject: ExplainedRun, measure: Measure, highest: Floats | str) -
 
 
 def _as_highest(subject: ExplainedRun, measures: Sequence[Measure]) -> dict[Measure, Floats | str]:
-    """Return float64[T] per measure, or why there is none; each cutoff has its own unjudged documents."""
+    """Return float64[T] per measure, or the reason why it is undefined."""
     found: dict[Measure, Floats | str] = {}
     for cutoff in dict.fromkeys(map(cutoff_of, measures)):
         qrels = unjudged_documents.with_highest_labels(subject, cutoff)
@@ -116,9 +116,9 @@ def _judged_aspects(subject: ExplainedRun, measure: Measure) -> Iterable[str]:
 def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
     """Return whether a better label of a retrieved document never lowers the value, with these parameters.
 
-    It can for judged-only measures, because a judgment changes ranks; for observed classes, which depend on
-    all labels; for given gains that fall along the scale; and for aspects with different cutoffs, where a
-    document may join the recall base of one aspect alone.
+    The value can fall in four cases: for judged-only measures, because a judgment changes ranks; for observed
+    classes, because they depend on all labels; for given gains that fall along the scale; and for aspects
+    with different cutoffs, because a document may join the recall base of one aspect only.
     """
     arguments, of = measure.arguments, inner_measures(measure)
     if (
@@ -127,10 +127,10 @@ def rises(measure: Measure, aspects: Sequence[Aspect]) -> bool:
         or arguments.get("label_set") == "observed"
     ):
         return False
-    if measure.declaration.combination == "classes" and any(one.arguments.get("gains") for one in of):
+    if measure.declaration.combination == "classes" and any(inner.arguments.get("gains") for inner in of):
         return False
-    alike = len({cutoff_of(one) for one in of}) <= 1
-    return alike and _gains_rise(measure, aspects) and all(rises(one, aspects) for one in of)
+    alike = len({cutoff_of(inner) for inner in of}) <= 1
+    return alike and _gains_rise(measure, aspects) and all(rises(inner, aspects) for inner in of)
 
 
 def _gains_rise(measure: Measure, aspects: Sequence[Aspect]) -> bool:
@@ -140,7 +140,7 @@ def _gains_rise(measure: Measure, aspects: Sequence[Aspect]) -> bool:
         tables = [probabilities(aspect, by_aspect.get(aspect.name)) for aspect in aspects]
     else:
         tables = [table(aspect, gains) for aspect in aspects]
-    return all((np.diff(one) >= 0).all() for one in tables)
+    return all((np.diff(values) >= 0).all() for values in tables)
 
 
 def _mean(values: Floats) -> float:

@@ -22,7 +22,8 @@ class ProfileChange:
     """The value of a measure under another profile.
 
     value: aggregate over topics. difference: value minus the explained value. topics: the topics whose values
-    change, with their values under the profile. because: the rules (RULES) that each change a value alone.
+    change, with their values under the profile. because: the rules (RULES) of the
+    profile that change a value even without the profile's other rules.
     """
 
     profile: str
@@ -89,7 +90,7 @@ def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
-    """Return the rules of `profile` that change a measure if the explained profile adopts them."""
+    """Return the rules of `profile` that change a measure if the explained profile adopts only this rule."""
     found: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
     affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():

@@ -25,7 +25,7 @@ BLOCK = 1 << 20
 """Number of documents in the orders that are created at the same time."""
 
 Keys = Sequence[NDArray[Any]]
-"""Sort keys per pooled document; one document is as good as another if it is by all keys."""
+"""Sort keys per pooled document. A document is at least as good as another one if all of its keys are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def _reranked(joined: Joined, row: Ints, rank: NDArray[np.int32]) -> Joined:
 def _all_orders(groups: Sequence[Group]) -> Iterator[list[int]]:
     """Yield every assignment of ranks to the pooled documents of all groups."""
     ways = (permutations(range(first, last + 1), members) for first, last, members in groups)
-    return (list(chain.from_iterable(one)) for one in product(*ways))
+    return (list(chain.from_iterable(ranks)) for ranks in product(*ways))
 
 
 def _shuffles(groups: Sequence[Group], seed: Sequence[int]) -> Iterator[NDArray[np.int32]]:

@@ -68,7 +68,7 @@ class Ties:
 def explain_ties(subject: ExplainedRun, measures: Sequence[Measure]) -> list[Ties]:
     orders = TieOrders(subject.uncut, subject.depth)
     known = {measure: _KnownValues.of(subject, orders, measure) for measure in measures}
-    trials = _try_orders(subject, orders, {measure: one.unknown for measure, one in known.items()})
+    trials = _try_orders(subject, orders, {measure: values.unknown for measure, values in known.items()})
     return [_ties(subject, known[measure], trials[measure]) for measure in measures]
 
 
@@ -162,7 +162,7 @@ def _extreme(subject: ExplainedRun, orders: TieOrders, measure: Measure, keys: K
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PartByPart(AspectView):
-    """A view that scores each part of a mean in the worst, or best, order for that part alone.
+    """A view that scores each part of a mean in the worst (or best) order for that part.
 
     If one order is the extreme for all parts, the mean is that of the order; else it is an outer bound.
     """
@@ -279,8 +279,8 @@ def _geometric(value: Floats, trials: Trials) -> tuple[float, float]:
     Topics are independent, so the expectations of the roots multiply.
     """
 
-    def root(one: float) -> float:
-        return math.pow(one, 1 / len(value))
+    def root(score: float) -> float:
+        return math.pow(score, 1 / len(value))
 
     roots = [trials[t].mean(root) if t in trials else root(v) for t, v in enumerate(value.tolist())]
     total = math.exp(math.fsum(map(math.log, roots)))

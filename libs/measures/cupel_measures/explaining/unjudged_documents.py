@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cupel_measures.explaining.explained_run import ExplainedRun
 from cupel_measures.model import Floats, Ids, Ints, Qrels, Ranking, Subtopics
 from cupel_measures.model.profiles import Profile
-from cupel_measures.reading.joins import compared
+from cupel_measures.reading.joins import comparable_scores
 from cupel_measures.scoring.pool import Mask
 from cupel_measures.scoring.rows import Hits, divided
 
@@ -121,7 +121,7 @@ def _documents_outside_pools(subject: ExplainedRun, cutoff: int | None) -> tuple
 
 def profile_order(ranking: Ranking, profile: Profile) -> Ints:
     """Return the order of a ranking's documents by the rules of the profile, topic by topic, int64[n]."""
-    order, scores = np.arange(len(ranking.scores)), compared(ranking.scores, profile)
+    order, scores = np.arange(len(ranking.scores)), comparable_scores(ranking.scores, profile)
     opens = np.ones(len(scores) + 1, dtype=bool)
     opens[1:-1] = scores[1:] != scores[:-1]
     opens[ranking.offsets] = True

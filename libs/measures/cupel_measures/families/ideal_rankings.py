@@ -105,9 +105,7 @@ def _ideal_places(rows: Rows, hits: Hits) -> Ints:
     pool, table = rows.pool, rows.pool.aspect.gains
 
     def make() -> tuple[Ints, NDArray[np.integer]]:
-        """Return, per pooled document, the number of documents of its topic with a greater gain, and its
-        level.
-        """
+        """Return, per pooled document, the number of its topic's documents of greater gain, and its level."""
         ideal, _ = _ideal(pool, table)
         levels, level = np.unique(pool.gains(table), return_inverse=True)
         level = level.astype(np.min_scalar_type(len(levels)))

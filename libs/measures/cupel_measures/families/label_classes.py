@@ -140,7 +140,9 @@ def weights(classes: int, weighting: str | Sequence[int]) -> list[int]:
     Raises MeasureError for fewer than two classes, or if a list has another length.
     """
     if classes < 2:
-        raise MeasureError("all labels are at the same distance: at least two classes are needed")
+        raise MeasureError(
+            "all label tuples are equally far from the best one; at least two classes are needed"
+        )
     if isinstance(weighting, str):
         return WEIGHTINGS[weighting](classes)
     if len(weighting) != classes:

@@ -226,7 +226,7 @@ def _ranks(depth: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def _inverse_squares(target: float) -> Floats:
-    """Return the probability of reaching each rank with the C of INSQ: (2T / (2T + i - 1))^2."""
+    """Return the probability that a user of INSQ reaches each rank i: (2T / (2T + i - 1))^2."""
     share = 2.0 * target / (2.0 * target + (_ranks(PLACES) - 1))
     return share * share
 

@@ -103,16 +103,16 @@ class Measure:
         self._require_aspects([*listed, *named, *embedded, *measured], aspects)
         if measured and sorted(measured) != sorted(listed):
             raise MeasureError(
-                f"{self}: of names {shown(measured)}, but aspects are {shown(listed)}; "
+                f"{self}: `of` lists {shown(measured)}, but the aspects are {shown(listed)}; "
                 "name a measure for each aspect"
             )
         if named and sorted(named) != sorted(listed):
             raise MeasureError(
-                f"{self}: weights name {shown(named)}, but aspects are {shown(listed)}; "
+                f"{self}: `weights` lists {shown(named)}, but the aspects are {shown(listed)}; "
                 "name a weight for each aspect"
             )
         if unused := [name for name in embedded if name not in listed]:
-            raise MeasureError(f"{self}: embedding names {unused[0]!r}, which is not one of its aspects")
+            raise MeasureError(f"{self}: `embedding` lists {unused[0]!r}, which is not one of the aspects")
         return self.having(aspects=sorted(listed, key=order.index))
 
     def _bound_by_topicality(self, aspects: Sequence[Aspect]) -> "Measure":

@@ -241,7 +241,7 @@ def exact(value: int | float | Fraction) -> Fraction:
 
 
 def settled(value: int | float | Fraction) -> float | Fraction:
-    """Return a float if its shortest decimal text equals `value` exactly, else a rational."""
+    """Return `value` as a float if the float's repr has exactly this value, else as a Fraction."""
     number = float(value)
     return number if exact(number) == exact(value) else Fraction(value)
 

@@ -191,7 +191,7 @@ def _parameters(compute: Callable[..., Floats]) -> dict[str, Parameter]:
 
 
 def kind_of(hint: Any) -> ParameterKind:
-    """Return the parameter kind of an annotation, also in `... | None`. Raise TypeError if it has none."""
+    """Return the parameter kind of an annotation such as `Cutoff` or `Cutoff | None`, or raise TypeError."""
     for member in (hint, *getattr(hint, "__args__", ())):
         for note in getattr(member, "__metadata__", ()):
             if isinstance(note, ParameterKind):

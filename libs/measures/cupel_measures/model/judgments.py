@@ -58,7 +58,7 @@ class Qrels:
     subtopics: Subtopics | None = None
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Derived tables, such as lookup tables and ideal gains, keyed by the module that computes them."""
-    whole: "Qrels | None" = field(default=None, repr=False)
+    unrestricted: "Qrels | None" = field(default=None, repr=False)
     """The qrels of which these are the restriction, if any."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,10 +82,10 @@ class Qrels:
         )
 
     def restricted_to(self, kept: NDArray[np.bool_], aspect: str | None = None) -> "Qrels":
-        """Return these qrels with the judgments of the documents in `kept`, bool[D], only.
+        """Return these qrels without the judgments of documents that are not in `kept`, bool[D].
 
-        The other documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only
-        labels of this aspect are removed; else all labels and all judgments by subtopic.
+        All documents keep their places in `documents`, so joined runs stay valid. With `aspect`, only labels
+        of this aspect are removed. Without it, all labels and all judgments by subtopic are removed.
         """
         where = slice(None) if aspect is None else self.aspect_index(aspect)
         labels = self.labels.copy()
@@ -93,7 +93,7 @@ class Qrels:
         subtopics = self.subtopics
         if subtopics is not None and aspect is None:
             subtopics = subtopics.only(kept[subtopics.document])
-        return replace(self, labels=labels, subtopics=subtopics, cache={}, whole=self)
+        return replace(self, labels=labels, subtopics=subtopics, cache={}, unrestricted=self)
 
     def aspect_index(self, name: str) -> int:
         """Return the index of the aspect `name`. Raise KeyError if there is none."""
@@ -105,8 +105,8 @@ class Qrels:
     @cached_property
     def only_by_subtopic(self) -> bool:
         """Return whether all judgments are by subtopic, before any restriction of these qrels."""
-        if self.whole is not None:
-            return self.whole.only_by_subtopic
+        if self.unrestricted is not None:
+            return self.unrestricted.only_by_subtopic
         return self.subtopics is not None and bool(self.labels.size) and bool((self.labels == ABSENT).all())
 
     @cached_property

@@ -90,7 +90,7 @@ TOPICS = declare(
     "collection-topics",
     "error",
     "the topics file does not list distinct topic ids",
-    "write a line per topic: the id, and optionally a blank and the title",
+    "write a line per topic: the id, and optionally a space and the title",
 )
 
 _EXAMPLE = "{aspects: {relevance: {labels: [0, 1]}}, qrels: [{file: qrels.txt, aspect: relevance}]}"

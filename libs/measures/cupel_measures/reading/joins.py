@@ -54,7 +54,7 @@ DOCUMENTS = 1 << 15
 def join(ranking: Ranking, qrels: Qrels, *, profile: Profile = DEFAULT, depth: int | None = None) -> Joined:
     """Join `ranking` with `qrels`: one row per topic of the qrels, equal to `join_run` of the same run.
 
-    depth: cut each ordered ranking there; tie groups end at the cut.
+    depth: maximum number of documents per topic; tie groups end at this rank.
     """
     depth = None if depth is None else min(depth, DEEPEST)
     row = {name: number for number, name in enumerate(qrels.topics)}
@@ -140,7 +140,7 @@ def _read_compiled(
 class _PoolTable:
     """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
 
-    key: uint64[slots], 0 where free. document: int32[slots]. first, mask: of each topic's table.
+    key: uint64[slots], 0 in a free slot. document: int32[slots]. first, mask: of each topic's table.
     """
 
     seed: int
@@ -199,16 +199,16 @@ class _PoolTable:
 
     def find(self, documents: Documents, hashed: Words, topic: Ints, rows: Ints) -> tuple[Ints, Ints]:
         """Return the `rows` in the pool of their `topic`, ascending, and their documents in the qrels."""
-        topics, wanted = topic[rows], hashed[rows]
-        left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, wanted)
+        topics, hashes = topic[rows], hashed[rows]
+        left, first, mask, at = rows, self.first[topics], self.mask[topics], self.slot(topics, hashes)
         found, where = [], []
         while left.size:
             key = self.key[at]
-            hit = key == wanted
+            hit = key == hashes
             found.append(left[hit])
             where.append(at[hit])
             go = np.flatnonzero((key != 0) & ~hit)
-            left, wanted, first, mask = left[go], wanted[go], first[go], mask[go]
+            left, hashes, first, mask = left[go], hashes[go], first[go], mask[go]
             at = first + ((at[go] - first + 1) & mask)
         row = np.concatenate(found) if found else rows[:0]
         known = self.document[np.concatenate(where)].astype(np.int64) if where else rows[:0]
@@ -307,7 +307,7 @@ def _join_numpy(ranking: Ranking, qrels: Qrels, rows: Ints, profile: Profile, de
         low, high = int(offsets[a]), int(offsets[b])
         start, length = starts[low:high] - starts[low], np.diff(starts[low : high + 1])
         text = Text.of(ranking.documents.blob[starts[low] : starts[high]])
-        score = compared(ranking.scores[low:high], profile)
+        score = comparable_scores(ranking.scores[low:high], profile)
         documents = Documents(
             text=text, start=start, length=length, score=score, offsets=offsets[a : b + 1] - low
         )
@@ -320,7 +320,7 @@ def order_of(ranking: Ranking, profile: Profile) -> Ints:
     order = np.arange(len(ranking.documents))
     if profile.single_precision:
         starts = ranking.documents.starts
-        score = compared(ranking.scores, profile)
+        score = comparable_scores(ranking.scores, profile)
         text = Text.of(ranking.documents.blob)
         documents = Documents(
             text=text, start=starts[:-1], length=np.diff(starts), score=score, offsets=ranking.offsets
@@ -340,7 +340,7 @@ def topic_blocks(offsets: Ints, documents: int) -> Iterator[tuple[int, int]]:
         a = b
 
 
-def compared(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
+def comparable_scores(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
     """Return the scores in the precision in which `profile` compares them."""
     if not profile.single_precision:
         return scores
@@ -448,6 +448,6 @@ def _documents(text: Text, fields: text_columns.Columns, offsets: Ints, profile:
         text=text,
         start=start,
         length=ends[text_columns.DOCUMENT] - start,
-        score=compared(score, profile),
+        score=comparable_scores(score, profile),
         offsets=offsets,
     )

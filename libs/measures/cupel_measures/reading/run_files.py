@@ -44,7 +44,7 @@ TAG = declare(
     "run-tag",
     "warning",
     "the tag differs from the file name",
-    "name the file like its tag, so that people can distinguish runs",
+    "name the file after its tag, so that people can distinguish runs",
 )
 FEW_JUDGED = declare(
     "run-few-judged",
@@ -86,7 +86,7 @@ def read_run(
 
 
 def _names(file: str) -> set[str]:
-    """Return the tags that fit a file's name: without suffixes, and without NIST's prefix `input.`"""
+    """Return the tags that match a file's name, with or without its suffixes and NIST's prefix `input.`"""
     full = PurePath(file).name
     plain = plain_name(full)
     stem = plain

@@ -42,7 +42,7 @@ NO_ID = declare(
     "texts-id",
     "error",
     "a document has no id, or an id that a run cannot name",
-    f"write an id without blanks, such as {_EXAMPLE}",
+    f"write an id without spaces, such as {_EXAMPLE}",
 )
 NO_TEXT = declare(
     "texts-text",
@@ -235,7 +235,7 @@ def _id(record: dict[str, Any]) -> bytes:
             return value.encode()
     except UnicodeEncodeError:
         pass
-    raise _LineError(NO_ID, f"{key} is {json.dumps(value)[:60]}; expected a word without blanks")
+    raise _LineError(NO_ID, f"{key} is {json.dumps(value)[:60]}; expected a word without spaces")
 
 
 def _text(record: dict[str, Any]) -> str:

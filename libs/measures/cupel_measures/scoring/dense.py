@@ -19,7 +19,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """All documents of the rows begin..end - 1 of `joined`, by row, then rank.
+    """All documents of the rows begin..end - 1 of `joined`, sorted by row, then by rank.
 
     starts: int64[rows + 1], the index of the first document of each row among the n documents of the block.
     """

@@ -20,7 +20,7 @@ from cupel_measures.scoring.view import AspectView
 Values = TypeVar("Values")
 
 SCORING_VERSION = 1
-"""Version of all scores, recorded with each. It increases only when the value of some measure may change."""
+"""Version of the scoring code, stored with each score. It increases only if a measure's values may change."""
 
 PART = 1 << 17
 """Number of hits that are scored together, so that derived data fits into a processor cache."""

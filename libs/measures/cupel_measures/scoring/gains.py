@@ -1,4 +1,4 @@
-"""Gains of labels: those of the aspect, or others in their place."""
+"""Gains of labels: the aspect's gains, of which a measure may replace some."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -11,7 +11,7 @@ from cupel_measures.model import Aspect, Exact, Floats
 
 
 def table(aspect: Aspect, gains: GainTable | None) -> Floats:
-    """Return float64[labels]: the gain of each label, with `gains` in place of the aspect's."""
+    """Return float64[labels]: the gain of each label; `gains` replaces gains of the aspect."""
     return _with(aspect.gains, aspect, gains)
 
 

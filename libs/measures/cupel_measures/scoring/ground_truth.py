@@ -16,7 +16,7 @@ from cupel_measures.scoring.subtopics import SubtopicPool
 
 @dataclass(frozen=True, kw_only=True)
 class Construction:
-    """How models are built and compared: the parameters of content measures (see LMD)."""
+    """Parameters of content measures for building and comparing models (see LMD)."""
 
     rel: int | None = None
     smoothing: float = 0.0
@@ -40,7 +40,7 @@ class TopicModel:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def score(self, model: Model, *, by_size: bool) -> float:
-        """Return `raw` of the model divided by that of the mean of all subtopics, at most 1."""
+        """Return the raw score of the model divided by that of the mean of all subtopics, at most 1."""
         weights = self._weights(by_size)
         if ("best", by_size) not in self.cache:
             self.cache["best", by_size] = self._raw(mixed(self.targets.models, weights), weights)
@@ -68,7 +68,7 @@ class TopicModel:
     def ideal(self, alpha: float, depth: int | None) -> Floats:
         """Return float64[n, S]: labels of the relevant documents in greedy order, down to `depth`.
 
-        At each rank, take the document with the largest gain; ties, to 12 decimals: the largest document id.
+        Each rank takes the document with the largest gain; of ties to 12 decimals, the largest document id.
         """
         if ("ideal", alpha, depth) not in self.cache:
             left = self.labels(self.relevant)[::-1]

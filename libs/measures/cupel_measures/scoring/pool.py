@@ -22,8 +22,8 @@ class Pool:
 
     labels: int32[D], index on the aspect's scale, or NEGATIVE, UNJUDGED, ABSENT. judged: bool[D], the
     documents that judged-only variants keep. negatives_judged: whether a negative grade is a judgment and has
-    the gain of the lowest label. topic_of: int64[D]. topics: T. whole: the pool from which this one was
-    restricted, if any.
+    the gain of the lowest label. topic_of: int64[D]. topics: T. unrestricted: the pool from which this one
+    was restricted, if any.
     """
 
     aspect: Aspect
@@ -33,7 +33,7 @@ class Pool:
     topic_of: Ints
     topics: int
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    whole: "Pool | None" = field(default=None, repr=False)
+    unrestricted: "Pool | None" = field(default=None, repr=False)
 
     @classmethod
     def of(cls, qrels: Qrels, aspect: str, *, negatives_judged: bool) -> "Pool":
@@ -51,16 +51,18 @@ class Pool:
                 topic_of=qrels.topic_of,
                 topics=len(qrels.topics),
             )
-            whole = qrels.whole and cls.of(qrels.whole, aspect, negatives_judged=negatives_judged)
-            qrels.cache[key] = pool.part_of(whole) if whole else pool
+            unrestricted = qrels.unrestricted and cls.of(
+                qrels.unrestricted, aspect, negatives_judged=negatives_judged
+            )
+            qrels.cache[key] = pool.part_of(unrestricted) if unrestricted else pool
         cached: Pool = qrels.cache[key]
         return cached
 
     def part_of(self, other: "Pool") -> "Pool":
-        """Return this pool with `other` as its whole, if `other` has all labels of this pool."""
+        """Return this pool as a restriction of `other`, if `other` has all labels of this pool."""
         same = self.aspect == other.aspect and self.negatives_judged == other.negatives_judged
         is_part = same and ((self.labels == other.labels) | (self.labels < NEGATIVE)).all()
-        return replace(self, whole=other) if is_part else self
+        return replace(self, unrestricted=other) if is_part else self
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the result of `make`, computed at the first call with `key` and cached."""
@@ -144,8 +146,8 @@ class Pool:
 
     def _best_first(self, table: Floats) -> Ints:
         gains = self.gains(table)
-        if self.whole:  # the documents of the whole pool are sorted already
-            among = self.whole.best_first(table)
+        if self.unrestricted:  # the documents of the unrestricted pool are sorted already
+            among = self.unrestricted.best_first(table)
             return among[gains[among] > 0]
         positive = np.flatnonzero(gains > 0)
         return positive[np.lexsort((-gains[positive], self.topic_of[positive]))]

@@ -30,7 +30,7 @@ Integers = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Selected retrieved documents, by row, then rank.
+    """Selected retrieved documents, sorted by row, then by rank.
 
     rank: int32[n], from 1. document: int32[n], index in the pool. starts: int64[rows + 1], the index of the
     first hit of each row, and the end of the last row.
@@ -96,7 +96,7 @@ class Hits:
 
     @property
     def condensed(self) -> "Hits":
-        """Return the same hits with ranks that count only these hits."""
+        """Return the same hits, re-ranked as if no other documents were retrieved."""
         return Hits(self.count.astype(np.int32), self.document, self.starts)
 
     @cached_property
@@ -156,16 +156,16 @@ class Hits:
 class Rows:
     """The rows of a joined run with the judgments of `pool`.
 
-    retrieved: int64[rows], number of retrieved documents. hits: the retrieved documents of the pool. whole:
-    the same rows with all the judgments from which `pool` was restricted, if any. Relevant documents of
-    `pool` are relevant there too, so only its relevant hits are searched.
+    retrieved: int64[rows], number of retrieved documents. hits: the retrieved documents of the pool.
+    unrestricted: the same rows with all the judgments from which `pool` was restricted, if any. Relevant
+    documents of `pool` are relevant there too, so only its relevant hits are searched.
     """
 
     pool: Pool
     profile: Profile
     retrieved: Ints
     hits: Hits
-    whole: "Rows | None" = None
+    unrestricted: "Rows | None" = None
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -174,8 +174,14 @@ class Rows:
 
     def under(self, pool: Pool) -> "Rows":
         """Return the same rows with other judgments of the same documents."""
-        whole = self if pool.whole is self.pool else None
-        return Rows(pool=pool, profile=self.profile, retrieved=self.retrieved, hits=self.hits, whole=whole)
+        unrestricted = self if pool.unrestricted is self.pool else None
+        return Rows(
+            pool=pool,
+            profile=self.profile,
+            retrieved=self.retrieved,
+            hits=self.hits,
+            unrestricted=unrestricted,
+        )
 
     @property
     def number(self) -> int:
@@ -199,9 +205,9 @@ class Rows:
         """Return the hits with this label or a higher one, at ranks up to `cutoff`, if any."""
 
         def make() -> Hits:
-            if self.whole is None and cutoff is not None:
+            if self.unrestricted is None and cutoff is not None:
                 return self._reaching(label, None).within(cutoff)
-            among = self.whole._reaching(label, cutoff) if self.whole else self.hits
+            among = self.unrestricted._reaching(label, cutoff) if self.unrestricted else self.hits
             return among.of_documents(self.pool.reaching(label))
 
         hits: Hits = self.once(("reaching", label, cutoff), make)
@@ -210,14 +216,14 @@ class Rows:
     def nonrelevant(self, rel: int | None, negatives: str) -> Hits:
         """Return the judged non-relevant hits, as in `Pool.nonrelevant`."""
         key = ("nonrelevant", self.pool.threshold(rel), negatives)
-        among = self.whole.nonrelevant(rel, negatives) if self.whole else self.hits
+        among = self.unrestricted.nonrelevant(rel, negatives) if self.unrestricted else self.hits
         mask = self.pool.nonrelevant(rel, negatives)
         hits: Hits = self.once(key, lambda: among.of_documents(mask))
         return hits
 
     def judged(self) -> Hits:
         """Return the judged hits."""
-        among = self.whole.judged() if self.whole else self.hits
+        among = self.unrestricted.judged() if self.unrestricted else self.hits
         hits: Hits = self.once("judged", lambda: among.of_documents(self.pool.judged))
         return hits
 
@@ -242,9 +248,9 @@ class Rows:
         label = int(np.argmax(table > 0))
         if label > 0 and (table[label:] > 0).all():  # the usual case: the hits are the relevant ones
             return self._reaching(label, cutoff)
-        if self.whole is None and cutoff is not None:
+        if self.unrestricted is None and cutoff is not None:
             return self.gains(table)[0].within(cutoff)
-        among = self.whole.gains(table, cutoff)[0] if self.whole else self.hits
+        among = self.unrestricted.gains(table, cutoff)[0] if self.unrestricted else self.hits
         return among.of_documents(self.pool.gains(table) > 0)
 
     @cached_property
@@ -261,7 +267,7 @@ def divided(numerator: Floats | Ints, denominator: Floats | Ints | float) -> Flo
 
 
 def earlier(rows: Ints, kinds: NDArray[np.integer]) -> Ints:
-    """Return int64[n]: the number of earlier entries of the same row and kind; `rows` ascend."""
+    """Return int64[n]: the number of earlier entries of the same row and kind; `rows` must ascend."""
     order = np.argsort(kinds, kind="stable")  # numpy sorts integers of 8 and 16 bits in linear time
     row = rows.astype(np.int32)[order]
     first = np.ones(len(order), dtype=bool)

@@ -24,10 +24,11 @@ DECIMALS = 12
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """Pairs of a document and a subtopic to which it is relevant, at one level, by document, then slot.
+    """Pairs of a document and a subtopic to which it is relevant at some level.
 
-    starts: int64[D + 1]; the pairs of document d are starts[d]:starts[d + 1]. slot: int64[n]. size: int64[S],
-    number of documents relevant to each slot. topic: int64[S], the topic of each slot.
+    Pairs are sorted by document, then by slot. starts: int64[D + 1]; the pairs of document d are
+    starts[d]:starts[d + 1]. slot: int64[n]. size: int64[S], number of documents relevant to each slot. topic:
+    int64[S], the topic of each slot.
     """
 
     starts: Ints
@@ -51,7 +52,7 @@ class Relevance:
         return cls(starts, slot.reshape(-1), size, keys // names)
 
     def pairs_of(self, documents: NDArray[np.int32]) -> tuple[Ints, Ints]:
-        """Return, for each pair of `documents`, in their order, the index of its document, and its slot."""
+        """Return the index in `documents` and the slot of each pair, in the order of `documents`."""
         begin = self.starts[documents]
         number = self.starts[documents + 1] - begin
         place = np.repeat(np.arange(len(documents)), number)
@@ -172,11 +173,11 @@ class SubtopicRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SubtopicPairs:
-    """Relevant (document, subtopic) pairs along rows, by row, then rank, then slot.
+    """Relevant (document, subtopic) pairs along rows, sorted by row, rank and slot.
 
-    documents: those with a pair. place: int64[n], the index of each pair's document among them. hits: the
+    documents: those with a pair. place: int64[n], the index of each pair's document in `documents`. hits: the
     document of each pair. seen: int64[n], C(r-1), the number of documents above it in its row that are
-    relevant to the same subtopic. size: int64[n], the number of all documents of the topic that are.
+    relevant to the same subtopic. size: int64[n], the number of all such documents of the topic.
     """
 
     documents: Hits
@@ -228,14 +229,14 @@ def greedy(pool: SubtopicPool, rel: int | None, alpha: float, depth: int | None)
 
 
 def _hits(chosen: Ints, topics: Ints, rows: int) -> Hits:
-    """Return the documents of int64[depth, topics] as hits by row; -1 is none."""
+    """Return the documents in int64[depth, topics] as hits by row; -1 means no document."""
     place, rank = np.nonzero(chosen.T >= 0)
     return Hits.by_row(topics[place] if len(place) else place, rank + 1, chosen[rank, place], rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Kinds:
-    """Kinds of documents: those relevant to the same subtopics. There are K kinds, ordered by topic.
+    """Kinds of documents that are relevant to the same subtopics. There are K kinds, ordered by topic.
 
     topic: int64[K]. topics: the distinct topics; firsts: the first kind of each. kind, slot: int64[n], the
     subtopics of each kind. queue: the documents of each kind, largest id first; those of kind i are

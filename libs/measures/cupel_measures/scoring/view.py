@@ -19,20 +19,20 @@ from cupel_measures.scoring.subtopics import SubtopicPool, SubtopicRows
 class AspectView:
     """`joined` with the judgments in `qrels`, and the texts of the same rows if there are any.
 
-    whole: the view with the qrels from which these were restricted, if any.
+    unrestricted: the view with the qrels from which these were restricted, if any.
     """
 
     qrels: Qrels
     joined: Joined
     content: Content | None = None
-    whole: "AspectView | None" = None
+    unrestricted: "AspectView | None" = None
     rows: dict[int, Rows] = field(default_factory=dict, repr=False)
     memory: dict[int, Block] = field(default_factory=dict, repr=False)
     scores: dict[tuple[Measure, int], Floats] = field(default_factory=dict, repr=False)
 
     def under(self, qrels: Qrels) -> "AspectView":
         """Return a view of the same rows with a part of the judgments, created by `Qrels.restricted_to`."""
-        return AspectView(qrels=qrels, joined=self.joined, content=self.content, whole=self)
+        return AspectView(qrels=qrels, joined=self.joined, content=self.content, unrestricted=self)
 
     def score(self, measure: Measure, aspect: str | None = None) -> Floats:
         """Return float64[rows]: a measure per row. The aspect is `aspect`, else that of the measure, else the
@@ -105,7 +105,9 @@ class AspectView:
         """Return the pool that `make` derives from the qrels of a view, created once for each `key`."""
         if key not in self.qrels.cache:
             pool = make(self)
-            self.qrels.cache[key] = pool.part_of(self.whole.derived(key, make)) if self.whole else pool
+            self.qrels.cache[key] = (
+                pool.part_of(self.unrestricted.derived(key, make)) if self.unrestricted else pool
+            )
         cached: Pool = self.qrels.cache[key]
         return cached
 
@@ -128,13 +130,15 @@ class AspectView:
     def rows_in(self, pool: Pool) -> Rows:
         """Return the rows with the labels of `pool`."""
         if id(pool) not in self.rows:
-            whole = self.whole and pool.whole and self.whole.rows_in(pool.whole)
-            self.rows[id(pool)] = whole.under(pool) if whole else Rows.of(self.joined, pool)
+            unrestricted = (
+                self.unrestricted and pool.unrestricted and self.unrestricted.rows_in(pool.unrestricted)
+            )
+            self.rows[id(pool)] = unrestricted.under(pool) if unrestricted else Rows.of(self.joined, pool)
         return self.rows[id(pool)]
 
 
 def _computed(measure: Measure, rows: SubtopicRows, arguments: dict[str, Any]) -> Floats:
-    """Compute the measure, for judged documents only if `arguments` say so."""
+    """Compute the measure, for judged documents only if `arguments` request it."""
     selected = rows.condensed if arguments.pop("judged_only", False) else rows
     return measure.declaration.compute(selected, **arguments)
 

@@ -16,16 +16,18 @@ from cupel_gateway.event_streams import EVENTS, event_stream
 from cupel_gateway.openapi_description import sends
 from cupel_gateway.problem_responses import TYPE_UNSUPPORTED, refuses
 from cupel_gateway.responses import paged, tagged
+from cupel_measures.reading.compression import COMPRESSIONS
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
 BLOCK = 1 << 18  # bytes to buffer before a write, because switching threads costs more than a small write
 NOT_A_RUN = ("multipart/", "application/json")
 
+FORMATS = ", ".join(compression.name for compression in COMPRESSIONS)
 RAW = {
     "requestBody": {
         "required": True,
-        "description": "the run file itself, plain or compressed (gzip, bzip2, zstd, zip of one file)",
+        "description": f"the run file itself, plain or compressed ({FORMATS}; a zip archive holds one file)",
         "content": {"application/octet-stream": {}},
     }
 }

@@ -1,6 +1,6 @@
-"""What a release file holds: every row and blob of a small service, and what its release said about them.
+"""Release files: all rows and blobs of a small service, with the views that the release returned.
 
-A file is gzipped JSON and portable between databases: instants are ISO text, binary is base64.
+A file is gzipped JSON that fits all databases: timestamps are ISO 8601 text, binary values are base64.
 """
 
 import gzip
@@ -33,10 +33,10 @@ Rows = Mapping[str, list[Row]]
 
 @dataclass(frozen=True)
 class Release:
-    """A service as a release left it.
+    """The state of a service that a release wrote.
 
-    now: the time of its clock. tokens: their texts, by what they are. shown: what that release showed of
-    it all. finished: its boards, once that release had also done the work that was left.
+    now: the time of the clock. tokens: name -> text of the token. shown: all views that the release returned.
+    finished: the leaderboards after the release had also run the remaining jobs.
     """
 
     revision: str
@@ -62,7 +62,7 @@ def path_of(revision: str) -> Path:
 
 
 def released() -> list[str]:
-    """The revisions that there is a file of."""
+    """Return the revisions that have a release file."""
     return sorted(path.name.removesuffix(".json.gz") for path in path_of("").parent.glob("*.json.gz"))
 
 
@@ -70,13 +70,13 @@ def released() -> list[str]:
 
 
 def revisions() -> list[str]:
-    """Every revision there is, oldest first."""
-    script = ScriptDirectory.from_config(_alembic())
-    return [one.revision for one in script.walk_revisions()][::-1]
+    """Return all revisions, oldest first."""
+    scripts = ScriptDirectory.from_config(_alembic())
+    return [script.revision for script in scripts.walk_revisions()][::-1]
 
 
 def upgrade(engine: sa.Engine, revision: str) -> None:
-    """Bring the tables to `revision`: `database.migrate` goes to the last one."""
+    """Migrate the tables to `revision` (`database.migrate` always migrates to the latest one)."""
     config = _alembic()
     with writing(engine) as connection:
         config.attributes["connection"] = connection
@@ -93,14 +93,14 @@ def _alembic() -> Config:
 
 
 def tables_in(connection: sa.Connection) -> list[sa.Table]:
-    """The tables as they are, whatever the code says, in an order in which rows can be inserted."""
-    found = sa.MetaData()
-    found.reflect(connection)
-    return [table for table in found.sorted_tables if table.name != "alembic_version"]
+    """Return the tables as the database defines them, in an order that satisfies foreign keys."""
+    reflected = sa.MetaData()
+    reflected.reflect(connection)
+    return [table for table in reflected.sorted_tables if table.name != "alembic_version"]
 
 
 def dump(engine: sa.Engine) -> dict[str, list[Row]]:
-    """All rows of all tables."""
+    """Return table name -> rows, for all tables."""
     with engine.connect() as connection:
         return {
             table.name: [
@@ -112,22 +112,22 @@ def dump(engine: sa.Engine) -> dict[str, list[Row]]:
 
 
 def load(engine: sa.Engine, rows: Rows) -> None:
-    """Insert what `dump` gave into empty tables of the same revision; raises ValueError if they differ."""
+    """Insert the rows of `dump` into empty tables; raise ValueError if the tables have other columns."""
     with writing(engine) as connection:
         tables = tables_in(connection)
-        there = {table.name: set(table.c.keys()) for table in tables}
-        if there != {name: set(of_table[0]) for name, of_table in rows.items()}:
-            raise ValueError("these are not the tables that were released: was an old migration changed?")
+        columns = {table.name: set(table.c.keys()) for table in tables}
+        if columns != {name: set(of_table[0]) for name, of_table in rows.items()}:
+            raise ValueError("the tables differ from the released ones: was an old migration changed?")
         for table in tables:
             for row in rows[table.name]:
                 values = {name: _native(value, table.c[name].type) for name, value in row.items()}
                 connection.execute(table.insert().values(values))
             if connection.dialect.name == "postgresql":
-                _count_on(connection, table)
+                _advance_sequences(connection, table)
 
 
-def _count_on(connection: sa.Connection, table: sa.Table) -> None:
-    """Have new ids follow those that are there, as in a database that gave them out, or was restored."""
+def _advance_sequences(connection: sa.Connection, table: sa.Table) -> None:
+    """Set the id sequences to the largest ids, so that new rows get unused ids."""
     for column in table.primary_key:
         if isinstance(column.type, sa.Integer):
             sequence = sa.func.pg_get_serial_sequence(table.name, column.name)
@@ -135,7 +135,7 @@ def _count_on(connection: sa.Connection, table: sa.Table) -> None:
 
 
 def _portable(value: Any) -> Any:
-    if isinstance(value, datetime):  # SQLite knows no zones: all are UTC
+    if isinstance(value, datetime):  # SQLite stores no time zones: all timestamps are UTC
         return value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC).isoformat()
     return b64encode(value).decode() if isinstance(value, bytes) else value
 
@@ -149,14 +149,14 @@ def _native(value: Any, kind: sa.types.TypeEngine[Any]) -> Any:
 
 
 def fetch(system: System, rows: Rows) -> dict[str, str]:
-    """The content of every blob that a row names, by key."""
+    """Return key -> content (base64) of every blob that a row names."""
     named = [(name, value) for table in rows.values() for row in table for name, value in row.items()]
     keys = sorted({value for name, value in named if name.endswith("blob") and value})
     return {key: b64encode(system.blobs.get(key)).decode() for key in keys}
 
 
 def store(system: System, blobs: Mapping[str, str]) -> None:
-    """Store what `fetch` gave."""
+    """Store the blobs that `fetch` returned."""
     system.blobs.prepare()
     for key, content in blobs.items():
         path = system.settings.incoming / "blob"
@@ -168,84 +168,86 @@ def store(system: System, blobs: Mapping[str, str]) -> None:
 
 
 def show(system: System, tokens: Mapping[str, str]) -> dict[str, Any]:
-    """All there is, as the public functions tell it, in JSON's types."""
-    told: dict[str, Any] = {
+    """Return all views that the public functions return, as JSON values."""
+    views: dict[str, Any] = {
         "tokens": _all(system, access.list_),
         "tracks": _all(system, tracks.list_),
         "jobs": _all(system, jobs.list_),
         **show_boards(system),
-        "callers": {name: _caller(system, text) for name, text in tokens.items()},  # notes their use: last
+        # After the list of tokens, because authentication records the last use.
+        "callers": {name: _caller(system, text) for name, text in tokens.items()},
     }
-    for track in told["tracks"]:
+    for track in views["tracks"]:
         name = track["name"]
-        told[f"qrels of {name}"] = _all(system, qrels_versions.list_, name)
-        told[f"submissions to {name}"] = _all(system, submissions.list_, name)
+        views[f"qrels of {name}"] = _all(system, qrels_versions.list_, name)
+        views[f"submissions to {name}"] = _all(system, submissions.list_, name)
         for noun, list_ in {"schedules": audit_schedules.list_, "alerts": audit_alerts.list_}.items():
             if found := _all(system, list_, name):
-                told[f"{noun} of {name}"] = found
+                views[f"{noun} of {name}"] = found
         for audit in _all(system, audit_requests.list_, name):
-            told[f"audit {audit['id']}"] = audit
+            views[f"audit {audit['id']}"] = audit
             if audit["state"] == "done":
                 report = audit_parts.read_report(system, ADMIN, audit["id"])[0].as_data()
-                told[f"report of {audit['id']}"] = json.loads(json.dumps(report))
-    return told
+                views[f"report of {audit['id']}"] = json.loads(json.dumps(report))
+    return views
 
 
 def show_boards(system: System) -> dict[str, Any]:
-    """Boards and scores of every track by every measure of its plan under every published version."""
-    told: dict[str, Any] = {}
+    """Return leaderboards and scores of all tracks by all measures under all published versions."""
+    views: dict[str, Any] = {}
     for track in _all(system, tracks.list_):
         name = track["name"]
-        numbers = [one["number"] for one in _all(system, qrels_versions.list_, name) if one["published_at"]]
-        sent = [one["id"] for one in _all(system, submissions.list_, name)]
+        versions = _all(system, qrels_versions.list_, name)
+        numbers = [version["number"] for version in versions if version["published_at"]]
+        ids = [submission["id"] for submission in _all(system, submissions.list_, name)]
         for number in numbers:
-            for id in sent:
+            for id in ids:
                 explained = score_explanations.read_explanations(system, ADMIN, id, qrels=number)
                 if explained.explanations:
-                    told[f"explanations of {id} under {number}"] = _plain(explained)
+                    views[f"explanations of {id} under {number}"] = _plain(explained)
                 scored = evaluations.read_scores(system, ADMIN, id, qrels=number)
-                told[f"scores of {id} under {number}"] = _plain(scored)
-                for one in scored:
+                views[f"scores of {id} under {number}"] = _plain(scored)
+                for score in scored:
                     topics = evaluations.read_topic_scores(
-                        system, ADMIN, id, measure=one.measure, qrels=number
+                        system, ADMIN, id, measure=score.measure, qrels=number
                     )
-                    told[f"topics of {id} under {number} by {one.measure}"] = _plain(topics)
+                    views[f"topics of {id} under {number} by {score.measure}"] = _plain(topics)
             for measure in track["measures"]:
                 board = leaderboards.read_board(system, ADMIN, name, measure=measure, qrels=number)
-                told[f"board of {name} under {number} by {measure}"] = _plain(board)
-    return told
+                views[f"board of {name} under {number} by {measure}"] = _plain(board)
+    return views
 
 
 def finish(system: System, clock: Clock) -> dict[str, Any]:
-    """Do all the work that is left, also what a worker took and did not finish; the boards then.
+    """Run all remaining jobs, including interrupted ones, and return the leaderboards.
 
-    Of analyses the state alone: they are computed anew, and their last digits are of scipy's version.
+    Analyses are reduced to their state, because their last digits depend on the version of scipy.
     """
     clock.forward(3600)
     jobs.sweep(system)
     work_off(system, analysing=True)
     return {
-        name: _without_worth(told) if name.startswith("board ") else told
-        for name, told in show_boards(system).items()
+        name: _without_analysis(view) if name.startswith("board ") else view
+        for name, view in show_boards(system).items()
     }
 
 
-def _without_worth(board: Row) -> Row:
-    worth = {one.name for one in fields(RankInformation)}
-    rows = [{name: value for name, value in row.items() if name not in worth} for row in board["rows"]]
+def _without_analysis(board: Row) -> Row:
+    rank_fields = {field.name for field in fields(RankInformation)}
+    rows = [{name: value for name, value in row.items() if name not in rank_fields} for row in board["rows"]]
     return board | {"rows": rows, "analysis": board["analysis"]["state"]}
 
 
-def _all(system: System, list_: Callable[..., Any], *asked: Any) -> list[Any]:
-    """Every item of a list that has pages."""
-    return [_plain(item) for page in _pages(system, list_, *asked) for item in page.items]
+def _all(system: System, list_: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """Return the items of all pages of a list."""
+    return [_plain(item) for page in _pages(system, list_, *arguments) for item in page.items]
 
 
-def _pages(system: System, list_: Callable[..., Any], *asked: Any) -> Iterator[Any]:
-    page = list_(system, ADMIN, *asked, limit=3)
+def _pages(system: System, list_: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+    page = list_(system, ADMIN, *arguments, limit=3)
     yield page
     while page.next is not None:
-        page = list_(system, ADMIN, *asked, limit=3, cursor=page.next)
+        page = list_(system, ADMIN, *arguments, limit=3, cursor=page.next)
         yield page
 
 
@@ -257,11 +259,11 @@ def _caller(system: System, token: str) -> Any:
 
 
 def _plain(view: Any) -> Any:
-    """A view, or several, in JSON's types. Etags are left out: they may change with any release."""
+    """Return a view, or a tuple of views, as JSON values without ETags, which any release may change."""
 
-    def told(pairs: list[tuple[str, Any]]) -> Row:
+    def without_etag(pairs: list[tuple[str, Any]]) -> Row:
         return {name: value for name, value in pairs if name != "etag"}
 
     if isinstance(view, tuple):
-        return [_plain(one) for one in view]
-    return json.loads(json.dumps(asdict(view, dict_factory=told), default=datetime.isoformat))
+        return [_plain(item) for item in view]
+    return json.loads(json.dumps(asdict(view, dict_factory=without_etag), default=datetime.isoformat))

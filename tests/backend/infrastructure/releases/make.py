@@ -1,8 +1,8 @@
-"""Writes the release file of the last migration there is: see README.md.
+"""Script that writes the release file of the latest migration (see README.md).
 
     python tests/backend/infrastructure/releases/make.py
 
-All of it is made by the code at hand, through its public functions; where they can't, a comment says why.
+The data are created with the public functions of the backend. Comments explain the few exceptions.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import update
 
-sys.path.insert(0, str(Path(__file__).parents[3]))  # the folder tests, where pytest finds it by itself
+sys.path.insert(0, str(Path(__file__).parents[3]))  # the folder tests, which pytest adds by itself
 
 import cupel_backend
 from backend.infrastructure.releases.contents import Release, dump, fetch, finish, revisions, show
@@ -66,7 +66,7 @@ ODD = (
     "t1 Q0 b 3 0.5 läuft🏃\n"
     "t9\x7f\u202e😀 Q0 a 1 1 läuft🏃\n"
 ).encode()
-"""A run with strange characters wherever a database will see them, and which profiles order otherwise."""
+"""A run with unusual characters in all stored fields, whose order depends on the profile."""
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def make_tokens(system: System, clock: Clock) -> dict[str, str]:
-    """A token of each kind; their texts."""
+    """Issue a token of each kind; return name -> text of the token."""
 
     def issue(team: str, scope: str, **options: Any) -> str:
         return access.issue(system, access.OPERATOR, team=team, scope=scope, **options)[0]
@@ -111,7 +111,7 @@ def make_tokens(system: System, clock: Clock) -> dict[str, str]:
 
 
 def make_quiet_tracks(system: System, clock: Clock) -> None:
-    """A closed one, with all that can be declared, and one that waits for its judgments."""
+    """Create a closed track with all optional declarations, and a track without judgments."""
     tracks.create(
         system,
         STRANGER,
@@ -137,12 +137,12 @@ def make_quiet_tracks(system: System, clock: Clock) -> None:
 
 
 def make_busy_track(system: System, clock: Clock) -> None:
-    """One with versions, submissions and jobs in every state."""
+    """Create a track with versions, submissions and jobs in every state."""
     impatient = replace(system, settings=system.settings.model_copy(update={"attempts": 1}))
 
     def claimed(submission: str) -> Claim:
-        """The next job, which is for this submission."""
-        clock.forward(1.000001)  # an instant keeps its microseconds
+        """Claim the next job and check that it belongs to this submission."""
+        clock.forward(1.000001)  # timestamps keep their microseconds
         claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
         assert claim.payload["submission"] == submission
@@ -159,7 +159,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     clock.forward(HOUR)
     submissions.withdraw(system, BOB, gone)
 
-    publish_qrels(system, "busy", CORRECTED)  # overtaken before it is anybody's board
+    publish_qrels(system, "busy", CORRECTED)  # replaced before it becomes current
     publish_qrels(system, "busy", RELEVANCE.replace(b"c 0", b"c 2"))
     again = submit(system, ALICE, track="busy", name="again.txt").id  # the same run
     odd = submit(system, CAROL, gzip.compress(ODD, mtime=0), track="busy", name="odd\x1b[31m 😀.gz").id
@@ -175,7 +175,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
     evaluations.evaluate(system, claimed(again))
     unlucky = claimed(odd)
     jobs.fail(impatient, claimed(first), "dead under the version that is being published")
-    claimed(again)  # a worker is at it
+    claimed(again)  # a worker is running this job
     jobs.fail(system, unlucky, "it will be tried again")
     submit(system, ALICE, run_file([("t1", "bac"), ("t2", "bca")], tag="new"), track="busy", name="new.txt")
     files = {"relevance.txt": RELEVANCE, "credibility.txt": CREDIBILITY, "überzählig\t😀.txt": b""}
@@ -193,7 +193,7 @@ def make_busy_track(system: System, clock: Clock) -> None:
 
 
 def make_audits(system: System, clock: Clock) -> None:
-    """In every state, by people and by schedules of each sort, with alerts on what they find."""
+    """Create audits in every state, requested by users and by schedules, with alerts on their numbers."""
     small = {"kind": "downsampling", "parameters": {"repeats": 3, "ratios": [50, 10]}}
     for number, bounds in {"tau(AP)@50": {"below": 2}, "τ": {"above": 0}, "tau(AP)@10": {"above": 9}}.items():
         audit_alerts.add(system, ORGANISER, "busy", kind="downsampling", number=number, **bounds)
@@ -207,16 +207,16 @@ def make_audits(system: System, clock: Clock) -> None:
         for name in ("busy", "waiting")
     ]
     clock.forward(60)
-    audit_schedules.request_due_audits(system)  # there are no judgments of the second track: a problem
-    for one in often:
-        audit_schedules.remove(system, ORGANISER, one.id)
+    audit_schedules.request_due_audits(system)  # fails for the second track, which has no judgments
+    for schedule in often:
+        audit_schedules.remove(system, ORGANISER, schedule.id)
     audit_requests.request(system, ORGANISER, "busy", **small, part_trials=2, other=1)
     odd = {"kind": "downsampling", "parameters": {"aspect": "Schönheit"}}
     audit_requests.request(system, ADMIN, "busy", **odd, seed=2**62)
     work_off(system, analysing=True)
-    for gathered in (True, False):
+    for is_prepared in (True, False):
         cancelled = audit_requests.request(system, ORGANISER, "busy", kind="downsampling")
-        claim = jobs.claim_next(system, audit_requests.QUEUE) if gathered else None
+        claim = jobs.claim_next(system, audit_requests.QUEUE) if is_prepared else None
         if claim is not None:
             audit_parts.prepare_audit(system, claim)
         audit_requests.cancel(system, ORGANISER, cancelled.id)

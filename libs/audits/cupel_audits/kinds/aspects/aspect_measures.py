@@ -106,5 +106,7 @@ def with_component_cutoff(measure: Measure, depth: int) -> Measure | None:
         return None
     component = measure.arguments["of"]
     if isinstance(component, ArgumentPairs):
-        return measure.having(of=ArgumentPairs((name, one.having(cutoff=depth)) for name, one in component))
+        return measure.having(
+            of=ArgumentPairs((name, inner.having(cutoff=depth)) for name, inner in component)
+        )
     return measure.having(of=component.having(cutoff=depth))

@@ -9,7 +9,7 @@ import numpy as np
 
 from cupel_audits.kinds.aspects.aspect_measures import AspectFamily, aggregate_name, without_default_aspects
 from cupel_audits.report import AuditReport, Column, Heading, Plot, RunCell, TableSchema, merged
-from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, by_topic, means
+from cupel_audits.subject import DECIMALS, AuditSubject, SubjectSummary, means, scores_by_topic
 from cupel_measures.catalogue.parser import parse
 from cupel_measures.comparing.rank_correlation import tau_b, tau_b_by_topic
 from cupel_measures.families.multiaspect import inner
@@ -40,7 +40,7 @@ class FamilyScores(TypedDict):
 
 @final
 class OrdersResult(TypedDict):
-    """The result of the third trial; JSON holds it.
+    """The result of the third trial; JSON-serialisable.
 
     families: by component. lacking: sentences on aggregates that cannot be computed.
     """
@@ -122,7 +122,7 @@ def _score_family(subject: AuditSubject, family: AspectFamily) -> FamilyScores:
 
 
 def _rounded_scores(subject: AuditSubject, measures: Sequence[Measure]) -> dict[str, Floats]:
-    scores = by_topic(subject.evaluator.evaluate(measures), measures)
+    scores = scores_by_topic(subject.evaluator.evaluate(measures), measures)
     return {text: np.round(values, DECIMALS) for text, values in scores.items()}
 
 

@@ -93,7 +93,9 @@ class Aspects(Audit):
         if trial == ORDERS:
             scores = aspect_orders.score_families(subject, families)
             return OrdersResult(families=scores, lacking=list(missing))
-        aggregates = list({str(one): one for family in families for one in family.aggregates}.values())
+        aggregates = list(
+            {str(aggregate): aggregate for family in families for aggregate in family.aggregates}.values()
+        )
         if trial == BOUNDS:
             return score_bounds.compute_bounds(subject, aggregates)
         return top_documents.count_documents(subject, aggregates, self.first, self.depth, self.width)
@@ -110,7 +112,9 @@ class Aspects(Audit):
                 else:
                     yield aggregate
 
-        return [AspectFamily(one.component, tuple(select_possible(one))) for one in families], missing
+        return [
+            AspectFamily(family.component, tuple(select_possible(family))) for family in families
+        ], missing
 
     def report(self, about: SubjectSummary, found: Mapping[int, AspectsResult]) -> AuditReport:
         rules = CountingRules(

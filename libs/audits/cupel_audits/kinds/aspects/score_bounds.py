@@ -144,7 +144,7 @@ def _score_rankings(
             scores[measure].append(values.tolist())
     return {
         str(without_default_aspects(measure, subject.about.aspects)): MeasureBounds(
-            strategies=strategies, topics=[list(by_topic) for by_topic in zip(*by_strategy, strict=True)]
+            strategies=strategies, topics=[list(values) for values in zip(*by_strategy, strict=True)]
         )
         for measure, by_strategy in scores.items()
     }

@@ -17,7 +17,7 @@ from cupel_audits.kinds.aspects.aspect_measures import (
     without_default_aspects,
 )
 from cupel_audits.report import AuditReport, Heading, Plot, TableSchema
-from cupel_audits.subject import DECIMALS, AuditSubject, Tops, by_topic
+from cupel_audits.subject import DECIMALS, AuditSubject, Tops, scores_by_topic
 from cupel_measures.grammar.measure import Measure
 from cupel_measures.model import ABSENT, NEGATIVE, Floats, Ints
 from cupel_measures.scoring.pool import Mask
@@ -181,7 +181,7 @@ def count_documents(
     """Count documents of the best runs by each measure, at the first ranks and by bins of ranks."""
     worth = DocumentWorth.of(subject)
     result = DocumentsResult(zero={}, quality={}, uncut=[])
-    for measure in (without_default_aspects(one, subject.about.aspects) for one in measures):
+    for measure in (without_default_aspects(given, subject.about.aspects) for given in measures):
         at_first, at_depth = with_component_cutoff(measure, first), with_component_cutoff(measure, depth)
         if at_first is None or at_depth is None:
             result["uncut"].append(str(measure))
@@ -212,7 +212,7 @@ def _count(
     labels = np.where(judged, worth.total[documents], 0)
     by_rank = (judged, is_filled & ~judged, judged & worth.is_zero[documents], labels)
     bins = np.arange(0, depth, width)
-    columns = [np.add.reduceat(one.sum(axis=0), bins).tolist() for one in by_rank]
+    columns = [np.add.reduceat(counted.sum(axis=0), bins).tolist() for counted in by_rank]
     return [
         DocumentCount(judged=judged, unjudged=unjudged, zero=zero, labels=labels)
         for judged, unjudged, zero, labels in zip(*columns, strict=True)
@@ -221,7 +221,7 @@ def _count(
 
 def choose_best_runs(subject: AuditSubject, measure: Measure) -> Ints:
     """Return int64[topics]: the run with the greatest score; ties: the smallest name."""
-    [scores] = by_topic(subject.evaluator.evaluate([measure]), [measure]).values()
+    [scores] = scores_by_topic(subject.evaluator.evaluate([measure]), [measure]).values()
     names = subject.about.runs
     order = np.array(sorted(range(len(names)), key=lambda run: names[run].encode()))
     rounded: Floats = np.round(scores[:, order], DECIMALS)
@@ -246,9 +246,11 @@ class CountingRules:
 def report(result: DocumentsResult, rules: CountingRules) -> AuditReport:
     """Return the report on zero-aspect documents by rank, and on the mean sum of labels by bin."""
     by_rank = _with_sums(list(_read_zero(result)))
-    totals = [_total_row(one, rules) for one in by_rank]
-    ranks = [row for one, total in zip(by_rank, totals, strict=True) for row in _rank_rows(one, total, rules)]
-    bins = [row for one in _with_sums(list(_read_quality(result))) for row in _quality_rows(one, rules)]
+    totals = [_total_row(counts, rules) for counts in by_rank]
+    ranks = [
+        row for counts, total in zip(by_rank, totals, strict=True) for row in _rank_rows(counts, total, rules)
+    ]
+    bins = [row for counts in _with_sums(list(_read_quality(result))) for row in _quality_rows(counts, rules)]
     numbers: dict[str, float | int | None] = {f"zero({row.measure})": row.percent for row in totals}
     return AuditReport(
         verdict=(*_zero_aspect_sentence(totals, rules), *_quality_sentence(bins)),
@@ -278,10 +280,10 @@ def _read_quality(result: DocumentsResult) -> Iterator[MeasureCounts]:
 
 
 def _with_sums(counts: Sequence[MeasureCounts]) -> list[MeasureCounts]:
-    """Return the counts, and their sums over the components of each aggregation that has several."""
+    """Return the counts, followed by their sum for each aggregation with several components."""
     sums = []
-    for kind in dict.fromkeys(one.kind for one in counts):
-        same = [one.counts for one in counts if one.kind == kind]
+    for kind in dict.fromkeys(count.kind for count in counts):
+        same = [count.counts for count in counts if count.kind == kind]
         if len(same) > 1:
             total = [_sum(at_place) for at_place in zip(*same, strict=True)]
             sums.append(MeasureCounts(component="all", kind=kind, measure=f"all {kind}", counts=total))

@@ -122,7 +122,7 @@ class Desiderata(Audit):
     rank. D4_literal: an error costs more if all documents have a higher label in the other aspect. D5: with
     equal labels throughout, the score is from 0 to 1, and no lower than with labels that decrease from the
     same first label. D6: multiplying all labels (gains and embeddings) by a number changes nothing.
-    D6_one_scale: neither does multiplying the labels of one aspect. D7: if one aspect has equal labels
+    D6_one_scale: multiplying the labels of one aspect changes nothing. D7: if one aspect has equal labels
     throughout, the score is 1 exactly if the list is sorted by the other. D8: other weights change what an
     error in one aspect costs relative to the same error in the other.
 

@@ -135,12 +135,12 @@ def _describe_labels(topic: int, selected: SelectedDocuments, relevant: Subtopic
 
 def _relevant_documents(subject: AuditSubject) -> list[dict[str, set[int]]]:
     """Return the relevant documents of each topic with the subtopics that they are relevant to."""
-    by_topic: list[dict[str, set[int]]] = [{} for _ in subject.qrels.topics]
+    relevant_by_topic: list[dict[str, set[int]]] = [{} for _ in subject.qrels.topics]
     subtopics = subject.qrels.subtopics
     if subtopics is not None:
         columns = (subtopics.document, subtopics.subtopic, subtopics.judgment)
         for document, subtopic, judgment in zip(*(column.tolist() for column in columns), strict=True):
             if judgment > 0:
-                relevant = by_topic[int(subject.qrels.topic_of[document])]
+                relevant = relevant_by_topic[int(subject.qrels.topic_of[document])]
                 relevant.setdefault(subject.qrels.documents[document], set()).add(subtopic)
-    return by_topic
+    return relevant_by_topic

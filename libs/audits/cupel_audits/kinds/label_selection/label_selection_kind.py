@@ -71,7 +71,7 @@ class LabelSelection(Audit):
     def run_trials(self, subject: AuditSubject, seed: int, trials: Sequence[int]) -> Iterator[LabellingTrial]:
         labelling = Labelling.of(subject, self.depth, self.batch)
         measures = content_measures.bound(subject, [self.measure, self.reference])
-        measure, reference = (str(one) for one in measures)
+        measure, reference = map(str, measures)
         full = content_measures.means_of(subject.evaluator, measures)
         for trial in trials:
             order = labelling.order if trial == 0 else labelling.draw_order(self.generator(seed, trial))

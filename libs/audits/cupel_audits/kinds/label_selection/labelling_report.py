@@ -143,7 +143,11 @@ def _summarise(
 ) -> LabellingSummary:
     last = {point.way: point.tau.mean for point in points}
     selected = [point for point in points if point.way == SELECTED]
-    strong = (one.share for one in selected if one.tau.mean is not None and one.tau.mean >= STRONG_TAU)
+    strong = (
+        labelling.share
+        for labelling in selected
+        if labelling.tau.mean is not None and labelling.tau.mean >= STRONG_TAU
+    )
     return LabellingSummary(
         topics=len(topics),
         labels=sum(row.labels for row in topics),

@@ -242,16 +242,16 @@ def _topic_rows(changes: AspectChanges) -> Iterator[TopicChangesRow]:
 
 
 def _agreement_row(agreement: Agreement, topics: Sequence[TopicChangesRow]) -> AgreementByAspectRow:
-    by_topic = [row for row in topics if row.aspect == agreement.aspect]
+    aspect_rows = [row for row in topics if row.aspect == agreement.aspect]
     return AgreementByAspectRow(
         aspect=agreement.aspect,
         pairs=agreement.pairs,
         same=agreement.same,
         kappa=agreement.kappa,
         alpha=agreement.alpha,
-        changed=sum(row.changed for row in by_topic),
-        removed=sum(row.removed for row in by_topic),
-        added=sum(row.added for row in by_topic),
+        changed=sum(row.changed for row in aspect_rows),
+        removed=sum(row.removed for row in aspect_rows),
+        added=sum(row.added for row in aspect_rows),
     )
 
 

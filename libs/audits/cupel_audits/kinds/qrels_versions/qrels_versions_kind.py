@@ -23,7 +23,7 @@ Replicates = Annotated[int, whole_number(100)]
 
 @final
 class VersionsResult(JudgmentsResult):
-    """The result of the first trial, which compares judgments; JSON holds it.
+    """The result of the first trial, which compares judgments; JSON-serialisable.
 
     topics: numbers of topics of both versions, of the first and of the second. left_out: measures that cannot
     be compared.
@@ -86,7 +86,7 @@ class QrelsVersions(Audit):
             yield self._compare_orders(subject, trial, seed) if trial else _compare_judgments(subject)
 
     def _compare_orders(self, subject: AuditSubject, trial: int, seed: int) -> OrderResult:
-        """Compare the orders by one measure over the common topics."""
+        """Compare how the two versions order the runs by one measure over the common topics."""
         measure = _shared_measures(subject)[trial - 1]
         first_rows, second_rows = _common_rows(subject)
         first = subject.scores[str(measure)][first_rows]

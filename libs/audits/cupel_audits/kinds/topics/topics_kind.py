@@ -99,14 +99,17 @@ class Topics(OverTopics):
     ) -> dict[str, list[SwapDraw]]:
         """Draw two disjoint topic sets of each size, and count the swapped pairs by each measure."""
         topics = len(subject.about.topics)
-        draws: dict[str, list[SwapDraw]] = {one.measure: [] for one in scores}
-        widths = [_bin_width(one, measure) for one, measure in zip(scores, subject.measures, strict=True)]
+        draws: dict[str, list[SwapDraw]] = {run_scores.measure: [] for run_scores in scores}
+        widths = [
+            _bin_width(run_scores, measure)
+            for run_scores, measure in zip(scores, subject.measures, strict=True)
+        ]
         for size in self.sizes or _default_sizes(topics):
             order = rng.permutation(topics)
             first, second = np.sort(order[:size]), np.sort(order[size : 2 * size])
-            for one, width in zip(scores, widths, strict=True):
-                if one.undefined is None:
-                    draws[one.measure].append(_compare_sets(one.values, first, second, width))
+            for run_scores, width in zip(scores, widths, strict=True):
+                if run_scores.undefined is None:
+                    draws[run_scores.measure].append(_compare_sets(run_scores.values, first, second, width))
         return draws
 
     def _describe(self, subject: AuditSubject, scores: RunScores, measure: Measure) -> MeasureTopics:
@@ -119,12 +122,12 @@ class Topics(OverTopics):
         if scores.undefined is not None:
             return result
         selection = select_topics(subject.about.topics, scores.values, scores.values, self.subset)
-        by_topic = zip(scores.values.tolist(), scores.orders, strict=True)
+        topic_scores = zip(scores.values.tolist(), scores.orders, strict=True)
         variance = pooled_variance(scores.values) or 0.0
         result.update(
             {
                 "chosen": list(zip(selection.topics, selection.taus, strict=True)),
-                "topics": [_describe_topic(values, order, scores.means) for values, order in by_topic],
+                "topics": [_describe_topic(values, order, scores.means) for values, order in topic_scores],
                 "variance": variance,
                 "detectable": None,
                 "usual": _has_unit_range(measure),

@@ -22,10 +22,11 @@ class LeadChange(NamedTuple):
 
 
 class MeasureInfluence(NamedTuple):
-    """The influence of a document by one measure; serialised to JSON as a list.
+    """The influence of a document on the order of runs by one measure; serialised to JSON as a list.
 
-    influence: sum over neighbouring runs of the share of the lead that the judgment removes. reversed: pairs
-    of runs whose order it reverses. pair: the neighbours whose lead changes most, None if no lead shrinks.
+    influence: the share of a run's lead over the next one that the judgment removes, summed over all
+    neighbours. reversed: number of pairs of runs whose order the judgment reverses. pair: the neighbours
+    whose lead changes most, None if no lead shrinks.
     """
 
     influence: float

@@ -194,43 +194,45 @@ def _rank_candidates(
             topic=about.topics[topic],
             document=document["document"],
             runs=document["runs"],
-            where=[RankInRun(*one) for one in document["where"]],
+            where=[RankInRun(*values) for values in document["where"]],
             influence=document["influence"],
-            measures={text: MeasureInfluence(*one) for text, one in document["measures"].items()},
+            measures={text: MeasureInfluence(*values) for text, values in document["measures"].items()},
         )
         for topic, trial in results.items()
         for document in trial["documents"]
     ]
-    return sorted(candidates, key=lambda one: (-one.influence, one.topic, one.document))[:most]
+    return sorted(
+        candidates, key=lambda candidate: (-candidate.influence, candidate.topic, candidate.document)
+    )[:most]
 
 
 def _list_rows(
     about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float
 ) -> Iterator[ListRow]:
     cumulative = 0.0
-    for place, one in enumerate(candidates, 1):
-        cumulative += one.influence
+    for place, candidate in enumerate(candidates, 1):
+        cumulative += candidate.influence
         yield ListRow(
             place=place,
-            topic=one.topic,
-            document=one.document,
-            influence=one.influence,
+            topic=candidate.topic,
+            document=candidate.document,
+            influence=candidate.influence,
             share=cumulative / total if total else None,
-            turned=one.reversed,
-            runs=one.runs,
-            best=one.where[0].rank,
-            where=", ".join(f"{about.runs[found.run]} {found.rank}" for found in one.where),
-            settles=one.describe_change(about),
+            turned=candidate.reversed,
+            runs=candidate.runs,
+            best=candidate.where[0].rank,
+            where=", ".join(f"{about.runs[found.run]} {found.rank}" for found in candidate.where),
+            settles=candidate.describe_change(about),
         )
 
 
 def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) -> Iterator[ChangeRow]:
-    for one in candidates:
-        for measure, by_measure in one.measures.items():
+    for candidate in candidates:
+        for measure, by_measure in candidate.measures.items():
             pair = _pair(by_measure)
             yield ChangeRow(
-                topic=one.topic,
-                document=one.document,
+                topic=candidate.topic,
+                document=candidate.document,
                 measure=measure,
                 influence=by_measure.influence,
                 turned=by_measure.reversed,
@@ -243,10 +245,10 @@ def _change_rows(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) 
 
 def _share_rows(about: SubjectSummary, trials: Sequence[TopicTrial]) -> list[ShareRow]:
     """Return the mean of unjudged@depth over the topics of each run, by depth and run."""
-    by_topic = [dict(UnjudgedShares(*one) for one in trial["unjudged"]) for trial in trials]
+    shares_by_topic = [dict(UnjudgedShares(*values) for values in trial["unjudged"]) for trial in trials]
     return [
-        ShareRow(run=name, depth=depth, share=_mean([shares[depth][run] for shares in by_topic]))
-        for depth in by_topic[0]
+        ShareRow(run=name, depth=depth, share=_mean([shares[depth][run] for shares in shares_by_topic]))
+        for depth in shares_by_topic[0]
         for run, name in enumerate(about.runs)
     ]
 
@@ -313,7 +315,7 @@ def _describe_list(
     about: SubjectSummary, candidates: Sequence[JudgingCandidate], total: float
 ) -> Iterator[str]:
     if candidates and total:
-        share, first = math.fsum(one.influence for one in candidates) / total, candidates[0]
+        share, first = math.fsum(candidate.influence for candidate in candidates) / total, candidates[0]
         yield (
             f"The listed documents ({len(candidates)}) have {share:.0%} of the influence of all examined "
             f"documents. Judge {first.document} of topic {first.topic} first: if it is highly relevant, "
@@ -323,7 +325,7 @@ def _describe_list(
 
 def _skipped_measures(about: SubjectSummary, candidates: Sequence[JudgingCandidate]) -> Iterator[str]:
     for measure in about.measures:
-        if candidates and all(measure not in one.measures for one in candidates):
+        if candidates and all(measure not in candidate.measures for candidate in candidates):
             yield (
                 f"{measure}: not examined because it reads texts or its declared label set lacks the highest "
                 "label"

@@ -69,8 +69,10 @@ class Unjudged(Audit):
         is_judged = in_tops(tops, subject.judged)
         missing = np.flatnonzero((tops.topic == topic) & ~is_judged).tolist()
         ranks = {document: _ranks_by_run(tops, topic, document) for document in missing}
-        pooled = [document for document in missing if min(one.rank for one in ranks[document]) <= self.depth]
-        weight = {document: math.fsum(1 / one.rank for one in ranks[document]) for document in pooled}
+        pooled = [
+            document for document in missing if min(place.rank for place in ranks[document]) <= self.depth
+        ]
+        weight = {document: math.fsum(1 / place.rank for place in ranks[document]) for document in pooled}
         examined = sorted(pooled, key=lambda document: (-weight[document], document))[: self.tried]
         influences = list_influences(subject, topic, np.array(examined, dtype=np.int64))
         documents = [
@@ -83,9 +85,9 @@ class Unjudged(Audit):
             "tried": len(examined),
             "turning": sum(influence.reverses_pairs for influence in influences),
             "influence": math.fsum(influence.mean for influence in influences),
-            "documents": sorted(documents, key=lambda one: (-one["influence"], one["document"]))[
-                : self.budget
-            ],
+            "documents": sorted(
+                documents, key=lambda description: (-description["influence"], description["document"])
+            )[: self.budget],
         }
 
     def report(self, about: SubjectSummary, results: Mapping[int, TopicTrial]) -> AuditReport:
@@ -95,7 +97,7 @@ class Unjudged(Audit):
 def _ranks_by_run(tops: Tops, topic: int, document: int) -> list[RankInRun]:
     """Return the runs that have a document, with its rank in each."""
     runs, places = np.nonzero(tops.ranked[:, topic] == document)
-    return [RankInRun(*one) for one in zip(runs.tolist(), (places + 1).tolist(), strict=True)]
+    return [RankInRun(*pair) for pair in zip(runs.tolist(), (places + 1).tolist(), strict=True)]
 
 
 def _unjudged_shares(tops: Tops, topic: int, is_judged: Mask, depth: int) -> UnjudgedShares:
@@ -109,7 +111,7 @@ def _describe_document(
     return {
         "document": name,
         "runs": len(ranks),
-        "where": sorted(ranks, key=lambda one: one.rank)[:SHOWN_RUNS],
+        "where": sorted(ranks, key=lambda place: place.rank)[:SHOWN_RUNS],
         "influence": influence.mean,
         "measures": influence.measures,
     }

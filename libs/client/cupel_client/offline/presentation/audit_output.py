@@ -20,7 +20,7 @@ from cupel_measures.scoring.evaluator import SCORING_VERSION
 from cupel_reports import missing_packages, page
 
 PRINTED_ROWS = 40
-"""The most rows of a table that are printed; files have all."""
+"""Maximum number of printed rows of a table; files have all rows."""
 POINTS = "points"
 """The name of the file of the first table."""
 
@@ -90,7 +90,7 @@ def _print_table(table: ReportTable) -> None:
 
 
 def _count_keys(table: ReportTable) -> int:
-    """Return how many of the first columns identify rows: those that hold text, at least one."""
+    """Return the number of leading text columns, which identify a row; at least one."""
     are_texts = [all(isinstance(cell, str) for cell in table.column(name)) for name in table.names[:-1]]
     return max(1, [*are_texts, False].index(False))
 

@@ -22,7 +22,7 @@ def show_blocks(
 ) -> None:
     """Print rows with left-aligned keys and right-aligned columns, in as many blocks as needed.
 
-    last_apart: whether to draw a line above the last row, which summarises the others.
+    last_apart: whether to draw a line above the last row, for example a row of means.
     """
     keys = [list(map(printable, key)) for key in keys]
     columns = [(_lines(heading), list(map(printable, cells))) for heading, cells in columns]

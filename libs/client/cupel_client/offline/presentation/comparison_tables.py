@@ -179,10 +179,10 @@ def _print_orders(result: ComparisonResult) -> None:
     ]
     names = [f"{order.first} and {order.second}" for order in orders]
     overall = [order.overall.undefined for order in orders]
-    by_topic = [order.by_topic.undefined for order in orders]
+    undefined = [order.by_topic.undefined for order in orders]
     lines = [
         *_reasons("by means", list(zip(names, overall, strict=True))),
-        *_reasons("topic by topic", list(zip(names, by_topic, strict=True))),
+        *_reasons("topic by topic", list(zip(names, undefined, strict=True))),
     ]
     show_blocks(
         ["measure", "vs."],

@@ -214,12 +214,12 @@ def _labels(place: Place) -> tuple[Label, ...] | None:
 
 
 def _label(place: Place) -> Label | None:
-    """Read a label: a word that looks like an integer is one; a label has no blank."""
+    """Read a label without spaces; a word in the syntax of an integer becomes an integer."""
     word = place.word("a label: an integer or a word")
     if word is None:
         return None
     if re.search(r"\s", word):
-        place.wrong(LABELS, f"{word!r} contains a blank, which a qrels file cannot hold")
+        place.wrong(LABELS, f"{word!r} contains a space, which separates columns in a qrels file")
         return None
     return int(word) if re.fullmatch(r"[+-]?[0-9]{1,18}", word) else word
 

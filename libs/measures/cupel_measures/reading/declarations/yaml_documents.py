@@ -35,7 +35,7 @@ OTHER_KIND = declare(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A document: its name in findings, its tree, the line of each path, and its findings."""
+    """A YAML or JSON document: its name in findings, its tree, the line of each path, and its findings."""
 
     name: str
     root: Tree
@@ -77,7 +77,7 @@ class Place:
         )
 
     def mapping(self, expected: str) -> dict[str, "Place"]:
-        """Return the places of a mapping by key. Report a value of another kind and return no places."""
+        """Return the places of a mapping by key; report any other value and return no places."""
         if isinstance(self.value, dict):
             return {key: Place(self.document, (*self.path, key), value) for key, value in self.value.items()}
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
@@ -95,14 +95,14 @@ class Place:
         return {key: place for key, place in places.items() if key in known}
 
     def items(self, expected: str) -> list["Place"]:
-        """Return the places of a list. Report a value of another kind and return no places."""
+        """Return the places of a list; report any other value and return no places."""
         if isinstance(self.value, list):
             return [Place(self.document, (*self.path, i), value) for i, value in enumerate(self.value)]
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")
         return []
 
     def word(self, expected: str) -> str | None:
-        """Return the word. Report an empty value or one of another kind, and return None."""
+        """Return the value if it is a non-empty word; otherwise report an error and return None."""
         if isinstance(self.value, str) and self.value.strip():
             return self.value
         self.wrong(OTHER_KIND, f"expected {expected}, got {_kind(self.value)}")

@@ -90,7 +90,7 @@ def read_rows(stream: BinaryIO, limits: Limits, file: str | None) -> RunRows:
     except Refused as refused:
         parser.findings.extend(refused.findings)
     if not parser.names and not parser.findings.refused:
-        parser.findings.add(Finding(code=EMPTY, message="the file has no lines of a run", file=file))
+        parser.findings.add(Finding(code=EMPTY, message="the file has no lines except comments", file=file))
     return parser.rows()
 
 
@@ -329,7 +329,7 @@ class _LineParser:
         return np.repeat(np.array(codes, np.int64), np.diff(np.append(heads, len(start))))
 
     def _depth_fits(self, lines: "_Lines", topic: Ints) -> bool:
-        """Check the number of topics and of documents per topic against the limits."""
+        """Return whether the numbers of topics and of documents per topic are within the limits."""
         if len(self.names) > len(self._depths):
             self._depths = np.concatenate([self._depths, np.zeros(len(self.names), np.int64)])
         self._depths += np.bincount(topic, minlength=len(self._depths))
