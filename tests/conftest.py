@@ -26,6 +26,10 @@ SHARE_OF_EXAMPLES = 3
 FEWEST_EXAMPLES = 8
 """`make test` draws a third of the examples of a property test, but never fewer than these."""
 
+TRANSLATORS = ("tests/gateway/", "tests/client/online/")
+"""Tests of layers that only translate: below them, the backend's tests run on both sizes of the service."""
+PRODUCTION_EVERY = 4
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -57,15 +61,21 @@ def reduce_examples(items: list[pytest.Item]) -> None:
 
 
 def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run only every nth set of parameters of a test that is marked `sampled(every=n)`."""
+    """Run only every nth set of parameters of a test that is marked `sampled(every=n)`.
+
+    The tests of TRANSLATORS run on the embedded size, and only every nth of them in production too.
+    """
     seen: Counter[str] = Counter()
     deselected = []
     for item in items:
+        name, every = item.nodeid.partition("[")[0], 1
         if mark := item.get_closest_marker("sampled"):
-            name = item.nodeid.partition("[")[0]
-            if seen[name] % mark.kwargs["every"]:
-                deselected.append(item)
-            seen[name] += 1
+            every = mark.kwargs["every"]
+        elif name.startswith(TRANSLATORS) and "[production" in item.nodeid:
+            name, every = "production", PRODUCTION_EVERY
+        if seen[name] % every:
+            deselected.append(item)
+        seen[name] += 1
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         left_out = set(map(id, deselected))
