@@ -111,7 +111,7 @@ def test_lmd_is_added_only_if_no_measure_reads_texts() -> None:
     assert len(report.verdict) == 1
 
 
-def test_selection_labels_the_documents_derived_by_hand() -> None:
+def test_selection_labels_the_hand_worked_documents() -> None:
     texts = texts_of(
         {
             "a": "apple fruit tree apple",

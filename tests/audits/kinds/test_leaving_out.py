@@ -46,7 +46,7 @@ def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
         assert trial["depth"] == 2
 
 
-def test_contributions_by_depth_are_those_derived_by_hand() -> None:
+def test_contributions_by_depth_equal_hand_worked_ones() -> None:
     """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
@@ -61,7 +61,7 @@ def test_contributions_by_depth_are_those_derived_by_hand() -> None:
     assert report.numbers["unique_relevant@2"] == 1
 
 
-def test_unjudged_shares_are_those_derived_by_hand() -> None:
+def test_unjudged_shares_equal_hand_worked_ones() -> None:
     """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
@@ -92,7 +92,7 @@ def test_teams_with_a_single_run_give_the_results_of_single_runs() -> None:
     )
 
 
-def test_runs_that_contribute_nothing_alone_lose_nothing() -> None:
+def test_runs_without_own_contributions_lose_no_judgments() -> None:
     runs = {**RUNS, "again": RUNS["one"], "once more": RUNS["three"], "two too": RUNS["two"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
