@@ -1,4 +1,4 @@
-"""Tests of laws that hold for every kind of audit; new kinds are included automatically."""
+"""Properties that hold for every declared kind of audit."""
 
 import json
 import math
@@ -19,31 +19,32 @@ from support.data.audit_subjects import SEED, subject_of, trials_of
 from support.data.small_collections import Scored, qrels_of, ranked, scale, texts_of
 
 QUICK: Mapping[str, Any] = {"repeats": 3, "replicates": 200, "draws": 3}
-"""Parameter values that make a kind fast, for kinds that have these parameters."""
+"""Parameters that make an audit quick, for the kinds that have them."""
 MEASURES = "AP nDCG@5 P@5 alpha_nDCG@10 CAM(of=AP)"
 TOPICS = ("a", "b", "c", "d")
 RELEVANCE, TRUST = scale(2, "relevance"), scale(1, "trust")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def quick(kind: str) -> dict[str, Any]:
+def quick_parameters(kind: str) -> dict[str, Any]:
     return {name: value for name, value in QUICK.items() if name in SETTINGS[kind]}
 
 
-def names(number: int = 40) -> list[str]:
-    return [f"d{at:02}" for at in range(number)]
+def document_names(count: int = 40) -> list[str]:
+    return [f"d{number:02}" for number in range(count)]
 
 
 def judgments(seed: int, *, best: int = 2) -> Qrels:
     """Return random judgments of two aspects and by subtopic.
 
-    Some grades are negative, and some documents have no label of the second aspect.
+    Some grades are negative. The second aspect is judged for half of the documents only.
+    best: the greatest grade.
     """
     rng = np.random.default_rng(seed)
     by_aspect: dict[Any, dict[str, dict[str, int]]] = {RELEVANCE: {}, TRUST: {}}
     subtopics: dict[str, dict[str, dict[str, int]]] = {}
     for topic in TOPICS:
-        judged = sorted(rng.choice(names(), 25, replace=False).tolist())
+        judged = sorted(rng.choice(document_names(), 25, replace=False).tolist())
         grades = np.minimum(rng.integers(-1, 3, len(judged)), best)
         by_aspect[RELEVANCE][topic] = dict(zip(judged, grades.tolist(), strict=True))
         by_aspect[TRUST][topic] = {
@@ -57,10 +58,12 @@ def judgments(seed: int, *, best: int = 2) -> Qrels:
 
 
 def runs(seed: int, number: int = 6) -> dict[str, Scored]:
-    """Return random runs of different lengths; the last one lacks a topic."""
+    """Return random runs of different lengths; the last run lacks a topic."""
     rng = np.random.default_rng(seed)
     rankings: dict[str, Mapping[str, Mapping[str, float]]] = {
-        f"run{run}": {topic: ranked(*rng.permutation(names())[: 15 + 3 * run].tolist()) for topic in TOPICS}
+        f"run{run}": {
+            topic: ranked(*rng.permutation(document_names())[: 15 + 3 * run].tolist()) for topic in TOPICS
+        }
         for run in range(number)
     }
     last = f"run{number - 1}"
@@ -69,7 +72,9 @@ def runs(seed: int, number: int = 6) -> dict[str, Scored]:
 
 def texts() -> Texts:
     rng = np.random.default_rng(9)
-    return texts_of({name: " ".join(f"w{word}" for word in rng.integers(0, 30, 8)) for name in names()})
+    return texts_of(
+        {name: " ".join(f"w{word}" for word in rng.integers(0, 30, 8)) for name in document_names()}
+    )
 
 
 def subject_for(audit: Audit, qrels: Qrels, submitted: Mapping[str, Scored]) -> AuditSubject:
@@ -77,7 +82,7 @@ def subject_for(audit: Audit, qrels: Qrels, submitted: Mapping[str, Scored]) -> 
         qrels,
         submitted,
         MEASURES,
-        teams=[f"team{at // 2}" for at in range(len(submitted))],
+        teams=[f"team{number // 2}" for number in range(len(submitted))],
         top=audit.ranking_depth(),
         other=judgments(99),
         texts=texts(),
@@ -85,22 +90,22 @@ def subject_for(audit: Audit, qrels: Qrels, submitted: Mapping[str, Scored]) -> 
 
 
 @lru_cache(maxsize=4)
-def made(kind: str, seed: int) -> AuditSubject:
-    return subject_for(read_audit(kind, quick(kind)), judgments(seed), runs(seed))
+def random_subject(kind: str, seed: int) -> AuditSubject:
+    return subject_for(read_audit(kind, quick_parameters(kind)), judgments(seed), runs(seed))
 
 
 def numbers_in(data: Any) -> Iterator[float]:
     if isinstance(data, Mapping):
         data = [*data.values()]
     if isinstance(data, list | tuple):
-        for item in data:
-            yield from numbers_in(item)
+        for part in data:
+            yield from numbers_in(part)
     elif isinstance(data, float):
         yield data
 
 
-def check(report: AuditReport) -> None:
-    """Check a report: lossless JSON, no NaN, consistent tables and plots, reasons for undefined numbers."""
+def check_report(report: AuditReport) -> None:
+    """Assert that the report survives JSON, is free of NaN, is consistent, and explains undefined numbers."""
     data = json.loads(json.dumps(report.as_data(), allow_nan=False))
     assert AuditReport.of(data) == report
     assert all(map(math.isfinite, numbers_in(data)))
@@ -121,7 +126,7 @@ def check(report: AuditReport) -> None:
 
 
 @every_kind
-def test_kind_documents_its_question_and_parameters(kind: str) -> None:
+def test_every_kind_describes_its_question_and_parameters(kind: str) -> None:
     declared = KINDS[kind]
     assert declared.title
     assert declared.source
@@ -133,7 +138,7 @@ def test_kind_documents_its_question_and_parameters(kind: str) -> None:
 
 
 @every_kind
-def test_unknown_parameters_are_refused_in_one_sentence(kind: str) -> None:
+def test_unknown_parameter_is_refused(kind: str) -> None:
     with pytest.raises(AuditError) as refused:
         read_audit(kind, {"colour": "blue"})
     [sentence] = refused.value.sentences
@@ -141,13 +146,13 @@ def test_unknown_parameters_are_refused_in_one_sentence(kind: str) -> None:
 
 
 UNBOUNDED = {"length", "batch"}
-"""Parameters whose large values are harmless, or are limited by the kind."""
+"""Integer parameters whose large values are harmless, or which the kind itself bounds."""
 
 
 @every_kind
-def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(kind: str) -> None:
-    for name, one in SETTINGS[kind].items():
-        default = one.parameter.default
+def test_parameters_that_multiply_the_work_have_upper_bounds(kind: str) -> None:
+    for name, setting in SETTINGS[kind].items():
+        default = setting.parameter.default
         if isinstance(default, int) and not isinstance(default, bool) and name not in UNBOUNDED:
             with pytest.raises(AuditError, match=f"{name}: expected .* from [01]0* to 100,000, got"):
                 read_audit(kind, {name: 2**31})
@@ -160,45 +165,45 @@ def test_nothing_is_drawn_so_often_or_in_so_many_steps_that_it_would_never_end(k
 
 @every_kind
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_finished_audit_is_one_result_in_any_order_of_its_trials(kind: str, seed: int) -> None:
-    audit, subject = read_audit(kind, quick(kind)), made(kind, seed)
-    found = trials_of(kind, subject, quick(kind))
+def test_result_is_independent_of_the_order_of_trials(kind: str, seed: int) -> None:
+    audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, seed)
+    found = trials_of(kind, subject, quick_parameters(kind))
     trials = range(audit.trials(subject))
     assert [*found] == [*trials] == [trial for part in parts(audit, subject) for trial in part]
-    some = [*reversed(trials)][:: max(1, len(trials) // 5)]
-    for trial in some:
-        assert trials_of(kind, subject, quick(kind), only=[trial]) == {trial: found[trial]}
-    whole = result(audit, subject.about, SEED, len(trials), found)
-    backwards = result(audit, subject.about, SEED, len(trials), dict(reversed(found.items())))
-    assert whole.complete
-    assert whole.as_data() == backwards.as_data()
-    assert whole.report is not None
-    assert whole.report.verdict
-    assert whole.report.numbers
-    check(whole.report)
+    sample = [*reversed(trials)][:: max(1, len(trials) // 5)]
+    for trial in sample:
+        assert trials_of(kind, subject, quick_parameters(kind), only=[trial]) == {trial: found[trial]}
+    expected = result(audit, subject.about, SEED, len(trials), found)
+    from_reversed = result(audit, subject.about, SEED, len(trials), dict(reversed(found.items())))
+    assert expected.complete
+    assert expected.as_data() == from_reversed.as_data()
+    assert expected.report is not None
+    assert expected.report.verdict
+    assert expected.report.numbers
+    check_report(expected.report)
 
 
 @every_kind
-def test_a_report_needs_no_more_than_what_was_kept_of_its_subject(kind: str) -> None:
-    audit, subject = read_audit(kind, quick(kind)), made(kind, 1)
-    found = trials_of(kind, subject, quick(kind))
+def test_report_is_the_same_from_the_stored_subject_summary(kind: str) -> None:
+    audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, 1)
+    found = trials_of(kind, subject, quick_parameters(kind))
     about = SubjectSummary.of(json.loads(json.dumps(subject.about.as_data())))
-    mine, kept = audit.report(subject.about, found), audit.report(about, found)
-    assert digest(mine.as_data()) == digest(kept.as_data())
+    original, restored = audit.report(subject.about, found), audit.report(about, found)
+    assert digest(original.as_data()) == digest(restored.as_data())
 
 
 @every_kind
-def test_some_of_the_trials_make_a_partial_report(kind: str) -> None:
-    audit, subject = read_audit(kind, quick(kind)), made(kind, 1)
-    found = trials_of(kind, subject, quick(kind))
+def test_some_of_the_trials_give_a_partial_report(kind: str) -> None:
+    audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, 1)
+    found = trials_of(kind, subject, quick_parameters(kind))
     for some in [*([trial] for trial in [*found][:6]), [*found][::2], [*found][1:]]:
         if some:
             partial = result(audit, subject.about, SEED, len(found), {trial: found[trial] for trial in some})
             assert partial.report is not None
-            check(partial.report)
+            check_report(partial.report)
 
 
-NONSENSE = {
+DEGENERATE_SUBJECTS = {
     "one run": (judgments(1), runs(1, 1)),
     "equal runs": (judgments(1), dict.fromkeys(("one", "two", "three"), runs(1)["run0"])),
     "runs without a judged document": (
@@ -218,14 +223,14 @@ NONSENSE = {
 
 
 @every_kind
-@pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_gives_sentences_or_a_report_that_says_undefined(kind: str, what: str) -> None:
-    audit, (qrels, submitted) = read_audit(kind, quick(kind)), NONSENSE[what]
+@pytest.mark.parametrize("name", DEGENERATE_SUBJECTS)
+def test_degenerate_subject_is_refused_or_reported_with_reasons(kind: str, name: str) -> None:
+    audit, (qrels, submitted) = read_audit(kind, quick_parameters(kind)), DEGENERATE_SUBJECTS[name]
     subject = subject_for(audit, qrels, submitted)
     if sentences := list(audit.problems(subject)):
         assert all(len(sentence) > 20 for sentence in sentences)
         return
-    found = trials_of(kind, subject, quick(kind))
-    whole = result(audit, subject.about, SEED, len(found), found)
-    assert whole.report is not None
-    check(whole.report)
+    found = trials_of(kind, subject, quick_parameters(kind))
+    expected = result(audit, subject.about, SEED, len(found), found)
+    assert expected.report is not None
+    check_report(expected.report)

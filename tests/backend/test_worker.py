@@ -160,7 +160,7 @@ def slow_track(system: System, submitted: int) -> None:
         submit(system, ALICE, slow_run(f"r{number}"))
 
 
-def test_a_wake_up_makes_a_worker_score_a_submission(system: System, processes: Processes) -> None:
+def test_wake_up_makes_a_worker_score_a_submission(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
     processes.start("worker")
@@ -232,9 +232,7 @@ def locked(system: System) -> bool:
     return False
 
 
-def test_a_worker_suspended_beyond_its_lease_cannot_write_results(
-    system: System, processes: Processes
-) -> None:
+def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, processes: Processes) -> None:
     slow_track(system, submitted=1)
     sleeper = processes.start("worker")
     processes.start("scheduler")
@@ -252,7 +250,7 @@ def test_a_worker_suspended_beyond_its_lease_cannot_write_results(
     assert max(job.attempts for job in found) > 1
 
 
-def test_the_scheduler_sends_lost_wake_ups_again(system: System, processes: Processes) -> None:
+def test_scheduler_sends_lost_wake_ups_again(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -263,9 +261,7 @@ def test_the_scheduler_sends_lost_wake_ups_again(system: System, processes: Proc
     until(lambda: all_done(system))
 
 
-def test_a_terminated_worker_finishes_its_job_and_leaves_the_others(
-    system: System, processes: Processes
-) -> None:
+def test_terminated_worker_finishes_only_its_current_job(system: System, processes: Processes) -> None:
     processes.patient()
     slow_track(system, submitted=6)
     worker, scheduler = processes.start("worker"), processes.start("scheduler")
@@ -282,7 +278,7 @@ def test_a_terminated_worker_finishes_its_job_and_leaves_the_others(
     assert all(job.attempts == 1 for job in evaluations(system))
 
 
-def test_an_unknown_role_is_a_usage_error() -> None:
+def test_unknown_role_is_a_usage_error() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "cupel_worker", "cook"], capture_output=True, text=True, check=False
     )

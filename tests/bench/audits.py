@@ -1,12 +1,12 @@
-"""Benchmark of audits: CPU seconds and peak memory of processes that read files and print a report as JSON.
+"""Benchmark of audits: CPU seconds and peak memory of processes, from the files to the JSON report.
 
     python tests/bench/audits.py [--quick] [--folder FOLDER]
 
-The first audit is downsampling of 100 runs x 50 topics x 1000 documents with 30 samples at 6 ratios. AP is
-compared with a loop over pytrec_eval-terrier; ten measures, and ten over three aspects, are compared with AP.
-The second audit leaves out each of 15 teams (75 runs, ten measures), compared with a loop over
-pytrec_eval-terrier. The loops process a share of the samples or teams; the time of the repeated work is then
-scaled to all of them. They remove judgments in Python, topic by topic. No result makes the script fail.
+Pool downsampling of 100 runs x 50 topics x 1000 documents, 30 samples at 6 ratios: by AP, compared with a
+loop over pytrec_eval-terrier; by ten measures; and by ten measures over three aspects, compared with AP.
+Leaving out each of 15 teams of 75 runs by ten measures, compared with a loop over pytrec_eval-terrier. The
+loops remove judgments in Python, topic by topic. They run a share of the samples or teams, and the repeated
+part is scaled to all. The script prints results and asserts nothing.
 """
 
 import argparse
@@ -39,20 +39,20 @@ TEN = {
 }  # fmt: skip
 
 Labels = dict[str, dict[str, int]]
-"""topic -> document -> grade."""
+"""Grades by document, by topic."""
 
-# ---------------------------------------------------------------------------------------------- Cupel
+# Processes of Cupel
 
 
 def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> None:
-    """Run `cupel audit`. teams: a file, or an empty string for audits without teams."""
+    """Run `cupel audit` and print the mean score. teams: a file, or an empty string."""
     from cupel_client.main import cli
 
     printed, quiet = io.StringIO(), contextlib.redirect_stderr(io.StringIO())
     team_options = ["--teams", teams] if teams else []
     with contextlib.redirect_stdout(printed), quiet:
-        command = ["audit", kind, judgments, *runs, "-m", measures, *team_options, "--format", "json"]
-        cli.main(command, standalone_mode=False)
+        arguments = ["audit", kind, judgments, *runs, "-m", measures, *team_options, "--format", "json"]
+        cli.main(arguments, standalone_mode=False)
     report = json.loads(printed.getvalue())["report"]
     points = report["tables"][0]
     scores = [
@@ -65,39 +65,39 @@ def ours(kind: str, judgments: str, measures: str, teams: str, *runs: str) -> No
 
 
 def kinds() -> None:
-    """Print the names of all audit kinds."""
+    """Print the names of all kinds of audits."""
     from cupel_audits import KINDS
 
     print(json.dumps(dict.fromkeys(KINDS, 1.0)))
 
 
-# ---------------------------------------------------------------------------------------- pytrec_eval
+# Processes of pytrec_eval
 
 
 def sampling(folder: str, share: str, *runs: str) -> None:
-    """Score `share` samples by pytrec_eval; `repeated` is the CPU time of the work done per sample."""
+    """Score some samples with pytrec_eval. Print the CPU seconds of the part repeated for each sample."""
     import pytrec_eval as peer
 
-    qrels = judged(folder)
+    qrels = read_qrels(folder)
     begin = time.process_time()
     evaluators = [
         peer.RelevanceEvaluator(part, {"map"})
         for sample in range(int(share))
         for part in samples(qrels, sample)
     ]
-    repeated, scores = time.process_time() - begin, []
+    repeated, means = time.process_time() - begin, []
     for run in runs:
-        parsed = parsed_run(run)
+        parsed = read_run(run)
         begin = time.process_time()
         for evaluator in evaluators:
             values = evaluator.evaluate(parsed)
-            scores.append(statistics.fmean(topic["map"] for topic in values.values()))
+            means.append(statistics.fmean(topic["map"] for topic in values.values()))
         repeated += time.process_time() - begin
-    print(json.dumps({"repeated": repeated, "score": statistics.fmean(scores)}))
+    print(json.dumps({"repeated": repeated, "score": statistics.fmean(means)}))
 
 
 def samples(qrels: Labels, seed: int) -> Iterator[Labels]:
-    """Yield nested samples: RATIOS percent of each topic and grade; at least 10 of grade 0, else 1."""
+    """Yield nested stratified samples with at least 10 nonrelevant and 1 relevant document per grade."""
     rng = random.Random(seed)
     shuffled: dict[str, dict[int, list[str]]] = {}
     for topic, grades in qrels.items():
@@ -119,37 +119,37 @@ def samples(qrels: Labels, seed: int) -> Iterator[Labels]:
 
 
 def leaving_out(folder: str, share: str, *runs: str) -> None:
-    """Leave out `share` teams and score all runs by pytrec_eval.
+    """Leave out some teams with pytrec_eval.
 
-    The judgments of documents that only runs of the left-out team retrieve are removed.
+    Documents that only the team's runs retrieve lose their judgment, and all runs are scored.
     """
     import pytrec_eval as peer
 
-    qrels, parsed = judged(folder), {run: parsed_run(run) for run in runs}
+    qrels, parsed = read_qrels(folder), {run: read_run(run) for run in runs}
     retrieved = {run: {t: qrels[t].keys() & of.keys() for t, of in parsed[run].items()} for run in runs}
-    begin, scores = time.process_time(), []
+    begin, means = time.process_time(), []
     for team in range(int(share)):
         others = [retrieved[run] for place, run in enumerate(runs) if place % TEAMS != team]
-        left = {topic: set().union(*(of.get(topic, set()) for of in others)) for topic in qrels}
-        part = {topic: {d: g for d, g in qrels[topic].items() if d in left[topic]} for topic in qrels}
+        remaining = {topic: set().union(*(of.get(topic, set()) for of in others)) for topic in qrels}
+        part = {topic: {d: g for d, g in qrels[topic].items() if d in remaining[topic]} for topic in qrels}
         evaluator = peer.RelevanceEvaluator(part, set(TEN.values()))
         for run in runs:
             values = evaluator.evaluate(parsed[run]).values()
-            scores += [
-                statistics.fmean(topic[name.replace(".", "_")] for topic in values) for name in TEN.values()
+            means += [
+                statistics.fmean(scores[name.replace(".", "_")] for scores in values) for name in TEN.values()
             ]
-    print(json.dumps({"repeated": time.process_time() - begin, "score": statistics.fmean(scores)}))
+    print(json.dumps({"repeated": time.process_time() - begin, "score": statistics.fmean(means)}))
 
 
-def judged(folder: str) -> Labels:
+def read_qrels(folder: str) -> Labels:
     import pytrec_eval as peer
 
     with open(Path(folder, "plain.qrels")) as file:
-        qrels: Labels = peer.parse_qrel(file)
-    return qrels
+        labels: Labels = peer.parse_qrel(file)
+    return labels
 
 
-def parsed_run(run: str) -> Mapping[str, Mapping[str, float]]:
+def read_run(run: str) -> Mapping[str, Mapping[str, float]]:
     import pytrec_eval as peer
 
     with open(run) as file:
@@ -160,76 +160,76 @@ def parsed_run(run: str) -> Mapping[str, Mapping[str, float]]:
 PROCESSES = (make_track, ours, kinds, sampling, leaving_out)
 
 
-# ------------------------------------------------------------------------------------------ reporting
+# Reports
 
 
-def scaled(outcome: Outcome, share: int, total: int) -> float:
-    """Return the CPU seconds of a loop of `total` steps, of which `share` were run."""
+def scale_cpu(outcome: Outcome, share: int, total: int) -> float:
+    """Return the CPU seconds of `total` repetitions, estimated from a process with `share` of them."""
     repeated = outcome.printed["repeated"]
     return outcome.cpu + repeated * (total / share - 1)
 
 
 def report(rows: Iterable[tuple[str, float, float, float | None, str]]) -> None:
-    """Print rows of (name, CPU seconds, peak megabytes, ratio, target)."""
-    print(f"{'':44}{'CPU s':>9}{'peak MB':>9}{'ratio':>9}  target")
-    for name, cpu, peak, ratio, target in rows:
-        shown = "" if ratio is None else f"{ratio:.4f}"
-        print(f"{name:44}{cpu:9.2f}{peak:9.0f}{shown:>9}  {target}")
+    """Print a table. rows: name, CPU seconds, peak megabytes, ratio and aim."""
+    print(f"{'':44}{'CPU s':>9}{'peak MB':>9}{'ratio':>9}  aim")
+    for name, cpu, peak, ratio, aim in rows:
+        ratio_text = "" if ratio is None else f"{ratio:.4f}"
+        print(f"{name:44}{cpu:9.2f}{peak:9.0f}{ratio_text:>9}  {aim}")
 
 
 def report_downsampling(work: Work, rounds: int) -> None:
     plain, collection = work.folder / "plain.qrels", work.folder / "collection.yaml"
     runs, audit = work.runs_a, "downsampling"
-    alone, ten, wide = medians(
+    single, ten, multi_aspect = medians(
         rounds,
         (ours, (audit, plain, "AP", "", *runs)),
         (ours, (audit, plain, " ".join(TEN), "", *runs)),
         (ours, (audit, collection, OVER_ASPECTS, "", *runs)),
     )
     theirs = run_process(sampling, work.folder, "1", *runs)
-    total = scaled(theirs, 1, SAMPLES)
+    seconds = scale_cpu(theirs, 1, SAMPLES)
     print(f"\nDownsampling of {len(runs)} runs x 50 topics, {SAMPLES} samples x {len(RATIOS)} ratios")
     report(
         [
-            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", total, theirs.peak, None, ""),
-            ("AP", alone.cpu, alone.peak, alone.cpu / total, "0.006 of pytrec_eval, 1,500 MB"),
-            (f"{len(TEN)} measures", ten.cpu, ten.peak, ten.cpu / total, "0.01 of its AP"),
+            (f"pytrec_eval-terrier, AP (1 of {SAMPLES} samples, scaled)", seconds, theirs.peak, None, ""),
+            ("AP", single.cpu, single.peak, single.cpu / seconds, "0.006 of pytrec_eval, 1,500 MB"),
+            (f"{len(TEN)} measures", ten.cpu, ten.peak, ten.cpu / seconds, "0.01 of AP by pytrec_eval"),
             (
                 f"10 measures over {len(ASPECTS)} aspects",
-                wide.cpu,
-                wide.peak,
-                wide.cpu / alone.cpu,
-                "10 times AP alone",
+                multi_aspect.cpu,
+                multi_aspect.peak,
+                multi_aspect.cpu / single.cpu,
+                "10 times AP",
             ),
         ]
     )
-    difference = abs(alone.printed["score"] - theirs.printed["score"])
-    print(f"mean AP over all ratios and runs: difference {difference:.4f}, due to different samples")
+    difference = abs(single.printed["score"] - theirs.printed["score"])
+    print(f"mean AP over all ratios and runs: differs by {difference:.4f}, because the samples differ")
 
 
 def report_teams(work: Work, rounds: int) -> None:
     runs = work.runs_a[: 75 * work.runs // 100]
     print(f"\nLeaving out {TEAMS} teams of {len(runs)} runs x 50 topics, {len(TEN)} measures")
     if "leave_one_team_out" not in run_process(kinds).printed:
-        print("this version has no audit kind leave_one_team_out")
+        print("skipped: this version has no such audit")
         return
     teams = work.folder / "teams.txt"
     teams.write_text("".join(f"{run.name} t{place % TEAMS}\n" for place, run in enumerate(runs)))
     arguments = ("leave_one_team_out", work.folder / "plain.qrels", " ".join(TEN), teams, *runs)
-    [cupel] = medians(rounds, (ours, arguments))
+    [us] = medians(rounds, (ours, arguments))
     theirs = run_process(leaving_out, work.folder, "2", *runs)
-    total = scaled(theirs, 2, TEAMS)
+    seconds = scale_cpu(theirs, 2, TEAMS)
     report(
         [
-            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", total, theirs.peak, None, ""),
-            ("leave_one_team_out", cupel.cpu, cupel.peak, cupel.cpu / total, "0.1, 1,500 MB"),
+            (f"pytrec_eval-terrier (2 of {TEAMS} teams, scaled)", seconds, theirs.peak, None, ""),
+            ("leave_one_team_out", us.cpu, us.peak, us.cpu / seconds, "0.1, 1,500 MB"),
         ]
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="measure a tenth of the runs, once")
+    parser.add_argument("--quick", action="store_true", help="Use a tenth of the runs, and measure once.")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
     parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()

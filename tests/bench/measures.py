@@ -1,13 +1,13 @@
-"""Benchmark of all measures: each one relative to nDCG, and each family compared with its fastest peer tool.
+"""Benchmark of measures: the cost of each measure, and of families of measures compared with peer tools.
 
     python tests/bench/measures.py [--quick] [--folder FOLDER]
 
-The track has 100 runs of 50 topics x 1000 documents, judgments of three aspects and by subtopic, and texts of
-the judged documents. The first table gives the CPU milliseconds of each declared measure over all runs, in
-one warm process, and the ratio to nDCG. The second table compares families of measures with peer tools, from
-the same files to values by topic. It gives the CPU seconds of scoring alone (from joined rows, or from the
-output of the peer's reader) and of the complete process. With slow peers, both tools get a share of the runs.
-No result makes the script fail.
+The track has 100 runs of 50 topics x 1000 documents, judged for three aspects and by subtopic; judged
+documents have texts. The first table has the CPU milliseconds of each declared measure over all runs, in one
+warm process, and their ratio to nDCG. The second table compares families of measures with the fastest peer
+that has them, on the same files: the CPU seconds of scoring alone, from the data structures that each reader
+returns, and those of the whole process. If a peer is slow, both score only a share of the runs. The script
+prints results and asserts nothing.
 """
 
 import argparse
@@ -24,24 +24,24 @@ import numpy as np
 from reading import Work, make_a, run_process
 
 ASPECTS = {"relevance": 4, "credibility": 3, "clarity": 5}
-"""The number of labels of each aspect. The generated grades of relevance are cut to the highest label."""
+"""Number of labels of each aspect; greater relevance grades of the file are reduced to the greatest label."""
 SUBTOPICS = 8
 NEEDED = {"of": "nDCG", "cutoff": 1000, "recall": 0.1}
-"""Values of required parameters: the deepest cutoff, so that no measure looks cheaper than it is."""
+"""Values of required parameters; deep ones, so that no measure looks cheap."""
 
-# --------------------------------------------------------------------------------------------- inputs
+# Inputs
 
 
 def make_track(folder: str, runs: str) -> None:
-    """Write the runs of workload a of reading.py, and judgments by aspect and by subtopic."""
+    """Write the runs of workload a of reading.py, and judgments by aspect and subtopic."""
     rng = np.random.default_rng(3)
-    place = Path(folder)
-    work = Work(place, int(runs), 0)
-    place.mkdir(parents=True, exist_ok=True)
+    directory = Path(folder)
+    work = Work(directory, int(runs), 0)
+    directory.mkdir(parents=True, exist_ok=True)
     if not all(path.exists() for path in work.runs_a):
         make_a(work)
-    rows = [line.split() for line in (place / "a.qrels").read_text().splitlines()]
-    with (place / "wide.qrels").open("w") as wide, (place / "subtopics.qrels").open("w") as narrow:
+    rows = [line.split() for line in (directory / "a.qrels").read_text().splitlines()]
+    with (directory / "wide.qrels").open("w") as wide, (directory / "subtopics.qrels").open("w") as narrow:
         for topic, _, document, grade in rows:
             relevance = min(int(grade), 3)
             credibility, clarity = rng.integers(3), rng.integers(5)
@@ -49,35 +49,35 @@ def make_track(folder: str, runs: str) -> None:
             for subtopic in np.flatnonzero(rng.random(SUBTOPICS) < relevance / 6).tolist():
                 narrow.write(f"{topic} {subtopic} {document} 1\n")
     aspects = ", ".join(f"{name}: {{labels: {list(range(n))}}}" for name, n in ASPECTS.items())
-    (place / "collection.yaml").write_text(
+    (directory / "collection.yaml").write_text(
         f"aspects: {{{aspects}}}\nqrels:\n"
         f"  - {{file: wide.qrels, columns: [topic, _, document, {', '.join(ASPECTS)}]}}\n"
         "  - {file: subtopics.qrels, layout: subtopics}\ntexts: texts.jsonl\n"
     )
     words = [f"w{number}" for number in range(20_000)]
-    with (place / "texts.jsonl").open("w") as texts:
+    with (directory / "texts.jsonl").open("w") as texts:
         for document in dict.fromkeys(row[2] for row in rows):
-            text = " ".join(words[min(int(value), 19_999)] for value in rng.pareto(0.5, 60))
+            text = " ".join(words[min(int(rank), 19_999)] for rank in rng.pareto(0.5, 60))
             texts.write(json.dumps({"id": document, "text": text}) + "\n")
-    with (place / "plain.qrels").open("w") as plain:
+    with (directory / "plain.qrels").open("w") as plain:
         plain.writelines(f"{topic} 0 {document} {min(int(grade), 3)}\n" for topic, _, document, grade in rows)
     print("{}")
 
 
-# ------------------------------------------------------------------------------------- every measure
+# Cost of every measure
 
 
 def default_measure(declaration: Any) -> Any:
-    """Return the measure with its defaults and the values of NEEDED for required parameters."""
+    """Return the measure with its default parameters, and with the values of NEEDED for required ones."""
     from cupel_measures.catalogue.parser import Measure
     from cupel_measures.grammar.registry import REQUIRED
 
-    normalised = "normalise" in declaration.parameters  # normalised measures require a cutoff
+    normalised = "normalise" in declaration.parameters  # because normalisation requires a cutoff
     needed = [p.name for p in declaration.parameters.values() if p.default is REQUIRED]
     needed += ["cutoff"] * normalised
     depth = (
         {"cutoff": 250} if declaration.name in ("SBTO", "RBTO") else {}
-    )  # 4^1000 exceeds the range of floats
+    )  # because 4^1000 exceeds the largest float
     return Measure(declaration, ()).having(**{name: (NEEDED | depth)[name] for name in needed})
 
 
@@ -90,8 +90,8 @@ def every_measure(collection: str, *runs: str) -> None:
     from cupel_measures.reading.text_files import join_texts
     from cupel_measures.scoring.evaluator import evaluate
 
-    files = read_collection(Path(collection))
-    qrels, texts = files.qrels, files.texts.read()
+    judged = read_collection(Path(collection))
+    qrels, texts = judged.qrels, judged.texts.read()
     rankings = [read_run(Path(run)).ranking for run in runs]
     joined = Joined.stack([join(ranking, qrels) for ranking in rankings])
     content = Content.stack([join_texts(ranking, qrels, texts) for ranking in rankings])
@@ -106,24 +106,21 @@ def every_measure(collection: str, *runs: str) -> None:
 
 
 def milliseconds(call: Callable[[], object], times: int = 5) -> float:
-    """Return the median CPU time of a call after a warm-up."""
-    spent: list[float] = []
+    """Return the median CPU milliseconds of a call, after one call to warm up."""
+    durations: list[float] = []
     for _ in range(times + 1):
         begin = time.process_time()
         call()
-        spent.append(1000 * (time.process_time() - begin))
-    return statistics.median(spent[1:])
+        durations.append(1000 * (time.process_time() - begin))
+    return statistics.median(durations[1:])
 
 
-# ---------------------------------------------------------------------------------------------- peers
+# Comparison with peers
 
 
 @dataclass(frozen=True)
 class Family:
-    """Measures that a peer has, with the names in Cupel and in the peer.
-
-    share: the percentage of the runs that both tools score.
-    """
+    """Measures that a peer has, as Cupel and as the peer writes them. share: number of runs out of 100."""
 
     peer: str
     ours: str
@@ -152,7 +149,7 @@ CWL = (
 )
 FAMILIES = {
     "ad hoc": Family("pytrec_eval", " ".join(TREC), tuple(TREC.values())),
-    "ad hoc, of ranx": Family("ranx", " ".join(RANX), tuple(RANX.values()), 10),
+    "ad hoc (ranx)": Family("ranx", " ".join(RANX), tuple(RANX.values()), 10),
     "diversity": Family("pyndeval", " ".join(DIVERSE), tuple(DIVERSE.values())),
     "user models": Family("cwl_eval", CWL, CWL.split(), 4),
     "rank-biased precision": Family("cwl_eval", "RBP(p=0.8,rel=1)", ("RBP(p=0.8,rel=1)",), 4),
@@ -186,7 +183,7 @@ def ours(family: str, folder: str, *runs: str) -> None:
 
 
 def report(spent: float, sums: Iterable[float]) -> None:
-    """Print the CPU seconds of scoring, and per measure the sum over runs and topics as a check."""
+    """Print CPU seconds, and the sum of each measure over all runs and topics to compare both tools."""
     print(json.dumps({"scoring": spent} | {str(place): value for place, value in enumerate(sums)}))
 
 
@@ -195,7 +192,9 @@ def pytrec_eval(family: str, folder: str, *runs: str) -> None:
 
     names = FAMILIES[family].theirs
     with open(Path(folder, "plain.qrels")) as file:
-        evaluator = peer.RelevanceEvaluator(peer.parse_qrel(file), {dotted_cutoff(name) for name in names})
+        evaluator = peer.RelevanceEvaluator(
+            peer.parse_qrel(file), {trec_eval_parameter(name) for name in names}
+        )
     spent, sums = 0.0, [0.0] * len(names)
     for run in runs:
         with open(run) as file:
@@ -204,14 +203,14 @@ def pytrec_eval(family: str, folder: str, *runs: str) -> None:
         values = evaluator.evaluate(parsed)
         spent += time.process_time() - begin
         sums = [
-            previous + sum(topic[name] for topic in values.values())
-            for previous, name in zip(sums, names, strict=True)
+            total + sum(topic[name] for topic in values.values())
+            for total, name in zip(sums, names, strict=True)
         ]
     report(spent, sums)
 
 
-def dotted_cutoff(name: str) -> str:
-    """Return the name as pytrec_eval expects it, with the cutoff after a dot: map_cut.10."""
+def trec_eval_parameter(name: str) -> str:
+    """Return the name with its cutoff after a dot, as pytrec_eval requires: map_cut.10."""
     head, _, last = name.rpartition("_")
     return f"{head}.{last}" if last.replace(".", "").isdigit() else name
 
@@ -231,14 +230,14 @@ def pyndeval(family: str, folder: str, *runs: str) -> None:
         values = evaluator.evaluate(rows)
         spent += time.process_time() - begin
         sums = [
-            previous + sum(topic[name] for topic in values.values())
-            for previous, name in zip(sums, names, strict=True)
+            total + sum(topic[name] for topic in values.values())
+            for total, name in zip(sums, names, strict=True)
         ]
     report(spent, sums)
 
 
 def ranx(family: str, folder: str, *runs: str) -> None:
-    """Score by ranx. Its kernels are compiled before the measurement of scoring alone."""
+    """Score with ranx; its kernels are compiled before the scoring is timed, but within the process."""
     import ranx as peer
 
     names = list(FAMILIES[family].theirs)
@@ -246,37 +245,37 @@ def ranx(family: str, folder: str, *runs: str) -> None:
     parsed = [peer.Run.from_file(str(run), kind="trec") for run in runs]
     peer.evaluate(qrels, parsed[0], names, return_mean=False)
     begin = time.process_time()
-    values = [peer.evaluate(qrels, run, names, return_mean=False) for run in parsed]
+    scores = [peer.evaluate(qrels, run, names, return_mean=False) for run in parsed]
     spent = time.process_time() - begin
-    report(spent, (sum(float(of_run[name].sum()) for of_run in values) for name in names))
+    report(spent, (sum(float(values[name].sum()) for values in scores) for name in names))
 
 
-def provided(family: str, folder: str, *runs: str) -> None:
-    """Score by a provider of ir_measures."""
+def provider(family: str, folder: str, *runs: str) -> None:
+    """Score with a provider of ir_measures."""
     import ir_measures as peer
 
     measures = [peer.parse_measure(name) for name in FAMILIES[family].theirs]
-    qrels = list(numbered(peer.read_trec_qrels(str(Path(folder, "plain.qrels")))))
+    qrels = list(with_numeric_topics(peer.read_trec_qrels(str(Path(folder, "plain.qrels")))))
     evaluator = peer.providers.registry[FAMILIES[family].peer].evaluator(measures, qrels)
     spent, sums = 0.0, dict.fromkeys(measures, 0.0)
     for run in runs:
-        rows = list(numbered(peer.read_trec_run(run)))
+        rows = list(with_numeric_topics(peer.read_trec_run(run)))
         begin = time.process_time()
-        for metric in evaluator.iter_calc(rows):
-            sums[metric.measure] += metric.value
+        for value in evaluator.iter_calc(rows):
+            sums[value.measure] += value.value
         spent += time.process_time() - begin
     report(spent, sums.values())
 
 
-def numbered(rows: Iterable[Any]) -> Iterable[Any]:
-    """Return the rows with numeric topic ids, which gdeval requires."""
+def with_numeric_topics(rows: Iterable[Any]) -> Iterable[Any]:
+    """Return the rows with numeric topic ids, because gdeval accepts no others."""
     return (row._replace(query_id=row.query_id.rpartition(".")[2]) for row in rows)
 
 
-PROCESSES = (make_track, every_measure, ours, pytrec_eval, pyndeval, ranx, provided)
+PROCESSES = (make_track, every_measure, ours, pytrec_eval, pyndeval, ranx, provider)
 
 
-# ------------------------------------------------------------------------------------------ reporting
+# Reports
 
 
 def report_every(work: Work) -> None:
@@ -289,30 +288,29 @@ def report_every(work: Work) -> None:
 
 
 def report_families(work: Work) -> None:
-    print("\nFamilies compared with peers: CPU seconds, and speed-up of Cupel")
-    print(f"{'':24}{'peer':14}{'runs':>5}{'scoring: Cupel':>15}{'peer':>9}{'times':>7}", end="")
-    print(f"{'total: Cupel':>13}{'peer':>9}{'times':>7}")
+    print("\nFamilies compared with peers: CPU seconds, and the speed relative to the peer")
+    print(f"{'':24}{'peer':14}{'runs':>5}{'scoring: ours':>15}{'theirs':>9}{'times':>7}", end="")
+    print(f"{'process: ours':>14}{'theirs':>9}{'times':>7}")
     for name, family in FAMILIES.items():
         runs = work.runs_a[: max(1, family.share * work.runs // 100)]
-        theirs = next((process for process in PROCESSES if process.__name__ == family.peer), provided)
-        cupel, peer = (run_process(process, name, work.folder, *runs) for process in (ours, theirs))
-        scoring = cupel.printed["scoring"], peer.printed["scoring"]
+        theirs = next((process for process in PROCESSES if process.__name__ == family.peer), provider)
+        us, them = (run_process(function, name, work.folder, *runs) for function in (ours, theirs))
+        scoring = us.printed["scoring"], them.printed["scoring"]
         print(f"{name:24}{family.peer:14}{len(runs):5}", end="")
         print(f"{scoring[0]:15.3f}{scoring[1]:9.3f}{scoring[1] / scoring[0]:7.1f}", end="")
-        note = difference_note(cupel.printed, peer.printed)
-        print(f"{cupel.cpu:13.2f}{peer.cpu:9.2f}{peer.cpu / cupel.cpu:7.1f}{note}")
+        note = describe_differences(us.printed, them.printed)
+        print(f"{us.cpu:14.2f}{them.cpu:9.2f}{them.cpu / us.cpu:7.1f}{note}")
 
 
-def difference_note(cupel: dict[str, float], peer: dict[str, float]) -> str:
-    """Return a note on sums of values that differ by more than parsing and rounding explain."""
-    sums = {key: value for key, value in cupel.items() if key != "scoring"}
-    different = [key for key, value in sums.items() if abs(value - peer[key]) > 1e-3 * abs(value)]
+def describe_differences(us: dict[str, float], them: dict[str, float]) -> str:
+    """Return a note on the measures whose sums differ by more than rounding; an empty string without any."""
+    different = [key for key in us if key != "scoring" and abs(us[key] - them[key]) > 1e-3 * abs(us[key])]
     return f"  (values differ: {', '.join(different)})" if different else ""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="measure a tenth of the runs")
+    parser.add_argument("--quick", action="store_true", help="Use a tenth of the runs.")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
     parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()

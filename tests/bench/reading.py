@@ -1,12 +1,12 @@
-"""Benchmark of reading, joining and scoring runs: CPU seconds relative to pytrec_eval-terrier.
+"""Benchmark of reading, joining and scoring runs: CPU seconds, and their ratios to pytrec_eval-terrier.
 
     python tests/bench/reading.py [--quick] [--folder FOLDER]
 
-Workload a has 100 runs of 50 topics x 1000 documents with 75,000 judgments. Workload b has one run of 6,980
-topics x 1000 documents. Inputs are generated once in FOLDER (default: cupel-bench in the system's temporary
-folder), with a fixed random seed. All results except those of a warm worker are for complete processes, from
-their start to the values of AP, nDCG, nDCG@10, P@10, RR and Bpref by topic. The results are printed beside
-their targets; none of them makes the script fail.
+Workload a has 100 runs of 50 topics x 1000 documents with 75,000 judgments; workload b has one run of 6,980
+topics x 1000 documents. The inputs are created once, with a fixed seed, in FOLDER (default: `cupel-bench` in
+the system's temporary folder). A measurement covers a process from its start to the per-topic values of {AP,
+nDCG, nDCG@10, P@10, RR, Bpref}, except for the warm worker. The script prints results and aims, and asserts
+nothing.
 """
 
 import argparse
@@ -27,16 +27,16 @@ import numpy as np
 
 MEASURES = "AP nDCG nDCG@10 P@10 RR Bpref"
 THEIRS = {"map", "ndcg", "ndcg_cut_10", "P_10", "recip_rank", "bpref"}
-UNIVERSE = 24_000  # number of documents per topic that systems can retrieve
+UNIVERSE = 24_000  # number of documents that systems rank for a topic
 FORMATS = ("{:.6f}", "{:.4f}", "{!r}", "{:.5f}")
 
 
-# --------------------------------------------------------------------------------------------- inputs
+# Inputs
 
 
 @dataclass(frozen=True)
 class Work:
-    """The files of the workloads. runs: of workload a. topics: of workload b."""
+    """Paths of the input files. runs: number of runs of workload a. topics: of workload b."""
 
     folder: Path
     runs: int
@@ -59,24 +59,21 @@ class Work:
 
 
 def make_inputs(folder: str, runs: str, topics: str) -> None:
-    """Write the input files that do not exist."""
+    """Write the input files that do not exist yet."""
     work = Work(Path(folder), int(runs), int(topics))
     work.folder.mkdir(parents=True, exist_ok=True)
     if not all(path.exists() for path in work.runs_a):
         make_a(work)
     if not work.run_crlf.exists():
         make_b(work)
-        with work.run_b.open("rb") as plain, work.run_crlf.open("wb") as other:
+        with work.run_b.open("rb") as plain, work.run_crlf.open("wb") as converted:
             for line in plain:
-                other.write(line.replace(b" ", b"\t").replace(b"\n", b"\r\n"))
+                converted.write(line.replace(b" ", b"\t").replace(b"\n", b"\r\n"))
     print("{}")
 
 
 def make_a(work: Work) -> None:
-    """Write workload a: systems of different quality, and 1,500 judged documents per topic.
-
-    A run retrieves about 200 of the judged documents of a topic.
-    """
+    """Write runs of different quality, and 1,500 judgments per topic; a run retrieves about 200 of them."""
     rng = np.random.default_rng(1)
     merits = rng.normal(size=(50, UNIVERSE))
     numbers = [rng.choice(10_000_000, UNIVERSE, replace=False) for _ in range(50)]
@@ -93,10 +90,10 @@ def make_a(work: Work) -> None:
                 best = np.argsort(-scores)[:1000]
                 if system % 4 == 1:
                     scores = np.round(scores, 3)  # some systems have many ties
-                score = FORMATS[system % 4].format
+                format_score = FORMATS[system % 4].format
                 for rank, document in enumerate(best.tolist(), 1):
                     name = document_id(int(numbers[topic][document]))
-                    value = score(float(20 + 5 * scores[document]))
+                    value = format_score(float(20 + 5 * scores[document]))
                     file.write(f"qtest.{topic + 1} Q0 {name} {rank} {value} system{system}\n")
 
 
@@ -105,7 +102,7 @@ def document_id(number: int) -> str:
 
 
 def make_b(work: Work) -> None:
-    """Write workload b: numeric passage ids, and one or two relevant passages per topic."""
+    """Write a run of passages with numeric ids, and one relevant passage per topic."""
     rng = np.random.default_rng(2)
     topics = sorted(rng.choice(1_100_000, work.topics, replace=False).tolist())
     with work.run_b.open("w") as file, work.qrels("b").open("w") as judgments:
@@ -119,17 +116,17 @@ def make_b(work: Work) -> None:
                 judgments.write(f"{topic} 0 {int(rng.integers(8_841_823, 9_000_000))} 1\n")
 
 
-# ----------------------------------------------------------------------------- measured processes
+# Measured processes
 
 
-def without_extension() -> None:
+def disable_extension() -> None:
     from cupel_measures.reading import joins
 
     joins.extension = None
 
 
 def ours(qrels_file: str, *runs: str) -> None:
-    """Score every run by topic, starting from files."""
+    """Score the runs of the files with Cupel, and print the sum of each measure."""
     from cupel_measures.catalogue.parser import parse_many
     from cupel_measures.model import Joined
     from cupel_measures.reading.qrels_files import read_qrels
@@ -143,7 +140,7 @@ def ours(qrels_file: str, *runs: str) -> None:
 
 
 def ours_numpy(qrels_file: str, *runs: str) -> None:
-    without_extension()
+    disable_extension()
     ours(qrels_file, *runs)
 
 
@@ -171,11 +168,11 @@ def join_only(qrels_file: str, run: str) -> None:
 
 
 def join_only_numpy(qrels_file: str, run: str) -> None:
-    without_extension()
+    disable_extension()
     join_only(qrels_file, run)
 
 
-def careful(qrels_file: str, run: str) -> None:
+def read_carefully(qrels_file: str, run: str) -> None:
     from cupel_measures.reading.run_files import read_run
 
     begin = time.process_time()
@@ -217,12 +214,12 @@ def warm(qrels_file: str, run: str) -> None:
             f"{name}, the join alone": milliseconds(lambda: join(ranking, qrels)),
         }
     joins.extension = extension
-    times["careful reading"] = milliseconds(lambda: read_run(Path(run), depth=1000))
+    times["reading with all findings"] = milliseconds(lambda: read_run(Path(run), depth=1000))
     print(json.dumps(times))
 
 
 def milliseconds(call: Callable[[], object]) -> float:
-    """Return the median CPU time of a call after a warm-up."""
+    """Return the median CPU milliseconds of a call, after five calls to warm up."""
     times = []
     for _ in range(25):
         gc.collect()
@@ -232,23 +229,31 @@ def milliseconds(call: Callable[[], object]) -> float:
     return statistics.median(times[5:])
 
 
-PROCESSES = [make_inputs, ours, ours_numpy, theirs, join_only, join_only_numpy, careful, warm]
+IMPLEMENTATIONS = ("pytrec_eval-terrier", "without the extension", "with the extension")
+PROCESSES = [make_inputs, ours, ours_numpy, theirs, join_only, join_only_numpy, read_carefully, warm]
 
 
-# ----------------------------------------------------------------------------------------- measuring
+# Measurement
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """CPU seconds and peak megabytes of a process, and the numbers that it printed."""
+    """CPU seconds and peak memory in megabytes of a process, and the values that it printed."""
 
     cpu: float
     peak: float
     printed: dict[str, float]
 
 
-def run_process(what: Callable[..., None], *arguments: Path | str) -> Outcome:
-    command = [sys.executable, inspect.getfile(what), "--process", what.__name__, *map(str, arguments)]
+def run_process(function: Callable[..., None], *arguments: Path | str) -> Outcome:
+    """Run a function of a benchmark script in a new process."""
+    command = [
+        sys.executable,
+        inspect.getfile(function),
+        "--process",
+        function.__name__,
+        *map(str, arguments),
+    ]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
     assert process.stdout is not None
@@ -256,77 +261,73 @@ def run_process(what: Callable[..., None], *arguments: Path | str) -> Outcome:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{what.__name__} failed")
+        raise SystemExit(f"{function.__name__} failed")
     return Outcome(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, json.loads(printed))
 
 
 def medians(rounds: int, *processes: tuple[Callable[..., None], tuple[Path | str, ...]]) -> list[Outcome]:
-    """Return the median outcome of each process.
-
-    The processes run in turns, so that a busy period of the machine affects all of them.
-    """
+    """Return the median outcome of each process, run in turns so that noise affects all alike."""
     outcomes: list[list[Outcome]] = [[] for _ in processes]
     for _ in range(rounds):
-        for place, (what, arguments) in enumerate(processes):
-            outcomes[place].append(run_process(what, *arguments))
-    return [
-        sorted(outcomes_of_process, key=lambda outcome: outcome.cpu)[rounds // 2]
-        for outcomes_of_process in outcomes
-    ]
+        for place, (function, arguments) in enumerate(processes):
+            outcomes[place].append(run_process(function, *arguments))
+    return [sorted(of_process, key=lambda outcome: outcome.cpu)[rounds // 2] for of_process in outcomes]
 
 
 def compare(rounds: int, qrels: Path, runs: list[Path]) -> Iterator[tuple[str, Outcome, float]]:
-    """Yield (name, outcome, ratio to pytrec_eval) of each way to score `runs`."""
+    """Yield the name, outcome and ratio to pytrec_eval of each implementation that scores `runs`."""
     arguments = (qrels, *runs)
     outcomes = medians(rounds, (theirs, arguments), (ours_numpy, arguments), (ours, arguments))
     for outcome in outcomes[1:]:
         assert abs(outcome.printed["AP"] - outcomes[0].printed["AP"]) < 1e-3 * len(runs), "values differ"
-    for name, outcome in zip(
-        ("pytrec_eval-terrier", "without the extension", "with it"), outcomes, strict=True
-    ):
+    for name, outcome in zip(IMPLEMENTATIONS, outcomes, strict=True):
         yield name, outcome, outcome.cpu / outcomes[0].cpu
 
 
 def report_works(work: Work, rounds: int) -> None:
     size = "" if work.runs == 100 else f" (quick: {work.runs} runs, {work.topics} topics)"
-    targets = {
+    aims = {
         ("a", 1): "0.45",
         ("a", 2): "0.17",
         ("b", 1): "0.35, 150 MB",
         ("b", 2): "0.09, 60 MB",
     }
-    print(f"\nWhole processes, CPU seconds, medians of {rounds}{size}")
-    print(f"{'':6}{'':24}{'CPU s':>8}{'ratio':>8}{'peak MB':>9}  target")
+    print(f"\nProcesses: CPU seconds, medians of {rounds}{size}")
+    print(f"{'':6}{'':24}{'CPU s':>8}{'ratio':>8}{'peak MB':>9}  aim")
     for name, runs in (("a", work.runs_a), ("b", [work.run_b])):
-        for place, (way, outcome, ratio) in enumerate(compare(rounds, work.qrels(name), runs)):
-            target = targets.get((name, place), "")
-            print(f"{name:6}{way:24}{outcome.cpu:8.2f}{ratio:8.3f}{outcome.peak:9.0f}  {target}")
+        for place, (implementation, outcome, ratio) in enumerate(compare(rounds, work.qrels(name), runs)):
+            aim = aims.get((name, place), "")
+            print(f"{name:6}{implementation:24}{outcome.cpu:8.2f}{ratio:8.3f}{outcome.peak:9.0f}  {aim}")
 
 
 def report_reading(work: Work, rounds: int) -> None:
-    print("\nReading one file (CPU seconds of reading alone)")
+    print("\nReading one file: CPU seconds without the start of the process")
     print(f"{'':34}{'MB':>6}{'CPU s':>8}{'MB/s':>8}{'peak MB':>9}")
-    ways = (("compiled", join_only), ("numpy", join_only_numpy), ("careful, all findings", careful))
+    readers = (("compiled", join_only), ("numpy", join_only_numpy), ("with all findings", read_carefully))
     for name, path in (("clean", work.run_b), ("tabs, CRLF", work.run_crlf)):
         size = path.stat().st_size / 1e6
-        for way, process in ways:
-            outcome = medians(1 if process is careful else rounds, (process, (work.qrels("b"), path)))[0]
+        for reader, process in readers:
+            outcome = medians(1 if process is read_carefully else rounds, (process, (work.qrels("b"), path)))[
+                0
+            ]
             seconds = outcome.printed["seconds"]
-            print(f"{name + ', ' + way:34}{size:6.0f}{seconds:8.2f}{size / seconds:8.0f}{outcome.peak:9.0f}")
+            print(
+                f"{name + ', ' + reader:34}{size:6.0f}{seconds:8.2f}{size / seconds:8.0f}{outcome.peak:9.0f}"
+            )
 
 
 def report_warm(work: Work) -> None:
     times = run_process(warm, work.qrels("a"), work.runs_a[0]).printed
-    baseline = times["pytrec_eval, from text"]
-    print("\nOne run of 50 x 1000 in a warm worker (targets: 0.4 without the extension, 0.12 with it)")
+    reference = times["pytrec_eval, from text"]
+    print("\nOne run of 50 x 1000 in a warm worker (aims: 0.4 without the extension, 0.12 with it)")
     print(f"{'':34}{'CPU ms':>8}{'ratio':>8}")
     for name, value in times.items():
-        print(f"{name:34}{value:8.2f}{value / baseline:8.3f}")
+        print(f"{name:34}{value:8.2f}{value / reference:8.3f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="measure a tenth of the workloads, once")
+    parser.add_argument("--quick", action="store_true", help="Use a tenth of the work, and measure once.")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cupel-bench")
     parser.add_argument("--process", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -336,7 +337,7 @@ def main() -> None:
         return
     runs, topics, rounds = (10, 698, 1) if options.quick else (100, 6980, 3)
     work = Work(options.folder / ("quick" if options.quick else "full"), runs, topics)
-    # In its own process, because the measured peak of a child includes the memory of its parent at the fork.
+    # In a process of its own, because the peak memory of a child starts at that of its parent.
     run_process(make_inputs, work.folder, str(runs), str(topics))
     report_works(work, rounds)
     report_reading(work, rounds)

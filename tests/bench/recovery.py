@@ -1,10 +1,10 @@
-"""Benchmark of recovery: seconds until the stack of docker-compose.yml works normally after each fault.
+"""Recovery time of the stack of docker-compose.yml after each fault of tests/support/service/faults.py.
 
 python tests/bench/recovery.py [--quick | --default] [FAULT ...]
 
-Each fault of tests/support/service/faults.py is measured twice: with the settings of docker-compose.yml, and
-with those of the tests, which detect a lost job within two seconds. Three teams submit runs meanwhile. FAULT
-is a part of the name of a fault (default: all faults). The script prints a table and asserts nothing.
+The faults run with the settings of the file, and with those of the tests, which detect a lost job in two
+seconds. FAULT: a word of the fault's name (default: all faults). Three teams submit runs meanwhile. The
+script prints a table and asserts nothing.
 """
 
 import argparse
@@ -24,21 +24,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("faults", nargs="*", metavar="FAULT")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--quick", action="store_true", help="use the settings of the tests only")
-    only.add_argument("--default", action="store_true", help="use the settings of docker-compose.yml only")
-    chosen = parser.parse_args()
-    if not chosen.quick:
-        measure("settings of docker-compose.yml", {}, chosen.faults)
-    if not chosen.default:
-        measure("settings of the tests", QUICK, chosen.faults)
+    parser.add_argument(
+        "faults", nargs="*", metavar="FAULT", help="A word of the fault's name (default: all)."
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--quick", action="store_true", help="Use only the settings of the tests.")
+    group.add_argument("--default", action="store_true", help="Use only the settings of docker-compose.yml.")
+    options = parser.parse_args()
+    if not options.quick:
+        measure("settings of docker-compose.yml", {}, options.faults)
+    if not options.default:
+        measure("settings of the tests", QUICK, options.faults)
 
 
 def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) -> None:
-    """Print the recovery times of a stack with these settings."""
+    """Print the table for a stack with these settings."""
     print(f"\n{title}")
-    print(COLUMNS.format("seconds until", "recovered", "accepted", "scored", "caught up", "slowest step"))
+    print(COLUMNS.format("seconds until", "recovered", "accepted", "scored", "caught up", "longest step"))
     with Stack(**settings) as stack, stack.client() as organiser, impatient():
         for number, (name, fault) in enumerate(FAULTS.items()):
             if not words or any(word in name for word in words):

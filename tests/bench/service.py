@@ -1,10 +1,10 @@
-"""Benchmark of the service under load, in both sizes: latency, time to scores, throughput and memory.
+"""Load test of the service: time to accept and to score a run, throughput, and memory.
 
 python tests/bench/service.py [--quick] [--size embedded|production]
 
-The size `production` starts private servers of PostgreSQL, Redis and S3, if they are installed. The track has
-50 topics, two aspects and 8 measures. Gzipped runs of 50 x 1,000 documents are submitted at two per second,
-and then by 8 clients at once. The script prints a table and asserts nothing.
+The production size uses PostgreSQL, Redis and S3 servers of the script's own, if they are installed. The
+track has 50 topics, two aspects and 8 measures. Gzipped runs of 50 x 1,000 documents are submitted at two per
+second, then eight at once. The script prints a table and asserts nothing.
 """
 
 import argparse
@@ -38,7 +38,7 @@ TOPICS, DEPTH, POOL, DOCUMENTS = 50, 1000, 400, 20_000
 
 
 def qrels(draw: random.Random) -> dict[str, bytes]:
-    """Return file name -> content of a plain qrels file for each aspect."""
+    """Return a plain qrels file for each aspect, by file name."""
     pools = [draw.sample(range(DOCUMENTS), POOL) for _ in range(TOPICS)]
     return {
         f"{aspect}.txt": "".join(
@@ -70,14 +70,14 @@ def prepare(client: Client) -> None:
 
 
 def submit(client: Client, body: bytes, name: str) -> tuple[str, float]:
-    """Submit a run; return the id of the submission and the seconds until the response."""
-    began = time.perf_counter()
+    """Submit a run; return the id of the submission and the seconds until it was accepted."""
+    start = time.perf_counter()
     submission = client.submit("bench", body, name=name)
-    return submission.id, time.perf_counter() - began
+    return submission.id, time.perf_counter() - start
 
 
-def until_scored(client: Client, ids: list[str], seconds: float = 300) -> list[float]:
-    """Return the seconds from receipt to scores of each submission, by the timestamps of the service."""
+def wait_until_scored(client: Client, ids: list[str], seconds: float = 300) -> list[float]:
+    """Wait for the scores; return the seconds from receipt to the last score, by the clock of the service."""
     end = time.monotonic() + seconds
     waiting, durations = list(ids), []
     while waiting and time.monotonic() < end:
@@ -88,7 +88,7 @@ def until_scored(client: Client, ids: list[str], seconds: float = 300) -> list[f
                 durations.append((_instant(finished) - _instant(submission.received_at)).total_seconds())
         waiting = [id for id in waiting if states[id].state != "scored"]
         time.sleep(0.2)
-    assert not waiting, f"{len(waiting)} submissions were never scored"
+    assert not waiting, f"{len(waiting)} submissions were not scored"
     return durations
 
 
@@ -96,50 +96,52 @@ def _instant(text: datetime | str) -> datetime:
     return text if isinstance(text, datetime) else datetime.fromisoformat(text)
 
 
-def steady(client: Client, bodies: list[bytes], per_second: float) -> tuple[list[float], list[float]]:
-    """Submit runs at a constant rate; return seconds until accepted, and seconds until scored."""
+def submit_steadily(
+    client: Client, bodies: list[bytes], per_second: float
+) -> tuple[list[float], list[float]]:
+    """Submit runs at a steady rate; return the seconds to accept and to score each."""
     with ThreadPoolExecutor(8) as pool:
         futures = []
         for number, body in enumerate(bodies):
             futures.append(pool.submit(submit, client, body, f"steady-{number}"))
             time.sleep(1 / per_second)
         accepted = [future.result() for future in futures]
-    return [seconds for _, seconds in accepted], until_scored(client, [id for id, _ in accepted])
+    return [seconds for _, seconds in accepted], wait_until_scored(client, [id for id, _ in accepted])
 
 
-def beside_an_audit(client: Client, bodies: list[bytes], alone: list[float]) -> None:
-    """Measure `steady` during an audit of PARTS parts, and then the duration of such an audit alone."""
+def measure_during_audit(client: Client, bodies: list[bytes], undisturbed: list[float]) -> None:
+    """Submit runs while an audit of PARTS parts runs; then measure the duration of such an audit."""
     long = {"repeats": 50 * PARTS, "ratios": [90, 70, 50, 30, 10, 5]}
     audit = client.request_audit("bench", "downsampling", parameters=long, part_trials=50)
     while client.audit(audit.id).progress.parts is None:
         time.sleep(0.1)
-    _, scored = steady(client, bodies, 2)
+    _, scored = submit_steadily(client, bodies, 2)
     last = client.audit(audit.id)
-    assert last.state == "running", "the audit ended before the measurement did"
+    assert last.state == "running", "the audit ended too early, so nothing was measured"
     client.cancel_audit(audit.id)
-    print(quantile_line("submit to scored, during an audit", scored))
-    slowdown = quantile(scored, 0.5) / quantile(alone, 0.5), quantile(scored, 0.95) / quantile(alone, 0.95)
-    print(f"{'slowdown by the audit':34} p50 {slowdown[0]:5.2f} x   p95 {slowdown[1]:5.2f} x")
-    print(f"{'audit trials done meanwhile':34} {last.progress.trials_done}")
-    began = time.perf_counter()
+    print(format_quantiles("submit to scored, during an audit", scored))
+    p50, p95 = (quantile(scored, share) / quantile(undisturbed, share) for share in (0.5, 0.95))
+    print(f"{'ratio to the time without audit':34} p50 {p50:5.2f} x   p95 {p95:5.2f} x")
+    print(f"{'finished trials of the audit':34} {last.progress.trials_done}")
+    start = time.perf_counter()
     small = {"repeats": PARTS, "ratios": [90, 70, 50, 30, 10, 5]}
     audit = client.request_audit("bench", "downsampling", parameters=small, measures=["AP"], part_trials=1)
     *_, last = client.watch_audit(audit.id)
     assert last.state == "done", last
-    print(f"{f'audit of {PARTS} parts by AP':34} {time.perf_counter() - began:.1f} s")
+    print(f"{f'audit of {PARTS} parts by AP':34} {time.perf_counter() - start:.1f} s")
 
 
-def burst(client: Client, bodies: list[bytes]) -> tuple[list[float], float]:
-    """Submit runs from 8 threads; return seconds until each is accepted, and until all are scored."""
-    began = time.perf_counter()
+def submit_at_once(client: Client, bodies: list[bytes]) -> tuple[list[float], float]:
+    """Submit runs in 8 threads; return the seconds to accept each, and the seconds until all are scored."""
+    start = time.perf_counter()
     with ThreadPoolExecutor(8) as pool:
         accepted = list(pool.map(lambda pair: submit(client, pair[1], f"burst-{pair[0]}"), enumerate(bodies)))
-    until_scored(client, [id for id, _ in accepted])
-    return [seconds for _, seconds in accepted], time.perf_counter() - began
+    wait_until_scored(client, [id for id, _ in accepted])
+    return [seconds for _, seconds in accepted], time.perf_counter() - start
 
 
 def memory() -> tuple[float, int]:
-    """Return the proportional set size of all processes of the service in MB, and their number."""
+    """Return the MB (proportional set size) of the service's processes, and their number."""
     (supervisor,) = [child for child in psutil.Process(os.getpid()).children() if "serve" in child.cmdline()]
     children = [supervisor, *supervisor.children(recursive=True)]
     return sum(child.memory_full_info().pss for child in children) / 2**20, len(children)
@@ -149,7 +151,7 @@ def quantile(values: list[float], share: float) -> float:
     return statistics.quantiles(values, n=100)[round(share * 100) - 1] if len(values) > 1 else values[0]
 
 
-def quantile_line(name: str, values: list[float]) -> str:
+def format_quantiles(name: str, values: list[float]) -> str:
     p50, p95 = quantile(values, 0.5), quantile(values, 0.95)
     return f"{name:34} p50 {p50:6.3f} s   p95 {p95:6.3f} s   n {len(values)}"
 
@@ -158,9 +160,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="submit only 10 runs")
+    parser.add_argument("--quick", action="store_true", help="Submit 10 runs instead of 60.")
     parser.add_argument(
-        "--size", choices=SIZES, action="append", help="size to measure; repeatable (default: both)"
+        "--size", choices=SIZES, action="append", help="Size of the service; may be repeated (default: both)."
     )
     options = parser.parse_args()
     draw = random.Random(2)
@@ -169,12 +171,12 @@ def main() -> None:
     for size in options.size or SIZES:
         try:
             measure_size(size, bodies)
-        except pytest.skip.Exception as missing:
-            print(f"\n{size}: skipped: {missing}")
+        except pytest.skip.Exception as reason:
+            print(f"\n{size}: skipped: {reason}")
 
 
 def measure_size(size: SizeName, bodies: list[bytes]) -> None:
-    """Run all measurements on a service of this size."""
+    """Start a service of this size and measure it."""
     with place(size) as at, tempfile.TemporaryDirectory() as folder:
         os.environ |= {f"CUPEL_{name.upper()}": str(value) for name, value in at.items()}
         with start_service(Path(folder)) as url:
@@ -189,12 +191,12 @@ def measure(client: Client, bodies: list[bytes]) -> None:
     time.sleep(5)
     megabytes, processes = memory()
     print(f"{'idle memory':34} {megabytes:.0f} MB in {processes} processes")
-    accept, scored = steady(client, bodies, 2)
-    print(quantile_line("accept, 2 per second", accept))
-    print(quantile_line("submit to scored, 2 per second", scored))
-    beside_an_audit(client, bodies, scored)
-    accept, seconds = burst(client, bodies)
-    print(quantile_line("accept, 8 at once", accept))
+    accept, scored = submit_steadily(client, bodies, 2)
+    print(format_quantiles("accept, 2 per second", accept))
+    print(format_quantiles("submit to scored, 2 per second", scored))
+    measure_during_audit(client, bodies, scored)
+    accept, seconds = submit_at_once(client, bodies)
+    print(format_quantiles("accept, 8 at once", accept))
     print(f"{'accepted and scored, 8 at once':34} {len(bodies) / seconds:.1f} runs per second")
     print(f"{'memory afterwards':34} {memory()[0]:.0f} MB")
 

@@ -1,4 +1,4 @@
-"""Tests of `cupel audit`, in this process and in processes that are interrupted or killed."""
+"""Tests of `cupel audit`, also in processes that are interrupted or killed."""
 
 import json
 import math
@@ -36,7 +36,7 @@ RUNS = ("ant-a.txt", "ant-b.txt", "bee-a.txt", "bee-b.txt", "cat-a.txt")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder with two qrels, a collection with texts, runs, and an invalid run."""
+    """Make a current folder with two qrels, a collection with texts, five runs, and an invalid run."""
     rng = np.random.default_rng(5)
     grades = rng.integers(0, 3, (len(TOPICS), DOCUMENTS))
     for name, noise in (("qrels.txt", 0), ("second.txt", 1)):
@@ -89,12 +89,12 @@ DOWNSAMPLING = ("downsampling", "qrels.txt", *RUNS, "-m", "AP nDCG@10", "--ratio
 def data_of(*arguments: str) -> dict[str, Any]:
     done = cupel(*arguments, "--format", "json")
     assert done.exit_code == 0, done.stderr
-    data: dict[str, Any] = json.loads(done.stdout)
-    return data
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
-def error_of(*arguments: str) -> str:
-    """Return the error message of a command that must fail with exit code 2."""
+def usage_error(*arguments: str) -> str:
+    """Assert that a command fails with exit code 2, and return its message without line breaks."""
     done = cupel(*arguments)
     assert done.exit_code == 2
     assert not done.stdout
@@ -102,23 +102,27 @@ def error_of(*arguments: str) -> str:
 
 
 class TestResult:
-    def test_result_equals_that_of_the_library(self) -> None:
+    def test_result_equals_the_library_result(self) -> None:
         qrels = read_qrels(Path("qrels.txt"))
         runs = [(name, RunView(join_run(Path(name), qrels))) for name in RUNS]
         subject = assemble_subject(NamedQrels("qrels.txt", qrels), runs, parse_many("AP nDCG@10"))
-        kind = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
-        results = dict(pair for part in parts(kind, subject) for pair in run_trials(kind, subject, 3, part))
-        expected = result(kind, subject.about, 3, 4, results).as_data()
-        printed = data_of(*DOWNSAMPLING, "--seed", "3")
-        provenance = printed.pop("provenance")
-        assert printed == json.loads(json.dumps(expected))
+        audit = KINDS["downsampling"](ratios=(80.0, 40.0), repeats=4)  # type: ignore[call-arg]
+        trial_results = {
+            trial: result
+            for part in parts(audit, subject)
+            for trial, result in run_trials(audit, subject, 3, part)
+        }
+        expected = result(audit, subject.about, 3, 4, trial_results).as_data()
+        data = data_of(*DOWNSAMPLING, "--seed", "3")
+        provenance = data.pop("provenance")
+        assert data == json.loads(json.dumps(expected))
         assert set(provenance["runs"]) == set(RUNS)
 
-    def test_seeds_differ(self) -> None:
+    def test_different_seeds_give_different_results(self) -> None:
         digests = {data_of(*DOWNSAMPLING, "--seed", seed)["digest"] for seed in ("0", "1")}
         assert len(digests) == 2
 
-    def test_measures_profile_depth_and_aspects_are_as_for_evaluate(self) -> None:
+    def test_common_options_work_as_for_evaluate(self) -> None:
         about = data_of("downsampling", "c.yaml", *RUNS, "--repeats", "1", "--ratios", "50")["about"]
         assert (about["measures"], about["depth"]) == (["nDCG@10", "AP"], None)
         about = data_of(
@@ -128,26 +132,28 @@ class TestResult:
         assert about["aspects"] == ["relevance", "quality"]
         assert (about["measures"], about["depth"], about["profile"]) == (["P@5"], 7, "trec_eval-9")
 
-    def test_parameter_with_the_name_of_a_common_option_gets_a_prefix(self) -> None:
+    def test_parameter_with_the_name_of_a_common_option_has_a_prefix(self) -> None:
         arguments = ("downsampling", "c.yaml", *RUNS, "--repeats", "1", "--audit-aspect", "quality")
         assert data_of(*arguments)["parameters"]["aspect"] == "quality"
-        assert "unknown aspect 'style'; use one of relevance, quality" in error_of(*arguments[:-1], "style")
+        assert "unknown aspect 'style'; use one of relevance, quality" in usage_error(
+            *arguments[:-1], "style"
+        )
 
-    def test_texts_are_joined_if_a_measure_needs_them(self) -> None:
+    def test_texts_are_read_for_measures_that_need_them(self) -> None:
         data = data_of("downsampling", "c.yaml", *RUNS[:2], "-m", "LMD(depth=3)", "--repeats", "1")
         assert data["provenance"]["texts"]
         assert data["report"]["numbers"]["tau(LMD(depth=3))@90"] is not None
 
 
 class TestOutput:
-    def test_output_folder_has_the_report_in_every_format(self) -> None:
+    def test_output_folder_has_the_report_as_json_and_csv(self) -> None:
         done = cupel(*DOWNSAMPLING, "--out", "out")
-        data = json.loads(Path("out/report.json").read_text())
+        report = json.loads(Path("out/report.json").read_text())
         assert done.exit_code == 0
         assert "out: " in done.stdout
         assert all(name in done.stdout for name in ("report.json", "points.csv", "ranks.csv"))
-        assert {**data, "provenance": 0} == {**data_of(*DOWNSAMPLING), "provenance": 0}
-        for table in data["report"]["tables"]:
+        assert {**report, "provenance": 0} == {**data_of(*DOWNSAMPLING), "provenance": 0}
+        for table in report["report"]["tables"]:
             lines = Path(f"out/{table['name']}.csv").read_text().splitlines()
             assert lines[0] == ",".join(column["name"] for column in table["columns"])
             assert len(lines) == 1 + len(table["rows"])
@@ -176,22 +182,22 @@ class TestOutput:
         done = cupel("downsampling", "qrels.txt", "bad.txt", "-m", "AP", "--out", "out")
         assert done.stderr.startswith("report.html is not written: the page needs altair;")
 
-    def test_page_equals_that_of_cupel_reports(self) -> None:
+    def test_page_equals_the_page_of_the_reports_library(self) -> None:
         reports = pytest.importorskip("cupel_reports")
         cupel(*DOWNSAMPLING, "--out", "out")
         assert Path("out/report.html").read_text() == reports.page(
             json.loads(Path("out/report.json").read_text())
         )
 
-    def test_table_format_prints_the_verdict_and_the_points(self) -> None:
-        data = data_of(*DOWNSAMPLING)["report"]
+    def test_default_output_is_the_verdict_and_the_points(self) -> None:
+        report = data_of(*DOWNSAMPLING)["report"]
         lines = cupel(*DOWNSAMPLING).stdout.splitlines()
-        assert lines[: len(data["verdict"])] == data["verdict"]
-        mean = data["numbers"]["tau(AP)@40"]
+        assert lines[: len(report["verdict"])] == report["verdict"]
+        mean = report["numbers"]["tau(AP)@40"]
         [row] = [line.split() for line in lines if line.split()[:2] == ["AP", "40"]]
         assert row[3] == f"{mean:.4f}"
 
-    def test_csv_and_jsonl_print_the_points(self) -> None:
+    def test_jsonl_and_csv_output_are_the_points(self) -> None:
         [first, *_] = [
             json.loads(line) for line in cupel(*DOWNSAMPLING, "--format", "jsonl").stdout.splitlines()
         ]
@@ -199,52 +205,52 @@ class TestOutput:
         assert head.split(",") == [*first]
         assert row.split(",")[:2] == [first["measure"], repr(first["percent"])]
 
-    def test_nothing_is_written_without_a_folder(self, folder: Path) -> None:
+    def test_no_file_is_written_without_an_output_folder(self, folder: Path) -> None:
         before = sorted(folder.rglob("*"))
         cupel(*DOWNSAMPLING)
         assert sorted(folder.rglob("*")) == before
 
-    def test_folder_of_another_audit_is_refused(self) -> None:
+    def test_output_folder_of_another_audit_is_refused(self) -> None:
         assert cupel(*DOWNSAMPLING, "--out", "out").exit_code == 0
-        assert "out holds another audit, which differs in seed" in error_of(
+        assert "out holds another audit, which differs in seed" in usage_error(
             *DOWNSAMPLING, "--seed", "9", "--out", "out"
         )
-        assert "which differs in parameters" in error_of(*DOWNSAMPLING, "--nested", "--out", "out")
-        begun = Path("cat-a.txt").read_text()
-        Path("cat-a.txt").write_text(begun.replace("d1 ", "e1 "))
-        assert "which differs in runs" in error_of(*DOWNSAMPLING, "--out", "out")
+        assert "which differs in parameters" in usage_error(*DOWNSAMPLING, "--nested", "--out", "out")
+        original = Path("cat-a.txt").read_text()
+        Path("cat-a.txt").write_text(original.replace("d1 ", "e1 "))
+        assert "which differs in runs" in usage_error(*DOWNSAMPLING, "--out", "out")
         restarted = cupel(*DOWNSAMPLING, "--out", "out", "--restart")
         assert restarted.exit_code == 0
         assert "done already" not in restarted.stderr
 
-    def test_paths_that_are_no_audit_folder_are_refused(self) -> None:
-        assert "is not the folder of an audit" in error_of(*DOWNSAMPLING, "--out", ".")
-        assert "is not the folder of an audit" in error_of(*DOWNSAMPLING, "--restart", "--out", "qrels.txt")
+    def test_output_folder_that_is_not_an_audit_folder_is_refused(self) -> None:
+        assert "is not the folder of an audit" in usage_error(*DOWNSAMPLING, "--out", ".")
+        assert "is not the folder of an audit" in usage_error(
+            *DOWNSAMPLING, "--restart", "--out", "qrels.txt"
+        )
 
-    def test_only_damaged_parts_are_computed_again(self) -> None:
+    def test_rerun_repeats_only_damaged_parts(self) -> None:
         cupel(*DOWNSAMPLING, "--out", "out")
-        data = json.loads(Path("out/report.json").read_text())
-        kept = sorted(Path("out/parts").glob("0*.json"))
-        made = [path.stat().st_mtime_ns for path in kept]
-        kept[1].write_text(kept[1].read_text()[:9])
-        again = cupel(*DOWNSAMPLING, "--out", "out")
-        assert f"{len(kept) - 1} of {len(kept)} parts are already done" in again.stderr
-        assert json.loads(Path("out/report.json").read_text())["digest"] == data["digest"]
-        times = [path.stat().st_mtime_ns for path in kept]
-        assert [times[place] == made[place] for place in range(len(kept))] == [
-            place != 1 for place in range(len(kept))
-        ]
+        report = json.loads(Path("out/report.json").read_text())
+        saved = sorted(Path("out/parts").glob("0*.json"))
+        before = [path.stat().st_mtime_ns for path in saved]
+        saved[1].write_text(saved[1].read_text()[:9])
+        rerun = cupel(*DOWNSAMPLING, "--out", "out")
+        assert f"{len(saved) - 1} of {len(saved)} parts are already done" in rerun.stderr
+        assert json.loads(Path("out/report.json").read_text())["digest"] == report["digest"]
+        after = [path.stat().st_mtime_ns for path in saved]
+        assert [after[i] == before[i] for i in range(len(saved))] == [i != 1 for i in range(len(saved))]
 
     @pytest.mark.parametrize("damage", ["[]", "3", ""])
-    def test_saved_file_with_other_content_is_ignored(self, damage: str) -> None:
+    def test_saved_file_with_unexpected_content_is_ignored(self, damage: str) -> None:
         cupel(*DOWNSAMPLING, "--out", "out")
         Path("out/parts/000000.json").write_text(damage)
         assert "3 of 4 parts are already done" in cupel(*DOWNSAMPLING, "--out", "out").stderr
         Path("out/parts/request.json").write_text(damage)
-        assert "holds another audit" in error_of(*DOWNSAMPLING, "--out", "out")
+        assert "holds another audit" in usage_error(*DOWNSAMPLING, "--out", "out")
 
 
-NONSENSE = [
+INVALID_COMMANDS = [
     (("downsampling", "qrels.txt"), "no run to audit"),
     (("downsampling", "qrels.txt", RUNS[0]), "only one is given: give two or more"),
     (("downsampling", "none.txt", *RUNS), "no document is judged relevant"),
@@ -270,16 +276,16 @@ NONSENSE = [
 ]
 
 
-class TestNonsense:
-    @pytest.mark.parametrize(("arguments", "sentence"), NONSENSE)
-    def test_invalid_request_is_reported_in_a_sentence(self, arguments: Sequence[str], sentence: str) -> None:
-        assert sentence in error_of(*arguments)
+class TestInvalidInput:
+    @pytest.mark.parametrize(("arguments", "sentence"), INVALID_COMMANDS)
+    def test_invalid_command_fails_with_a_message(self, arguments: Sequence[str], sentence: str) -> None:
+        assert sentence in usage_error(*arguments)
 
-    def test_all_invalid_parameters_are_reported_together(self) -> None:
-        data = error_of(*DOWNSAMPLING, "--ratios", "0", "--repeats", "0", "--method", "best")
-        assert all(f"{name}: expected" in data for name in ("ratios", "repeats", "method"))
+    def test_message_lists_all_invalid_parameters(self) -> None:
+        error = usage_error(*DOWNSAMPLING, "--ratios", "0", "--repeats", "0", "--method", "best")
+        assert all(f"{name}: expected" in error for name in ("ratios", "repeats", "method"))
 
-    def test_tau_of_equal_runs_on_one_topic_is_reported_as_undefined(self) -> None:
+    def test_identical_runs_give_an_undefined_tau_with_a_reason(self) -> None:
         Path("one.txt").write_text("q01 0 d1 1\nq01 0 d2 0\n")
         Path("twin.txt").write_text(Path("ant-a.txt").read_text())
         data = data_of("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2")
@@ -288,71 +294,71 @@ class TestNonsense:
         shown = cupel("downsampling", "one.txt", "ant-a.txt", "twin.txt", "-m", "AP", "--repeats", "2").stdout
         assert "undefined: tau of AP with 50 per cent" in shown
 
-    def test_invalid_run_is_reported_and_excluded(self) -> None:
+    def test_invalid_run_is_reported_and_left_out(self) -> None:
         done = cupel(*DOWNSAMPLING, "bad.txt", "--format", "json")
         assert done.exit_code == 1
         assert "bad.txt:1:11: error run-" in done.stderr
         assert "bad.txt is refused" in done.stderr
         assert json.loads(done.stdout)["about"]["runs"] == [*RUNS]
-        left = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
-        assert (left.exit_code, left.stdout) == (1, "")
-        assert "no audit: the audit compares runs, but only one is given" in left.stderr
+        single = cupel("downsampling", "qrels.txt", RUNS[0], "bad.txt")
+        assert (single.exit_code, single.stdout) == (1, "")
+        assert "no audit: the audit compares runs, but only one is given" in single.stderr
 
 
 class TestTeams:
-    def test_by_the_names_of_runs(self) -> None:
+    def test_teams_are_read_from_run_names(self) -> None:
         assert data_of(*DOWNSAMPLING)["about"]["teams"] is None
         teams = data_of(*DOWNSAMPLING, "--team-pattern", "^([a-z]+)-")["about"]["teams"]
         assert teams == ["ant", "ant", "bee", "bee", "cat"]
 
-    def test_by_a_file(self) -> None:
+    def test_teams_are_read_from_a_file(self) -> None:
         Path("teams.txt").write_text(
             "# run team\n" + "".join(f"{name}\t{name[-5]}\n" for name in (*RUNS, "x-x.txt"))
         )
         assert data_of(*DOWNSAMPLING, "--teams", "teams.txt")["about"]["teams"] == ["a", "b", "a", "b", "a"]
 
-    def test_by_a_file_of_names_with_spaces(self) -> None:
+    def test_names_in_a_teams_file_may_contain_spaces(self) -> None:
         Path("bee a.txt").write_bytes(Path("bee-a.txt").read_bytes())
         Path("teams.txt").write_text("ant-a.txt\tthe ants\nbee a.txt\tthe bees\t\n")
-        asked = "downsampling", "qrels.txt", "ant-a.txt", "bee a.txt", "--repeats", "1"
-        assert data_of(*asked, "--teams", "teams.txt")["about"]["teams"] == ["the ants", "the bees"]
+        arguments = "downsampling", "qrels.txt", "ant-a.txt", "bee a.txt", "--repeats", "1"
+        assert data_of(*arguments, "--teams", "teams.txt")["about"]["teams"] == ["the ants", "the bees"]
 
-    def test_teams_file_with_missing_or_contradicting_lines_is_refused(self) -> None:
+    def test_teams_file_without_some_runs_or_with_contradictions_is_refused(self) -> None:
         Path("teams.txt").write_text("ant-a.txt x\nant-b x\n")
-        data = error_of(*DOWNSAMPLING, "--teams", "teams.txt")
-        assert "teams.txt has no team for ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in data
+        error = usage_error(*DOWNSAMPLING, "--teams", "teams.txt")
+        assert "teams.txt has no team for ant-b.txt, bee-a.txt, bee-b.txt and 1 more" in error
         Path("teams.txt").write_text("ant-a.txt x\nant-a.txt y\n")
-        assert "teams.txt:2: ant-a.txt already has another team" in error_of(
+        assert "teams.txt:2: ant-a.txt already has another team" in usage_error(
             *DOWNSAMPLING, "--teams", "teams.txt"
         )
         Path("teams.txt").write_bytes(b"\xff\xfe\x00")
-        assert "teams.txt is not UTF-8 text" in error_of(*DOWNSAMPLING, "--teams", "teams.txt")
+        assert "teams.txt is not UTF-8 text" in usage_error(*DOWNSAMPLING, "--teams", "teams.txt")
 
 
-def test_two_commands_can_save_the_same_part_at_once(tmp_path: Path) -> None:
+def test_two_processes_may_save_the_same_part_at_once(tmp_path: Path) -> None:
     saved = SavedParts(tmp_path)
     with ProcessPoolExecutor(2) as pool:
-        list(pool.map(_keep, [saved, saved]))
+        list(pool.map(_save_repeatedly, [saved, saved]))
     assert saved.trials() == {0: "x" * 9}
 
 
-def _keep(saved: SavedParts) -> None:
+def _save_repeatedly(saved: SavedParts) -> None:
     for _ in range(1000):
         saved.save(range(1), f'{{"0": "{"x" * 9}"}}')
 
 
-# --------------------------------------------------------------------------------------- other kinds
+# Kinds declared by other packages
 
 
 class Probe(Audit):
-    """Reports the properties of its subject.
+    """Reports the data that it receives.
 
     seen = runs * topics
     """
 
-    depth: Annotated[int, Whole("a whole number from 1")] = setting(3, "documents per topic to read")
-    fine: OneFlag = setting(True, "be fine")
-    words: Annotated[str, Word("a name")] | None = setting(None, "some name")
+    depth: Annotated[int, Whole("a whole number from 1")] = setting(3, "number of ranks to read")
+    fine: OneFlag = setting(True, "a flag")
+    words: Annotated[str, Word("a name")] | None = setting(None, "a name")
 
     needs_texts = True
 
@@ -372,27 +378,27 @@ class Probe(Audit):
                 else float(subject.other_subject.means["AP"][0]),
             }
 
-    def report(self, about: SubjectSummary, results: Mapping[int, Any]) -> AuditReport:
-        rows = tuple((name, value) for name, value in results[0].items())
+    def report(self, about: SubjectSummary, found: Mapping[int, Any]) -> AuditReport:
+        rows = tuple((name, value) for name, value in found[0].items())
         columns = (Column("what", "what"), Column("value", "value"))
         return AuditReport(
-            verdict=("It is so.",),
+            verdict=("The data was received.",),
             numbers=dict(rows),
-            tables=(ReportTable("points", "Properties", columns, rows),),
+            tables=(ReportTable("points", "Received data", columns, rows),),
         )
 
 
 @pytest.fixture(scope="class")
 def probe() -> Iterator[None]:
-    """Declare the audit kind `probe` while the tests of a class run."""
+    """Declare the kind `probe` while the tests of a class run."""
     audit("probe", title="A probe", answers="What is there?", source="this test")(Probe)
     yield
     del KINDS["probe"], SETTINGS["probe"]
 
 
 @pytest.mark.usefixtures("probe")
-class TestNewKinds:
-    def test_subject_has_what_the_kind_needs(self) -> None:
+class TestOtherKinds:
+    def test_other_kind_receives_the_data_that_it_needs(self) -> None:
         data = data_of("probe", "c.yaml", *RUNS, "-m", "AP", "--audit-depth", "4", "--other", "second.txt")
         numbers = data["report"]["numbers"]
         assert numbers["depth"] == 4
@@ -402,13 +408,13 @@ class TestNewKinds:
         assert math.isclose(numbers["other"], json.loads(scored.stdout)["value"], abs_tol=1e-12)
         assert data["about"]["other"] == "second.txt"
 
-    def test_parameters_become_options(self) -> None:
+    def test_other_kind_has_options_for_its_parameters(self) -> None:
         assert data_of("probe", "c.yaml", *RUNS)["parameters"] == {"depth": 3, "fine": True, "words": None}
         data = data_of("probe", "c.yaml", *RUNS, "--no-fine", "--words", "two words", "--depth", "9")
         assert data["parameters"] == {"depth": 3, "fine": False, "words": "two words"}
         assert data["about"]["depth"] == 9
 
-    def test_kind_is_in_lists_and_help(self) -> None:
+    def test_other_kind_is_listed_and_described(self) -> None:
         assert "What is there?" in cupel("--help").stdout
         page = cupel("probe", "--help").stdout
         assert "\n  seen = runs * topics\n" in page
@@ -417,33 +423,33 @@ class TestNewKinds:
         assert "## probe" in cupel("--format", "markdown").stdout
 
 
-class TestPages:
+class TestHelp:
     @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
     def test_help_has_the_question_every_parameter_and_an_example(self, kind: type[Audit]) -> None:
         page = " ".join(cupel(kind.name, "--help").stdout.split())
         assert kind.answers in page
         assert f"cupel audit {kind.name}" in page
         assert " ".join(kind.source.split()) in page
-        for name, one in SETTINGS[kind.name].items():
-            assert " ".join(one.about.split()) in page, name
-            written = name.replace("_", "-")
-            assert any(f"--{begin}{written}" in page for begin in ("", "no-", "audit-", "no-audit-")), name
+        for name, declared in SETTINGS[kind.name].items():
+            assert " ".join(declared.about.split()) in page, name
+            option = name.replace("_", "-")
+            assert any(f"--{prefix}{option}" in page for prefix in ("", "no-", "audit-", "no-audit-")), name
 
-    def test_lists_are_complete(self) -> None:
-        assert [one["name"] for one in json.loads(cupel("--format", "json").stdout)] == [*KINDS]
+    def test_every_format_lists_all_kinds(self) -> None:
+        assert [kind["name"] for kind in json.loads(cupel("--format", "json").stdout)] == [*KINDS]
         assert [json.loads(line)["name"] for line in cupel("--format", "jsonl").stdout.splitlines()] == [
             *KINDS
         ]
         assert len(cupel("--format", "csv").stdout.splitlines()) > len(KINDS)
         assert all(kind.answers in " ".join(cupel("--help").stdout.split()) for kind in KINDS.values())
 
-    def test_the_reference_page_is_what_the_kinds_declare(self, root: Path) -> None:
-        made = cupel("--format", "markdown").stdout
+    def test_reference_page_is_generated_from_the_declarations(self, root: Path) -> None:
+        generated = cupel("--format", "markdown").stdout
         committed = (root / "libs/audits/AUDITS.md").read_text()
-        assert committed == made, "run: cupel audit --format markdown > libs/audits/AUDITS.md"
+        assert committed == generated, "run: cupel audit --format markdown > libs/audits/AUDITS.md"
 
 
-# ---------------------------------------------------------------------------------------- processes
+# Interrupted and killed processes
 
 LONG = (
     "downsampling",
@@ -471,8 +477,8 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", COMMAND, "audit", *arguments]
 
 
-def finished(environment: Mapping[str, str], *arguments: str) -> tuple[str, str]:
-    """Return the digest and the output of a command that is not interrupted."""
+def run_to_end(environment: Mapping[str, str], *arguments: str) -> tuple[str, str]:
+    """Run a command without interruption; return the digest of its report, and its standard error."""
     done = subprocess.run(
         command(*arguments), env=environment, capture_output=True, text=True, timeout=seconds(120), check=True
     )
@@ -481,47 +487,49 @@ def finished(environment: Mapping[str, str], *arguments: str) -> tuple[str, str]
 
 
 def workers_of(process: int) -> list[int]:
-    """Return the process ids of the children of a process."""
+    """Return the ids of the processes that a process started."""
     text = Path(f"/proc/{process}/task/{process}/children").read_text()
     return [int(word) for word in text.split()]
 
 
-def lives(process: int) -> bool:
+def is_alive(process: int) -> bool:
     stat = Path(f"/proc/{process}/stat")
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_any_number_of_processes_and_any_interruption_give_the_same(environment: dict[str, str]) -> None:
-    expected, _ = finished(environment, *LONG, "--jobs", "1", "--out", "calm")
-    data = {}
-    for ending, jobs in ((signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "2")):
-        out = Path(f"{ending.name}-{jobs}")
+def test_result_is_independent_of_processes_and_interruptions(environment: dict[str, str]) -> None:
+    expected, _ = run_to_end(environment, *LONG, "--jobs", "1", "--out", "uninterrupted")
+    outputs = {}
+    for end_signal, jobs in ((signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "2")):
+        out = Path(f"{end_signal.name}-{jobs}")
         arguments = (*LONG, "--jobs", jobs, "--out", str(out))
         with subprocess.Popen(
             command(*arguments), env=environment, stderr=subprocess.PIPE, text=True
         ) as process:
             until(lambda out=out: [*out.glob("parts/0*.json")])
             workers = workers_of(process.pid)
-            process.send_signal(ending)
-            _, data[out.name] = process.communicate(timeout=seconds(60))
-        assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[ending]
-        until(lambda workers=workers: not any(map(lives, workers)))
+            process.send_signal(end_signal)
+            _, outputs[out.name] = process.communicate(timeout=seconds(60))
+        assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[end_signal]
+        until(lambda workers=workers: not any(map(is_alive, workers)))
         assert not (out / "report.json").exists()
-        digest, said = finished(environment, *arguments)
+        digest, stderr = run_to_end(environment, *arguments)
         assert digest == expected
-        assert "of 8 parts are already done" in said
-    assert "interrupted: the same command resumes from SIGINT-2" in data["SIGINT-2"]
-    assert "Traceback" not in "".join(data.values())
+        assert "of 8 parts are already done" in stderr
+    assert "interrupted: the same command resumes from SIGINT-2" in outputs["SIGINT-2"]
+    assert "Traceback" not in "".join(outputs.values())
 
 
-def test_a_killed_worker_is_data_and_its_parts_are_done_by_the_next_command(
+def test_killed_worker_is_reported_and_the_next_command_completes_its_parts(
     environment: dict[str, str],
 ) -> None:
     arguments = (*LONG, "--jobs", "2", "--out", "out")
     with subprocess.Popen(command(*arguments), env=environment, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: [*Path("out").glob("parts/0*.json")])
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=seconds(60))
+        _, stderr = process.communicate(timeout=seconds(60))
     assert process.returncode == 3
-    assert "not finished, because a process was killed (out of memory?): the same command resumes" in said
-    assert finished(environment, *arguments)[0] == finished(environment, *LONG, "--out", "calm")[0]
+    assert "not finished, because a process was killed (out of memory?): the same command resumes" in stderr
+    assert (
+        run_to_end(environment, *arguments)[0] == run_to_end(environment, *LONG, "--out", "uninterrupted")[0]
+    )

@@ -23,12 +23,12 @@ RANKS = {
     "best.txt": [1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1],
     "twin.txt": [1, 2, 4, 1, 3, 5, 2, 0, 4, 3, 1, 2],
 }
-"""The rank of the only relevant document of each topic, or 0 if it is not retrieved."""
-BAD = "q01 Q0 a x 9 bad\n"
+"""The rank of the only relevant document of each topic; 0 if it is not retrieved. RR is 1 / rank."""
+INVALID_RUN = "q01 Q0 a x 9 bad\n"
 
 
-def run(ranks: list[int], judged: int = 5) -> str:
-    """Return a run of five documents per topic; those below rank `judged` are unjudged."""
+def run_text(ranks: list[int], judged: int = 5) -> str:
+    """Return a run of five documents per topic; documents below rank `judged` are unjudged."""
     return "".join(
         f"{topic} Q0 {'a' if place == rank else f'n{place}' if place <= judged else f'u{place}'} {place} "
         f"{9 - place} r\n"
@@ -37,13 +37,13 @@ def run(ranks: list[int], judged: int = 5) -> str:
     )
 
 
-def rr(name: str) -> np.ndarray:  # type: ignore[type-arg]
+def reciprocal_ranks(name: str) -> np.ndarray:  # type: ignore[type-arg]
     return np.array([1 / rank if rank else 0.0 for rank in RANKS[name]])
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder with qrels, a collection of two aspects, and runs."""
+    """Make a current folder with qrels, a collection of two aspects, and runs."""
     judged = "".join(
         f"{topic} 0 a 1\n" + "".join(f"{topic} 0 n{i} 0\n" for i in range(1, 6)) for topic in TOPICS
     )
@@ -55,9 +55,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "qrels: [{file: qrels.txt, aspect: relevance}, {file: quality.txt, aspect: quality}]\n"
     )
     for name, ranks in RANKS.items():
-        (tmp_path / name).write_text(run(ranks))
-    (tmp_path / "unseen.txt").write_text(run(RANKS["best.txt"], judged=2))
-    (tmp_path / "bad.txt").write_text(BAD)
+        (tmp_path / name).write_text(run_text(ranks))
+    (tmp_path / "unseen.txt").write_text(run_text(RANKS["best.txt"], judged=2))
+    (tmp_path / "bad.txt").write_text(INVALID_RUN)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -69,50 +69,52 @@ def cupel(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["compare", *arguments], catch_exceptions=False)
 
 
-def report_of(*arguments: str) -> dict[str, Any]:
+def json_of(*arguments: str) -> dict[str, Any]:
     result = cupel(*arguments, "--format", "json")
     assert result.exit_code == 0, result.stderr
-    report: dict[str, Any] = json.loads(result.stdout)
-    return report
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
 
 
 def pairs(*arguments: str) -> list[dict[str, Any]]:
     """Return the differences by the first measure."""
-    differences: list[dict[str, Any]] = report_of(*arguments)["measures"][0]["differences"]
-    return differences
+    found: list[dict[str, Any]] = json_of(*arguments)["measures"][0]["differences"]
+    return found
 
 
-def enumerated_p(apart: np.ndarray) -> float:  # type: ignore[type-arg]
+def exact_p(differences: np.ndarray) -> float:  # type: ignore[type-arg]
     """Return p of the randomisation test, from all assignments of signs."""
-    sums = np.array(list(itertools.product([1, -1], repeat=len(apart)))) @ apart
-    return float(np.mean(np.abs(sums) >= abs(apart.sum()) - 1e-9))
+    sums = np.array(list(itertools.product([1, -1], repeat=len(differences)))) @ differences
+    return float(np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-9))
 
 
 class TestNumbers:
-    def test_the_first_run_is_the_baseline_of_all_others(self) -> None:
+    def test_first_run_is_the_baseline_of_all_others(self) -> None:
         found = pairs("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
-        assert [(one["baseline"], one["run"]) for one in found] == [
+        assert [(pair["baseline"], pair["run"]) for pair in found] == [
             ("base.txt", "best.txt"),
             ("base.txt", "near.txt"),
         ]
-        for one in found:
-            apart = rr(one["run"]) - rr("base.txt")
-            assert one["baseline_mean"] == math.fsum(rr("base.txt")) / 12
-            assert one["run_mean"] == math.fsum(rr(one["run"])) / 12
-            assert one["difference"] == pytest.approx(apart.mean())
-            assert one["p"] == pytest.approx(enumerated_p(apart))
-            assert one["effect_size"] == pytest.approx(apart.mean() / apart.std(ddof=1))
+        for pair in found:
+            apart = reciprocal_ranks(pair["run"]) - reciprocal_ranks("base.txt")
+            assert pair["baseline_mean"] == math.fsum(reciprocal_ranks("base.txt")) / 12
+            assert pair["run_mean"] == math.fsum(reciprocal_ranks(pair["run"])) / 12
+            assert pair["difference"] == pytest.approx(apart.mean())
+            assert pair["p"] == pytest.approx(exact_p(apart))
+            assert pair["effect_size"] == pytest.approx(apart.mean() / apart.std(ddof=1))
             counts = [(apart > 0).sum(), (apart == 0).sum(), (apart < 0).sum()]
-            assert [one["higher"], one["same"], one["lower"]] == counts
-            assert one["low"] < one["difference"] < one["high"]
+            assert [pair["higher"], pair["same"], pair["lower"]] == counts
+            assert pair["low"] < pair["difference"] < pair["high"]
 
-    def test_holm_goes_over_all_pairs_and_measures(self) -> None:
-        found = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
-        p = [one["p"] for measure in found["measures"] for one in measure["differences"]]
-        corrected = [one["corrected_p"] for measure in found["measures"] for one in measure["differences"]]
+    def test_holm_correction_covers_all_pairs_and_measures(self) -> None:
+        found = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1", "--test", "t")
+        p = [row["p"] for measure in found["measures"] for row in measure["differences"]]
+        corrected = [row["corrected_p"] for measure in found["measures"] for row in measure["differences"]]
         assert found["tests"] == 4
         smallest = int(np.argmin(p))
-        assert p[smallest] == pytest.approx(stats.ttest_rel(rr("best.txt"), rr("base.txt")).pvalue)
+        assert p[smallest] == pytest.approx(
+            stats.ttest_rel(reciprocal_ranks("best.txt"), reciprocal_ranks("base.txt")).pvalue
+        )
         assert corrected[smallest] == pytest.approx(4 * p[smallest])
         assert all(after >= before for before, after in zip(p, corrected, strict=True))
 
@@ -124,41 +126,43 @@ class TestNumbers:
             ("sign", lambda x, y: stats.binomtest(int((x > y).sum()), int((x != y).sum())).pvalue),
         ],
     )
-    def test_other_tests_are_scipys(self, test: str, expected: Any) -> None:
+    def test_other_tests_equal_those_of_scipy(self, test: str, expected: Any) -> None:
         [found] = pairs("qrels.txt", "base.txt", "best.txt", "-m", "RR", "--test", test)
-        assert found["p"] == pytest.approx(expected(rr("best.txt"), rr("base.txt")), abs=1e-12)
+        assert found["p"] == pytest.approx(
+            expected(reciprocal_ranks("best.txt"), reciprocal_ranks("base.txt")), abs=1e-12
+        )
         assert found["significant"] == (found["p"] <= 0.05)
 
-    def test_alpha_and_correction_decide_what_is_significant(self) -> None:
+    def test_significance_depends_on_alpha_and_correction(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")
         assert pairs(*arguments)[0]["significant"]
         assert not pairs(*arguments, "--alpha", "0.001")[0]["significant"]
         [first, second] = pairs(*arguments, "--correction", "none")
         assert (first["corrected_p"], second["corrected_p"]) == (first["p"], second["p"])
 
-    def test_all_pairs(self) -> None:
-        found = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
-        compared = [(one["baseline"], one["run"]) for one in found["measures"][0]["differences"]]
+    def test_all_pairs_compares_every_two_runs(self) -> None:
+        found = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR", "--all-pairs")
+        compared = [(row["baseline"], row["run"]) for row in found["measures"][0]["differences"]]
         assert compared == list(itertools.combinations(["base.txt", "best.txt", "near.txt"], 2))
         assert found["baseline"] is None
 
-    def test_swings_are_the_topics_of_largest_differences(self) -> None:
+    def test_swings_are_the_topics_with_the_largest_differences(self) -> None:
         [found] = pairs("qrels.txt", "base.txt", "near.txt", "-m", "RR")
-        assert [(one["topic"], round(one["difference"], 6)) for one in found["swings"]] == [
+        assert [(swing["topic"], round(swing["difference"], 6)) for swing in found["swings"]] == [
             ("q08", 1.0),
             ("q12", round(1 / 3 - 1 / 2, 6)),
         ]
 
-    def test_scores_are_those_of_evaluate_to_the_last_bit(self) -> None:
-        found = report_of("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
+    def test_means_are_bit_equal_to_those_of_evaluate(self) -> None:
+        found = json_of("c.yaml", "base.txt", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)")
         scored = CliRunner().invoke(
             cli, ["evaluate", "c.yaml", "best.txt", "-m", "nDCG@3 TOMA(of=nDCG@3)", "--format", "jsonl"]
         )
         values = [json.loads(line)["value"] for line in scored.stdout.splitlines()]
-        assert [one["differences"][0]["run_mean"] for one in found["measures"]] == values
+        assert [measure["differences"][0]["run_mean"] for measure in found["measures"]] == values
 
     @pytest.mark.parametrize("form", ["jsonl", "csv"])
-    def test_means_of_a_geometric_mean_are_those_of_evaluate(self, form: str) -> None:
+    def test_geometric_means_equal_those_of_evaluate(self, form: str) -> None:
         done = cupel("qrels.txt", "base.txt", "best.txt", "-m", "GMAP", "--format", form)
         lines = done.stdout.splitlines()
         [row] = map(json.loads, lines) if form == "jsonl" else csv.DictReader(lines)
@@ -166,50 +170,53 @@ class TestNumbers:
             scored = CliRunner().invoke(cli, ["evaluate", "qrels.txt", run, "-m", "GMAP", "--format", "json"])
             assert repr(float(row[column])) in scored.stdout
         apart = math.log(float(row["run_mean"])) - math.log(float(row["baseline_mean"]))
-        assert float(row["difference"]) == pytest.approx(apart)  # of logarithms, as the note says
+        assert float(row["difference"]) == pytest.approx(
+            apart
+        )  # the difference of the logarithms, as the note says
         assert "compared by the mean of the logarithms" in done.stderr
 
 
-class TestBeside:
-    def test_differences_by_aspect(self) -> None:
-        found = report_of("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
-        assert [(one["aspect"], one["measure"]) for one in found] == [
+class TestAdditionalResults:
+    def test_multi_aspect_measure_is_also_compared_by_aspect(self) -> None:
+        found = json_of("c.yaml", "base.txt", "best.txt", "-m", "CAM(of=nDCG@3) nDCG@3")["by_aspect"]
+        assert [(row["aspect"], row["measure"]) for row in found] == [
             ("relevance", "nDCG@3"),
             ("quality", "nDCG(aspect=quality)@3"),
         ]
-        asked = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
-        assert found[1]["difference"] == asked[0]["difference"]
-        assert report_of("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
+        direct = pairs("c.yaml", "base.txt", "best.txt", "-m", "nDCG(aspect=quality)@3")
+        assert found[1]["difference"] == direct[0]["difference"]
+        assert json_of("qrels.txt", "base.txt", "best.txt", "-m", "nDCG@3")["by_aspect"] == []
 
-    def test_what_is_unjudged_and_a_warning_where_runs_are_not_judged_alike(self) -> None:
-        found = report_of("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
-        # ranks 3, 4 and 5 hold u3, u4, u5, and never the relevant document
+    def test_unequal_shares_of_unjudged_documents_give_a_warning(self) -> None:
+        found = json_of("qrels.txt", "base.txt", "unseen.txt", "-m", "RR@5")
+        # unseen.txt has the unjudged documents u3, u4 and u5 at ranks 3, 4 and 5
         assert found["unjudged"] == {"Unjudged@5": {"base.txt": 0.0, "unseen.txt": pytest.approx(0.6)}}
         assert any(
-            "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in one for one in found["warnings"]
+            "Unjudged@5 is 60.0% for unseen.txt and 0.0% for base.txt" in warning
+            for warning in found["warnings"]
         )
-        alike = report_of("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
-        assert not any("Unjudged" in one for one in alike["warnings"])
+        judged = json_of("qrels.txt", "base.txt", "best.txt", "-m", "RR@5")
+        assert not any("Unjudged" in warning for warning in judged["warnings"])
 
-    def test_groups_and_orders_from_three_runs_on(self) -> None:
-        three = report_of("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR P@1")
-        means = {one["run"]: one["groups"] for one in three["measures"][0]["means"]}
+    def test_groups_and_orders_need_three_runs(self) -> None:
+        three = json_of("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR P@1")
+        means = {mean["run"]: mean["groups"] for mean in three["measures"][0]["means"]}
         assert means["base.txt"] == means["twin.txt"] == ["b"]
         assert means["best.txt"] == ["a"]
         assert three["orders"][0]["measures"] == ["RR", "P@1"]
         assert three["orders"][0]["tau_b"] == 1.0
-        two = report_of("qrels.txt", "base.txt", "best.txt", "-m", "RR P@1")
+        two = json_of("qrels.txt", "base.txt", "best.txt", "-m", "RR P@1")
         assert (two["orders"], two["measures"][0]["means"][0]["groups"]) == ([], None)
 
-    def test_scale_types_and_warnings(self) -> None:
-        found = report_of("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
-        assert [one["scale"] for one in found["measures"]] == ["interval", "neither", "interval"]
-        assert [one.partition(":")[0] for one in found["warnings"]] == ["AP", "AP"]
+    def test_scale_types_of_measures_and_their_warnings(self) -> None:
+        found = json_of("qrels.txt", "base.txt", "best.txt", "-m", "P@5 AP RBTO@3")
+        assert [measure["scale"] for measure in found["measures"]] == ["interval", "neither", "interval"]
+        assert [warning.partition(":")[0] for warning in found["warnings"]] == ["AP", "AP"]
 
 
 class TestFormats:
-    def test_table_explains_the_numbers(self) -> None:
-        output = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
+    def test_table_states_tests_and_significance(self) -> None:
+        printed = cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1").stdout
         for part in (
             "significant at 0.05 after Holm's correction over 4 tests.",
             "not significant",
@@ -219,13 +226,13 @@ class TestFormats:
             "Runs that share a letter are not significantly different (randomised Tukey HSD, 0.05).",
             "note: RR: a mean needs an interval scale",
         ):
-            assert part in output, part
-        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", output, re.M)[:1]
-        [measure] = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
+            assert part in printed, part
+        [row] = re.findall(r"^ *near\.txt +\+.*not significant.*$", printed, re.M)[:1]
+        [measure] = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "RR")["measures"]
         assert row.split()[-1] == f"{measure['detectable']:.4f}"
-        assert "nan" not in output.lower()
+        assert "nan" not in printed.lower()
 
-    def test_single_pair_is_reported_in_a_sentence(self) -> None:
+    def test_single_pair_is_described_in_a_sentence(self) -> None:
         arguments = ("qrels.txt", "base.txt", "near.txt", "-m")
         assert "The difference is not significant at 0.05." in cupel(*arguments, "RR").stdout
         several = cupel(*arguments, "RR P@1").stdout
@@ -239,21 +246,21 @@ class TestFormats:
     def test_csv_and_jsonl_have_a_row_per_measure_pair_and_aspect(self) -> None:
         arguments = ("c.yaml", "base.txt", "best.txt", "near.txt", "-m", "nDCG@3 RR", "--format")
         rows = [json.loads(line) for line in cupel(*arguments, "jsonl").stdout.splitlines()]
-        assert [(one["measure"], one["aspect"], one["run"]) for one in rows[:4]] == [
+        assert [(row["measure"], row["aspect"], row["run"]) for row in rows[:4]] == [
             ("nDCG@3", None, "best.txt"),
             ("nDCG@3", None, "near.txt"),
             ("RR", None, "best.txt"),
             ("RR", None, "near.txt"),
         ]
-        assert {one["aspect"] for one in rows[4:]} == {"relevance", "quality"}
+        assert {row["aspect"] for row in rows[4:]} == {"relevance", "quality"}
         table = list(csv.DictReader(io.StringIO(cupel(*arguments, "csv").stdout)))
-        assert [float(one["difference"]) for one in table] == [one["difference"] for one in rows]
+        assert [float(row["difference"]) for row in table] == [row["difference"] for row in rows]
         assert "needs an interval scale" in cupel(*arguments, "csv").stderr
 
-    def test_latex_is_a_table_that_compiles(self, folder: Path) -> None:
+    def test_latex_table_escapes_special_characters(self, folder: Path) -> None:
         for name in ("a_b&c%$#{}.txt", "[x]~^\\--*.txt"):
             (folder / name).write_text((folder / "best.txt").read_text())
-        output = cupel(
+        printed = cupel(
             "qrels.txt",
             "base.txt",
             "a_b&c%$#{}.txt",
@@ -263,33 +270,33 @@ class TestFormats:
             "--format",
             "latex",
         ).stdout
-        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in output
-        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in output
-        assert "Holm's correction over 4 tests" in output
-        check_latex(output)
+        assert r"a\_b\&c\%\$\#\{\}.txt & $0.8750^{+}$" in printed
+        assert r"{[}x]\textasciitilde{}\textasciicircum{}\textbackslash{}-{}-{*}.txt & " in printed
+        assert "Holm's correction over 4 tests" in printed
+        check_latex(printed)
 
-    def test_latex_marks_significantly_worse_runs_with_all_pairs(self) -> None:
+    def test_latex_marks_the_runs_that_a_run_exceeds(self) -> None:
         arguments = ("qrels.txt", "base.txt", "best.txt", "twin.txt", "-m", "RR", "--format", "latex")
-        output = cupel(*arguments, "--all-pairs").stdout
-        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in output
-        assert r"(a) base.txt & $0.4889$ \\" in output
-        check_latex(output)
+        printed = cupel(*arguments, "--all-pairs").stdout
+        assert r"(b) best.txt & $0.8750^{\mathrm{a},\mathrm{c}}$ \\" in printed
+        assert r"(a) base.txt & $0.4889$ \\" in printed
+        check_latex(printed)
         below = cupel("qrels.txt", "best.txt", "base.txt", "-m", "RR", "--format", "latex").stdout
         assert r"base.txt & $0.4889^{-}$ \\" in below
 
 
 def check_latex(text: str) -> None:
-    """Check that the LaTeX text is balanced, has complete rows, and escapes special characters."""
-    bare = re.sub(r"\\[\\&%$#_{}]", "", re.sub(r"^%.*$", "", text, flags=re.M))
+    """Assert that braces and environments close, rows fit the columns, and special characters are escaped."""
+    unescaped = re.sub(r"\\[\\&%$#_{}]", "", re.sub(r"^%.*$", "", text, flags=re.M))
     depth = 0
-    for character in bare:
+    for character in unescaped:
         depth += (character == "{") - (character == "}")
         assert depth >= 0
     assert depth == 0
-    assert bare.count("$") % 2 == 0
-    assert not set("#~") & set(bare)
-    outside = re.sub(r"\$[^$]*\$", "", bare)
-    assert not set("_^%") & set(outside)
+    assert unescaped.count("$") % 2 == 0
+    assert not set("#~") & set(unescaped)
+    outside_math = re.sub(r"\$[^$]*\$", "", unescaped)
+    assert not set("_^%") & set(outside_math)
     assert re.findall(r"\\begin\{(\w+)\}", text) == re.findall(r"\\end\{(\w+)\}", text)[::-1]
     [columns] = re.findall(r"\\begin\{tabular\}\{(\w+)\}", text)
     rows = [re.sub(r"\\&", "", line) for line in text.splitlines() if line.endswith(r" \\")]
@@ -297,26 +304,28 @@ def check_latex(text: str) -> None:
 
 
 class TestIndependence:
-    def test_results_do_not_depend_on_processes_or_order(self) -> None:
+    def test_results_are_independent_of_processes_and_run_order(self) -> None:
         arguments = ("-m", "RR nDCG@3", "--seed", "3")
-        one = report_of("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
-        two = report_of("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "2")
-        reordered = report_of("c.yaml", "base.txt", "twin.txt", "near.txt", "best.txt", *arguments)
-        assert one == two
+        serial = json_of("c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "1")
+        parallel = json_of(
+            "c.yaml", "base.txt", "best.txt", "near.txt", "twin.txt", *arguments, "--jobs", "2"
+        )
+        reordered = json_of("c.yaml", "base.txt", "twin.txt", "near.txt", "best.txt", *arguments)
+        assert serial == parallel
 
         def by_run(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return sorted(rows, key=lambda row: (row.get("measure", ""), row["run"]))
 
-        assert by_run(one["by_aspect"]) == by_run(reordered["by_aspect"])
-        for measure, again in zip(one["measures"], reordered["measures"], strict=True):
+        assert by_run(serial["by_aspect"]) == by_run(reordered["by_aspect"])
+        for measure, again in zip(serial["measures"], reordered["measures"], strict=True):
             for part in ("means", "differences"):
                 assert by_run(measure[part]) == by_run(again[part])
             assert measure["detectable"] == again["detectable"]
-        assert one["orders"] == reordered["orders"]
+        assert serial["orders"] == reordered["orders"]
 
 
-class TestDegenerate:
-    def test_identical_runs(self) -> None:
+class TestDegenerateInput:
+    def test_identical_runs_have_undefined_effect_sizes(self) -> None:
         for test, undefined in (
             ("randomisation", None),
             ("t", "the difference is the same on every topic, so its variance is zero"),
@@ -331,16 +340,16 @@ class TestDegenerate:
                 None,
                 "the differences have no variance",
             )
-            output = cupel(*arguments).stdout
-            assert "the effect size is undefined: the differences have no variance" in output
-            assert undefined is None or f"p is undefined: {undefined}" in output
-            assert ("The difference is not significant" in output) == (undefined is None)
-            assert "nan" not in output.lower()
+            printed = cupel(*arguments).stdout
+            assert "the effect size is undefined: the differences have no variance" in printed
+            assert undefined is None or f"p is undefined: {undefined}" in printed
+            assert ("The difference is not significant" in printed) == (undefined is None)
+            assert "nan" not in printed.lower()
 
-    def test_one_topic(self, folder: Path) -> None:
+    def test_single_topic_gives_undefined_intervals_and_groups(self, folder: Path) -> None:
         (folder / "one.txt").write_text("q02 0 a 1\nq02 0 n1 0\n")
         arguments = ("one.txt", "base.txt", "best.txt", "near.txt", "-m", "RR P@1")
-        output = cupel(*arguments).stdout
+        printed = cupel(*arguments).stdout
         for part in (
             "the interval of the mean is undefined: there is only one topic",
             "groups are undefined: there is only one topic",
@@ -348,16 +357,16 @@ class TestDegenerate:
             "with 1 topic p of the randomisation test is at least 1",
             "exact: all 2 assignments of signs",
         ):
-            assert part in output, part
-        assert report_of(*arguments)["measures"][0]["means"][0]["mean"] == 0.5
-        assert "nan" not in output.lower()
+            assert part in printed, part
+        assert json_of(*arguments)["measures"][0]["means"][0]["mean"] == 0.5
+        assert "nan" not in printed.lower()
 
-    def test_constant_scores(self) -> None:
-        found = report_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
+    def test_constant_scores_are_not_significantly_different(self) -> None:
+        found = json_of("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR")
         counts = found["measures"][0]
-        assert [one["mean"] for one in counts["means"]] == [1.0, 1.0, 1.0]
-        assert [one["p"] for one in counts["differences"]] == [1.0, 1.0]
-        assert {tuple(one["groups"]) for one in counts["means"]} == {("a",)}
+        assert [mean["mean"] for mean in counts["means"]] == [1.0, 1.0, 1.0]
+        assert [row["p"] for row in counts["differences"]] == [1.0, 1.0]
+        assert {tuple(mean["groups"]) for mean in counts["means"]} == {("a",)}
         assert counts["warnings"] == ["compared by its mean over topics instead of its sum"]
         assert found["orders"][0]["undefined"] == "all systems score the same under one of the two measures"
         assert (
@@ -365,33 +374,33 @@ class TestDegenerate:
             in cupel("qrels.txt", "base.txt", "best.txt", "near.txt", "-m", "NumRel RR").stdout
         )
 
-    def test_scores_with_overflowing_squares_are_undefined(self, folder: Path) -> None:
-        """RBTO is at most 2^900 here; its square exceeds the range of floats."""
+    def test_scores_whose_squares_overflow_are_undefined(self, folder: Path) -> None:
+        """RBTO is up to 2^900 here, and its square exceeds the largest float."""
         deep = "".join(f"q01 Q0 {'a' if i == 1 else f'd{i}'} {i} {2000 - i} r\n" for i in range(1, 1500))
         (folder / "deep.txt").write_text(deep)
         (folder / "other.txt").write_text(deep.replace(" a ", " n1 "))
         arguments = ("qrels.txt", "deep.txt", "other.txt", "-m", "RBTO@900 RR")
-        [counted, _] = report_of(*arguments)["measures"]
+        [counted, _] = json_of(*arguments)["measures"]
         reason = "a score exceeds 1e+150, so its square overflows"
         assert (counted["means"][0]["mean"], counted["means"][0]["undefined"]) == (None, reason)
         assert (counted["differences"][0]["p"], counted["differences"][0]["p_undefined"]) == (None, reason)
         assert (counted["detectable"], counted["means"][1]["mean"]) == (None, 0.0)
-        output = cupel(*arguments).stdout
-        assert f"p is undefined: {reason}" in output
-        assert f"the interval of the mean is undefined (deep.txt): {reason}" in output
-        assert not re.search(r"\b(nan|inf)\b", output)
+        printed = cupel(*arguments).stdout
+        assert f"p is undefined: {reason}" in printed
+        assert f"the interval of the mean is undefined (deep.txt): {reason}" in printed
+        assert not re.search(r"\b(nan|inf)\b", printed)
         assert "deep.txt & undefined" in cupel(*arguments, "--format", "latex").stdout
 
-    def test_large_numbers_have_marks_too(self, folder: Path) -> None:
+    def test_latex_marks_numbers_with_exponents(self, folder: Path) -> None:
         (folder / "last.txt").write_text("".join(f"{topic} Q0 n1 1 1 r\n" for topic in TOPICS))
-        output = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
-        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", output)
-        check_latex(output)
+        printed = cupel("qrels.txt", "last.txt", "best.txt", "-m", "RBTO@20", "--format", "latex").stdout
+        assert re.search(r"best\.txt & \$\{\d\.\d{4} \\cdot 10\^\{5\}\}\^\{\+\}\$ ", printed)
+        check_latex(printed)
 
 
 class TestUsage:
     @pytest.mark.parametrize(
-        ("arguments", "says"),
+        ("arguments", "message"),
         [
             (["qrels.txt"], "a comparison needs at least two runs"),
             (["qrels.txt", "base.txt"], "a comparison needs at least two runs"),
@@ -406,12 +415,12 @@ class TestUsage:
             (["qrels.txt", "base.txt", "best.txt", "--format", "trec_eval"], "latex"),
         ],
     )
-    def test_invalid_usage_exits_with_2_and_says_what_is_valid(self, arguments: list[str], says: str) -> None:
+    def test_wrong_usage_fails_with_a_message(self, arguments: list[str], message: str) -> None:
         result = cupel(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert says in result.stderr
+        assert message in result.stderr
 
-    def test_invalid_run_is_reported_and_excluded(self) -> None:
+    def test_invalid_run_is_reported_and_left_out(self) -> None:
         result = cupel("qrels.txt", "base.txt", "bad.txt", "best.txt", "-m", "RR", "--format", "json")
         assert result.exit_code == 1
         found = json.loads(result.stdout)
@@ -420,34 +429,31 @@ class TestUsage:
         assert found["refused"][0]["run"] == "bad.txt"
         assert "bad.txt is refused" in result.stderr
 
-    def test_comparison_fails_without_baseline_or_second_run(self) -> None:
-        lost = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR")
-        assert (lost.exit_code, lost.stdout) == (1, "")
-        assert "no comparison: the baseline bad.txt was not scored" in lost.stderr
-        assert "bad.txt:1" in lost.stderr
-        every = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR", "--all-pairs")
-        assert every.exit_code == 1
-        assert "best.txt" in every.stdout
-        alone = cupel("qrels.txt", "base.txt", "bad.txt", "-m", "RR")
-        assert (alone.exit_code, alone.stdout) == (1, "")
-        assert "no comparison: fewer than two runs were scored" in alone.stderr
+    def test_comparison_needs_the_baseline_and_a_second_run(self) -> None:
+        no_baseline = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR")
+        assert (no_baseline.exit_code, no_baseline.stdout) == (1, "")
+        assert "no comparison: the baseline bad.txt was not scored" in no_baseline.stderr
+        assert "bad.txt:1" in no_baseline.stderr
+        all_pairs = cupel("qrels.txt", "bad.txt", "base.txt", "best.txt", "-m", "RR", "--all-pairs")
+        assert all_pairs.exit_code == 1
+        assert "best.txt" in all_pairs.stdout
+        single = cupel("qrels.txt", "base.txt", "bad.txt", "-m", "RR")
+        assert (single.exit_code, single.stdout) == (1, "")
+        assert "no comparison: fewer than two runs were scored" in single.stderr
 
-    def test_control_characters_of_names_are_escaped(self, folder: Path) -> None:
+    def test_control_characters_and_markup_in_names_are_escaped(self, folder: Path) -> None:
         (folder / "[red]\x1b[31m.txt").write_text((folder / "best.txt").read_text())
         for form in ("table", "csv", "latex"):
             for runs in (("base.txt", "[red]\x1b[31m.txt"), ("[red]\x1b[31m.txt", "base.txt")):
-                output = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
-                assert "\x1b" not in output
-                assert "31m" in output
-
-
-# --- real collections --------------------------------------------------------------------------------------
+                printed = cupel("qrels.txt", *runs, "-m", "RR", "--format", form).output
+                assert "\x1b" not in printed
+                assert "31m" in printed
 
 
 @pytest.mark.parametrize("name", ["clef-ehealth-2015-task2", "touche22-task2"])
-def test_real_runs_are_compared(shared: Path, name: str) -> None:
+def test_comparison_of_real_runs(shared: Path, name: str) -> None:
     folder = shared / "data" / name
-    given = {
+    qrels_by_aspect = {
         "clef-ehealth-2015-task2": {
             "relevance": "qrels/qrels.eng.clef2015.qtest.graded.txt.gz",
             "readability": "qrels/qread.eng.clef2015.qtest.graded.txt.gz",
@@ -457,12 +463,12 @@ def test_real_runs_are_compared(shared: Path, name: str) -> None:
             "quality": "qrels/touche-task2-2022-quality.qrels",
         },
     }[name]
-    aspects = [f"--aspect={aspect}={folder / file}" for aspect, file in given.items()]
+    aspects = [f"--aspect={aspect}={folder / file}" for aspect, file in qrels_by_aspect.items()]
     runs = sorted(path for path in (folder / "runs").rglob("*.gz"))[:5]
-    found = report_of(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
+    found = json_of(*aspects, *map(str, runs), "-m", "nDCG@10 TOMA(of=nDCG@10)", "--all-pairs")
     assert found["tests"] == 20
     for measure in found["measures"]:
-        for one in measure["differences"]:
-            assert one["low"] <= one["difference"] <= one["high"]
-            assert 0 < one["p"] <= one["corrected_p"] <= 1
+        for row in measure["differences"]:
+            assert row["low"] <= row["difference"] <= row["high"]
+            assert 0 < row["p"] <= row["corrected_p"] <= 1
     assert len(found["by_aspect"]) == 20

@@ -19,7 +19,7 @@ from cupel_standalone.supervisor import die_with_parent
 from support.data.real_runs import Load, example
 from support.patience import seconds, until
 from support.service import components
-from support.service.compose_stack import ROOT, Stack, ours, port_of
+from support.service.compose_stack import ROOT, Stack, cupel_services, port_of
 from support.service.faults import PLAN, Traffic, asleep
 
 FILES = ROOT / "deploy" / "prometheus"
@@ -268,7 +268,7 @@ def test_every_declared_metric_has_a_stimulus() -> None:
 
 
 def test_prometheus_reaches_every_service(monitored: MonitoredStack) -> None:
-    expected = {name: "up" for name in ours() if port_of(name)}
+    expected = {name: "up" for name in cupel_services() if port_of(name)}
     until(lambda: monitored.health() == expected)
 
 

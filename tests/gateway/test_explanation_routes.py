@@ -42,18 +42,18 @@ def test_explanation_matches_the_score_and_its_provenance(service, submission_ur
     request_explanation(service, submission_url, measures=["nDCG@10"])
     service.run_jobs()
     body = service.get("participant", f"{submission_url}/explanations")
-    by_topic = service.get("participant", f"{submission_url}/scores/topics?measure=nDCG@10")
-    score = by_topic["score"]
+    topic_scores = service.get("participant", f"{submission_url}/scores/topics?measure=nDCG@10")
+    score = topic_scores["score"]
     for name in ("qrels", "qrels_digest", "run_digest", "profile", "scoring_version"):
         assert body[name] == score[name]
-    assert body["topics"] == [item["topic"] for item in by_topic["topics"]]
+    assert body["topics"] == [item["topic"] for item in topic_scores["topics"]]
     (explanation,) = body["explanations"]
     assert explanation["told"]["scale"] == score["scale"]
     assert explanation["told"]["judgments"]["as_lowest"] == score["value"]
     assert explanation["told"]["judgments"]["unjudged"]["relevance"] == (1 / 3 + 0) / 2
     ties = explanation["told"]["ties"]
     assert ties["value"] == score["value"]
-    assert ties["by_topic"]["value"] == [item["value"] for item in by_topic["topics"]]
+    assert ties["by_topic"]["value"] == [item["value"] for item in topic_scores["topics"]]
     assert ties["least"] < ties["greatest"] == 1.0
     assert explanation["told"]["parts"] is None
 

@@ -38,12 +38,12 @@ def test_scores_are_returned_overall_and_by_topic(service, track: str) -> None:
     links = submission["links"]
     scores = {item["measure"]: item for item in service.get("participant", links["scores"])["scores"]}
     assert list(scores) == service.get("participant", f"/v1/tracks/{track}")["measures"]
-    by_topic = service.get("participant", links["scores"] + "/topics?measure=nDCG@10")
-    values = {item["topic"]: item["value"] for item in by_topic["topics"]}
+    topic_scores = service.get("participant", links["scores"] + "/topics?measure=nDCG@10")
+    values = {item["topic"]: item["value"] for item in topic_scores["topics"]}
     assert values["t2"] == 1.0
     assert 0 < values["t1"] < 1
-    assert by_topic["score"] == scores["nDCG@10"]
-    assert by_topic["score"]["value"] == (values["t1"] + values["t2"]) / 2
+    assert topic_scores["score"] == scores["nDCG@10"]
+    assert topic_scores["score"]["value"] == (values["t1"] + values["t2"]) / 2
     assert (scores["AP"]["exact"], scores["nDCG@10"]["exact"]) == ("19/24", None)  # the mean of 7/12 and 1
     only = service.get("participant", links["scores"], params={"measure": ["AP", "nDCG@10"]})["scores"]
     assert [item["measure"] for item in only] == ["AP", "nDCG@10"]

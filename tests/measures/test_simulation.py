@@ -18,7 +18,7 @@ PRINTED_H = {  # Palotti et al., CIKM 2018, Table 1, at mu = 50, 40, 30
 
 
 def means(cells: list[Cell]) -> dict[tuple[float, float, str], float]:
-    return {(one.topicality, one.mu, one.measure): one.mean for one in cells}
+    return {(cell.topicality, cell.mu, cell.measure): cell.mean for cell in cells}
 
 
 @pytest.mark.parametrize("topicality", PRINTED_RBP)
@@ -33,10 +33,10 @@ def test_expectations_are_the_closed_forms(topicality: float, mu: float) -> None
 def test_means_of_a_thousand_runs_are_near_the_expected_means(seed: int) -> None:
     cells = simulate(SimulationSettings(), seed)
     assert len(cells) == 5 * 3 * len(NAMES)
-    for one in cells:
-        if one.expected is not None:
-            assert abs(one.mean - one.expected) < 0.02, one
-        assert 0.07 < one.deviation < 0.19, one
+    for cell in cells:
+        if cell.expected is not None:
+            assert abs(cell.mean - cell.expected) < 0.02, cell
+        assert 0.07 < cell.deviation < 0.19, cell
 
 
 def test_rbp_and_h_are_near_the_printed_table() -> None:
@@ -55,18 +55,18 @@ def test_simulation_depends_on_the_seed_alone() -> None:
 
 
 def test_combinations_are_independent_of_each_other() -> None:
-    whole = simulate(SimulationSettings(runs=50), 7)
+    full = simulate(SimulationSettings(runs=50), 7)
     first = simulate(SimulationSettings(runs=50, topicality=(0.3,), mu=(50.0,)), 7)
-    assert whole[: len(NAMES)] == first
+    assert full[: len(NAMES)] == first
 
 
 def test_systems_without_randomness_have_known_scores() -> None:
     settings = SimulationSettings(topicality=(0.0, 1.0), mu=(0.0,), sigma=1e-9, runs=5)
     reach = 1 - 0.8**10
     never, always = simulate(settings, 0)[:4], simulate(settings, 0)[4:]
-    assert [one.mean for one in never] == pytest.approx([0, 0, reach, 0])
-    assert [one.mean for one in always] == pytest.approx([reach] * 4)
-    assert all(one.deviation == pytest.approx(0) for one in never + always)
+    assert [cell.mean for cell in never] == pytest.approx([0, 0, reach, 0])
+    assert [cell.mean for cell in always] == pytest.approx([reach] * 4)
+    assert all(cell.deviation == pytest.approx(0) for cell in never + always)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_systems_without_randomness_have_known_scores() -> None:
     ids=str,
 )
 def test_expectations_hold_for_every_option(settings: SimulationSettings) -> None:
-    for one in simulate(settings, 11):
-        if one.expected is not None:
-            spread = max(one.deviation, 0.02) / math.sqrt(settings.runs)
-            assert abs(one.mean - one.expected) < 5 * spread + 1e-12, one
+    for cell in simulate(settings, 11):
+        if cell.expected is not None:
+            spread = max(cell.deviation, 0.02) / math.sqrt(settings.runs)
+            assert abs(cell.mean - cell.expected) < 5 * spread + 1e-12, cell
 
 
 @pytest.mark.parametrize(

@@ -208,4 +208,4 @@ def test_name_with_script_does_not_run(browser: Browser, site: str) -> None:
 
 def test_policy_without_hashes_is_reported_by_the_browser(browser: Browser, site: str) -> None:
     browser.open(f"{site}/strict/plain")
-    assert any("Content Security Policy" in one for one in browser.complaints())
+    assert any("Content Security Policy" in complaint for complaint in browser.complaints())

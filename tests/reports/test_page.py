@@ -102,9 +102,9 @@ def test_page_escapes_hostile_names(hostile: str) -> None:
     reader = Reader(hostile)
     assert not reader.all("img")
     assert not reader.all("b")
-    assert [one.get("type") for one in reader.all("script") if one.get("type") != "application/json"] == [
-        None
-    ]
+    assert [
+        script.get("type") for script in reader.all("script") if script.get("type") != "application/json"
+    ] == [None]
     assert not [
         name for _, attrs in reader.elements for name in attrs if name.startswith("on") or name == "style"
     ]
@@ -206,7 +206,7 @@ def test_numbers_of_a_column_have_equally_many_decimals(values: list[Any], shown
 
 def test_columns_of_numbers_are_right_aligned() -> None:
     reader = read_page(table("t", "run tau n", [("a", 0.5, None), ("b", None, 2)]))
-    assert [one["class"] for one in reader.all("table")] == ["n2 n3 "]
+    assert [table["class"] for table in reader.all("table")] == ["n2 n3 "]
 
 
 def test_long_tables_are_collapsed_and_truncated_but_csv_is_complete() -> None:
@@ -223,7 +223,7 @@ def test_long_tables_are_collapsed_and_truncated_but_csv_is_complete() -> None:
 
 
 def test_csv_link_keeps_hostile_names(hostile: str) -> None:
-    link = next(one for one in Reader(hostile).all("a") if one["download"] == "downsampling-places.csv")
+    link = next(link_ for link_ in Reader(hostile).all("a") if link_["download"] == "downsampling-places.csv")
     text = unquote(str(link["href"]).partition(",")[2])
     assert HOSTILE[1] in text
     assert HOSTILE[4] in text
@@ -287,7 +287,7 @@ def test_policy_allows_only_inline_scripts_and_styles(hostile: str) -> None:
         "frame-ancestors 'none'",
     ]
     (in_page,) = [
-        one["content"] for one in Reader(hostile).all("meta") if "content" in one and "http-equiv" in one
+        meta["content"] for meta in Reader(hostile).all("meta") if "content" in meta and "http-equiv" in meta
     ]
     assert allowed == f"{in_page}; frame-ancestors 'none'"
     assert "script-src 'none'" in policy(page(result(None)))
@@ -338,7 +338,9 @@ def test_axis_of_points_ascends() -> None:
     labels = re.findall(r"<text [^>]*translate\(([\d.]+),[^>]*>([^<]*)</text>", picture)
     below = labels[: [text for _, text in labels].index("the one")]
     assert len(below) > 4
-    assert sorted(below, key=lambda one: float(one[0])) == sorted(below, key=lambda one: float(one[1]))
+    assert sorted(below, key=lambda point: float(point[0])) == sorted(
+        below, key=lambda point: float(point[1])
+    )
 
 
 def test_overlapping_labels_of_points_are_left_out() -> None:
@@ -360,7 +362,7 @@ def test_heatmap_has_the_same_order_on_both_axes() -> None:
     pairs = table("t", "one two tau", [("a", "b", 0.1), ("b", "a", 0.1), ("a", "c", 0.2), ("c", "a", 0.2)])
     picture = first_svg(report_of(pairs, plots=[plot("heatmap", "t", "one", "two", value="tau")]))
     labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
-    assert [one for one in labels if one in "abc"] == ["a", "b", "c", "a", "b", "c"]
+    assert [label for label in labels if label in "abc"] == ["a", "b", "c", "a", "b", "c"]
 
 
 def test_axis_labels_of_many_steps_do_not_overlap() -> None:

@@ -22,7 +22,7 @@ SMALL = {"repeats": 6, "ratios": [50, 10], "method": "uniform"}
 def run(number: int) -> bytes:
     order = ORDERS[number]
     rotated = [order[topic:] + order[:topic] for topic in range(TOPICS)]
-    return run_file([(f"t{topic}", one) for topic, one in enumerate(rotated)], tag=f"r{number}")
+    return run_file([(f"t{topic}", ranking) for topic, ranking in enumerate(rotated)], tag=f"r{number}")
 
 
 def request_audit(system: System, **changes: Any) -> audit_requests.AuditView:

@@ -93,9 +93,10 @@ def submit(
 
 
 def work_off(system: System, *, analysing: bool = False) -> int:
-    """Run every job that is ready, in this process; returns the number of attempts of evaluations.
+    """Run every ready job in this process; return the number of attempted evaluations.
 
-    analysing: whether boards are analysed. By default their jobs are finished without that, to save time.
+    analysing: whether to analyse leaderboards. By default, their jobs are only marked as finished, to save
+    time.
     """
     attempts = 0
     for queue in QUEUES:

@@ -47,7 +47,9 @@ def score_runs(measure: str, kept: Sample) -> list[float]:
     def score(topic: str, ranking: list[str]) -> float:
         if measure == "P@2":
             return sum(GRADES[topic].get(document, 0) > 0 for document in ranking[:2] if document in kept) / 2
-        judged = {name: [one for one in of if one in kept] for name, of in SUBTOPICS[topic].items()}
+        judged = {
+            name: [document for document in of if document in kept] for name, of in SUBTOPICS[topic].items()
+        }
         return score_lmd(ranking, TEXTS, judged)
 
     return [sum(score(topic, ranking) for topic, ranking in run.items()) / 2 for run in RANKINGS.values()]
@@ -108,14 +110,14 @@ def test_report_equals_that_of_an_independent_computation(
     assert full["P@2"] == [1, 0.75, 0.5, 0.25]
     trials = range(3 if sampler is not pool_depth else 1)
     samples = [list(sampler(generator_of("content", trial))) for trial in trials]
-    points, ranks, own = [], [], []
+    points, ranks, own_ranks = [], [], []
     for measure in MEASURES:
         repeats = [[(len(kept) / 7, score_runs(measure, kept)) for kept in repeat] for repeat in samples]
         curve, of_runs = curve_rows(measure, list(RANKINGS), full["P@2"], repeats, steps)
         points += curve
         ranks += of_runs
         curve, _ = curve_rows(measure, list(RANKINGS), full[measure], repeats, steps)
-        own += [(*point[:2], *point[3:9]) for point in curve]
+        own_ranks += [(*point[:2], *point[3:9]) for point in curve]
 
     qrels = qrels_of(
         {scale(2): GRADES},
@@ -128,14 +130,14 @@ def test_report_equals_that_of_an_independent_computation(
     report = audited("content", subject, {"curve": sampler.__name__, "reference": "P@2", **parameters})
     assert_table(report, "points", POINTS.format(axis), points)
     assert_table(report, "ranks", f"measure {axis} run rank best worst", ranks)
-    assert_table(report, "own", f"measure {axis} mean low high least greatest n", own)
+    assert_table(report, "own", f"measure {axis} mean low high least greatest n", own_ranks)
     assert [table.name for table in report.tables] == ["points", "ranks", "own"]
     tau = {(point[0], point[1]): point[3] for point in points}
     assert_numbers(
         report,
         {f"tau({measure})@{step}": value for (measure, step), value in tau.items()}
         | {f"kept@{point[1]}": point[2] for point in points}
-        | {f"own({row[0]})@{row[1]}": row[2] for row in own},
+        | {f"own({row[0]})@{row[1]}": row[2] for row in own_ranks},
     )
     first, last = steps
     higher = [step for step in steps if tau["LMD", step] > tau["P@2", step] + 1e-12]

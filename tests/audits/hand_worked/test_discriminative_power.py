@@ -50,7 +50,7 @@ def achieved_level(first: str, second: str, samples: list[list[int]]) -> float:
     """Return the share of samples of centred differences with a t at least as extreme as observed."""
     z = [Fraction(x - y, 4) for x, y in zip(COUNTS[first], COUNTS[second], strict=True)]
     centred = [value - sum(z) / Fraction(5) for value in z]
-    return sum(squared_t([centred[i] for i in one]) >= squared_t(z) for one in samples) / REPLICATES
+    return sum(squared_t([centred[i] for i in draw]) >= squared_t(z) for draw in samples) / REPLICATES
 
 
 def detectable_difference() -> float:
@@ -65,7 +65,7 @@ def detectable_difference() -> float:
     return float(np.sqrt(variance / 5) * brentq(lambda shift: power(shift) - 0.8, 0.1, 10, xtol=1e-12))
 
 
-def test_report_is_that_of_an_independent_bootstrap() -> None:
+def test_report_equals_that_of_an_independent_bootstrap() -> None:
     samples = draw_samples()
     levels = {pair: achieved_level(*pair, samples) for pair in PAIRS}
     difference = {(x, y): abs(sum(COUNTS[x]) - sum(COUNTS[y])) / 20 for x, y in PAIRS}

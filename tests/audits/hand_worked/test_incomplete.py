@@ -47,7 +47,9 @@ def test_report_equals_that_of_an_independent_sampler() -> None:
     repeats = []
     for trial in range(3):
         order = shuffle_groups(generator_of("incomplete", trial), STRATA)
-        samples = [{one for name in STRATA for one in order[name][: size[name]]} for size in SIZES.values()]
+        samples = [
+            {document for name in STRATA for document in order[name][: size[name]]} for size in SIZES.values()
+        ]
         repeats.append([(len(kept) / 19, precision_at_2(kept)) for kept in samples])
     assert repeats[0][0] == (1, full)
     points, ranks = curve_rows("P@2", list(RANKINGS), full, repeats, list(SIZES))

@@ -114,13 +114,13 @@ def topic_row(topic: str) -> tuple[Any, ...]:
     return ("P@10", topic, median(scores), mean(scores), *ends, pstdev(scores), tau)
 
 
-def test_report_is_that_of_independent_draws() -> None:
+def test_report_equals_that_of_independent_draws() -> None:
     counts, taus = count_swaps()
     rates = swap_rows(counts)
     # Of the bins with both sizes, 0.2 and more has an extrapolated rate of 0.2 (5/6)^4 < 0.12; 0.1 has 3/13.
     assert [(row[1], round(row[6], 6)) for row in rates if row[2] == 5] == [(0.1, 0.230769), (0.2, 0.096451)]
     differences = [[(row[i] - row[j]) / 10 for row in TENTHS.values()] for i, j in PAIRS]
-    deviation = sqrt(mean(variance(one) for one in differences))
+    deviation = sqrt(mean(variance(values) for values in differences))
     detectable = brentq(lambda size: power(size, deviation, 5) - 0.8, 0.1, 0.6, xtol=1e-13)
     needed = next(topics for topics in range(2, 500) if power(0.05, deviation, topics) >= 0.8)
     # Topic 1 has the order of the sums, 20 19 13 5. So have topics 1 and 2 together (11 9 4 3). With

@@ -46,7 +46,9 @@ def two_topics() -> AuditSubject:
 def by(report: AuditReport, table: str, key: str, value: str, **where: object) -> dict[object, object]:
     """Map the cells of one column to those of another, in the rows with the given cells."""
     rows = report.table(table).records()
-    return {row[key]: row[value] for row in rows if all(row[name] == one for name, one in where.items())}
+    return {
+        row[key]: row[value] for row in rows if all(row[name] == expected for name, expected in where.items())
+    }
 
 
 def report_of(subject: AuditSubject, given: Mapping[str, object] | None = None) -> AuditReport:
@@ -79,7 +81,7 @@ def test_rankings_are_orders_of_aspects_and_three_more(two_topics: AuditSubject)
     assert len(names) == 3 * 2 * 1 + 3
 
 
-def test_bound_is_1_where_aspects_agree() -> None:
+def test_bound_is_1_if_aspects_agree() -> None:
     same = qrels_of({scale(2, "a"): {"t": {"x": 2, "y": 1}}, scale(2, "b"): {"t": {"x": 2, "y": 1}}})
     runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}
     report = report_of(subject_of(same, runs, "nDCG", top=100))
@@ -171,7 +173,7 @@ def test_component_without_cutoff_has_no_first_documents() -> None:
     assert "CAM(of=Rprec): its component takes no cutoff" in report.undefined
 
 
-def test_trial_alone_equals_trial_among_others(table_3: AuditSubject) -> None:
+def test_trial_does_not_depend_on_other_trials(table_3: AuditSubject) -> None:
     alone = {trial: trials_of("aspects", table_3, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of("aspects", table_3)
 

@@ -16,29 +16,31 @@ FEW = {"repeats": 3, "percents": [100, 50, 20]}
 CLASSIC = "alpha_nDCG@20"
 
 
-def said(topics: int = 4, subtopics: int = 3, documents: int = 12) -> tuple[Texts, dict[str, dict[str, str]]]:
+def write_texts(
+    topics: int = 4, subtopics: int = 3, documents: int = 12
+) -> tuple[Texts, dict[str, dict[str, str]]]:
     """Return texts; documents with smaller numbers have more words of their subtopic."""
     draw = random.Random(2)
     texts: dict[str, Any] = {}
     about: dict[str, Any] = {}
     for topic in range(topics):
         for number in range(subtopics * documents):
-            own, name = f"s{number % subtopics}", f"t{topic}d{number:02}"
+            subtopic, name = f"s{number % subtopics}", f"t{topic}d{number:02}"
             words = [
-                f"{topic}{own}{draw.randrange(6)}"
+                f"{topic}{subtopic}{draw.randrange(6)}"
                 if draw.random() < 0.9 - number / 60
                 else f"w{draw.randrange(40)}"
                 for _ in range(12)
             ]
             texts[name] = " ".join(words)
-            about.setdefault(f"t{topic}", {})[name] = own
+            about.setdefault(f"t{topic}", {})[name] = subtopic
     return texts_of(texts), about
 
 
-TEXTS, ABOUT = said()
+TEXTS, ABOUT = write_texts()
 JUDGED = diverse(
     {
-        topic: {name: {own: int(int(name[-2:]) < 24), "s9": 0} for name, own in of.items()}
+        topic: {name: {subtopic: int(int(name[-2:]) < 24), "s9": 0} for name, subtopic in of.items()}
         for topic, of in ABOUT.items()
     }
 )
@@ -73,12 +75,12 @@ def test_every_measure_is_compared_with_the_reference_under_all_judgments(
     first = {"pool_depth": "20"}.get(curve, "100")
     assert {row[0] for row in report.table("points").rows} == {CLASSIC, "LMD"}
     points = {(row[0], f"{row[1]:g}"): row[3] for row in report.table("points").rows}
-    own = {(row[0], f"{row[1]:g}"): row[2] for row in report.table("own").rows}
+    reference = {(row[0], f"{row[1]:g}"): row[2] for row in report.table("own").rows}
     for step in {step for _, step in points}:
-        assert points[CLASSIC, step] == own[CLASSIC, step]
+        assert points[CLASSIC, step] == reference[CLASSIC, step]
         assert report.numbers[f"tau(LMD)@{step}"] == points["LMD", step]
     if curve != "pool_depth":  # nothing is taken away
-        assert points[CLASSIC, first] == own[CLASSIC, first] == own["LMD", first] == 1
+        assert points[CLASSIC, first] == reference[CLASSIC, first] == reference["LMD", first] == 1
         full = subject_of(JUDGED, RUNS, f"{CLASSIC} LMD", texts=TEXTS).means
         assert points["LMD", first] == tau(full[CLASSIC].tolist(), full["LMD"].tolist())
 
@@ -109,7 +111,7 @@ def test_lmd_is_added_only_if_no_measure_reads_texts() -> None:
     assert len(report.verdict) == 1
 
 
-def test_selection_labels_the_documents_derived_by_hand() -> None:
+def test_selection_labels_the_hand_worked_documents() -> None:
     texts = texts_of(
         {
             "a": "apple fruit tree apple",

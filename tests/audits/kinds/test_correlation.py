@@ -77,8 +77,8 @@ def test_correlations_equal_library_results() -> None:
         x, y = subject.means[first], subject.means[second]
         assert report.numbers[f"tau({first},{second})"] == tau_b(x, y).value
         assert report.numbers[f"tau_ap({first},{second})"] == tau_ap(x, y).value
-        by_topic = tau_b_by_topic(subject.scores[first], subject.scores[second])
-        assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(by_topic.value)
+        mean_tau = tau_b_by_topic(subject.scores[first], subject.scores[second])
+        assert report.numbers[f"tau_by_topic({first},{second})"] == pytest.approx(mean_tau.value)
     assert len(report.table("pairs").rows) == 3
 
 
@@ -94,7 +94,7 @@ class TestIdentities:
             ("RBTO(gains={0:0,1:2,2:4})@60", "RBTO@60", 1.0, 1.0),
         ],
     )
-    def test_measures_that_order_runs_alike_have_tau_1(
+    def test_measures_with_the_same_order_of_runs_have_tau_1(
         self, first: str, second: str, by_topic: float, overall: float | None
     ) -> None:
         subject = small(f"{first} {second}")
@@ -145,7 +145,7 @@ def test_movers_are_listed_with_their_ranks() -> None:
     assert "a moves most, from rank 1.5 to 3" in report.verdict[0]
 
 
-def test_trial_alone_equals_trial_among_others() -> None:
+def test_trial_does_not_depend_on_other_trials() -> None:
     subject = subject_of(*two_aspects(), "AP nDCG@10 CAM(of=P@5)")
     together = trials_of("correlation", subject)
     assert len(together) == 6

@@ -104,17 +104,17 @@ def test_all_measures_are_tested_on_the_same_lists() -> None:
     """A measure that fails every instance of D4_literal reports its shortest instance."""
     both = subject("NGRE NLRE")
     together = trials_of("desiderata", both)
-    assert {one: trials_of("desiderata", both, only=[one])[one] for one in (14, 3, 0)} == {
-        one: together[one] for one in (14, 3, 0)
+    assert {trial: trials_of("desiderata", both, only=[trial])[trial] for trial in (14, 3, 0)} == {
+        trial: together[trial] for trial in (14, 3, 0)
     }
     number, place = len(CHECKS), list(CHECKS).index("D4_literal")
     shown = [together[trial]["example"] for trial in (place, place + number)]
-    assert [one["labels"] for one in shown[0]] == [one["labels"] for one in shown[1]]
+    assert [list_["labels"] for list_ in shown[0]] == [list_["labels"] for list_ in shown[1]]
     other = trials_of("desiderata", both, seed=SEED + 1, only=[place])[place]
-    assert [one["labels"] for one in other["example"]] != [one["labels"] for one in shown[0]]
+    assert [list_["labels"] for list_ in other["example"]] != [list_["labels"] for list_ in shown[0]]
 
 
-def test_numbers_are_1_where_a_check_holds() -> None:
+def test_number_of_a_check_that_holds_is_1() -> None:
     found = report("NWCS").numbers
     [measure] = subject("NWCS").about.measures
     assert {name.partition("(")[0]: value for name, value in found.items()} == {
@@ -141,7 +141,7 @@ def test_partial_report_covers_the_finished_checks() -> None:
     assert found.verdict[0].endswith(": no counterexample to D3, D4 in 200 random instances of each.")
 
 
-def test_a_measure_of_two_aspects_is_required_but_no_second_run() -> None:
+def test_measure_of_two_aspects_is_required_but_one_run_is_enough() -> None:
     qrels, runs = board(runs=1, topics=1)
     [sentence] = problems("desiderata", subject_of(qrels, runs, "AP nDCG@10"))
     assert sentence.startswith("no measure combines two aspects")

@@ -46,7 +46,7 @@ def test_two_of_three_pairs_differ_significantly() -> None:
     The ASL of 10,000 random samples may differ by 0.003, so alpha is 0.013 here.
     """
     subject = example()
-    assert scores(subject, "P@100").T.tolist() == [list(one) for one in (X, Y, C)]
+    assert scores(subject, "P@100").T.tolist() == [list(column) for column in (X, Y, C)]
     report = audited("discriminative_power", subject, {"alpha": 0.013})
     assert report.numbers["power(P@100)"] == pytest.approx(200 / 3)
     assert report.numbers["pairs"] == 3
@@ -72,7 +72,7 @@ def test_measures_share_bootstrap_samples() -> None:
     """AP and AP@80 of rankings of 80 documents have equal results, alone or together."""
     subject = small("AP AP@80 P@5")
     together = trials_of("discriminative_power", subject, FEW)
-    alone = [trials_of("discriminative_power", subject, FEW, only=[one])[one] for one in (2, 1, 0)]
+    alone = [trials_of("discriminative_power", subject, FEW, only=[trial])[trial] for trial in (2, 1, 0)]
     assert [together[2], together[1], together[0]] == alone
     assert together[0] | {"measure": ""} == together[1] | {"measure": ""}
 

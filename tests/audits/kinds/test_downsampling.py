@@ -32,7 +32,7 @@ def test_restricted_evaluator_equals_rescoring() -> None:
     for name, kept in {"full": None, "half": np.arange(len(qrels.documents)) % 2 == 0}.items():
         under = qrels if kept is None else qrels.restricted_to(kept)
         scores = [evaluate(under, joined_of(run, under), [parse("AP")]) for run in runs.values()]
-        means[name] = np.round([one.aggregates()[parse("AP")] for one in scores], 12)
+        means[name] = np.round([run_scores.aggregates()[parse("AP")] for run_scores in scores], 12)
     evaluator = subject.evaluator.restricted_to(np.arange(len(qrels.documents)) % 2 == 0)
     assert subject.means["AP"].tolist() == means["full"].tolist()
     assert subject.means_under(evaluator)["AP"].tolist() == means["half"].tolist()
@@ -44,13 +44,13 @@ def test_results_are_independent_of_the_order_of_trials(method: str) -> None:
     qrels, runs = board()
     parameters = {**FEW, "method": method}
     subject = subject_of(qrels, runs, "AP P@5")
-    whole = trials_of("downsampling", subject, parameters)
+    in_order = trials_of("downsampling", subject, parameters)
     single: dict[int, object] = {}
     for trial in (5, 0, 3, 1, 4, 2):
         fresh = subject_of(qrels, runs, "AP P@5")  # as another process has it
         single |= trials_of("downsampling", fresh, parameters, only=[trial])
-    assert single == whole
-    expected = reported("downsampling", subject, parameters, whole)
+    assert single == in_order
+    expected = reported("downsampling", subject, parameters, in_order)
     assert reported("downsampling", subject, parameters, single) == expected
 
 
@@ -84,12 +84,12 @@ def test_only_the_given_aspect_loses_judgments() -> None:
 
 def test_impossible_audits_are_refused_with_a_reason() -> None:
     qrels, runs = board(runs=2)
-    one = subject_of(qrels, {"run0": runs["run0"]}, "AP")
-    assert problems("downsampling", one) == [
+    single = subject_of(qrels, {"run0": runs["run0"]}, "AP")
+    assert problems("downsampling", single) == [
         "the audit compares runs, but only one is given: give two or more"
     ]
     nothing = subject_of(qrels_of({"1": {"a": 0, "b": 0}}), runs, "AP")
-    assert any("no document is judged relevant" in one for one in problems("downsampling", nothing))
+    assert any("no document is judged relevant" in problem for problem in problems("downsampling", nothing))
     with pytest.raises(AuditError, match="percentages above 0"):
         read_audit("downsampling", {"ratios": [50, 0]})
 

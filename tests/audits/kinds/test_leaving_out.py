@@ -31,7 +31,7 @@ def under(removed: dict[str, set[str]]) -> list[float]:
     """Return AP of each run under new qrels without the judgments of these documents."""
     qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
     scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
-    return [round(one.aggregates()[parse("AP")], 12) for one in scores]
+    return [round(run_scores.aggregates()[parse("AP")], 12) for run_scores in scores]
 
 
 def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
@@ -46,7 +46,7 @@ def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
         assert trial["depth"] == 2
 
 
-def test_contributions_by_depth_are_those_derived_by_hand() -> None:
+def test_contributions_by_depth_equal_hand_worked_ones() -> None:
     """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
@@ -61,7 +61,7 @@ def test_contributions_by_depth_are_those_derived_by_hand() -> None:
     assert report.numbers["unique_relevant@2"] == 1
 
 
-def test_unjudged_shares_are_those_derived_by_hand() -> None:
+def test_unjudged_shares_equal_hand_worked_ones() -> None:
     """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
@@ -92,7 +92,7 @@ def test_teams_with_a_single_run_give_the_results_of_single_runs() -> None:
     )
 
 
-def test_runs_that_contribute_nothing_alone_lose_nothing() -> None:
+def test_runs_without_own_contributions_lose_no_judgments() -> None:
     runs = {**RUNS, "again": RUNS["one"], "once more": RUNS["three"], "two too": RUNS["two"]}
     report = audited("leave_one_run_out", subject_of(QRELS, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
@@ -108,7 +108,7 @@ def test_verdict_gives_the_losses() -> None:
     places = points.column("places")
     full = under({"1": set(), "2": set()})
     assert points.column("rank") == ranks_of(full)
-    assert report.numbers["worst_rank_loss(AP)"] == max(int(one or 0) for one in places)
+    assert report.numbers["worst_rank_loss(AP)"] == max(int(places_lost or 0) for places_lost in places)
     assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
     assert report.verdict[0].startswith(
         "Pool depth 2 (as given). Leaving out one of 3 removes a median of 2 judgments"
@@ -117,7 +117,7 @@ def test_verdict_gives_the_losses() -> None:
 
 
 def ranks_of(scores: list[float]) -> list[int]:
-    return [sum(other > one for other in scores) + 1 for one in scores]
+    return [sum(other > score for other in scores) + 1 for score in scores]
 
 
 def test_equal_scores_share_the_best_rank() -> None:
@@ -128,15 +128,15 @@ def test_equal_scores_share_the_best_rank() -> None:
 def test_results_are_independent_of_the_order_of_trials(kind: str) -> None:
     qrels, runs = board(runs=7, judged=80)
     teams = ["A", "B", "A", "C", "C", "B", "D"]
-    whole = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
+    in_order = trials_of(kind, subject_of(qrels, runs, "AP nDCG@10", teams=teams))
     single: dict[str, Any] = {}
-    for trial in reversed(whole):
+    for trial in reversed(in_order):
         subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
         single |= trials_of(kind, subject, only=[trial])
-    assert single == whole
+    assert single == in_order
     subject = subject_of(qrels, runs, "AP nDCG@10", teams=teams)
-    assert reported(kind, subject, None, single) == reported(kind, subject, None, whole)
-    assert reported(kind, subject, None, {2: whole[2]}).verdict
+    assert reported(kind, subject, None, single) == reported(kind, subject, None, in_order)
+    assert reported(kind, subject, None, {2: in_order[2]}).verdict
 
 
 def test_depths_end_at_the_deepest_rank_of_any_run() -> None:
@@ -147,9 +147,9 @@ def test_depths_end_at_the_deepest_rank_of_any_run() -> None:
 
 
 def test_impossible_audits_are_refused_with_a_reason() -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
+    alone = subject_of(QRELS, {"one": RUNS["one"]}, "AP")
     assert any(
-        "only one is given: give two or more" in sentence for sentence in problems("leave_one_run_out", one)
+        "only one is given: give two or more" in sentence for sentence in problems("leave_one_run_out", alone)
     )
     unknown = subject_of(QRELS, RUNS, "AP")
     assert problems("leave_one_team_out", unknown) == [
@@ -163,7 +163,9 @@ def test_impossible_audits_are_refused_with_a_reason() -> None:
     with pytest.raises(AuditError, match="rising depths"):
         read_audit("leave_one_run_out", {"depths": [20, 10]})
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
-    assert any("no document is judged relevant" in one for one in problems("leave_one_run_out", nothing))
+    assert any(
+        "no document is judged relevant" in problem for problem in problems("leave_one_run_out", nothing)
+    )
 
 
 def test_report_warns_of_a_single_topic() -> None:

@@ -32,7 +32,10 @@ RUNS = lists(
 def test_pool_masks_hold_the_documents_within_a_depth() -> None:
     subject = subject_of(QRELS, RUNS, "AP", top=3)
     pools = Pools.of(subject)
-    ids = [(pools.tops.topic[i] + 1, one.decode()) for i, one in enumerate(pools.tops.documents.to_list())]
+    ids = [
+        (pools.tops.topic[i] + 1, document.decode())
+        for i, document in enumerate(pools.tops.documents.to_list())
+    ]
     named = lambda mask: {ids[i] for i in np.flatnonzero(mask)}  # noqa: E731
     assert named(pools.pooled(1)) == {(1, "a"), (1, "x"), (2, "e"), (2, "f")}
     assert named(pools.pooled(3)) == {(1, d) for d in "abcdx"} | {(2, d) for d in "efy"}
@@ -68,14 +71,16 @@ def test_pool_depth_is_estimated_from_the_judged_documents() -> None:
     rng = np.random.default_rng(5)
     runs = {f"r{i}": {f"{t}": rng.permutation(names).tolist() for t in range(20)} for i in range(5)}
     judged = {
-        f"{t}": {one: int(one < "d05") for run in list(runs.values())[:4] for one in run[f"{t}"][:6]}
+        f"{t}": {
+            document: int(document < "d05") for run in list(runs.values())[:4] for document in run[f"{t}"][:6]
+        }
         for t in range(20)
     }
     assert pool_depth(subject_of(qrels_of(judged), lists(runs), "AP"), 20) == 6
     assert pool_depth(subject_of(qrels_of({"9": {"a": 1}}), lists(runs), "AP"), 20) == 1
 
 
-def test_incomplete_samples_have_the_sizes_derived_by_hand() -> None:
+def test_incomplete_samples_have_the_hand_worked_sizes() -> None:
     """Of 7 relevant and 30 other documents: 7, 30 at 100%; 5, 24 at 80%; 3, 15 at 50%; 1, 10 at 20%."""
     by_subtopic = {f"d{n:02}": {"x": int(n < 4), "y": int(3 <= n < 7)} for n in range(37)}
     judged = two_strata(subject_of(diverse({"1": by_subtopic}), lists({"r": {"1": []}}), "alpha_nDCG@20"))
@@ -173,8 +178,8 @@ def test_unlabelled_systems_warns_of_judged_documents_outside_the_pool() -> None
     "kind", ["downsampling", "incomplete", "pool_depth", "unlabelled_systems", "unjudged"]
 )
 def test_reports_warn_of_a_single_topic(kind: str) -> None:
-    one = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
-    report = audited(kind, subject_of(one, RUNS, "AP", top=5))
+    single = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}})
+    report = audited(kind, subject_of(single, RUNS, "AP", top=5))
     assert report.warnings[0].startswith("There is only one topic")
 
 
@@ -186,7 +191,7 @@ def test_pool_depth_reports_the_depths_that_are_done() -> None:
     assert report.table("points").column("depth") == [8, 3]
 
 
-def test_count_removed_gives_the_numbers_derived_by_hand() -> None:
+def test_count_removed_gives_the_hand_worked_numbers() -> None:
     """Of 48 runs, floor(0.48 p) are removed; of 2 runs, always one."""
     assert count_removed(48, [5, 10, 50, 90, 99]) == [2, 4, 24, 43, 47]
     assert count_removed(2, [5, 99]) == [1, 1]
@@ -221,7 +226,7 @@ def test_unlabelled_systems_finds_a_bias_if_runs_share_few_documents() -> None:
     subject = subject_of(qrels_of(grades), runs, "P@10", top=20)
     report = audited("unlabelled_systems", subject, {"percents": [20, 50, 90], "repeats": 5})
     bias = [report.numbers[f"bias(P@10)@{p}"] for p in (20, 50, 90)]
-    assert all(one is not None and one > 0.01 for one in bias)
+    assert all(value is not None and value > 0.01 for value in bias)
     assert (
         "of the runs unlabelled, the mean score of the unlabelled runs changes by -0." in report.verdict[-1]
     )
@@ -239,8 +244,8 @@ def test_unlabelled_systems_can_compute_tau_over_the_removed_runs() -> None:
 
 @pytest.mark.parametrize("kind", ["incomplete", "pool_depth", "unlabelled_systems"])
 def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one is given: give two or more" in sentence for sentence in problems(kind, one))
+    single = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
+    assert any("only one is given: give two or more" in sentence for sentence in problems(kind, single))
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP", top=20)
     assert any("no document is judged relevant" in sentence for sentence in problems(kind, nothing))
 

@@ -63,13 +63,13 @@ def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject
     assert report.numbers["kappa(relevance)"] == pytest.approx(1 - (3 / 9) / (73 / 81))
 
 
-def test_confusion_matrix(versions: AuditSubject) -> None:
+def test_confusion_matrix_counts_changed_labels(versions: AuditSubject) -> None:
     rows = report_of(versions).table("confusion").records()
     cells = {(row["first"], row["second"]): row["pairs"] for row in rows}
     assert cells == {("0", "0"): 3, ("0", "2"): 1, ("1", "0"): 1, ("1", "1"): 2, ("2", "2"): 2}
 
 
-def test_changes_by_topic(versions: AuditSubject) -> None:
+def test_changes_are_counted_by_topic(versions: AuditSubject) -> None:
     assert report_of(versions).table("topics").rows == (
         ("relevance", "1", 2, 1, 1, 1),
         ("relevance", "2", 2, 1, 0, 0),
@@ -93,7 +93,7 @@ def test_runs_are_ranked_under_both_versions(versions: AuditSubject) -> None:
     assert report.numbers["tau(AP)"] == pytest.approx(2 / (3 * 2) ** 0.5)
 
 
-def test_equal_versions_agree_fully_and_change_nothing() -> None:
+def test_equal_versions_agree_fully_and_keep_all_ranks() -> None:
     report = report_of(both(OLD, OLD, "AP"))
     assert report.numbers["kappa(relevance)"] == report.numbers["alpha(relevance)"] == 1
     assert report.numbers["tau(AP)"] == report.numbers["tau_ap(AP)"] == 1
@@ -148,8 +148,8 @@ def test_versions_are_compared_over_the_common_topics() -> None:
     assert report.warnings[0] == (
         "qrels has 3 topics and other has 3; only the 2 topics of both are compared."
     )
-    [one] = [row for row in report.table("runs").records() if row["run"] == "one"]
-    assert one["score_first"] == pytest.approx((1 / 2 + 1) / 2)
+    [row_of_one] = [row for row in report.table("runs").records() if row["run"] == "one"]
+    assert row_of_one["score_first"] == pytest.approx((1 / 2 + 1) / 2)
     assert report.numbers["removed(relevance)"] == 0
 
 
@@ -222,7 +222,7 @@ def test_equal_warnings_of_several_measures_are_merged(versions: AuditSubject) -
     assert warning.startswith("AP, nDCG@3: Tukey's HSD needs an interval scale")
 
 
-def test_trial_alone_equals_trial_among_others(versions: AuditSubject) -> None:
+def test_trial_does_not_depend_on_other_trials(versions: AuditSubject) -> None:
     alone = {trial: trials_of("qrels_versions", versions, FAST, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of("qrels_versions", versions, FAST)
 

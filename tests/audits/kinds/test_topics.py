@@ -147,7 +147,7 @@ class TestSizes:
         assert report.undefined[-1] == "needed(DCG@10): the given difference is for measures from 0 to 1"
 
 
-def test_trial_alone_equals_trial_among_others() -> None:
+def test_trial_does_not_depend_on_other_trials() -> None:
     subject = small()
     together = trials_of("topics", subject, FEW)
     assert len(together) == 10

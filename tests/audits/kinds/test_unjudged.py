@@ -67,14 +67,14 @@ def test_list_is_limited_and_sorted_by_influence() -> None:
 
 def test_results_are_independent_of_the_order_of_trials() -> None:
     qrels, runs = board(judged=40, topics=4)
-    whole = trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40))
+    in_order = trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40))
     single: dict[str, Any] = {}
-    for topic in reversed(whole):
+    for topic in reversed(in_order):
         single |= trials_of("unjudged", subject_of(qrels, runs, "AP GMAP", top=40), only=[topic])
-    assert single == whole
+    assert single == in_order
     subject = subject_of(qrels, runs, "AP GMAP", top=40)
-    assert reported("unjudged", subject, None, single) == reported("unjudged", subject, None, whole)
-    part = reported("unjudged", subject, None, {3: whole[3]})
+    assert reported("unjudged", subject, None, single) == reported("unjudged", subject, None, in_order)
+    part = reported("unjudged", subject, None, {3: in_order[3]})
     assert part.table("topics").column("topic") == ["3"]
 
 
@@ -137,6 +137,6 @@ def test_report_says_that_no_run_has_documents_for_the_topics() -> None:
     assert report.numbers["unjudged@2"] is None
 
 
-def test_a_single_run_is_refused() -> None:
-    one = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
-    assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", one))
+def test_single_run_is_refused() -> None:
+    single = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
+    assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", single))

@@ -12,7 +12,10 @@ def sent(system: System) -> list[str]:
     """Return ids of five scored submissions to a judged track."""
     make_track(system)
     publish_qrels(system, relevance=QRELS)
-    ids = [submit(system, (ALICE, BOB)[one % 2], run(one), name=f"run{one}.txt").id for one in range(5)]
+    ids = [
+        submit(system, (ALICE, BOB)[number % 2], run(number), name=f"run{number}.txt").id
+        for number in range(5)
+    ]
     work_off(system)
     return ids
 

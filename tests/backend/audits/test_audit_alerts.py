@@ -26,7 +26,9 @@ def test_alert_is_checked_once_by_every_audit(
     done = audit_requests.get(judged, BOB, audit.id)
     calm = audit_alerts.add(judged, ORGANISER, "track", kind="downsampling", number=number, above=1.01)
     other = audit_alerts.add(judged, ORGANISER, "track", kind="downsampling", number="nothing", below=1)
-    schedules_by_id = {one.id: one for one in audit_alerts.list_(judged, ORGANISER, "track").items}
+    schedules_by_id = {
+        schedule.id: schedule for schedule in audit_alerts.list_(judged, ORGANISER, "track").items
+    }
     assert (schedules_by_id[low.id].raised, schedules_by_id[low.id].value) == (True, done.numbers[number])
     assert schedules_by_id[low.id].audit == schedules_by_id[calm.id].audit == audit.id
     assert (

@@ -58,7 +58,7 @@ def offline(folder: Path, audit: audit_requests.AuditView) -> str:
         runs.append((path.name, view_of(read_run(path).ranking, qrels, depth=1000)))
     kind = read_audit(audit.kind, audit.parameters)
     measures = [parse(text) for text in audit.measures]
-    teams = [one.team for one in audit.runs]
+    teams = [row.team for row in audit.runs]
     subject = assemble_subject(NamedQrels("mine", qrels), runs, measures, teams=teams, depth=1000)
     trials = range(kind.trials(subject))
     found = dict(execution.run_trials(kind, subject, audit.seed, trials))
@@ -68,8 +68,8 @@ def offline(folder: Path, audit: audit_requests.AuditView) -> str:
 def test_audit_is_bit_equal_to_the_library(system: System, sent: list[str], tmp_path: Path) -> None:
     audit = request_audit(system, part_trials=None)
     assert (audit.state, audit.progress.trials, audit.qrels) == ("queued", None, 1)
-    assert [one.submission for one in audit.runs] == sent
-    assert [one.name for one in audit.runs] == [f"run{number}.txt" for number in range(5)]
+    assert [row.submission for row in audit.runs] == sent
+    assert [row.name for row in audit.runs] == [f"run{number}.txt" for number in range(5)]
     assert len(audit.measures) == 3
     work_off(system)
     done = audit_requests.get(system, BOB, audit.id)
@@ -126,8 +126,8 @@ def test_part_is_postponed_for_scoring_and_continues(
     assert job_execution.run_jobs(system, audit_requests.QUEUE, HANDLERS)  # the part is not finished
     postponed = audit_requests.get(system, BOB, audit.id)
     assert postponed.progress.trials_done == 1
-    waiting = [one for one in jobs.list_(system, ADMIN).items if one.state == "queued"]
-    assert {one.attempts for one in waiting} == {0}
+    waiting = [job for job in jobs.list_(system, ADMIN).items if job.state == "queued"]
+    assert {job.attempts for job in waiting} == {0}
     work_off(system)
     assert audit_requests.get(system, BOB, audit.id).digest == digest(system, reference)
 
@@ -174,7 +174,9 @@ def test_failed_part_shows_its_error_and_can_be_rerun(open_at: Callable[..., Sys
     work_off(system)
     failed = audit_requests.get(system, BOB, audit.id)
     assert (failed.state, failed.progress.parts_done) == ("failed", 5)
-    assert [(one.part, one.error) for one in failed.failures] == [(1, "ZeroDivisionError: division by zero")]
+    assert [(failure.part, failure.error) for failure in failed.failures] == [
+        (1, "ZeroDivisionError: division by zero")
+    ]
     assert audit_parts.read_report(system, BOB, audit.id)[0].done == 5
     with pytest.raises(Conflict):
         audit_requests.rerun(system, ORGANISER, audit.id, 2)

@@ -52,7 +52,7 @@ def test_version_is_compared_with_the_previous_one_by_default(system: System, se
         publish_qrels(system, relevance=QRELS.replace(b" 2\n", b" 1\n"))
         work_off(system)
     audits = [compare(), compare(qrels=2), compare(other=1)]
-    assert [(one.qrels, one.other) for one in audits] == [(3, 2), (2, 1), (3, 1)]
+    assert [(audit.qrels, audit.other) for audit in audits] == [(3, 2), (2, 1), (3, 1)]
     with pytest.raises(Invalid, match="version 3 cannot be compared with itself"):
         compare(other=3)
     assert request_audit(system).other is None
@@ -75,7 +75,7 @@ def test_repeated_run_is_audited_once_and_names_are_unique(system: System, sent:
     submit(system, ALICE, run(0), name="the same run.txt")
     submit(system, BOB, run(0), name="run0.txt")
     work_off(system)
-    names = [one.name for one in request_audit(system).runs]
+    names = [row.name for row in request_audit(system).runs]
     assert names == ["alice/run0.txt", "bob/run0.txt", *(f"run{number}.txt" for number in range(1, 5))]
 
 
@@ -88,7 +88,7 @@ def test_request_is_refused_with_every_problem(system: System, sent: list[str]) 
             submissions=["sub_none"],
         )
     assert refused.value.code == "audit-invalid"
-    messages = [one.message for one in refused.value.findings.errors]
+    messages = [error.message for error in refused.value.findings.errors]
     assert len(messages) == 4
     assert messages[0].startswith("ratios: ")
     assert "did you mean repeats" in messages[1]
@@ -174,10 +174,12 @@ def test_list_and_history_of_audits(system: System, sent: list[str], clock: Cloc
         ids.append(request_audit(system).id)
         work_off(system)
     first = audit_requests.list_(system, BOB, "track", limit=2)
-    assert [one.id for one in first.items] == ids[:0:-1]
-    assert [one.id for one in audit_requests.list_(system, BOB, "track", cursor=first.next).items] == ids[:1]
+    assert [audit.id for audit in first.items] == ids[:0:-1]
+    assert [audit.id for audit in audit_requests.list_(system, BOB, "track", cursor=first.next).items] == ids[
+        :1
+    ]
     assert audit_requests.list_(system, BOB, "track", kind="pool_depth").items == ()
     points = audit_requests.read_history(system, BOB, "track", kind="downsampling", number="tau(AP)@50")
-    assert [one.audit for one in points] == ids
-    assert len({one.value for one in points}) == 1
+    assert [point.audit for point in points] == ids
+    assert len({point.value for point in points}) == 1
     assert audit_requests.read_history(system, BOB, "track", kind="downsampling", number="nothing") == ()

@@ -39,7 +39,7 @@ def instants(cron: str, zone: str, after: str, number: int) -> list[str]:
     found = [datetime.fromisoformat(after).astimezone(UTC)]
     for _ in range(number):
         found.append(audit_schedules.compute_next_run(cron, zone, found[-1]))
-    return [f"{one:%d %H:%M}" for one in found[1:]]
+    return [f"{instant:%d %H:%M}" for instant in found[1:]]
 
 
 def test_next_runs_follow_the_time_zone_across_clock_changes() -> None:
@@ -77,9 +77,9 @@ def test_invalid_schedule_is_refused(judged: System, wrong: dict[str, Any], abou
 
 
 def test_missed_slots_are_combined_into_one_audit(judged: System, clock: Clock) -> None:
-    one = add(judged, cron="0 * * * *", zone="Europe/Berlin")
-    assert one.zone == "Europe/Berlin"
-    assert one.due_at == clock.now + timedelta(hours=1)
+    schedule = add(judged, cron="0 * * * *", zone="Europe/Berlin")
+    assert schedule.zone == "Europe/Berlin"
+    assert schedule.due_at == clock.now + timedelta(hours=1)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 0
     clock.forward(5.5 * 3600)  # no scheduler runs meanwhile
@@ -92,7 +92,7 @@ def test_missed_slots_are_combined_into_one_audit(judged: System, clock: Clock) 
     clock.forward(1800)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 2
-    assert audit_requests.list_(judged, BOB, "track").items[0].schedule == one.id
+    assert audit_requests.list_(judged, BOB, "track").items[0].schedule == schedule.id
 
 
 def test_slot_is_requested_once_by_two_schedulers_or_after_a_crash(
@@ -136,7 +136,7 @@ def test_new_current_version_triggers_an_audit(judged: System) -> None:
     work_off(judged)
     for _ in range(2):
         scheduler_steps.tick(judged)
-    assert [one.qrels for one in audit_requests.list_(judged, BOB, "track").items] == [2]
+    assert [audit.qrels for audit in audit_requests.list_(judged, BOB, "track").items] == [2]
 
 
 def test_new_version_is_compared_with_the_previous_one(judged: System) -> None:
@@ -144,7 +144,9 @@ def test_new_version_is_compared_with_the_previous_one(judged: System) -> None:
     publish_qrels(judged, relevance=QRELS.replace(b"a 0", b"a 1"))
     work_off(judged)
     scheduler_steps.tick(judged)
-    assert [(one.qrels, one.other) for one in audit_requests.list_(judged, BOB, "track").items] == [(2, 1)]
+    assert [(audit.qrels, audit.other) for audit in audit_requests.list_(judged, BOB, "track").items] == [
+        (2, 1)
+    ]
 
 
 def test_new_runs_trigger_an_audit_after_scoring(judged: System) -> None:
@@ -160,25 +162,25 @@ def test_new_runs_trigger_an_audit_after_scoring(judged: System) -> None:
     work_off(judged)
     for _ in range(2):
         scheduler_steps.tick(judged)
-    assert [len(one.runs) for one in audit_requests.list_(judged, BOB, "track").items] == [5]
+    assert [len(audit.runs) for audit in audit_requests.list_(judged, BOB, "track").items] == [5]
 
 
 def test_paused_schedule_skips_missed_slots_and_removed_one_stops(judged: System, clock: Clock) -> None:
-    one = add(judged, cron="0 * * * *")
-    assert audit_schedules.change(judged, ORGANISER, one.id, paused=True).paused_at == clock.now
+    schedule = add(judged, cron="0 * * * *")
+    assert audit_schedules.change(judged, ORGANISER, schedule.id, paused=True).paused_at == clock.now
     clock.forward(7200)
     scheduler_steps.tick(judged)
-    back = audit_schedules.change(judged, ORGANISER, one.id, paused=False)
+    back = audit_schedules.change(judged, ORGANISER, schedule.id, paused=False)
     assert back.due_at == clock.now + timedelta(hours=1)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 0
-    audit_schedules.remove(judged, ORGANISER, one.id)
+    audit_schedules.remove(judged, ORGANISER, schedule.id)
     clock.forward(7200)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 0
-    audit_schedules.remove(judged, ORGANISER, one.id)
+    audit_schedules.remove(judged, ORGANISER, schedule.id)
     with pytest.raises(NotFound):
-        audit_schedules.remove(judged, STRANGER, one.id)
+        audit_schedules.remove(judged, STRANGER, schedule.id)
 
 
 def test_refused_audit_is_a_problem_of_the_schedule(system: System, clock: Clock) -> None:
@@ -198,7 +200,9 @@ def test_failing_schedule_does_not_stop_others(judged: System, clock: Clock) -> 
     clock.forward(3600)
     scheduler_steps.tick(judged)
     assert count_audits(judged) == 1
-    schedules_by_id = {one.id: one for one in audit_schedules.list_(judged, ORGANISER, "track").items}
+    schedules_by_id = {
+        schedule.id: schedule for schedule in audit_schedules.list_(judged, ORGANISER, "track").items
+    }
     assert schedules_by_id[strange.id].problem
     assert schedules_by_id[strange.id].due_at == clock.now + timedelta(hours=1)
 

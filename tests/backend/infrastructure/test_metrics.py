@@ -78,7 +78,7 @@ def test_requests_of_several_processes_are_summed(
         other.communicate()
 
 
-def test_counts_outlive_their_process_and_its_file_does_not(
+def test_counts_are_kept_and_the_file_is_removed_after_a_process_ends(
     system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
     for _ in range(3):
@@ -93,7 +93,7 @@ def test_counts_outlive_their_process_and_its_file_does_not(
     assert owners <= {"ended", str(os.getpid())}
 
 
-def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Clock) -> None:
+def test_queue_lengths_and_dead_jobs_are_read_from_the_database(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     for number in range(3):
@@ -116,7 +116,7 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     assert found["cupel_oldest_queued_job_age_seconds", "score"] == 0
 
 
-def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock: Clock) -> None:
+def test_age_of_a_postponed_job_keeps_growing(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -128,7 +128,7 @@ def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock
     assert scraped(system)["cupel_oldest_queued_job_age_seconds", "score"] == 600
 
 
-def test_checks_are_counted_by_their_verdict(system: System) -> None:
+def test_checks_are_counted_by_verdict(system: System) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -141,7 +141,7 @@ def test_checks_are_counted_by_their_verdict(system: System) -> None:
     assert found["cupel_checks_total", "qrels", "accepted"] == 1
 
 
-def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
+def test_object_store_operations_are_timed(system: System) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -155,7 +155,7 @@ def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
     assert found["cupel_storage_operation_duration_seconds_count", "get", "failed"] == 1
 
 
-def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:
+def test_unavailable_database_is_reported_beside_other_metrics(tmp_path: Path) -> None:
     system = open_system(Settings(data=tmp_path / "data"))
     system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
     found = scraped(system)
@@ -182,7 +182,7 @@ def jobs_done(port: int) -> float | None:
     return None
 
 
-def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..., System]) -> None:
+def test_worker_reports_jobs_of_killed_pool_processes(open_at: Callable[..., System]) -> None:
     port = free_port()
     system = replace(open_at(metrics_port=port), now=utc_now)
     make_track(system)

@@ -1,4 +1,4 @@
-"""Tests of migrations on both databases, from an empty database and from the data of each release."""
+"""Tests of the migrations on both databases: from an empty one, and from the data of each release."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -47,7 +47,7 @@ from support.service.shared_checkers import open_lasting
 def open_engine(
     new_place: Places, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], sa.Engine]]:
-    """Yield a function that opens a new, empty database."""
+    """Return a function that opens a new, empty database at each call."""
     opened: list[sa.Engine] = []
 
     def open_() -> sa.Engine:
@@ -60,8 +60,8 @@ def open_engine(
         engine.dispose()
 
 
-def table_definitions(engine: sa.Engine) -> dict[str, Any]:
-    """Return the definitions of all tables, including the parts that Alembic does not compare."""
+def read_schema(engine: sa.Engine) -> dict[str, Any]:
+    """Return the tables as the database reports them, also the parts that Alembic does not compare."""
     inspector = sa.inspect(engine)
     readers: dict[str, Any] = {
         "columns": inspector.get_columns,
@@ -70,7 +70,7 @@ def table_definitions(engine: sa.Engine) -> dict[str, Any]:
         "indexes": inspector.get_indexes,
     }
     return {
-        table: {kind: {item["name"]: _plain(item) for item in read(table)} for kind, read in readers.items()}
+        table: {kind: {part["name"]: _plain(part) for part in read(table)} for kind, read in readers.items()}
         | {"primary key": inspector.get_pk_constraint(table)}
         for table in inspector.get_table_names()
         if table != "alembic_version"
@@ -78,29 +78,26 @@ def table_definitions(engine: sa.Engine) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` with SQLAlchemy objects as text, because these objects are never equal."""
+    """Return `value` with SQLAlchemy objects as text, because the objects are never equal."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     return value if isinstance(value, (list, bool, int, type(None))) else str(value)
 
 
-def assert_tables_of_the_code(engine: sa.Engine, fresh: sa.Engine) -> None:
-    """Assert that the database has exactly the tables that the code declares.
-
-    fresh: an empty database, in which the declared tables are created for the comparison.
-    """
+def assert_schema_matches_code(engine: sa.Engine, fresh: sa.Engine) -> None:
+    """Assert that the tables are those that the code declares. fresh: an empty database to create them in."""
     assert is_migrated(engine)
     with reading(engine) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     with writing(fresh) as connection:
         metadata.create_all(connection)
-    assert table_definitions(engine) == table_definitions(fresh)
+    assert read_schema(engine) == read_schema(fresh)
 
 
-# From nothing
+# Migrations of an empty database
 
 
-def test_the_migrations_make_exactly_the_tables_of_the_code_step_by_step(
+def test_migrations_create_the_tables_that_the_code_declares(
     open_engine: Callable[[], sa.Engine],
 ) -> None:
     engine = open_engine()
@@ -109,20 +106,22 @@ def test_the_migrations_make_exactly_the_tables_of_the_code_step_by_step(
         upgrade(engine, revision)
         with reading(engine) as connection:
             assert MigrationContext.configure(connection).get_current_heads() == (revision,)
-    assert_tables_of_the_code(engine, open_engine())
+    assert_schema_matches_code(engine, open_engine())
 
 
-def test_indexes_and_unique_rules_are_there(open_engine: Callable[[], sa.Engine]) -> None:
+def test_migrations_create_indexes_and_unique_constraints(open_engine: Callable[[], sa.Engine]) -> None:
     engine = open_engine()
     migrate(engine)
-    tables = table_definitions(engine)
+    tables = read_schema(engine)
     where = f"{engine.dialect.name}_where"
     for name in ("ix_jobs_open", "ix_jobs_qrels_open"):
         condition = tables["jobs"]["indexes"][name]["dialect_options"][where]
         assert "finished_at IS NULL" in condition
         assert "dead_at IS NULL" in condition
     unique = {
-        (name, *one["column_names"]) for name, table in tables.items() for one in table["unique"].values()
+        (name, *constraint["column_names"])
+        for name, table in tables.items()
+        for constraint in table["unique"].values()
     }
     assert unique >= {
         ("jobs", "key"),
@@ -132,36 +131,43 @@ def test_indexes_and_unique_rules_are_there(open_engine: Callable[[], sa.Engine]
     }
 
 
-def test_keys_of_exact_scores_are_ordered_by_bytes_in_any_language(
+def test_exact_score_keys_are_ordered_by_bytes_in_any_locale(
     open_engine: Callable[[], sa.Engine],
 ) -> None:
     engine = open_engine()
     migrate(engine)
     key: Any
-    (key,) = (one for one in sa.inspect(engine).get_columns("scores") if one["name"] == "exact_key")
+    (key,) = (column for column in sa.inspect(engine).get_columns("scores") if column["name"] == "exact_key")
     assert key["type"].collation == {"postgresql": "C", "sqlite": None}[engine.dialect.name]
 
 
-# From what a release left
+# Upgrades of the data of a release
 
 
 def test_every_migration_has_a_release_file() -> None:
     assert released() == sorted(revisions()), (
-        "tests/backend/infrastructure/releases/README.md says how to make one"
+        "create the file as tests/backend/infrastructure/releases/README.md says"
     )
 
 
-def test_the_newest_release_file_holds_something_of_everything() -> None:
+def test_newest_release_file_covers_every_column_and_state() -> None:
     release = Release.read(revisions()[-1])
     for column in (column for table in metadata.sorted_tables for column in table.c):
         values = [row[column.name] for row in release.rows[column.table.name]]
-        assert any(value is not None for value in values), f"{column} has a value in no row"
-        assert None in values or not column.nullable, f"{column} is NULL in no row"
-    sent = [one for name, told in release.shown.items() if name.startswith("submissions") for one in told]
-    assert {one["state"] for one in sent} == set(SubmissionState)
-    assert {one["state"] for one in release.shown["jobs"]} == set(JobState)
-    versions = [one for name, told in release.shown.items() if name.startswith("qrels") for one in told]
-    assert {one["state"] for one in versions} == set(QrelsState)
+        assert any(value is not None for value in values), f"{column} has no value in any row"
+        assert None in values or not column.nullable, f"{column} is not NULL in any row"
+    sent = [
+        submission
+        for name, listed in release.shown.items()
+        if name.startswith("submissions")
+        for submission in listed
+    ]
+    assert {submission["state"] for submission in sent} == set(SubmissionState)
+    assert {job["state"] for job in release.shown["jobs"]} == set(JobState)
+    versions = [
+        version for name, listed in release.shown.items() if name.startswith("qrels") for version in listed
+    ]
+    assert {version["state"] for version in versions} == set(QrelsState)
 
 
 @pytest.fixture(params=released())
@@ -171,7 +177,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture
 def upgraded(release: Release, at: dict[str, Any], clock: Clock) -> Iterator[System]:
-    """Return a system with the data of a release after all migrations, at the time of the release."""
+    """Yield the data of a release after all later migrations, at the time of the release."""
     clock.now = datetime.fromisoformat(release.now)
     with closing(replace(open_lasting(Settings(**at)), now=clock)) as system:
         upgrade(system.engine, release.revision)
@@ -181,12 +187,12 @@ def upgraded(release: Release, at: dict[str, Any], clock: Clock) -> Iterator[Sys
         yield system
 
 
-def kept(then: Any, now: Any) -> Any:
-    """Return `now` without the fields that `then` does not have."""
+def without_new_fields(then: Any, now: Any) -> Any:
+    """Return `now` without the fields that `then` lacks."""
     if isinstance(then, dict) and isinstance(now, dict):
-        return {name: kept(value, now[name]) for name, value in then.items() if name in now}
+        return {name: without_new_fields(value, now[name]) for name, value in then.items() if name in now}
     if isinstance(then, list) and isinstance(now, list):
-        return [kept(one, other) for one, other in zip_longest(then, now)]
+        return [without_new_fields(item, other) for item, other in zip_longest(then, now)]
     return now
 
 
@@ -225,15 +231,15 @@ def without_wording(view: Any, parent: str = "", name: str = "") -> Any:
 
 
 def assert_same_but_for_wording(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
-    """Assert that `now` has all fields and values of `then`; the wording of sentences may differ."""
+    """Fail unless `now` has every field and value of `then`, and a sentence for each sentence."""
     assert now.keys() == then.keys()
     for name, view in then.items():
-        assert without_wording(kept(view, now[name])) == without_wording(view), name
+        assert without_wording(without_new_fields(view, now[name])) == without_wording(view), name
 
 
 @pytest.mark.parametrize("field", ["score", "reason", "submission"])
 @pytest.mark.parametrize("value", [None, "", 0.5])
-def test_a_value_lost_by_an_upgrade_is_noticed(field: str, value: Any) -> None:
+def test_comparison_detects_a_value_lost_by_an_upgrade(field: str, value: Any) -> None:
     then: dict[str, Any] = {
         "board": {"rows": [{"score": 0.25}], "unscored": [{"reason": "it failed", "submission": "sub_1"}]}
     }
@@ -247,24 +253,22 @@ def test_a_value_lost_by_an_upgrade_is_noticed(field: str, value: Any) -> None:
         assert_same_but_for_wording(reworded, then)
 
 
-def test_an_upgrade_ends_with_the_tables_of_the_code(
-    upgraded: System, open_engine: Callable[[], sa.Engine]
-) -> None:
-    assert_tables_of_the_code(upgraded.engine, open_engine())
+def test_upgraded_tables_match_the_code(upgraded: System, open_engine: Callable[[], sa.Engine]) -> None:
+    assert_schema_matches_code(upgraded.engine, open_engine())
 
 
-def test_an_upgrade_keeps_every_row(upgraded: System, release: Release) -> None:
-    there = dump(upgraded.engine)
-    assert {name: len(rows) for name, rows in there.items() if name in release.rows} == {
+def test_upgrade_keeps_every_row(upgraded: System, release: Release) -> None:
+    upgraded_rows = dump(upgraded.engine)
+    assert {name: len(rows) for name, rows in upgraded_rows.items() if name in release.rows} == {
         name: len(rows) for name, rows in release.rows.items()
     }
 
 
-def test_after_an_upgrade_all_is_shown_as_before(upgraded: System, release: Release) -> None:
+def test_upgraded_service_returns_the_same_views(upgraded: System, release: Release) -> None:
     assert_same_but_for_wording(show(upgraded, release.tokens), release.shown)
 
 
-def test_after_an_upgrade_a_request_with_its_key_is_answered_as_before(
+def test_upgraded_service_repeats_the_response_to_a_known_idempotency_key(
     upgraded: System, release: Release
 ) -> None:
     for row in release.rows["keys"]:
@@ -272,20 +276,22 @@ def test_after_an_upgrade_a_request_with_its_key_is_answered_as_before(
         earlier = submissions.get(upgraded, caller, row["submission_id"])
         with submitted_runs.open_file(upgraded, caller, earlier.run.id) as file:
             content = file.read()
-        again = partial(submit, upgraded, caller, track=earlier.track, name=earlier.name, key=row["key"])
-        assert again(content=content) == earlier
+        repeat = partial(submit, upgraded, caller, track=earlier.track, name=earlier.name, key=row["key"])
+        assert repeat(content=content) == earlier
         with pytest.raises(Invalid, match="used for another"):
-            again(content=content + b"\n")
+            repeat(content=content + b"\n")
 
 
-def test_after_an_upgrade_the_work_that_was_left_gives_the_same_scores(
+def test_jobs_left_by_a_release_give_the_same_scores_after_the_upgrade(
     upgraded: System, release: Release, clock: Clock
 ) -> None:
     assert_same_but_for_wording(finish(upgraded, clock), release.finished)
-    assert tracks.get(upgraded, ADMIN, "busy").current == 4  # which was being published
+    assert tracks.get(upgraded, ADMIN, "busy").current == 4  # the version that was being published
 
 
-def test_a_worker_that_was_at_work_during_an_upgrade_may_finish(upgraded: System, release: Release) -> None:
+def test_worker_can_finish_a_job_that_it_claimed_before_the_upgrade(
+    upgraded: System, release: Release
+) -> None:
     running = [job for job in release.shown["jobs"] if job["state"] == "running"]
     assert running
     for job in running:
@@ -294,13 +300,13 @@ def test_a_worker_that_was_at_work_during_an_upgrade_may_finish(upgraded: System
 
 
 def claim_of(release: Release, id: str) -> Claim:
-    """Return the claim of a job that a worker of the release was running."""
+    """Return the claim that a worker of the release holds in memory."""
     (row,) = (row for row in release.rows["jobs"] if row["id"] == id)
-    values = {one.name: row[one.name] for one in fields(Claim)}
+    values = {field.name: row[field.name] for field in fields(Claim)}
     return Claim(**values | {"created_at": datetime.fromisoformat(row["created_at"])})
 
 
-def test_after_an_upgrade_a_dead_job_can_be_revived_and_done(
+def test_dead_job_can_be_revived_and_finished_after_the_upgrade(
     upgraded: System, release: Release, clock: Clock
 ) -> None:
     finish(upgraded, clock)
@@ -312,22 +318,22 @@ def test_after_an_upgrade_a_dead_job_can_be_revived_and_done(
     assert {jobs.get(upgraded, ADMIN, id).state for id in dead} == {"done"}
 
 
-def test_after_an_upgrade_new_things_get_ids_of_their_own(upgraded: System, release: Release) -> None:
+def test_new_rows_get_new_ids_after_the_upgrade(upgraded: System, release: Release) -> None:
     make_track(upgraded, "new")
     publish_qrels(upgraded, "new")
     publish_qrels(upgraded, "busy", RELEVANCE)
     new = submit(upgraded, track="new")
     work_off(upgraded, analysing=True)
     assert submissions.get(upgraded, ADMIN, new.id).state == "scored"
-    there = dump(upgraded.engine)
-    for table, more in {"tracks": 1, "qrels": 2, "submissions": 1}.items():
+    upgraded_rows = dump(upgraded.engine)
+    for table, added in {"tracks": 1, "qrels": 2, "submissions": 1}.items():
         earlier = {row["id"] for row in release.rows[table]}
-        now = {row["id"] for row in there[table]}
+        now = {row["id"] for row in upgraded_rows[table]}
         assert earlier < now, table
-        assert len(now - earlier) == more, table
+        assert len(now - earlier) == added, table
 
 
-def test_after_an_upgrade_references_hold(upgraded: System) -> None:
+def test_foreign_keys_hold_after_the_upgrade(upgraded: System) -> None:
     with reading(upgraded.engine) as connection:
         tables = tables_in(connection)
         for key in (key for table in tables for key in table.foreign_keys):

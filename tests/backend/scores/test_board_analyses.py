@@ -44,7 +44,7 @@ def run(number: int) -> bytes:
     """Return a different run for each number, from good to poor."""
     order = ORDERS[number]
     rotated = [order[topic % 2 :] + order[: topic % 2] for topic in range(TOPICS)]
-    return run_file([(f"t{topic}", one) for topic, one in enumerate(rotated)], tag=f"r{number}")
+    return run_file([(f"t{topic}", ranking) for topic, ranking in enumerate(rotated)], tag=f"r{number}")
 
 
 @pytest.fixture
@@ -73,25 +73,25 @@ def score(system: System) -> None:
 
 def open_jobs(system: System) -> list[jobs.Job]:
     return [
-        one
-        for one in jobs.list_(system, ADMIN).items
-        if one.kind == board_analyses.ANALYSE and one.state == "queued"
+        job
+        for job in jobs.list_(system, ADMIN).items
+        if job.kind == board_analyses.ANALYSE and job.state == "queued"
     ]
 
 
 def offline(system: System, shown: Leaderboard) -> tuple[board_analysis.BoardAnalysis, list[str]]:
     """Return the library's analysis of a board's runs, and the submissions in the order of its columns."""
     digests = {
-        one.submission: submissions.get(system, ADMIN, one.submission).run.digest for one in shown.rows
+        row.submission: submissions.get(system, ADMIN, row.submission).run.digest for row in shown.rows
     }
     ids = sorted(digests, key=digests.__getitem__)
-    by_topic = [
+    scores_by_topic = [
         evaluations.read_topic_scores(system, ADMIN, id, measure=shown.measure, qrels=shown.qrels).values
         for id in ids
     ]
     seed = shown.analysis.seed
     assert seed is not None
-    [found] = board_analysis.analyse([np.array(by_topic).T], scales=[shown.scale.type], seed=seed)
+    [found] = board_analysis.analyse([np.array(scores_by_topic).T], scales=[shown.scale.type], seed=seed)
     return found, ids
 
 
@@ -108,17 +108,17 @@ def test_analysis_is_bit_equal_to_the_library(system: System) -> None:
         assert shown.analysis.smallest_difference == found.smallest_difference
         assert shown.analysis.warnings == found.warnings
         assert shown.analysis.topics == TOPICS
-        assert shown.analysis.tied_for_first == sum(one.tied_for_first for one in found.standings)
+        assert shown.analysis.tied_for_first == sum(standing.tied_for_first for standing in found.standings)
         for row in shown.rows:
-            one = found.standings[ids.index(row.submission)]
-            assert row.interval == (one.mean.low, one.mean.high)
-            assert one.rank.low is not None
-            assert one.rank.high is not None
+            expected = found.standings[ids.index(row.submission)]
+            assert row.interval == (expected.mean.low, expected.mean.high)
+            assert expected.rank.low is not None
+            assert expected.rank.high is not None
             best, worst = row.rank_interval or (0, 0)
-            assert best == min(row.rank, math.floor(one.rank.low))
-            assert worst == max(row.rank, math.ceil(one.rank.high))
-            assert row.groups == tuple(map(letters, one.groups))
-            assert row.tied_for_first == one.tied_for_first
+            assert best == min(row.rank, math.floor(expected.rank.low))
+            assert worst == max(row.rank, math.ceil(expected.rank.high))
+            assert row.groups == tuple(map(letters, expected.groups))
+            assert row.tied_for_first == expected.tied_for_first
         assert shown.rows[0].tied_for_first
 
 
@@ -134,8 +134,8 @@ def test_analysis_does_not_depend_on_teams_or_order_of_submission(system: System
     for name in ("track", "other"):
         shown = leaderboards.read_board(system, BOB, name, measure="AP")
         assert shown is not None
-        told = [(row.tag, row.interval, row.rank_interval, row.groups) for row in shown.rows]
-        worth.append((replace(shown.analysis, computed_at=None), sorted(told)))
+        rows = [(row.tag, row.interval, row.rank_interval, row.groups) for row in shown.rows]
+        worth.append((replace(shown.analysis, computed_at=None), sorted(rows)))
     assert worth[0] == worth[1]
 
 
@@ -190,7 +190,7 @@ def test_burst_of_submissions_costs_one_analysis_per_board(system: System) -> No
     work_off(system, analysing=True)
     submit(system, BOB, run(0))
     work_off(system, analysing=True)
-    assert len([one for one in jobs.list_(system, ADMIN).items if one.kind == board_analyses.ANALYSE]) == 3
+    assert len([job for job in jobs.list_(system, ADMIN).items if job.kind == board_analyses.ANALYSE]) == 3
 
 
 def analysed(system: System) -> int:
@@ -360,7 +360,7 @@ def test_analysis_that_always_fails_is_reported_as_failed(
     assert not open_jobs(system)
     assert board(system).analysis.undefined == "the analysis failed; the organisers can see the error"
     dead = jobs.list_(system, ORGANISER, state="dead").items
-    assert {one.error for one in dead} == {"division by zero"}
+    assert {job.error for job in dead} == {"division by zero"}
     jobs.revive(system, ORGANISER, dead[0].id)
     submit(system, ALICE, run(2))
     work_off(system, analysing=True)
@@ -527,7 +527,7 @@ def test_analysis_of_a_publishing_version_is_not_visible(system: System) -> None
     with pytest.raises(NotFound):
         board(system, qrels=2)
     work_off(system, analysing=True)
-    ids = [one.id for one in jobs.list_(system, ADMIN).items if one.kind == board_analyses.ANALYSE]
+    ids = [job.id for job in jobs.list_(system, ADMIN).items if job.kind == board_analyses.ANALYSE]
     for who in (BOB, STRANGER):
         with pytest.raises((NotFound, Forbidden)):
             jobs.get(system, who, ids[0])

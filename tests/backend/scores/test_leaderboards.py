@@ -57,8 +57,8 @@ def test_scores_are_ranked_on_full_precision(system: System, clock: Clock) -> No
     values = [0.1, 0.1 + 2**-54, 0.1 + 2**-52]
     with system.engine.execution_options(writes=True).begin() as connection:
         for id, value in zip(sent, values, strict=True):
-            here = (scores.c.submission_id == id, scores.c.measure == "nDCG@2")
-            connection.execute(update(scores).where(*here).values(value=value))
+            is_its_score = (scores.c.submission_id == id, scores.c.measure == "nDCG@2")
+            connection.execute(update(scores).where(*is_its_score).values(value=value))
     rows = board(system, measure="nDCG@2").rows
     assert [row.score for row in rows] == sorted(values, reverse=True)
     assert [row.rank for row in rows] == [1, 2, 2] if values[0] == values[1] else [1, 2, 3]

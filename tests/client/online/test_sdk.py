@@ -1,4 +1,4 @@
-"""Tests of the Python client against a gateway process and against failing connections."""
+"""Tests of the Python client with a gateway process, and with a server that fails."""
 
 import io
 import signal
@@ -28,7 +28,7 @@ def run_of(documents: int, tag: str = "run") -> bytes:
 
 
 @pytest.fixture
-def house(server) -> Iterator[Client]:
+def organiser(server) -> Iterator[Client]:
     with server.client("house", "organiser") as client:
         yield client
 
@@ -40,16 +40,16 @@ def alice(server) -> Iterator[Client]:
 
 
 @pytest.fixture
-def track(house: Client) -> str:
+def track(organiser: Client) -> str:
     name = next(names)
-    house.create_track(name, title="x", aspects=ASPECTS, measures=["nDCG@10", "AP"])
-    version = house.upload_qrels(name, COLLECTION, {"a.txt": JUDGMENTS})
-    house.publish_qrels(name, version.number)
-    assert list(house.watch_qrels(name, version.number))[-1].state == "current"
+    organiser.create_track(name, title="x", aspects=ASPECTS, measures=["nDCG@10", "AP"])
+    version = organiser.upload_qrels(name, COLLECTION, {"a.txt": JUDGMENTS})
+    organiser.publish_qrels(name, version.number)
+    assert list(organiser.watch_qrels(name, version.number))[-1].state == "current"
     return name
 
 
-def test_submission_is_scored_and_ranked(alice: Client, track: str, worker: None, tmp_path: Path) -> None:
+def test_submitted_run_is_scored_and_ranked(alice: Client, track: str, worker: None, tmp_path: Path) -> None:
     path = tmp_path / "mine.run"
     path.write_bytes(run_of(9))
     submission = alice.submit(track, path)
@@ -59,41 +59,43 @@ def test_submission_is_scored_and_ranked(alice: Client, track: str, worker: None
     (row,) = alice.leaderboard(track).rows
     assert row.submission == submission.id
     assert [score.measure for score in alice.scores(submission.id)] == ["nDCG@10", "AP"]
-    by_topic = alice.topic_scores(submission.id, "AP")
-    assert [one.topic for one in by_topic.topics] == ["t0", "t1", "t2"]
+    topic_scores = alice.topic_scores(submission.id, "AP")
+    assert [score.topic for score in topic_scores.topics] == ["t0", "t1", "t2"]
 
 
-def test_explanations_agree_with_scores(alice: Client, track: str, worker: None) -> None:
+def test_scores_have_explanations_and_scale_types(alice: Client, track: str, worker: None) -> None:
     submission = alice.submit(track, run_of(9)).id
     assert list(alice.watch_submission(submission))[-1].state == "scored"
-    request = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
-    assert request.measures == ("AP", "P@3")
-    assert {list(alice.watch_job(job.id))[-1].state for job in request.jobs} == {"done"}
-    stored = alice.explanations(submission, measures=request.measures, qrels=request.qrels)
-    parts: dict[str, Any] = {item.measure: item.told for item in stored.explanations}
+    requested = alice.explain(submission, measures=["MAP", "P@3"], about=["judgments", "scale"])
+    assert requested.measures == ("AP", "P@3")
+    assert {list(alice.watch_job(job.id))[-1].state for job in requested.jobs} == {"done"}
+    found = alice.explanations(submission, measures=requested.measures, qrels=requested.qrels)
+    explanations: dict[str, Any] = {
+        explanation.measure: explanation.told for explanation in found.explanations
+    }
     (score,) = alice.scores(submission, measures=["AP"])
-    assert parts["AP"]["judgments"]["as_lowest"] == score.value
-    assert (stored.run_digest, stored.qrels_digest) == (score.run_digest, score.qrels_digest)
+    assert explanations["AP"]["judgments"]["as_lowest"] == score.value
+    assert (found.run_digest, found.qrels_digest) == (score.run_digest, score.qrels_digest)
     assert score.scale is not None
-    assert parts["AP"]["scale"]["warning"] == score.scale.warning
-    assert parts["P@3"]["scale"]["type"] == "interval"
+    assert explanations["AP"]["scale"]["warning"] == score.scale.warning
+    assert explanations["P@3"]["scale"]["type"] == "interval"
     assert alice.leaderboard(track, measure="AP").scale == score.scale
 
 
 def test_large_plain_file_is_compressed_for_the_upload(alice: Client, track: str) -> None:
     content = run_of(5000)
-    seen: list[Any] = []
-    large = alice.submit(track, content, name="large", progress=seen.append)
-    assert sum(seen) == len(content)
+    progress: list[Any] = []
+    large = alice.submit(track, content, name="large", progress=progress.append)
+    assert sum(progress) == len(content)
     assert large.run.bytes < len(content) / 3
-    sent = io.BytesIO()
-    alice.download(large.run.id, sent)
-    assert zstandard.ZstdDecompressor().decompressobj().decompress(sent.getvalue()) == content
-    packed = alice.submit(track, zstandard.compress(content), name="packed")
-    assert packed.run.digest == large.run.digest
+    stored = io.BytesIO()
+    alice.download(large.run.id, stored)
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(stored.getvalue()) == content
+    compressed = alice.submit(track, zstandard.compress(content), name="packed")
+    assert compressed.run.digest == large.run.digest
 
 
-def test_refusal_lists_errors_with_their_lines(alice: Client, track: str) -> None:
+def test_invalid_run_raises_an_error_with_code_and_lines(alice: Client, track: str) -> None:
     with pytest.raises(ServiceError) as refused:
         alice.submit(track, b"t0 Q0 d1 1 5 r\nt0 Q0 d1 2 4 r\nnonsense\n")
     problem = refused.value
@@ -103,51 +105,51 @@ def test_refusal_lists_errors_with_their_lines(alice: Client, track: str) -> Non
     assert sum(problem.totals.values()) >= 2
 
 
-def test_lists_include_all_pages(house: Client, alice: Client, track: str) -> None:
-    made = [alice.submit(track, run_of(9)).id for _ in range(60)]
-    assert [one.id for one in alice.submissions(track)] == made[::-1]
-    assert track in {one.name for one in house.tracks()}
+def test_lists_read_all_pages(organiser: Client, alice: Client, track: str) -> None:
+    ids = [alice.submit(track, run_of(9)).id for _ in range(60)]
+    assert [submission.id for submission in alice.submissions(track)] == ids[::-1]
+    assert track in {listed.name for listed in organiser.tracks()}
 
 
-def test_the_same_key_hands_in_once(alice: Client, track: str) -> None:
-    first, again = (alice.submit(track, run_of(9), key=f"{track}-k") for _ in range(2))
-    assert first.id == again.id
+def test_repeated_idempotency_key_creates_one_submission(alice: Client, track: str) -> None:
+    first, second = (alice.submit(track, run_of(9), key=f"{track}-k") for _ in range(2))
+    assert first.id == second.id
 
 
-def test_client_refuses_an_unknown_field_of_a_change(house: Client, track: str) -> None:
-    assert house.change_track(track, title="new").title == "new"
+def test_unknown_field_of_a_change_is_refused(organiser: Client, track: str) -> None:
+    assert organiser.change_track(track, title="new").title == "new"
     with pytest.raises(ServiceError) as refused:
-        house.change_track(track, colour="red")
+        organiser.change_track(track, colour="red")
     assert (refused.value.status, refused.value.code) == (422, "request-invalid")
     assert [error.field for error in refused.value.errors] == ["body.colour"]
 
 
-def test_resources_have_the_fields_and_states_of_the_service(house: Client, alice: Client) -> None:
+def test_resources_have_the_fields_and_states_of_the_service(organiser: Client, alice: Client) -> None:
     name = next(names)
-    house.create_track(name, title="x", aspects=ASPECTS, measures=["AP"])
+    organiser.create_track(name, title="x", aspects=ASPECTS, measures=["AP"])
     submission = alice.submit(name, run_of(9))
     assert (submission.state, submission.state.name) == ("waiting", "WAITING")
     assert submission.profile_effects.keys() == {"single_precision", "rank_column"}
-    alert = house.add_alert(name, "downsampling", "tau(AP)@50", below=0.9)
+    alert = organiser.add_alert(name, "downsampling", "tau(AP)@50", below=0.9)
     assert alert.team == "house"
-    assert {code.code for code in house.error_codes()} >= {"track-unknown", "run-columns"}
-    assert house.service().name == "cupel"
-    assert "nDCG" in {measure.name for measure in house.measures()}
+    assert {code.code for code in organiser.error_codes()} >= {"track-unknown", "run-columns"}
+    assert organiser.service().name == "cupel"
+    assert "nDCG" in {measure.name for measure in organiser.measures()}
 
 
-def test_tokens_are_made_and_ended(server, house: Client) -> None:
-    made = house.issue_token("house", "participant", label="ci")
-    assert made.token
-    with Client(server.url, made.token) as other:
+def test_tokens_are_issued_and_revoked(server, organiser: Client) -> None:
+    issued = organiser.issue_token("house", "participant", label="ci")
+    assert issued.token
+    with Client(server.url, issued.token) as other:
         assert other.me().scope == "participant"
-        house.revoke_token(made.prefix)
+        organiser.revoke_token(issued.prefix)
         with pytest.raises(ServiceError) as refused:
             other.me()
     assert refused.value.code == "token-refused"
-    assert made.prefix in {token.prefix for token in house.tokens()}
+    assert issued.prefix in {token.prefix for token in organiser.tokens()}
 
 
-def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, track: str) -> None:
+def test_watch_continues_after_the_gateway_was_killed(server, alice: Client, track: str) -> None:
     from cupel_backend import job_execution
     from cupel_backend.job_handlers import HANDLERS
     from cupel_backend.scores import rescoring
@@ -156,58 +158,65 @@ def test_a_watch_goes_on_where_a_killed_gateway_left_it(server, alice: Client, t
     states = alice.watch_submission(submission.id)
     assert next(states).state == "queued"
     server.stop(signal.SIGKILL)
-    while job_execution.run_jobs(server.system, rescoring.QUEUE, HANDLERS):  # a turn may end before the job
+    while job_execution.run_jobs(
+        server.system, rescoring.QUEUE, HANDLERS
+    ):  # `run_jobs` may return before the job ends
         pass
     server.start()
     assert [state.state for state in states] == ["scored"]
 
 
-def test_a_run_sent_to_a_gateway_that_dies_is_handed_in_once(server, alice: Client, track: str) -> None:
-    sent = threading.Event()
+def test_upload_interrupted_by_a_killed_gateway_creates_one_submission(
+    server, alice: Client, track: str
+) -> None:
+    killed = threading.Event()
 
-    def kill_and_start(_: int) -> None:
-        if not sent.is_set():
-            sent.set()
+    def restart_gateway(_: int) -> None:
+        if not killed.is_set():
+            killed.set()
             server.stop(signal.SIGKILL)
             server.start()
 
-    submission = alice.submit(track, run_of(5000), progress=kill_and_start)
-    assert sent.is_set()
-    assert [one.id for one in alice.submissions(track)] == [submission.id]
+    submission = alice.submit(track, run_of(5000), progress=restart_gateway)
+    assert killed.is_set()
+    assert [listed.id for listed in alice.submissions(track)] == [submission.id]
 
 
-class Moody(BaseHTTPRequestHandler):
-    """Handler that counts requests, fails the first ones, and then answers."""
+class FailingHandler(BaseHTTPRequestHandler):
+    """Handler that fails as `failures` says, one entry per request, then succeeds; it records requests.
 
-    moods: list[str]
-    asked: list[str]
+    failures: "break" closes the connection; otherwise a status, followed by the Retry-After header if any.
+    """
+
+    failures: list[str]
+    requests: list[str]
     url: str
 
-    def _answer(self) -> None:
-        self.asked.append(f"{self.command} {self.headers.get('Idempotency-Key', '')}".strip())
+    def _respond(self) -> None:
+        self.requests.append(f"{self.command} {self.headers.get('Idempotency-Key', '')}".strip())
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        mood = self.moods.pop(0) if self.moods else "200"
-        if mood == "break":
+        failure = self.failures.pop(0) if self.failures else "200"
+        if failure == "break":
             self.connection.close()
             return
-        status, _, after = mood.partition(" ")
+        status, _, retry_after = failure.partition(" ")
         self.send_response(int(status))
-        if after:
-            self.send_header("Retry-After", after)
-        body = b'{"team": "a", "scope": "admin", "prefix": "p", "items": [], "next": null, "code": "moody"}'
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
+        body = b'{"team": "a", "scope": "admin", "prefix": "p", "items": [], "next": null, "code": "failed"}'
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST = _answer  # noqa: N815
+    do_GET = do_POST = _respond  # noqa: N815
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Log nothing."""
 
 
 @pytest.fixture
-def moody() -> Iterator[type[Moody]]:
-    handler: type[Moody] = type("Today", (Moody,), {"moods": [], "asked": []})
+def failing() -> Iterator[type[FailingHandler]]:
+    handler: type[FailingHandler] = type("Handler", (FailingHandler,), {"failures": [], "requests": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         handler.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever)
@@ -217,59 +226,61 @@ def moody() -> Iterator[type[Moody]]:
         thread.join()
 
 
-@pytest.mark.parametrize("mood", ["503 0", "429 0", "409 0", "503"])
-def test_what_passes_is_asked_again(moody: type[Moody], mood: str) -> None:
-    moody.moods += [mood, mood]
-    with Client(moody.url) as client:
+@pytest.mark.parametrize("failure", ["503 0", "429 0", "409 0", "503"])
+def test_temporary_failure_is_retried(failing: type[FailingHandler], failure: str) -> None:
+    failing.failures += [failure, failure]
+    with Client(failing.url) as client:
         assert client.me().team == "a"
-    assert len(moody.asked) == 3
+    assert len(failing.requests) == 3
 
 
-def test_a_conflict_that_passes_is_the_services_failure(moody: type[Moody], cupel) -> None:
-    moody.moods += ["409 0"] * 6 + ["409"]
-    assert cupel("track", "list", CUPEL_URL=moody.url).exit_code == 3
-    assert cupel("track", "list", CUPEL_URL=moody.url).exit_code == 2
+def test_exit_code_distinguishes_temporary_and_permanent_conflicts(
+    failing: type[FailingHandler], cupel
+) -> None:
+    failing.failures += ["409 0"] * 6 + ["409"]
+    assert cupel("track", "list", CUPEL_URL=failing.url).exit_code == 3
+    assert cupel("track", "list", CUPEL_URL=failing.url).exit_code == 2
 
 
-def test_what_does_not_pass_is_asked_once(moody: type[Moody]) -> None:
-    moody.moods += ["409", "500"]
-    with Client(moody.url) as client:
+def test_permanent_failure_is_not_retried(failing: type[FailingHandler]) -> None:
+    failing.failures += ["409", "500"]
+    with Client(failing.url) as client:
         for status in (409, 500):
             with pytest.raises(ServiceError) as refused:
                 client.me()
-            assert (refused.value.status, refused.value.code) == (status, "moody")
-    assert len(moody.asked) == 2
+            assert (refused.value.status, refused.value.code) == (status, "failed")
+    assert len(failing.requests) == 2
 
 
-def test_a_broken_answer_is_asked_for_again_only_where_that_is_safe(moody: type[Moody]) -> None:
-    moody.moods += ["break", "200", "break"]
-    with Client(moody.url) as client:
+def test_broken_connection_is_retried_only_for_idempotent_requests(failing: type[FailingHandler]) -> None:
+    failing.failures += ["break", "200", "break"]
+    with Client(failing.url) as client:
         assert client.me().team == "a"
         with pytest.raises(Unreachable):
             client.issue_token("a", "admin")
-    assert moody.asked == ["GET", "GET", "POST"]
+    assert failing.requests == ["GET", "GET", "POST"]
 
 
-def test_patience_ends(moody: type[Moody]) -> None:
-    moody.moods += ["503 0"] * 10
-    with Client(moody.url, attempts=3) as client, pytest.raises(ServiceError) as refused:
+def test_retries_end_after_the_given_number_of_attempts(failing: type[FailingHandler]) -> None:
+    failing.failures += ["503 0"] * 10
+    with Client(failing.url, attempts=3) as client, pytest.raises(ServiceError) as refused:
         client.me()
     assert refused.value.status == 503
-    assert len(moody.asked) == 3
+    assert len(failing.requests) == 3
 
 
-def test_counts_of_several_gateways_are_added_up(server, alice: Client) -> None:
+def test_metrics_sum_the_counts_of_all_gateway_processes(server, alice: Client) -> None:
     import httpx
 
-    def counted() -> float:
+    def count_requests() -> float:
         text = httpx.get(f"{server.url}/metrics", timeout=seconds(60)).text
-        line = 'cupel_requests_total{method="GET",route="/v1/me",status="200"} '
-        return sum(float(one.removeprefix(line)) for one in text.splitlines() if one.startswith(line))
+        prefix = 'cupel_requests_total{method="GET",route="/v1/me",status="200"} '
+        return sum(float(line.removeprefix(prefix)) for line in text.splitlines() if line.startswith(prefix))
 
     alice.me()
-    before = counted()
+    before = count_requests()
     assert before >= 1
     server.stop()
     server.start()
     alice.me()
-    assert counted() == before + 1
+    assert count_requests() == before + 1

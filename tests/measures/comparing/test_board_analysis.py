@@ -14,18 +14,18 @@ def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int 
 
 def test_different_systems_share_no_group() -> None:
     [found] = analyse([made([0.0, 0.3, 0.6])], replicates=500)
-    assert [one.groups for one in found.standings] == [(2,), (1,), (0,)]
-    assert [one.tied_for_first for one in found.standings] == [False, False, True]
-    assert [one.rank.value for one in found.standings] == [3, 2, 1]
+    assert [standing.groups for standing in found.standings] == [(2,), (1,), (0,)]
+    assert [standing.tied_for_first for standing in found.standings] == [False, False, True]
+    assert [standing.rank.value for standing in found.standings] == [3, 2, 1]
     assert (found.separable, found.neighbours) == (2, 2)
 
 
 def test_equal_systems_are_tied_for_first() -> None:
     [found] = analyse([made([0.0, 0.0, 0.0, -0.5])], replicates=500)
-    assert [one.tied_for_first for one in found.standings] == [True, True, True, False]
-    assert {one.groups for one in found.standings[:3]} == {(0,)}
+    assert [standing.tied_for_first for standing in found.standings] == [True, True, True, False]
+    assert {standing.groups for standing in found.standings[:3]} == {(0,)}
     assert found.separable == 1
-    assert all((one.rank.high or 0) - (one.rank.low or 0) >= 1 for one in found.standings[:3])
+    assert all((standing.rank.high or 0) - (standing.rank.low or 0) >= 1 for standing in found.standings[:3])
 
 
 def test_groups_are_those_of_the_test() -> None:
@@ -38,20 +38,20 @@ def test_groups_are_those_of_the_test() -> None:
 
 
 def test_exact_results_do_not_depend_on_order_or_other_measures() -> None:
-    one, other = made([0, 0.1, 0.2]), made([0.2, 0.1, 0], seed=2)
-    both = analyse([one, other], replicates=400)
-    assert both[1] == analyse([other], replicates=400)[0]
-    assert [s.mean for s in analyse([one[:, ::-1]], replicates=400)[0].standings] == [
+    first, second = made([0, 0.1, 0.2]), made([0.2, 0.1, 0], seed=2)
+    both = analyse([first, second], replicates=400)
+    assert both[1] == analyse([second], replicates=400)[0]
+    assert [s.mean for s in analyse([first[:, ::-1]], replicates=400)[0].standings] == [
         s.mean for s in both[0].standings[::-1]
     ]
 
 
 @pytest.mark.filterwarnings("error")
 def test_degenerate_boards_have_a_reason() -> None:
-    [one] = analyse([np.ones((10, 1))], replicates=50)
-    assert one.undefined == "there are fewer than two systems"
-    assert one.standings[0].tied_for_first
-    assert one.standings[0].groups == (0,)
+    [board] = analyse([np.ones((10, 1))], replicates=50)
+    assert board.undefined == "there are fewer than two systems"
+    assert board.standings[0].tied_for_first
+    assert board.standings[0].groups == (0,)
     [single] = analyse([np.array([[0.1, 0.9]])], replicates=50)
     assert single.undefined == "there is only one topic"
     assert [s.tied_for_first for s in single.standings] == [True, True]

@@ -60,10 +60,10 @@ class TestEachPair:
             assert pair.difference == interval
 
     def test_p_of_the_t_test_is_corrected_by_holm_over_measures_and_pairs(self) -> None:
-        one, other = scores(1), scores(2)
+        first, second = scores(1), scores(2)
         choices = Choices(test="t", correction="holm")
-        found = report(one[:, :3], N=other[:, :3], choices=choices)
-        p = [stats.ttest_rel(m[:, place], m[:, 0]).pvalue for m in (one, other) for place in (1, 2)]
+        found = report(first[:, :3], N=second[:, :3], choices=choices)
+        p = [stats.ttest_rel(m[:, place], m[:, 0]).pvalue for m in (first, second) for place in (1, 2)]
         by_hand, largest = [0.0] * 4, 0.0
         for number, place in enumerate(np.argsort(p)):
             largest = max(largest, min(1.0, p[place] * (4 - number)))
@@ -88,8 +88,8 @@ class TestEachPair:
         values = np.array([[0.5, 0.5], [0.1, 0.7], [0.9, 0.2], [0.3, 0.3 + 1e-16], [0.2, 0.3]])
         [pair] = report(values).measures[0].differences
         assert pair.topics == (2, 2, 1)
-        assert [one.topic for one in pair.largest_differences] == ["t2", "t1", "t4"]
-        assert [one.difference for one in pair.largest_differences] == pytest.approx([-0.7, 0.6, 0.1])
+        assert [row.topic for row in pair.largest_differences] == ["t2", "t1", "t4"]
+        assert [row.difference for row in pair.largest_differences] == pytest.approx([-0.7, 0.6, 0.1])
         assert pair.difference.value == pytest.approx(0.0)
 
     def test_all_pairs_are_compared_in_their_order(self) -> None:
@@ -102,7 +102,7 @@ class TestEachMeasure:
     def test_means_are_correctly_rounded(self) -> None:
         values = scores()
         found = report(values).measures[0].means
-        assert [one.value for one in found] == [math.fsum(column) / 20 for column in values.T]
+        assert [mean.value for mean in found] == [math.fsum(column) / 20 for column in values.T]
         assert found[1].low is not None
         assert found[1].low < values[:, 1].mean() < (found[1].high or 0)
 
@@ -122,9 +122,9 @@ class TestEachMeasure:
             for a, b, differs in zip(hsd.first, hsd.second, hsd.differs, strict=True)
             if differs
         }
-        for i, one in enumerate(NAMES):
+        for i, name in enumerate(NAMES):
             for j, other in enumerate(NAMES[:i]):
-                assert bool(set(found[i]) & set(found[j])) == (frozenset((one, other)) not in apart)
+                assert bool(set(found[i]) & set(found[j])) == (frozenset((name, other)) not in apart)
         assert found[1] == (0,)  # the best mean is in the first group
         assert apart
 
@@ -133,16 +133,20 @@ class TestEachMeasure:
         assert (found.measures[0].groups, found.measures[0].groups_undefined, found.orders) == ((), None, ())
 
     def test_orders_are_compared_by_tau_b(self) -> None:
-        one, other = scores(1), scores(2)[:, [1, 0, 3, 2]]
-        [found] = report(one, N=other).orders
-        assert found.overall.value == pytest.approx(stats.kendalltau(one.mean(axis=0), other.mean(axis=0))[0])
-        by_topic = [stats.kendalltau(x, y)[0] for x, y in zip(one, other, strict=True)]
-        assert found.by_topic.value == pytest.approx(np.mean(by_topic))
+        first, second = scores(1), scores(2)[:, [1, 0, 3, 2]]
+        [found] = report(first, N=second).orders
+        assert found.overall.value == pytest.approx(
+            stats.kendalltau(first.mean(axis=0), second.mean(axis=0))[0]
+        )
+        taus = [stats.kendalltau(x, y)[0] for x, y in zip(first, second, strict=True)]
+        assert found.by_topic.value == pytest.approx(np.mean(taus))
 
-    def test_a_geometric_mean_is_compared_by_logarithms(self) -> None:
-        asked = [compared_measure(parse("GMAP"), qrels())]
-        values = {text: np.array([[0.5, 0.25], [0.1, 0.2]]) for one in asked for text in one.required}
-        report = compare(["a", "b"], ["1", "2"], values, asked)
+    def test_geometric_mean_is_compared_by_logarithms(self) -> None:
+        requests = [compared_measure(parse("GMAP"), qrels())]
+        values = {
+            text: np.array([[0.5, 0.25], [0.1, 0.2]]) for request in requests for text in request.required
+        }
+        report = compare(["a", "b"], ["1", "2"], values, requests)
         found, [apart, _] = report.measures[0], report.aspects
         assert found.means[0].value == pytest.approx(math.log(0.05) / 2)
         assert found.differences[0].difference.value == pytest.approx(0.0, abs=1e-12)
@@ -151,28 +155,28 @@ class TestEachMeasure:
 
 
 class TestIndependence:
-    def test_the_order_of_the_others(self) -> None:
+    def test_results_do_not_depend_on_the_order_of_systems(self) -> None:
         values, other = scores(3), scores(4)
         order = [0, 3, 1, 2]
-        one = report(values, N=other)
-        two = report(values[:, order], names=[NAMES[place] for place in order], N=other[:, order])
-        for measure, again in zip(one.measures, two.measures, strict=True):
+        first = report(values, N=other)
+        second = report(values[:, order], names=[NAMES[place] for place in order], N=other[:, order])
+        for measure, again in zip(first.measures, second.measures, strict=True):
             assert [measure.means[place] for place in order] == list(again.means)
             assert [measure.groups[place] for place in order] == list(again.groups)
             assert measure.detectable == again.detectable
             moved = [replace(pair, second=order.index(pair.second)) for pair in measure.differences]
             assert sorted(moved, key=lambda pair: pair.second) == list(again.differences)
-        assert one.orders == two.orders
+        assert first.orders == second.orders
 
-    def test_the_order_of_measures(self) -> None:
+    def test_results_do_not_depend_on_the_order_of_measures(self) -> None:
         values, other = scores(3), scores(4)
-        asked = [ComparedMeasure(text="M", scale="interval"), ComparedMeasure(text="N", scale="interval")]
+        requests = [ComparedMeasure(text="M", scale="interval"), ComparedMeasure(text="N", scale="interval")]
         matrices = {"M": values, "N": other}
-        one, two = (compare(NAMES, TOPICS, matrices, order) for order in (asked, asked[::-1]))
-        assert one.measures[0].differences == two.measures[1].differences
-        assert one.measures[1].groups == two.measures[0].groups
+        first, second = (compare(NAMES, TOPICS, matrices, order) for order in (requests, requests[::-1]))
+        assert first.measures[0].differences == second.measures[1].differences
+        assert first.measures[1].groups == second.measures[0].groups
 
-    def test_other_systems_except_by_the_correction(self) -> None:
+    def test_only_the_correction_depends_on_other_systems(self) -> None:
         values = scores()
         alone, together = report(values[:, :2]).measures[0], report(values).measures[0]
         assert replace(alone.differences[0], corrected_p=None) == replace(
@@ -180,15 +184,15 @@ class TestIndependence:
         )
 
     def test_random_results_depend_on_the_seed_only(self) -> None:
-        one, again, other = (report(scores(), choices=Choices(seed=seed)) for seed in (7, 7, 8))
-        assert one.measures[0].differences == again.measures[0].differences
-        assert one.measures[0].differences != other.measures[0].differences
+        first, again, other = (report(scores(), choices=Choices(seed=seed)) for seed in (7, 7, 8))
+        assert first.measures[0].differences == again.measures[0].differences
+        assert first.measures[0].differences != other.measures[0].differences
 
 
 @pytest.mark.filterwarnings("error")
 class TestDegenerate:
     @pytest.mark.parametrize("test", TESTS)
-    def test_one_topic(self, test: str) -> None:
+    def test_one_topic_gives_undefined_results(self, test: str) -> None:
         found = report(np.array([[0.25, 0.5, 0.75]]), choices=Choices(test=test))
         measure = found.measures[0]
         assert measure.means[1].value == 0.5
@@ -202,7 +206,7 @@ class TestDegenerate:
             assert not pair.significant
 
     @pytest.mark.parametrize("test", TESTS)
-    def test_equal_and_constant_scores(self, test: str) -> None:
+    def test_equal_and_constant_scores_do_not_differ(self, test: str) -> None:
         for values in (np.full((5, 3), 0.1), np.repeat(scores(topics=5)[:, :1], 3, axis=1)):
             found = report(values, N=values, choices=Choices(test=test, all_pairs=True))
             for pair in found.measures[0].differences:
@@ -219,7 +223,7 @@ class TestDegenerate:
 
     @pytest.mark.parametrize("test", TESTS)
     @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
-    def test_nan_scores(self, test: str, bad: float) -> None:
+    def test_nan_scores_give_undefined_results(self, test: str, bad: float) -> None:
         values = scores()
         values[4, 1] = bad
         measure = report(values, choices=Choices(test=test)).measures[0]
@@ -233,14 +237,16 @@ class TestDegenerate:
         assert measure.differences[1].test == clean.differences[1].test
 
     def test_too_few_topics_for_significance_have_a_warning(self) -> None:
-        [told] = report(scores(topics=4)[:, :2]).warnings
-        assert "with 4 topics p of the randomisation test is at least 0.125" in told
+        [warning] = report(scores(topics=4)[:, :2]).warnings
+        assert "with 4 topics p of the randomisation test is at least 0.125" in warning
         assert report(scores(topics=8)[:, :2]).warnings == ()
         several = report(scores(topics=8), choices=Choices(all_pairs=True, test="sign"))
         # 2 / 2^8 = 0.0078, and six tests
         assert several.warnings == ()
-        [told] = report(scores(topics=7), choices=Choices(all_pairs=True, test="sign")).warnings
-        assert told.endswith("no difference can be significant at 0.05 after Holm's correction over 6 tests")
+        [warning] = report(scores(topics=7), choices=Choices(all_pairs=True, test="sign")).warnings
+        assert warning.endswith(
+            "no difference can be significant at 0.05 after Holm's correction over 6 tests"
+        )
 
     def test_wrong_requests_are_refused(self) -> None:
         with pytest.raises(ValueError, match="at least two systems"):
@@ -273,7 +279,7 @@ class TestMeasureSelection:
         assert found.variants == compared_measure(parse("nDCG@5"), qrels()).variants
         assert found.unjudged == "Unjudged@5"
         apart = compared_measure(parse("CAM(of={relevance:AP,credibility:P@3})"), qrels())
-        assert [one.measure for one in apart.variants] == ["AP", "P(aspect=credibility)@3"]
+        assert [variant.measure for variant in apart.variants] == ["AP", "P(aspect=credibility)@3"]
         assert apart.unjudged == "Unjudged@10"
         assert compared_measure(parse("NWCS"), qrels()).variants == ()
 
@@ -283,34 +289,36 @@ class TestMeasureSelection:
         )
         judged = parse_collection(declared, {"q.txt": b"1 0 d 1\n"}).qrels
         found = compared_measure(parse("ERR(max_gain=1)@5"), judged)
-        assert [one.aspect for one in found.variants] == ["a"]
+        assert [variant.aspect for variant in found.variants] == ["a"]
         assert "not compared under b: ERR(max_gain=1,aspect=b)@5: max_gain=1 is below 3" in found.notes[0]
 
     def test_scale_type_is_reported_and_checked(self) -> None:
         for text, warned in (("nDCG@5", True), ("P@5", False), ("SBTO@5", False), ("gRBP(p=1/9)", True)):
-            asked = [compared_measure(parse(text), qrels())]
-            values = {one: np.random.default_rng(1).random((6, 2)) for one in asked[0].required}
-            found = compare(["a", "b"], TOPICS[:6], values, asked).measures[0]
+            requests = [compared_measure(parse(text), qrels())]
+            values = {text_: np.random.default_rng(1).random((6, 2)) for text_ in requests[0].required}
+            found = compare(["a", "b"], TOPICS[:6], values, requests).measures[0]
             assert (
                 any("the randomisation test needs an interval scale" in it for it in found.warnings) == warned
             )
-            signs = compare(["a", "b"], TOPICS[:6], values, asked, Choices(test="sign")).measures[0]
+            signs = compare(["a", "b"], TOPICS[:6], values, requests, Choices(test="sign")).measures[0]
             assert [it for it in signs.warnings if "test" in it] == []
 
     def test_runs_with_different_judged_shares_have_a_warning(self) -> None:
-        asked = [ComparedMeasure(text="M", scale="interval", unjudged="Unjudged@10")]
+        requests = [ComparedMeasure(text="M", scale="interval", unjudged="Unjudged@10")]
         shares = np.array([[0.0, 0.1, 0.3], [0.1, 0.2, 0.5]])
-        found = compare(["a", "b", "c"], ["1", "2"], {"M": scores()[:2, :3], "Unjudged@10": shares}, asked)
+        found = compare(["a", "b", "c"], ["1", "2"], {"M": scores()[:2, :3], "Unjudged@10": shares}, requests)
         assert found.unjudged == {"Unjudged@10": pytest.approx((0.05, 0.15, 0.4))}
-        assert [(one.first, one.second) for one in found.unjudged_gaps] == [(0, 2)]
+        assert [(gap.first, gap.second) for gap in found.unjudged_gaps] == [(0, 2)]
 
     def test_differences_by_aspect_are_reported_once(self) -> None:
-        asked = [compared_measure(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]
+        requests = [compared_measure(parse(text), qrels()) for text in ("nDCG@5", "TOMA(of=nDCG@5)")]
         values = {
-            text: np.random.default_rng(len(text)).random((6, 2)) for one in asked for text in one.required
+            text: np.random.default_rng(len(text)).random((6, 2))
+            for request in requests
+            for text in request.required
         }
-        found = compare(["a", "b"], TOPICS[:6], values, asked)
-        assert [one.variant.aspect for one in found.aspects] == ["relevance", "credibility"]
+        found = compare(["a", "b"], TOPICS[:6], values, requests)
+        assert [difference.variant.aspect for difference in found.aspects] == ["relevance", "credibility"]
         [difference] = found.aspects[1].differences
         under = values["nDCG(aspect=credibility)@5"]
         assert difference == intervals((under[:, 1] - under[:, 0])[:, None])[0]

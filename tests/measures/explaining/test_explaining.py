@@ -53,7 +53,7 @@ class TestTies:
         assert data["least"] == pytest.approx((1 / 4 + 1 / 2 + 1 / 2) / 3)
         assert data["topics"] == 2
 
-    def test_a_geometric_mean_is_expected_over_the_orders_of_all_topics(self) -> None:
+    def test_geometric_mean_is_expected_over_the_orders_of_all_topics(self) -> None:
         """AP is 1 or 1/2 on two topics, so the four geometric means are 1, sqrt(1/2) twice, and 1/2."""
         run = {t: {"a": 1.0, "b": 1.0} for t in "12"}
         data = part_of("GMAP", run, qrels_of({t: {"a": 1, "b": 0} for t in run}), "ties")
@@ -229,7 +229,7 @@ FOUND = {"1": ranked("d1", "d2", "d3")}
 
 
 class TestParts:
-    def test_a_mean_is_the_sum_of_its_contributions(self) -> None:
+    def test_mean_is_the_sum_of_its_contributions(self) -> None:
         """Scores by hand: s_rel 0.814567, s_cor 1.0; weights (0.7, 0.3) give 0.870197."""
         data = part_of("CAM(of=nDCG,weights={relevance:0.7,correctness:0.3})", FOUND, TABLE3, "parts")
         assert data["combination"] == "mean"
@@ -247,16 +247,16 @@ class TestParts:
         run = {"1": ranked("d1", "d3")}
         for text in ("MM(of=AP)", "H(of=AP)", "WHAM(of=AP)"):
             data = part_of(text, run, TABLE3, "parts")
-            assert [one["limits"] for one in data["aspects"]] == pytest.approx([0.8, 0.2])
-            assert [one["weight"] for one in data["aspects"]] == [0.5, 0.5]
+            assert [aspect["limits"] for aspect in data["aspects"]] == pytest.approx([0.8, 0.2])
+            assert [aspect["weight"] for aspect in data["aspects"]] == [0.5, 0.5]
         zero = part_of("MM(of=AP)", {"1": ranked("d1")}, TABLE3, "parts")
-        assert [one["by_topic"]["limits"] for one in zero["aspects"]] == [[1], [0]]
+        assert [aspect["by_topic"]["limits"] for aspect in zero["aspects"]] == [[1], [0]]
 
     def test_aspect_of_weight_0_limits_only_wham(self) -> None:
         run, weights = {"1": ranked("d1")}, "weights={relevance:0,correctness:1}"
         for name, limits in (("WHAM", [1, 0]), ("MM", [0, 1])):
             data = part_of(f"{name}(of=AP,{weights})", run, TABLE3, "parts")
-            assert [one["limits"] for one in data["aspects"]] == limits
+            assert [aspect["limits"] for aspect in data["aspects"]] == limits
 
     def test_each_class_of_toma_has_its_labels_weight_distance_and_documents(self) -> None:
         """By hand: 10 Euclidean classes; step1 weights of d1, d2, d3 are 5, 7, 3."""
@@ -264,8 +264,12 @@ class TestParts:
         data = part_of("TOMA(of=nDCG@6,label_set=possible)", run, TABLE3, "parts")
         assert data["ranks"] == [[1, 5], [6, 6]]
         assert len(data["classes"]) == 10
-        by_label = {tuple(labels): one for one in data["classes"] for labels in one["labels"]}
-        assert {one: by_label[one]["weight"] for one in (("mr", "c"), ("hr", "pc"), ("hr", "nc"))} == {
+        by_label = {
+            tuple(labels): label_class for label_class in data["classes"] for labels in label_class["labels"]
+        }
+        assert {
+            labels: by_label[labels]["weight"] for labels in (("mr", "c"), ("hr", "pc"), ("hr", "nc"))
+        } == {
             ("mr", "c"): 5,
             ("hr", "pc"): 7,
             ("hr", "nc"): 3,
@@ -279,16 +283,16 @@ class TestParts:
     def test_equally_distant_labels_are_one_class(self) -> None:
         """By hand: 5 Chebyshev classes."""
         data = part_of("TOMA(of=AP,distance=chebyshev,label_set=possible)", FOUND, TABLE3, "parts")
-        assert [one["distance"] for one in data["classes"]] == [0, 1, 1.5, 2, 3]
+        assert [label_class["distance"] for label_class in data["classes"]] == [0, 1, 1.5, 2, 3]
         assert sorted(map(tuple, data["classes"][2]["labels"])) == [("fr", "pc"), ("hr", "pc")]
 
     def test_scales_too_long_to_list_show_the_labels_that_documents_have(self) -> None:
         long = [Aspect(name=name, labels=range(101)) for name in "xy"]
         qrels = qrels_of({long[0]: {"1": {"a": 3, "b": 100}}, long[1]: {"1": {"a": 100, "b": 3}}})
         data = part_of("TOMA(of=nDCG)", {"1": ranked("a")}, qrels, "parts")
-        assert [one["labels"] for one in data["classes"]] == [[[100, 3], [3, 100]]]
+        assert [label_class["labels"] for label_class in data["classes"]] == [[[100, 3], [3, 100]]]
 
-    def test_a_measure_that_does_not_combine_has_none(self) -> None:
+    def test_measure_without_components_has_no_parts(self) -> None:
         measure = parse("nDCG")
         found = explain(TABLE3, ranking_of(FOUND), [measure], about=["parts"])
         assert found[measure].as_data() == {"parts": None}
@@ -304,8 +308,8 @@ class TestProfiles:
         assert (nine["topics"], nine["because"]) == ({"1": 0.5}, ["single_precision"])
         assert (ten["changed"], ten["difference"], ten["because"]) == (0, 0, [])
         judged = part_of("Judged@2", run, qrels, "profiles", profile=PROFILES["trec_eval-9"])["others"]
-        assert [one["profile"] for one in judged] == ["cupel", "trec_eval-10"]
-        assert [one["because"] for one in judged] == [["negatives_judged"], []]
+        assert [effect["profile"] for effect in judged] == ["cupel", "trec_eval-10"]
+        assert [effect["because"] for effect in judged] == [["negatives_judged"], []]
 
     def test_interpolation_rule_is_named(self) -> None:
         """With R = 3, level 0.4 needs 1.2 documents: 1 by rounding, int(1.2 + 0.9) = 2 as in trec_eval 9."""

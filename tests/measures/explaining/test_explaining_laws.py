@@ -28,7 +28,7 @@ def every_order(scores: dict[str, float]) -> Iterator[list[str]]:
     """Yield the documents of a topic in every order that their scores allow."""
     by_score = sorted(scores, key=lambda document: -scores[document])
     groups = [list(of) for _, of in groupby(by_score, key=scores.__getitem__)]
-    return (list(chain.from_iterable(one)) for one in product(*map(permutations, groups)))
+    return (list(chain.from_iterable(ranks)) for ranks in product(*map(permutations, groups)))
 
 
 tied_runs = st.dictionaries(documents, st.sampled_from([1.0, 1.0, 1.0, 2.0, 3.0]), max_size=5)
@@ -44,8 +44,8 @@ class TestExplanations:
         self, tried: int, qrels: Qrels, scores: dict[str, float], depth: int | None
     ) -> None:
         """If only two orders are tried, exact values come from a law or a closed form."""
-        measures = [one for one in possible(qrels) if not one.declaration.texts]
-        every = [joined_of({"1": ranked(*one)}, qrels, depth=depth) for one in every_order(scores)]
+        measures = [measure for measure in possible(qrels) if not measure.declaration.texts]
+        every = [joined_of({"1": ranked(*order)}, qrels, depth=depth) for order in every_order(scores)]
         values = evaluate(qrels, Joined.stack(every), measures).values
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tie_orders, "SHUFFLES", tried)
@@ -83,14 +83,20 @@ class TestExplanations:
         """Give unjudged documents down to the cutoff random labels or none, and compare with the bounds."""
         known = {aspect: {"1": of} for aspect, of in zip(ASPECTS, judged, strict=True)}
         qrels, run = qrels_of(known), {"1": ranked(*order)}
-        measures = [one for one in ALL if not one.declaration.subtopics and "observed" not in one.text]
-        measures = [one for one in measures if not one.declaration.texts]
+        measures = [
+            measure for measure in ALL if not measure.declaration.subtopics and "observed" not in measure.text
+        ]
+        measures = [measure for measure in measures if not measure.declaration.texts]
         explanations = explain(qrels, ranking_of(run), measures, about=["judgments"])
-        bounded = [one for one in measures if explanations[one].parts["judgments"].least is not None]
-        names = {one.declaration.name for one in bounded}
+        bounded = [
+            measure for measure in measures if explanations[measure].parts["judgments"].least is not None
+        ]
+        names = {measure.declaration.name for measure in bounded}
         assert names >= {"P", "RR", "RBP", "gRBP", "DCG", "ERR", "Success", "gP", "RBTO"}
-        for cutoff in {explanations[one].parts["judgments"].cutoff for one in bounded}:
-            of_cutoff = [one for one in bounded if explanations[one].parts["judgments"].cutoff == cutoff]
+        for cutoff in {explanations[measure].parts["judgments"].cutoff for measure in bounded}:
+            of_cutoff = [
+                measure for measure in bounded if explanations[measure].parts["judgments"].cutoff == cutoff
+            ]
             for _ in range(6):
                 labelled = {a: _completed(a, of, order[:cutoff], draw) for a, of in known.items()}
                 possible = qrels_of(labelled)

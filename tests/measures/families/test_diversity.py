@@ -325,7 +325,9 @@ class TestDiversityLaws:
             )
             value = score_of(f"{name}(alpha={alpha})@{k}", {"1": ranked(*order)}, diverse({"1": judged}))
             assert value == pytest.approx(got / best if best else 0, abs=1e-9)
-        nrbp, best = (math.fsum(g * 0.8 ** (r - 1) for r, g in enumerate(one, 1)) for one in (gains, ideal))
+        nrbp, best = (
+            math.fsum(g * 0.8 ** (r - 1) for r, g in enumerate(values, 1)) for values in (gains, ideal)
+        )
         run, qrels = {"1": ranked(*order)}, diverse({"1": judged})
         parameters = f"alpha={alpha},beta=0.8"
         assert score_of(f"nNRBP({parameters})", run, qrels) == pytest.approx(

@@ -34,10 +34,10 @@ QRELS = diverse({"1": JUDGED})
 
 
 def score_topic(
-    text: str, order: str, judged: dict[str, dict[str, int]] = JUDGED, said: Texts = TEXTS
+    text: str, order: str, judged: dict[str, dict[str, int]] = JUDGED, document_texts: Texts = TEXTS
 ) -> float:
     """Return the score of a ranking of one topic, with one letter per document."""
-    return score_of(text, {"1": ranked(*order)}, diverse({"1": judged}), said=said)
+    return score_of(text, {"1": ranked(*order)}, diverse({"1": judged}), document_texts=document_texts)
 
 
 def model_of(*documents: str) -> dict[str, float]:
@@ -65,7 +65,7 @@ class TestContentExample:
     def test_scores_equal_the_worked_values(self, order: str, expected: tuple[float, ...]) -> None:
         parameters = ("", ",smoothing=0.2", ",smoothing=0.2,divergence=kl")
         texts = [*(f"LMD(depth=3{option})" for option in parameters), "soft_alpha_nDCG"]
-        scores = scores_of(texts, {"1": ranked(*order)}, QRELS, said=TEXTS)
+        scores = scores_of(texts, {"1": ranked(*order)}, QRELS, document_texts=TEXTS)
         assert [value for [value] in scores.values()] == pytest.approx(expected, abs=CLOSE)
 
     def test_models_of_subtopics_and_rankings_are_mixtures(self) -> None:
@@ -138,7 +138,7 @@ class TestEdgeCases:
     def test_topic_without_relevant_documents_or_run_scores_0(self, name: str) -> None:
         judged = {"1": JUDGED, "2": {"a": {"1": 0, "2": -2}}, "3": JUDGED}
         run = {"2": ranked(*"ab"), "3": {}, "9": ranked("a")}
-        [values] = scores_of(name, run, diverse(judged), said=TEXTS).values()
+        [values] = scores_of(name, run, diverse(judged), document_texts=TEXTS).values()
         assert values == [0, 0, 0]
 
     @pytest.mark.parametrize("name", NAMES)
@@ -153,11 +153,11 @@ class TestEdgeCases:
 
     @pytest.mark.parametrize("name", NAMES)
     def test_subtopic_without_texts_is_ignored(self, name: str) -> None:
-        said = texts_of(WORDS | {"f": ""})
-        assert score_topic(name, "ac", JUDGED | {"x": {"3": 1}, "f": {"4": 1}}, said) == score_topic(
-            name, "ac"
-        )
-        assert score_topic(name, "ac", {"x": {"3": 1}, "f": {"4": 1}}, said) == 0
+        document_texts = texts_of(WORDS | {"f": ""})
+        assert score_topic(
+            name, "ac", JUDGED | {"x": {"3": 1}, "f": {"4": 1}}, document_texts
+        ) == score_topic(name, "ac")
+        assert score_topic(name, "ac", {"x": {"3": 1}, "f": {"4": 1}}, document_texts) == 0
 
     def test_document_equal_to_the_subtopic_scores_1(self) -> None:
         assert score_topic("LMD(depth=1)", "c", {"c": {"1": 1}}) == 1.0
@@ -202,7 +202,7 @@ class TestParameters:
         without = texts_of({d: text.replace("apple", "") for d, text in WORDS.items()})
         assert (
             score_topic("LMD(stop=1)", "ac")
-            == score_topic("LMD", "ac", said=without)
+            == score_topic("LMD", "ac", document_texts=without)
             != score_topic("LMD", "ac")
         )
         # computer and fruit occur twice each; ties are broken alphabetically
@@ -210,7 +210,7 @@ class TestParameters:
             {d: text.replace("apple", "").replace("computer", "") for d, text in WORDS.items()}
         )
         assert score_topic("soft_alpha_nDCG(stop=2)", "eb") == score_topic(
-            "soft_alpha_nDCG", "eb", said=without
+            "soft_alpha_nDCG", "eb", document_texts=without
         )
         assert score_topic("LMD(stop=100)", "ac") == 0
 
@@ -266,7 +266,7 @@ class TestWithoutTexts:
             Content.stack([Content.empty(1), Content.empty(1)])
 
 
-said = st.dictionaries(
+words = st.dictionaries(
     st.sampled_from([f"d{i}" for i in range(8)]),
     st.lists(st.sampled_from("uvwxyz"), max_size=6).map(" ".join),
     min_size=1,
@@ -288,44 +288,46 @@ MEASURES = (
 
 
 class TestContentLaws:
-    @given(said, judgments, orders, st.randoms(use_true_random=False))
+    @given(words, judgments, orders, st.randoms(use_true_random=False))
     @settings(max_examples=100, deadline=None)
     def test_judgments_change_only_the_models_of_subtopics(
-        self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str], draw: random.Random
+        self, words: dict[str, str], judged: dict[str, dict[str, int]], order: list[str], draw: random.Random
     ) -> None:
         """Move the judgments of ranked documents to copies of the documents outside the run."""
-        copies = {f"x{document}": text for document, text in said.items()}
-        texts = texts_of(said | copies)
+        copies = {f"x{document}": text for document, text in words.items()}
+        texts = texts_of(words | copies)
         moved = {
             (f"x{document}" if document in order and draw.random() < 0.7 else document): labels
             for document, labels in judged.items()
         }
         for text in MEASURES:
             before, after = (
-                score_of(text, {"1": ranked(*order)}, diverse({"1": labels}), said=texts)
+                score_of(text, {"1": ranked(*order)}, diverse({"1": labels}), document_texts=texts)
                 for labels in (judged, moved)
             )
             assert after == pytest.approx(before, abs=1e-12)
 
-    @given(said, judgments, orders)
+    @given(words, judgments, orders)
     @settings(max_examples=100, deadline=None)
     def test_scores_equal_the_definition(
-        self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str]
+        self, words: dict[str, str], judged: dict[str, dict[str, int]], order: list[str]
     ) -> None:
         for text in MEASURES:
-            score = score_of(text, {"1": ranked(*order)}, diverse({"1": judged}), said=texts_of(said))
-            assert score == pytest.approx(_lmd(text, order, judged, said), abs=1e-9)
+            score = score_of(
+                text, {"1": ranked(*order)}, diverse({"1": judged}), document_texts=texts_of(words)
+            )
+            assert score == pytest.approx(_lmd(text, order, judged, words), abs=1e-9)
 
-    @given(said, judgments, orders)
+    @given(words, judgments, orders)
     @settings(max_examples=60, deadline=None)
     def test_scores_do_not_depend_on_the_order_of_texts(
-        self, said: dict[str, str], judged: dict[str, dict[str, int]], order: list[str]
+        self, words: dict[str, str], judged: dict[str, dict[str, int]], order: list[str]
     ) -> None:
         run, qrels = {"1": ranked(*order)}, diverse({"1": judged})
         texts = [*MEASURES, "soft_alpha_nDCG"]
-        reversed_texts = texts_of(dict(reversed(said.items())))
-        assert scores_of(texts, run, qrels, said=texts_of(said)) == scores_of(
-            texts, run, qrels, said=reversed_texts
+        reversed_texts = texts_of(dict(reversed(words.items())))
+        assert scores_of(texts, run, qrels, document_texts=texts_of(words)) == scores_of(
+            texts, run, qrels, document_texts=reversed_texts
         )
 
     @given(judgments, orders)
@@ -338,34 +340,34 @@ class TestContentLaws:
         texts = texts_of({f"d{i}": f"w{i} v{i}" for i in range(10)})
         assume(any(label for labels in by_document.values() for label in labels.values()))
         run, qrels = {"1": ranked(*order)}, diverse({"1": by_document})
-        scores = scores_of(["soft_alpha_nDCG@3", "alpha_nDCG@3"], run, qrels, said=texts).values()
+        scores = scores_of(["soft_alpha_nDCG@3", "alpha_nDCG@3"], run, qrels, document_texts=texts).values()
         [[soft], [hard]] = scores
         assert soft == pytest.approx(hard, abs=1e-12)
 
-    @given(st.lists(said, min_size=1, max_size=3), judgments, st.lists(orders, min_size=1, max_size=3))
+    @given(st.lists(words, min_size=1, max_size=3), judgments, st.lists(orders, min_size=1, max_size=3))
     @settings(max_examples=40, deadline=None)
     def test_selection_covers_all_subtopics_or_the_pool(
-        self, said: list[dict[str, str]], judged: dict[str, dict[str, int]], several: list[list[str]]
+        self, words: list[dict[str, str]], judged: dict[str, dict[str, int]], several: list[list[str]]
     ) -> None:
         relevant = {d: {s for s, label in labels.items() if label} for d, labels in judged.items()}
         known = set().union(*relevant.values())
-        selected = select_documents(several, texts_of(said[0]), lambda d: relevant.get(d, set()), known)
+        selected = select_documents(several, texts_of(words[0]), lambda d: relevant.get(d, set()), known)
         assert len(set(selected.documents)) == len(selected.documents) <= selected.pool
         covered = set().union(*(relevant.get(document, set()) for document in selected.documents))
         assert selected.missed == known - covered
         assert not selected.missed or set(selected.documents) == {d for ranking in several for d in ranking}
 
 
-def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: dict[str, str]) -> float:
+def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], words: dict[str, str]) -> float:
     """Return LMD computed from its definition, with dictionaries."""
     depth, smoothing, divergence, terms = itemgetter("depth", "smoothing", "divergence", "terms")(
         parse(text).arguments
     )
-    all_counts = Counter(word for text in said.values() for word in text.split())
+    all_counts = Counter(word for text in words.values() for word in text.split())
     background = {word: count / all_counts.total() for word, count in all_counts.items()}
 
     def model(document: str | None) -> dict[str, float]:
-        counts = Counter(said.get(document or "", "").split())
+        counts = Counter(words.get(document or "", "").split())
         if not counts:
             return {"NULL": 1.0}
         return {
@@ -376,7 +378,7 @@ def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], said: d
     groups: dict[str, list[str]] = {}
     for document, labels in sorted(judged.items()):
         for subtopic, label in labels.items():
-            if label and said.get(document, "").split():
+            if label and words.get(document, "").split():
                 groups.setdefault(subtopic, []).append(document)
     if not groups:
         return 0.0

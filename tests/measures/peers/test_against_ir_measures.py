@@ -137,10 +137,10 @@ class TestDeliberateDifferences:
 
     def test_retrieved_documents_with_negative_scores_precede_others_in_the_ideal(self) -> None:
         # equal gains: r is retrieved, u is not; there u has score 0.0 and is ideal before r
-        there, here = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
+        peer_score, ours = both("compat", "Compat(p=0.5)", {"u": 1, "r": 1}, {"r": -1.0})
         # depths 1 and 2; both overlap in one document from its place in the ideal on
-        assert there == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
-        assert here == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
+        assert peer_score == pytest.approx((0.5 / 2) / (1 + 0.5), abs=1e-12)
+        assert ours == pytest.approx((1 + 0.5 / 2) / (1 + 0.5), abs=1e-12)
 
     def test_target_that_gives_probabilities_above_1_is_refused(self) -> None:
         metric = cwl.INSTCWLMetric(0.1)
@@ -159,20 +159,20 @@ class TestDeliberateDifferences:
     def test_largest_gain_defaults_to_that_of_the_scale(self) -> None:
         with pytest.raises(TypeError, match="not supported between instances"):
             theirs("cwl_eval", ["INST"], {"1": {"a": 3}}, {"1": {"a": 1.0}})
-        there, here = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
-        assert score_of("INST", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 3}})) == here
-        assert here == pytest.approx(there)
+        peer_score, ours = both("cwl_eval", "INST(max_rel=3)", {"a": 3}, {"a": 1.0})
+        assert score_of("INST", {"1": {"a": 1.0}}, qrels_of({"1": {"a": 3}})) == ours
+        assert ours == pytest.approx(peer_score)
 
     def test_negative_grade_is_pooled_as_in_trec_eval(self) -> None:
-        there, here = both("pytrec_eval", "infAP", {"n": -1, "a": 1}, {"n": 2.0, "a": 1.0})
-        assert here == pytest.approx(there) == pytest.approx(0.75)
+        peer_score, ours = both("pytrec_eval", "infAP", {"n": -1, "a": 1}, {"n": 2.0, "a": 1.0})
+        assert ours == pytest.approx(peer_score) == pytest.approx(0.75)
 
     def test_rr_with_and_without_cutoff_order_ties_alike(self) -> None:
         tied = {"a": 1.0, "b": 1.0}  # b is first here, under every name
-        there, here = both("pytrec_eval", "RR", {"a": 1}, tied)
-        there_cut, here_cut = both("msmarco", "RR@10", {"a": 1}, tied)
-        assert (there, there_cut) == (0.5, 1.0)
-        assert here == here_cut == 0.5
+        peer_score, ours = both("pytrec_eval", "RR", {"a": 1}, tied)
+        peer_cut, ours_cut = both("msmarco", "RR@10", {"a": 1}, tied)
+        assert (peer_score, peer_cut) == (0.5, 1.0)
+        assert ours == ours_cut == 0.5
 
     def test_relevance_level_defaults_to_that_of_the_aspect(self) -> None:
         judged, run = {"a": 1, "b": 2}, {"1": {"a": 2.0, "b": 1.0}}
@@ -196,8 +196,8 @@ class TestDeliberateDifferences:
 
     def test_order_of_parameters_does_not_matter(self) -> None:
         texts = ("RBP(p=0.9,rel=2)", "RBP(rel=2,p=0.9)")
-        one, two = (ir_measures.parse_measure(text) for text in texts)
-        assert one != two
+        first, second = (ir_measures.parse_measure(text) for text in texts)
+        assert first != second
         assert parse(texts[0]) == parse(texts[1])
 
     def test_integer_is_accepted_as_a_float_parameter(self) -> None:
@@ -242,5 +242,6 @@ class TestDeliberateDifferences:
         assert ours == pytest.approx(alone)
         assert len(set(alone.values())) == 2
         assert all(
-            value in (0.0, *(pytest.approx(one) for one in alone.values())) for value in together.values()
+            value in (0.0, *(pytest.approx(expected) for expected in alone.values()))
+            for value in together.values()
         )

@@ -190,11 +190,17 @@ def test_all_values_of_the_web_track_runs_agree(shared: Path, year: str) -> None
 def test_cleaned_qrels_of_2012_give_bit_identical_values(shared: Path) -> None:
     """The cleaned qrels lack spam labels and the eight subtopics without a relevant document."""
     folder = shared / "data/trec-web-diversity/2012"
-    whole, cleaned = (_web(folder / name) for name in ("qrels.diversity.txt.gz", "qrels-for-ndeval.txt.gz"))
+    original, cleaned = (
+        _web(folder / name) for name in ("qrels.diversity.txt.gz", "qrels-for-ndeval.txt.gz")
+    )
     measures = [parse(text) for text in OURS.values()]
     for path in sorted((folder / "runs").rglob("*.gz")):
-        one, two = (evaluate(qrels, join_run(path, qrels), measures) for qrels in (whole, cleaned))
-        assert all(one.values[m].tobytes() == two.values[m].tobytes() for m in measures)
+        original_scores, cleaned_scores = (
+            evaluate(qrels, join_run(path, qrels), measures) for qrels in (original, cleaned)
+        )
+        assert all(
+            original_scores.values[m].tobytes() == cleaned_scores.values[m].tobytes() for m in measures
+        )
 
 
 def test_values_of_real_judgments_with_ten_subtopics_per_topic_agree(shared: Path) -> None:

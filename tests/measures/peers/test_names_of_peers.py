@@ -100,8 +100,8 @@ def test_names_of_trec_eval_mean_the_same_as_in_ir_measures(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_CUTOFF)
 def test_names_of_trec_eval_with_cutoffs_mean_the_same_as_in_ir_measures(name: str) -> None:
-    theirs = [without_level(str(one)) for one in ir_measures.parse_trec_measure(f"{name}.3,20")]
-    assert theirs == [str(one) for one in parse_many(f"{name}.3,20")]
+    theirs = [without_level(str(measure)) for measure in ir_measures.parse_trec_measure(f"{name}.3,20")]
+    assert theirs == [str(measure) for measure in parse_many(f"{name}.3,20")]
     assert theirs == [str(parse(f"{name}_{k}")) for k in (3, 20)]
 
 

@@ -35,9 +35,9 @@ def subject_of(
         (name, view_of(ranking_of(run), qrels, top=top, content=content[name], other=other))
         for name, run in runs.items()
     ]
-    again = None if other is None else NamedQrels("other", other)
+    other_qrels = None if other is None else NamedQrels("other", other)
     return assemble_subject(
-        NamedQrels("qrels", qrels), views, parse_many(measures), teams=teams, top=top, other=again
+        NamedQrels("qrels", qrels), views, parse_many(measures), teams=teams, top=top, other=other_qrels
     )
 
 
@@ -65,7 +65,8 @@ def _grades(rng: np.random.Generator, names: Sequence[str]) -> dict[str, int]:
 def lists(rankings: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, Scored]:
     """Return runs from their ranked documents by run and topic, best first."""
     return {
-        run: {topic: ranked(*ids) for topic, ids in by_topic.items()} for run, by_topic in rankings.items()
+        run: {topic: ranked(*ids) for topic, ids in lists_by_topic.items()}
+        for run, lists_by_topic in rankings.items()
     }
 
 

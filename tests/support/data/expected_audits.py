@@ -108,8 +108,8 @@ def score_lmd(
         words = {word for model in models for word in model}
         return {word: sum(w * m.get(word, 0) for m, w in zip(models, weights, strict=True)) for word in words}
 
-    def similarity(one: Model, other: Model) -> float:
-        return 1 - divergence_of([one, other], mixture([one, other], [0.5, 0.5]))
+    def similarity(first: Model, second: Model) -> float:
+        return 1 - divergence_of([first, second], mixture([first, second], [0.5, 0.5]))
 
     def divergence_of(models: Sequence[Model], middle: Model) -> float:
         return mean([sum(p * math.log2(p / middle[w]) for w, p in model.items() if p) for model in models])

@@ -81,11 +81,13 @@ def texts_in(collection: Collection) -> Texts:
 def runs_over(collection: Collection, rng: random.Random) -> dict[str, Scored]:
     """Return the run of each system that retrieves anything, by name."""
     ranker = Ranker(collection.texts)
-    by_topic = {topic: systems(ranker, parts, rng) for topic, parts in collection.queries.items()}
+    topic_systems = {topic: systems(ranker, parts, rng) for topic, parts in collection.queries.items()}
     names = [
-        name for name in next(iter(by_topic.values())) if any(lists[name] for lists in by_topic.values())
+        name
+        for name in next(iter(topic_systems.values()))
+        if any(lists[name] for lists in topic_systems.values())
     ]
-    return {name: {topic: ranked(*lists[name]) for topic, lists in by_topic.items()} for name in names}
+    return {name: {topic: ranked(*lists[name]) for topic, lists in topic_systems.items()} for name in names}
 
 
 class Ranker:

@@ -91,15 +91,15 @@ def diverse(judged: BySubtopic) -> Qrels:
     return qrels_of({scale(1): {}}, subtopics=judged)
 
 
-def texts_of(said: Mapping[str, str]) -> Texts:
+def texts_of(words_by_document: Mapping[str, str]) -> Texts:
     """Return texts from words by document, separated by spaces."""
-    counts = [Counter(text.split()) for text in said.values()]
+    counts = [Counter(text.split()) for text in words_by_document.values()]
     vocabulary = sorted({word for of in counts for word in of})
     entries = [[(vocabulary.index(word), of[word]) for word in sorted(of)] for of in counts]
     columns = np.array([entry for of in entries for entry in of], dtype=np.int32).reshape(-1, 2).T
     term, count = columns.copy()
     return Texts(
-        documents=Ids.of([document.encode() for document in said]),
+        documents=Ids.of([document.encode() for document in words_by_document]),
         vocabulary=Ids.of([word.encode() for word in vocabulary]),
         offsets=np.cumsum([0, *map(len, entries)], dtype=np.int64),
         term=term,
@@ -178,23 +178,23 @@ def scores_of(
     qrels: Qrels,
     *,
     profile: Profile = DEFAULT,
-    said: Texts | None = None,
+    document_texts: Texts | None = None,
 ) -> dict[str, list[float]]:
     """Return the scores per topic of measures, in the topic order of the qrels.
 
-    said: the texts of the documents.
+    document_texts: the texts of the documents.
     """
     measures = [parse(text) for text in ([texts] if isinstance(texts, str) else texts)]
-    content = None if said is None else content_of(run, qrels, said, profile=profile)
+    content = None if document_texts is None else content_of(run, qrels, document_texts, profile=profile)
     scores = evaluate(qrels, joined_of(run, qrels, profile=profile), measures, content=content)
     return {measure.text: values.tolist() for measure, values in scores.values.items()}
 
 
 def score_of(
-    text: str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, said: Texts | None = None
+    text: str, run: Scored, qrels: Qrels, *, profile: Profile = DEFAULT, document_texts: Texts | None = None
 ) -> float:
     """Return the value of one measure on a collection of one topic."""
-    [[value]] = scores_of(text, run, qrels, profile=profile, said=said).values()
+    [[value]] = scores_of(text, run, qrels, profile=profile, document_texts=document_texts).values()
     return value
 
 

@@ -41,8 +41,8 @@ class Browser:
             "args": [*FLAGS, f"--user-data-dir={folder}"],
             "prefs": {"profile.managed_default_content_settings.javascript": 1 if javascript else 2},
         }
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        made = self._ask("/session", {"capabilities": {"alwaysMatch": wanted}})
+        capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        made = self._ask("/session", {"capabilities": {"alwaysMatch": capabilities}})
         self._session = f"/session/{made['sessionId']}"
 
     def open(self, address: str, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:

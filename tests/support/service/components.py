@@ -129,7 +129,7 @@ class Server:
         """Wait until it answers."""
         until = time.monotonic() + seconds(START_SECONDS)
         while not self.answers():
-            if time.monotonic() > until or any(one.poll() is not None for one in self.processes):
+            if time.monotonic() > until or any(process.poll() is not None for process in self.processes):
                 raise RuntimeError(f"{type(self).__name__} did not start:\n{self.log_end()}")
             time.sleep(0.05)
 

@@ -57,46 +57,46 @@ The first restart comes after 0.1 s. The delay doubles until a container is stab
 CHECK_SECONDS = 0.02
 """Seconds between two checks for ended processes."""
 
-Described = Mapping[str, Any]
+Services = Mapping[str, Any]
 
 
 @cache
-def described() -> Described:
+def read_services() -> Services:
     """Return the services of docker-compose.yml, with the variables of the file at their defaults."""
     text = (ROOT / "docker-compose.yml").read_text()
     text = re.sub(r"(?<!\$)\$\{\w+:-(.*?)\}", r"\1", text).replace("$$", "$")
-    services: Described = yaml.safe_load(text)["services"]
+    services: Services = yaml.safe_load(text)["services"]
     return services
 
 
-def ours() -> list[str]:
+def cupel_services() -> list[str]:
     """Return the services built from our Dockerfile, each after the services that it depends on."""
     names: list[str] = []
 
     def add(name: str) -> None:
-        for needed in described()[name].get("depends_on", {}):
+        for needed in read_services()[name].get("depends_on", {}):
             add(needed)
-        if "build" in described()[name] and name not in names:
+        if "build" in read_services()[name] and name not in names:
             names.append(name)
 
-    for name in described():
+    for name in read_services():
         add(name)
     return names
 
 
 def port_of(service: str) -> str:
     """Return the port on which one of our services listens in its container, or an empty string."""
-    published: Sequence[str] = described()[service].get("ports", ())
+    published: Sequence[str] = read_services()[service].get("ports", ())
     if published:
         return published[0].rpartition(":")[2]
     return environment_of(service).get("CUPEL_METRICS_PORT", "")
 
 
 def environment_of(service: str) -> dict[str, str]:
-    return dict(described()[service]["environment"])
+    return dict(read_services()[service]["environment"])
 
 
-def seconds_of(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Return a duration such as `30s` in seconds."""
     assert text.endswith("s"), text
     return float(text.removesuffix("s"))
@@ -116,13 +116,13 @@ class Container:
         self.service = service
         self.folder = folder
         self.port = free_port()
-        own = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
+        own_port = {rf"\b{port_of(service)}\b": str(self.port)} if port_of(service) else {}
         data = {r"^/data\b": str(folder / "data")}
-        self._about = _replaced(described()[service], {**replaced, **own, **data})
-        self._more = more
+        self._description = _replaced(read_services()[service], {**replaced, **own_port, **data})
+        self._extra_settings = more
         (folder / "data").mkdir(parents=True)
         self.process: subprocess.Popen[bytes] | None = None
-        self.wanted = False
+        self.should_run = False
         self.ends: list[tuple[float, int]] = []
         """The time and the exit code of each end of the process, unless `stop` or `destroy` ended it."""
         self._due = 0.0
@@ -142,11 +142,11 @@ class Container:
             "PYTHONUNBUFFERED": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        return {**image, **self._about["environment"], **self._more}
+        return {**image, **self._description["environment"], **self._extra_settings}
 
     @property
     def restarts(self) -> bool:
-        return bool(self._about["restart"] != "no")
+        return bool(self._description["restart"] != "no")
 
     @property
     def alive(self) -> bool:
@@ -159,9 +159,9 @@ class Container:
 
     def start(self) -> None:
         with self._lock, (self.folder / "log").open("ab") as log:
-            self.wanted, self._due, self._started = True, 0.0, time.monotonic()
+            self.should_run, self._due, self._started = True, 0.0, time.monotonic()
             self.process = subprocess.Popen(
-                self._about["command"],
+                self._description["command"],
                 env=self.environment,
                 cwd=self.folder / "data",
                 stdin=subprocess.DEVNULL,
@@ -186,7 +186,7 @@ class Container:
 
     def healthy(self) -> bool:
         """Return the result of the health check, or whether the process runs if there is no check."""
-        check = self._about.get("healthcheck")
+        check = self._description.get("healthcheck")
         if check is None or not self.alive:
             return self.alive
         kind, *rest = check["test"]
@@ -196,7 +196,7 @@ class Container:
                 command,
                 env=self.environment,
                 capture_output=True,
-                timeout=seconds(seconds_of(check["timeout"])),
+                timeout=seconds(parse_seconds(check["timeout"])),
             )
             return done.returncode == 0
         return False
@@ -249,18 +249,18 @@ class Container:
     def stop(self) -> None:
         """Stop the container like `docker compose stop`: SIGTERM, then SIGKILL after the grace period."""
         with self._lock:
-            self.wanted = False
+            self.should_run = False
         if self.process is None:
             return
         self.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(seconds(seconds_of(self._about["stop_grace_period"])))
+            self.process.wait(seconds(parse_seconds(self._description["stop_grace_period"])))
         self.destroy()
 
     def destroy(self) -> None:
         """Kill all processes and do not restart them."""
         with self._lock:
-            self.wanted = False
+            self.should_run = False
         self.kill()
         if self.process is not None:
             self.process.wait()
@@ -269,7 +269,7 @@ class Container:
     def restart_if_ended(self) -> None:
         """Record the end of the process, and restart it when its restart is due, as Docker does."""
         with self._lock:
-            if self.process is None or not self.wanted or self.alive:
+            if self.process is None or not self.should_run or self.alive:
                 return
             if not self._due:
                 self._note_end()
@@ -322,11 +322,11 @@ class Stack:
     def __init__(self, **settings: object) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cupel-stack-"))
         self.folder.chmod(0o755)  # PostgreSQL has to run as another user
-        self._more = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
+        self._extra_settings = {f"CUPEL_{name.upper()}": str(value) for name, value in settings.items()}
         self._secrets = self.folder / "secrets"
         self.containers: dict[str, Container] = {}
         self._numbers = count(2)
-        self._watching = threading.Event()
+        self._stop_watching = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="docker", daemon=True)
 
     def __enter__(self) -> Self:
@@ -347,10 +347,10 @@ class Stack:
             capture_output=True,
         )
         self._start_stand_ins()
-        for service in ours():
+        for service in cupel_services():
             self.containers[service] = self._container(service)
         self._watcher.start()
-        for service in ours():
+        for service in cupel_services():
             self._wait_for_dependencies(service)
             self.containers[service].start()
         self.wait_until_healthy()
@@ -389,7 +389,7 @@ class Stack:
         replaced = {rf"\b{address}\b": f"127.0.0.1:{port}" for address, port in ports.items()}
         replaced |= {r"^/run/secrets\b": str(self._secrets)}
         # The key of the file does not fit, because a user name of Swift has two parts.
-        more = {**self._more, "CUPEL_S3_KEY": self.s3.key}
+        more = {**self._extra_settings, "CUPEL_S3_KEY": self.s3.key}
         return Container(service, self.folder / (name or service), replaced, more)
 
     @contextmanager
@@ -406,7 +406,7 @@ class Stack:
             del self.containers[name]
 
     def _wait_for_dependencies(self, service: str) -> None:
-        for needed, dependency in described()[service].get("depends_on", {}).items():
+        for needed, dependency in read_services()[service].get("depends_on", {}).items():
             conditions: dict[str, Callable[[], bool]] = {
                 "service_started": lambda: True,
                 "service_healthy": partial(self._healthy, needed),
@@ -429,12 +429,12 @@ class Stack:
             until(container.healthy if container.restarts else container.completed, limit=STARTING)
 
     def _watch(self) -> None:
-        while not self._watching.wait(CHECK_SECONDS):
+        while not self._stop_watching.wait(CHECK_SECONDS):
             for container in list(self.containers.values()):
                 container.restart_if_ended()
 
     def close(self) -> None:
-        self._watching.set()
+        self._stop_watching.set()
         if self._watcher.is_alive():
             self._watcher.join()
         for container in self.containers.values():
