@@ -87,7 +87,7 @@ class LeaderboardAnalysis(Resource):
     alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
     replicates: int | None = Field(None, description="number of permutations and of bootstrap samples")
     seed: int | None = Field(None, description="random seed; runs are used in the order of their digests")
-    warnings: tuple[str, ...] = Field((), description="where the scale does not permit the analysis")
+    warnings: tuple[str, ...] = Field((), description="parts of the analysis that the scale does not permit")
     computed_at: datetime | None = None
 
     EXAMPLE = {
@@ -114,7 +114,9 @@ class LeaderboardResource(Resource):
     track: str
     measure: str
     scale: ScaleResource
-    qrels: int | None = Field(None, description="null before judgments are published")
+    qrels: int | None = Field(
+        None, description="number of the qrels version; null before judgments are published"
+    )
     qrels_digest: str | None = None
     profile: str
     scoring_version: int

@@ -48,7 +48,7 @@ ASPECT_TAU = 2 / sqrt(3 * 4)
 TAU, TOPIC_TAU = 2 / sqrt(3 * 5), 3 / sqrt(5 * 3)
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     # Best runs at cutoff 1. Topic 1: r1 (b) by both. Topic 2: r2 (e) by CAM, before r3 by name; by MM all
     # have 0, so r1 (f, which has no label above 0). At cutoff 2: r2 (a b) on topic 1, with P@2 of 1 and 1/2;
     # on topic 2 all are equal, so r1 (f e). Sums of labels at rank 1: a 1, f 0; at rank 2: b 2, e 1.

@@ -65,7 +65,7 @@ def detectable_difference() -> float:
     return float(np.sqrt(variance / 5) * brentq(lambda shift: power(shift) - 0.8, 0.1, 10, xtol=1e-12))
 
 
-def test_report_is_that_of_an_independent_bootstrap() -> None:
+def test_report_equals_that_of_an_independent_bootstrap() -> None:
     samples = draw_samples()
     levels = {pair: achieved_level(*pair, samples) for pair in PAIRS}
     difference = {(x, y): abs(sum(COUNTS[x]) - sum(COUNTS[y])) / 20 for x, y in PAIRS}

@@ -29,7 +29,7 @@ POINTS = "measure left run before after change rank outside places"
 SUMMARY = "measure tau least places worst run change greatest"
 
 
-def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
+def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
     """Within depth 2, only `one` has 2e, only `two` has 1c, 2f and 2h, and only `four` has 1x."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
     points = [
@@ -100,7 +100,7 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
     assert report.undefined == report.warnings == ()
 
 
-def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
+def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
     """one and three are of team X, two and four of team Y. Only X has 2e; only Y has 1c, 2f and 2h.
 
     1b is among the first documents of three only, and among the first two documents of both teams.

@@ -114,7 +114,7 @@ def topic_row(topic: str) -> tuple[Any, ...]:
     return ("P@10", topic, median(scores), mean(scores), *ends, pstdev(scores), tau)
 
 
-def test_report_is_that_of_independent_draws() -> None:
+def test_report_equals_that_of_independent_draws() -> None:
     counts, taus = count_swaps()
     rates = swap_rows(counts)
     # Of the bins with both sizes, 0.2 and more has an extrapolated rate of 0.2 (5/6)^4 < 0.12; 0.1 has 3/13.

@@ -111,7 +111,7 @@ def test_lmd_is_added_only_if_no_measure_reads_texts() -> None:
     assert len(report.verdict) == 1
 
 
-def test_selection_labels_the_documents_derived_by_hand() -> None:
+def test_selection_labels_the_hand_worked_documents() -> None:
     texts = texts_of(
         {
             "a": "apple fruit tree apple",
@@ -196,19 +196,21 @@ def test_equal_scores_leave_tau_undefined() -> None:
 
 @pytest.mark.parametrize("kind", ["content", "label_selection"])
 def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
-    def why(*measures: str, **made: object) -> str:
+    def refusal_of(*measures: str, **made: object) -> str:
         given = {"qrels": JUDGED, "runs": RUNS, "texts": TEXTS} | made
         subject = subject_of(given["qrels"], given["runs"], CLASSIC, top=20, texts=given["texts"])  # type: ignore[arg-type]
         return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
 
-    assert why() == ""
-    assert "the audit needs the texts of the documents, but the collection has none" in why(texts=None)
+    assert refusal_of() == ""
+    assert "the audit needs the texts of the documents, but the collection has none" in refusal_of(texts=None)
     plain = qrels_of({"t0": {"t0d00": 1}})
-    assert "the audit needs judgments by subtopic, but the collection has none" in why(qrels=plain)
-    assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
-    assert "the audit compares runs, but only one is given" in why(runs={"one": RUNS["run0"]})
-    assert "LMD uses texts itself" in why("LMD")
-    assert "reference: AP: it needs judgments of an aspect" in why("AP")
+    assert "the audit needs judgments by subtopic, but the collection has none" in refusal_of(qrels=plain)
+    assert "no document is judged relevant to a subtopic" in refusal_of(
+        qrels=diverse({"t0": {"t0d00": {"s0": 0}}})
+    )
+    assert "the audit compares runs, but only one is given" in refusal_of(runs={"one": RUNS["run0"]})
+    assert "LMD uses texts itself" in refusal_of("LMD")
+    assert "reference: AP: it needs judgments of an aspect" in refusal_of("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read_audit(kind, {"reference": "alpha_NDGC@20"})
 

@@ -231,7 +231,7 @@ def without_wording(view: Any, parent: str = "", name: str = "") -> Any:
 
 
 def assert_same_but_for_wording(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
-    """Fail unless `now` has every field and value of `then`, and a sentence for each sentence."""
+    """Assert that `now` has the fields and values of `then`; sentences may be reworded."""
     assert now.keys() == then.keys()
     for name, view in then.items():
         assert without_wording(without_new_fields(view, now[name])) == without_wording(view), name

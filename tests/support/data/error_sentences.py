@@ -343,19 +343,19 @@ UNSUPPORTED_MEASURES = {
     ),
     ("two", "uRBP(understandability=credibility,thresholds={relevance:1})"): (
         "uRBP(understandability=[credibility],thresholds={relevance:1}): 'relevance' is not "
-        "among its aspects of understandability"
+        "an aspect of understandability of the measure"
     ),
     ("two", "H(of=nDCG@5,graded=[credibility])"): (
-        "H(of=nDCG@5,graded=[credibility]): graded is for RBP; nDCG@5 has gains of its own, or none"
+        "H(of=nDCG@5,graded=[credibility]): graded requires of=RBP, got nDCG@5"
     ),
     ("two", "RBP_u(graded=True,strict=True)"): (
-        "RBP_u(strict=True,graded=True): thresholds and strict are for binary "
-        "understandability, not for graded=True"
+        "RBP_u(strict=True,graded=True): thresholds and strict apply to binary "
+        "understandability; omit them or graded=True"
     ),
     (
         "two",
         "RBP_u(gains={credibility:{1:1}})",
-    ): "RBP_u(gains={credibility:{1:1}}): gains are for graded=True",
+    ): "RBP_u(gains={credibility:{1:1}}): gains requires graded=True",
     ("two", "INST(max_rel=0)"): "INST(max_rel=0): min_rel=0 is not below max_rel=0",
     ("two", "INST(min_rel=3)"): "INST(min_rel=3): min_rel=3 is not below 3, the greatest gain of the scale",
     ("two", "BPM(min_rel=2,max_rel=1)@5"): "BPM(min_rel=2,max_rel=1)@5: min_rel=2 is not below max_rel=1",
