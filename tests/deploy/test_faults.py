@@ -19,6 +19,9 @@ from support.service.faults import Traffic, short_pauses
 from support.service.invariants import assert_consistent
 
 
+pytestmark = pytest.mark.drill
+
+
 @pytest.fixture(scope="module")
 def stack(quick_stack: Stack) -> Iterator[Stack]:
     with short_pauses():
