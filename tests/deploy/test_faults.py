@@ -18,7 +18,6 @@ from support.service.compose_stack import Container, Stack
 from support.service.faults import Traffic, short_pauses
 from support.service.invariants import assert_consistent
 
-
 pytestmark = pytest.mark.drill
 
 
