@@ -132,7 +132,7 @@ def test_selection_labels_the_hand_worked_documents() -> None:
     assert report.numbers["tau"] == report.numbers["tau_random"] == report.numbers["tau_all"]
 
 
-def test_random_baselines_label_as_many_documents(subject: AuditSubject) -> None:
+def test_random_baselines_label_the_same_number_of_documents(subject: AuditSubject) -> None:
     found = trials_of("label_selection", subject, {"repeats": 2, "batch": 2})
     assert found[0]["labels"] == found[1]["labels"] == found[2]["labels"]
     assert len(found[0]["taus"]) == len(found[1]["taus"]) == len(found[0]["labels"])

@@ -19,7 +19,7 @@ from cupel_client.offline.run_scoring import ScoringTask, score
 from cupel_client.output import format_option, printable
 from cupel_measures.comparing.compared_measures import ComparedMeasure, compared_measure
 from cupel_measures.comparing.comparison import NO_CORRECTION, Choices
-from cupel_measures.comparing.comparison import compare as compared
+from cupel_measures.comparing.comparison import compare as compare_runs
 from cupel_measures.comparing.corrections import CORRECTIONS
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import SUREST
@@ -95,7 +95,7 @@ def compare(
     choices = Choices(**chosen)  # type: ignore[arg-type]  # as declared above
     if _comparable(report, names[0], choices):
         {**PRINTERS, "table": print_tables, "latex": print_latex}[form](
-            _compared(report, wide, requests, choices)
+            _compare(report, wide, requests, choices)
         )
     finish(report, names)
 
@@ -116,11 +116,13 @@ def _comparable(report: EvaluationReport, baseline: str, choices: Choices) -> bo
     return True
 
 
-def _compared(
+def _compare(
     report: EvaluationReport, wide: ScoringTask, requests: Sequence[ComparedMeasure], choices: Choices
 ) -> ComparisonResult:
     scores = {
         text: np.column_stack([(run.values or ())[place] for run in report.scored.values()])
         for place, text in enumerate(wide.measures)
     }
-    return ComparisonResult(report, compared(list(report.scored), report.topics, scores, requests, choices))
+    return ComparisonResult(
+        report, compare_runs(list(report.scored), report.topics, scores, requests, choices)
+    )
