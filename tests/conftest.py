@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from support.service import components
+from support.service import components, prepared_tables
 from support.service.service_sizes import SIZES, Places, SizeName, place
 from support.xdist_lanes import Lanes, lane_of
 
@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    prepared_tables.kept.close()
     if os.environ.get("CUPEL_TEST_OWNER") == str(os.getpid()):
         shutil.rmtree(os.environ["CUPEL_TEST_SERVERS"], ignore_errors=True)
 
