@@ -26,6 +26,15 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 
+AUDITS = (
+    "tests/audits/hand_worked",
+    "tests/audits/kinds",
+    "tests/audits/test_every_kind.py",
+    "tests/audits/test_intervals.py",
+    "tests/audits/test_judging.py",
+)
+"""The quick tests of audits."""
+
 TESTS_OF = {
     "libs/measures/cupel_measures/comparing/rank_correlation.py": (
         "tests/measures/comparing/test_rank_correlation.py",
@@ -43,10 +52,14 @@ TESTS_OF = {
     "libs/audits/cupel_audits/kinds/leave_one_*.py": (
         "tests/audits/hand_worked/test_leave_one_out.py",
         "tests/audits/kinds/test_leaving_out.py",
-        "tests/audits",
+        *AUDITS,
     ),
-    "libs/audits/cupel_audits/kinds/*.py": ("tests/audits/hand_worked/test_{kind}.py", "tests/audits"),
-    "libs/audits/cupel_audits/*.py": ("tests/audits/hand_worked", "tests/audits"),
+    "libs/audits/cupel_audits/kinds/*.py": (
+        "tests/audits/hand_worked/test_{kind}.py",
+        "tests/audits/kinds/test_{kind}.py",
+        *AUDITS,
+    ),
+    "libs/audits/cupel_audits/*.py": AUDITS,
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (
         "tests/backend/test_jobs.py",
@@ -175,6 +188,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.writes = 0
         skipped = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
         for name in ("libs", "services", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=skipped)
@@ -194,7 +208,7 @@ class Copy:
             "not production",
         ]
         shared = os.environ.get("CUPEL_SHARED", str(ROOT.parent / "shared"))
-        environment = {**os.environ, "CI": "1", "CUPEL_SHARED": shared, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "CI": "1", "CUPEL_SHARED": shared}
         try:
             done = subprocess.run(
                 [*command, *tests], cwd=self.folder, env=environment, capture_output=True, timeout=limit
@@ -206,11 +220,17 @@ class Copy:
     def survives(self, mutant: Mutant, limit: float) -> bool:
         path = self.folder / mutant.module
         original = path.read_text()
-        path.write_text(mutant.source)
+        self.write(path, mutant.source)
         try:
             return self.passes(tests_of(mutant.module), limit)
         finally:
-            path.write_text(original)
+            self.write(path, original)
+
+    def write(self, path: Path, source: str) -> None:
+        """Write a module with a time of its own, so that Python does not use what it compiled before."""
+        path.write_text(source)
+        self.writes += 1
+        os.utime(path, (self.writes, self.writes))
 
 
 class Copies:
