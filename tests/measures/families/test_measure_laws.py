@@ -292,7 +292,7 @@ def test_random_parameters_round_trip_through_the_text(declaration: Declaration,
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_two_variants_in_one_call_equal_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
-    """Evaluate two variants of a declaration in both orders, with qrels that have no cached results."""
+    """Evaluate two variants of a measure in one call, in both orders, on qrels without cached results."""
     measures = supported_measures(qrels)
     for declaration in draw.sample(all_declarations(), 6):
         variants = [measure for measure in measures if measure.declaration is declaration]

@@ -90,7 +90,8 @@ def request(
     """Queue a job for the explanation of each of `measures` (default: the plan); repeating it has no effect.
 
     about: the requested parts (default: all). qrels: a published version (default: the current one). Raises
-    Invalid for a measure that cannot be computed or an unknown part, NotFound as `read_scores`, TooMany.
+    Invalid for a measure that cannot be computed and for an unknown part, NotFound as `read_scores` does, and
+    TooMany if the team has too many open requests.
     """
     parts = _validate_parts(about)
     with reading(system.engine) as connection:

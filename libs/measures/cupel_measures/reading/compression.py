@@ -235,8 +235,9 @@ class _Members(io.RawIOBase):
     """A sequence of bzip2 streams or zstd frames, and nothing after them.
 
     The readers of the libraries accept a truncated last member or an empty file; this one refuses them.
-    expand: the plain bytes that a member makes of more input. Input is fed in small pieces, which bounds the
-    output of a piece; a bzip2 member bounds its output itself and `needs_input` after the last of it.
+    expand: returns the plain bytes that a member produces from more input. Input is passed in small pieces,
+    which bounds the output of each. A bzip2 member limits its output itself, and sets `needs_input` after the
+    last part of it.
     """
 
     PIECE = 512

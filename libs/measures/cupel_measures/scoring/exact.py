@@ -173,7 +173,7 @@ def _terms(value: Exact) -> str:
 
 
 def _term(number: int | None) -> str:
-    """Return hexadecimal digits after their count, so that longer is greater; None is infinity."""
+    """Return hexadecimal digits after their count, so that longer numbers sort last; None is infinity."""
     digits = "" if number is None else f"{number:x}"
     if number is None or len(digits) >= LONG:
         return f"{LONG:x}{LONGEST if number is None else len(digits):06x}{digits}"
