@@ -87,7 +87,9 @@ class LeaderboardAnalysis(Resource):
     topics: int | None = None
     alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
     replicates: int | None = Field(None, description="number of permutations and of bootstrap samples")
-    seed: int | None = Field(None, description="random seed; runs are used in the order of their digests")
+    seed: int | None = Field(
+        None, description="random seed; the result does not depend on the order of submission"
+    )
     warnings: tuple[str, ...] = Field((), description="parts of the analysis that the scale does not permit")
     computed_at: datetime | None = None
 

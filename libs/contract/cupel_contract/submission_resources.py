@@ -68,7 +68,7 @@ class ProfileEffect(Resource):
     """The topics of a run that another profile would order differently."""
 
     count: int
-    topics: tuple[str, ...] = Field(description="the first of these topics")
+    topics: tuple[str, ...] = Field(description="ids of the first topics that are ordered differently")
 
     EXAMPLE = {"count": 1, "topics": ["117"]}
 

@@ -211,7 +211,7 @@ def _select_stored(submission: str, version: Row[Any], profile: str, measures: S
 def _build_views(
     rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool
 ) -> tuple[ExplanationView, ...]:
-    """Build views in the order of `texts`, followed by all other stored measures if `every`."""
+    """Build views in the order of `texts`. If `every`, append the views of all other stored measures."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row.measure):
         found[row.measure][row.about] = row.data

@@ -245,7 +245,7 @@ def _perform(
     team_pattern: str | None,
     other: Path | None,
 ) -> None:
-    """Perform the audit of the command line and print its result."""
+    """Perform the audit that the command line describes, and print its result."""
     begin = time.perf_counter()
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if not runs:

@@ -42,7 +42,7 @@ DEEPEST = 1_000_000
 
 
 def above_ideal(values: Floats) -> Mask:
-    """Return which values exceed that of the greedy ideal ranking by more than rounding."""
+    """Return bool: whether each value exceeds that of the greedy ideal by more than a rounding error."""
     return values > 1.0 + 1e-9
 
 

@@ -155,8 +155,9 @@ def sort_key(value: Exact) -> str:
     """Return ASCII text whose byte order is the order of the numbers; equal numbers have equal text.
 
     The text is the continued fraction of the number, term by term, which is unique. Every second term is
-    inverted (each hexadecimal digit is subtracted from 15) because it counts downwards. The end counts as an
-    infinite term. With this key, a database can sort a leaderboard by exact scores of any size.
+    inverted (each hexadecimal digit is subtracted from 15), because a number decreases as that term
+    increases. The end is encoded as an infinite term. With this key, a database can sort a leaderboard by
+    exact scores of any size.
     """
     return "0" + _inverted(_terms(-value)) if value < 0 else "1" + _terms(value)
 

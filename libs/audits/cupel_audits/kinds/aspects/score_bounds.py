@@ -135,7 +135,7 @@ def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> Bounds
 def _score_rankings(
     subject: AuditSubject, aspects: Sequence[str], measures: Sequence[Measure]
 ) -> dict[str, MeasureBounds]:
-    """Return the bounds of measures of the same aspects by text."""
+    """Return the bounds of measures that combine the same aspects, by measure text."""
     strategies: list[str] = []
     scores: dict[Measure, list[list[float]]] = {measure: [] for measure in measures}
     for name, joined in rank_judged_documents(subject.qrels, aspects, subject.joined.profile):

@@ -113,7 +113,7 @@ class SwapRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetRow:
-    """The correlation of the order on some topics with that on all."""
+    """The correlation between the order of runs on some topics and their order on all topics."""
 
     measure: MeasureCell
     how: Annotated[str, Heading("selection", "chosen: greedy; drawn: random")]
@@ -381,7 +381,8 @@ def _name_first(
 def _numbers(
     about: SubjectSummary, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
 ) -> dict[str, float | int | None]:
-    """Return lasting(MEASURE), greedy(MEASURE)@N for every fifth N, and others by measure."""
+    """Return the numbers of each measure, such as lasting(MEASURE), and greedy(MEASURE)@N for every fifth
+    N."""
     numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
     for result in measures:
         measure, is_defined = result["measure"], result["undefined"] is None
