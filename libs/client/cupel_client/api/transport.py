@@ -21,6 +21,7 @@ T = TypeVar("T", bound=BaseModel)
 
 TEMPORARY_STATUSES = (429, 503)
 MAX_PAUSE_SECONDS = 60.0
+MAX_IDLE_SECONDS = 2.0  # the gateway closes idle connections after 5 s
 MAX_SILENCE_SECONDS = 45.0  # event streams send a heartbeat every 15 s
 
 
