@@ -412,8 +412,7 @@ def test_every_interleaving_writes_each_result_once(
     most = 50 if size == "embedded" else 12  # each example makes a database
     machine: Any = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
     machine.TestCase.settings = settings(
-        max_examples=(50 if size == "embedded" else 12)
-        // (1 if all_examples else 3),  # each makes a database
+        max_examples=most if all_examples else most // 3,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=list(HealthCheck),
