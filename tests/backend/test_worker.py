@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -87,14 +87,25 @@ def pool_of(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return []
 
 
-BROKERS = ("embedded", "production", "rabbitmq")
+BROKERS: tuple[SizeName, ...] = ("embedded", "production", "rabbitmq")
 
 
 @pytest.fixture(params=BROKERS)
 def size(request: pytest.FixtureRequest) -> SizeName:
-    """Run each test with every broker."""
+    """Run each test with every broker; `make test` samples those of the slow tests."""
     name: SizeName = request.param
     return name
+
+
+def sampled_brokers(first: SizeName) -> Callable[[Any], Any]:
+    """Return a decorator that runs a test with every broker, and in `make test` with `first` only."""
+    order = sorted(BROKERS, key=lambda broker: broker != first)
+
+    def decorate(test: Any) -> Any:
+        every_broker = pytest.mark.parametrize("size", order, indirect=True)
+        return pytest.mark.sampled(every=len(order))(every_broker(test))
+
+    return decorate
 
 
 @pytest.fixture
@@ -172,6 +183,7 @@ def test_wake_up_makes_a_worker_score_a_submission(system: System, processes: Pr
     assert len(board.rows) == 10
 
 
+@sampled_brokers("production")
 def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
     system: System, processes: Processes
 ) -> None:
@@ -232,6 +244,7 @@ def has_write_lock(system: System) -> bool:
     return False
 
 
+@sampled_brokers("embedded")
 def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, processes: Processes) -> None:
     slow_track(system, submitted=1)
     sleeper = processes.start("worker")
@@ -250,6 +263,7 @@ def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, 
     assert max(job.attempts for job in found) > 1
 
 
+@sampled_brokers("embedded")
 def test_scheduler_sends_lost_wake_ups_again(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
@@ -261,6 +275,7 @@ def test_scheduler_sends_lost_wake_ups_again(system: System, processes: Processe
     until(lambda: all_done(system))
 
 
+@sampled_brokers("production")
 def test_terminated_worker_finishes_only_its_current_job(system: System, processes: Processes) -> None:
     processes.use_long_leases()
     slow_track(system, submitted=6)

@@ -18,6 +18,8 @@ from support.service.compose_stack import Container, Stack
 from support.service.faults import Traffic, short_pauses
 from support.service.invariants import assert_consistent
 
+pytestmark = pytest.mark.drill
+
 
 @pytest.fixture(scope="module")
 def stack(quick_stack: Stack) -> Iterator[Stack]:

@@ -170,8 +170,9 @@ def test_newest_release_file_covers_every_column_and_state() -> None:
     assert {version["state"] for version in versions} == set(QrelsState)
 
 
-@pytest.fixture(params=released())
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.sampled(every=3)) for name in released()])
 def release(request: pytest.FixtureRequest) -> Release:
+    """Return each release; `make test` takes a third of the pairs of a release and a size of the service."""
     return Release.read(request.param)
 
 

@@ -240,7 +240,7 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
     for _ in range(2):
         submit(system, ALICE, run(0))
     seen = []
-    for number in range(60):
+    for number in range(22):
         submit(system, BOB, run(number % len(ORDERS)))  # so that two evaluations are always open
         claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
@@ -249,12 +249,12 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
         while (claim := jobs.claim_next(system, board_analyses.QUEUE)) is not None:
             HANDLERS[claim.kind](system, claim)
         seen.append(count_analysed(system))
-        clock.forward(2)
-    # At 0, 2, ... s: after the first change has waited for 30 s, then 30 s after the next change.
-    assert [(2 * place, count) for place, count in enumerate(seen) if count] == [
-        (32, 17),
-        (66, 34),
-        (100, 51),
+        clock.forward(6)
+    # At 0, 6, ... s: after the first change has waited for 30 s, then 30 s after the next change.
+    assert [(6 * place, count) for place, count in enumerate(seen) if count] == [
+        (36, 7),
+        (78, 14),
+        (120, 21),
     ]
 
 
