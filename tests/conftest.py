@@ -22,9 +22,9 @@ settings.load_profile("cupel")
 ALL_EXAMPLES = "CUPEL_TEST_ALL" in os.environ
 """Whether property tests draw all their examples and sampled tests run with all their parameters."""
 
-SHARE_OF_EXAMPLES = 3
-FEWEST_EXAMPLES = 8
-"""`make test` draws a third of the examples of a property test, but never fewer than these."""
+SHARE_OF_EXAMPLES = 5
+FEWEST_EXAMPLES = 6
+"""`make test` draws a fifth of the examples of a property test, but never fewer than these."""
 
 TRANSLATORS = ("tests/gateway/", "tests/client/online/")
 """Tests of layers that only translate: below them, the backend's tests run on both sizes of the service."""
@@ -104,6 +104,12 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no shared data at {folder}: set CUPEL_SHARED to the folder that holds data/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def all_examples() -> bool:
+    """Whether tests take all their examples; otherwise a sample is enough."""
+    return ALL_EXAMPLES
 
 
 @pytest.fixture(scope="session", params=SIZES)

@@ -31,7 +31,8 @@ from support.backend_cast import (
     work_off,
 )
 from support.sent_wake_ups import record_wake_ups
-from support.service.service_sizes import Places, SizeName, place
+from support.service.prepared_tables import prepared_place
+from support.service.service_sizes import Places, SizeName
 
 
 def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
@@ -329,9 +330,9 @@ class Interleavings(RuleBasedStateMachine):
     def begin(self) -> None:
         self.clock = Clock()
         self.stack = ExitStack()
-        at = self.stack.enter_context(place(self.size))
-        self.system = replace(open_system(Settings(data=Path(mkdtemp(dir=self.base)), **at)), now=self.clock)
-        self.system.migrate()
+        at = self.stack.enter_context(prepared_place(self.size, Path(mkdtemp(dir=self.base))))
+        self.system = replace(open_system(Settings(**at)), now=self.clock)
+        self.system.blobs.prepare()
         self.claims: list[Claim] = []
         self.written: list[str] = []
         self.added: set[str] = set()
@@ -405,10 +406,13 @@ class Interleavings(RuleBasedStateMachine):
         assert all(job.attempts <= 3 for job in listed)
 
 
-def test_every_interleaving_writes_each_result_once(size: SizeName, tmp_path: Path) -> None:
+def test_every_interleaving_writes_each_result_once(
+    size: SizeName, tmp_path: Path, all_examples: bool
+) -> None:
+    most = 50 if size == "embedded" else 12  # each example makes a database
     machine: Any = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
     machine.TestCase.settings = settings(
-        max_examples=50 if size == "embedded" else 12,  # each makes a database
+        max_examples=most if all_examples else most // 3,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=list(HealthCheck),

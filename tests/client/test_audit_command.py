@@ -256,7 +256,7 @@ INVALID_COMMANDS = [
     (("downsampling", "qrels.txt"), "no run to audit"),
     (("downsampling", "qrels.txt", RUNS[0]), "only one is given: give two or more"),
     (("downsampling", "none.txt", *RUNS), "no document is judged relevant"),
-    ((*DOWNSAMPLING[:-4], "--ratios", "50,0"), "ratios: expected falling percentages above 0"),
+    ((*DOWNSAMPLING[:-4], "--ratios", "50,0"), "ratios: expected decreasing percentages above 0"),
     ((*DOWNSAMPLING[:-4], "--ratios", "half"), "got half"),
     ((*DOWNSAMPLING, "--repeats", "0"), "repeats: expected a whole number from 1 to 100,000, got 0"),
     ((*DOWNSAMPLING, "--repeats", "1e3"), "got 1000.0"),

@@ -258,7 +258,7 @@ class AuditRequest(RequestBody):
         None,
         ge=1,
         le=LARGEST_INTEGER,
-        description="maximum number of trials in a part, if that makes up to 1,000 parts",
+        description="maximum number of trials in a part; raised if there would be more than 1,000 parts",
     )
 
     EXAMPLE = {"kind": "downsampling", "parameters": {"ratios": [90, 50, 10]}, "measures": ["AP"]}

@@ -28,7 +28,7 @@ class LeaderboardRowResource(Resource):
     received_at: datetime
     missing_topics: int
     exact: ExactScore = None
-    interval: Bounds = Field(None, description="low and high end of the score's confidence interval")
+    interval: Bounds = Field(None, description="lower and upper bound of the score's confidence interval")
     rank_interval: RankBounds = Field(
         None, description="best and worst rank on other samples of topics; the interval includes `rank`"
     )
@@ -74,10 +74,11 @@ class LeaderboardAnalysis(Resource):
     method: str
     submissions: int = Field(description="number of ranked submissions")
     tied_for_first: int | None = Field(
-        None, description="submissions that are not significantly different from the best, which is included"
+        None,
+        description="number of submissions that are not significantly different from the best, including it",
     )
-    separable: int | None = Field(None, description="neighbours that are significantly different")
-    neighbours: int | None = Field(None, description="pairs of adjacent submissions")
+    separable: int | None = Field(None, description="number of adjacent pairs that differ significantly")
+    neighbours: int | None = Field(None, description="number of pairs of adjacent submissions")
     smallest_difference: float | None = Field(
         None,
         description="smallest true difference that a paired t-test at level `alpha` detects with power 0.8 "
@@ -86,7 +87,9 @@ class LeaderboardAnalysis(Resource):
     topics: int | None = None
     alpha: float | None = Field(None, description="level of the test; intervals have confidence 1 - alpha")
     replicates: int | None = Field(None, description="number of permutations and of bootstrap samples")
-    seed: int | None = Field(None, description="random seed; runs are used in the order of their digests")
+    seed: int | None = Field(
+        None, description="random seed; the result does not depend on the order of submission"
+    )
     warnings: tuple[str, ...] = Field((), description="parts of the analysis that the scale does not permit")
     computed_at: datetime | None = None
 

@@ -120,7 +120,9 @@ class ExplanationList(Resource):
     profile: str
     depth: int = Field(description="rankings are cut at this depth")
     scoring_version: int
-    topics: tuple[str, ...] = Field(description="the order of every list of values by topic")
+    topics: tuple[str, ...] = Field(
+        description="ids of the topics; every list of values by topic has this order"
+    )
     explanations: tuple[ExplanationResource, ...]
 
     EXAMPLE = {

@@ -57,7 +57,10 @@ IdempotencyKey = Annotated[
     ),
 ]
 IfNoneMatch = Annotated[
-    str | None, Header(max_length=2000, description="ETags of states that the caller has")
+    str | None,
+    Header(
+        max_length=2000, description="ETags that the caller has stored; the response is 304 if one is current"
+    ),
 ]
 
 

@@ -46,8 +46,7 @@ def precision_at_2(kept: Sample) -> list[float]:
 
 
 def stratified(rng: np.random.Generator) -> Iterator[Sample]:
-    """One shuffle; of n documents keep max(10, floor(p n)) of grade 0, and max(1, floor(p n)) of other "
-    "grades."""
+    """Shuffle once; of n documents, keep max(10, floor(p n)) of grade 0 and max(1, floor(p n)) of others."""
     strata = {"1-2": ["1a", "1b"], "1-1": ["1c", "1d"], "1-0": ZEROS, "2-1": ["2e", "2f"], "2-0": ["2g"]}
     order = shuffle_groups(rng, strata)
     for percent in PERCENTS:

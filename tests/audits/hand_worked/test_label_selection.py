@@ -118,8 +118,7 @@ def test_report_equals_that_of_the_hand_worked_selection() -> None:
 
 
 def test_missed_subtopic_labels_its_whole_pool() -> None:
-    """No run has the document of subtopic 2 of topic t, so all five documents are labelled down to depth "
-    "20."""
+    """No run has the document of subtopic 2 of topic t, so all five documents of its pool are labelled."""
     grades = {"t": {"a": 1, "b": 1, "elsewhere": 1}, "u": {"q": 1}}
     subtopics = {"t": {"a": {"1": 1}, "b": {"1": 1}, "elsewhere": {"2": 1}}, "u": {"q": {"1": 1}}}
     qrels = qrels_of({scale(1): grades}, subtopics=subtopics)

@@ -89,13 +89,13 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 4 removes a median of 1 judgments and at most 3; it "
-        "removes none for 1 of 4.",
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on average "
-        "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.865 "
-        "on average and at least 0.548.",
-        "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
-        "(one); with the run in the pool it is 0.0% on average.",
+        "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
+        "in 1 of 4 cases it removes none.",
+        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 ranks on average "
+        "and at most 1 (two), of 4; its score changes by -0.2500 on average. Tau with the original order "
+        "is 0.865 on average and at least 0.548.",
+        "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run that is "
+        "left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
 
@@ -154,13 +154,13 @@ def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "Pool depth 2 (as given). Leaving out one of 2 removes a median of 2.5 judgments and at most 4; it "
-        "removes none for 0 of 2.",
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.00 of 4 ranks on average "
-        "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.730 "
-        "on average and at least 0.548.",
-        "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
-        "(one); with the run in the pool it is 0.0% on average.",
+        "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
+        "4; in 0 of 2 cases it removes none.",
+        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.00 ranks on average "
+        "and at most 1 (two), of 4; its score changes by -0.2500 on average. Tau with the original order "
+        "is 0.730 on average and at least 0.548.",
+        "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run that is "
+        "left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
 

@@ -84,7 +84,7 @@ def test_report_equals_the_hand_worked_report() -> None:
             "1 more (tied) are best instead of r1. 3 runs change their significance group; 2 of 6 pairs of "
             "runs differ significantly under one version only.",
             "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
-            "alpha 0.20); 3 have another one; judgments in qrels only: 1, in other only: 1.",
+            "alpha 0.20); 3 have different labels; judgments in qrels only: 1, in other only: 1.",
         ],
         numbers={
             "topics": 3,

@@ -91,8 +91,7 @@ def test_report_equals_the_hand_worked_report() -> None:
 
 
 def test_limits_keep_the_hand_worked_documents() -> None:
-    """1y has the sum of reciprocal ranks 1 + 1/2 and 1x 1/2, so 1y alone is examined in topic 1; 2z is "
-    "listed."""
+    """The sum of reciprocal ranks is 3/2 for 1y and 1/2 for 1x, so only 1y is examined; 2z is listed."""
     subject = subject_of(QRELS, RUNS, "P@2 RR", top=3)
     report = audited("unjudged", subject, {**PARAMETERS, "tried": 1, "most": 1})
     assert_table(

@@ -111,9 +111,9 @@ def test_verdict_gives_the_losses() -> None:
     assert report.numbers["worst_rank_loss(AP)"] == max(int(places_lost or 0) for places_lost in places)
     assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
     assert report.verdict[0].startswith(
-        "Pool depth 2 (as given). Leaving out one of 3 removes a median of 2 judgments"
+        "Pool depth 2 (as given). Leaving out one of 3 runs removes a median of 2 judgments"
     )
-    assert "Of the first 1 documents of a run that is left out," in report.verdict[-1]
+    assert "Unjudged share of the first 1 documents:" in report.verdict[-1]
 
 
 def ranks_of(scores: list[float]) -> list[int]:
@@ -160,7 +160,7 @@ def test_impossible_audits_are_refused_with_a_reason() -> None:
     assert problems("leave_one_team_out", single) == [
         "all runs belong to one team, A: give runs of two or more teams"
     ]
-    with pytest.raises(AuditError, match="rising depths"):
+    with pytest.raises(AuditError, match="increasing depths"):
         read_audit("leave_one_run_out", {"depths": [20, 10]})
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
     assert any(

@@ -64,6 +64,7 @@ def count_in_process(tmp_path: Path) -> Callable[[int], subprocess.Popen[bytes]]
 REQUESTS = ("cupel_requests_total", "GET", "/v1", "200")
 
 
+@pytest.mark.sampled(every=2)
 def test_requests_of_several_processes_are_summed(
     system: System, count_in_process: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
@@ -78,6 +79,7 @@ def test_requests_of_several_processes_are_summed(
         other.communicate()
 
 
+@pytest.mark.sampled(every=2)
 def test_counts_are_kept_and_the_file_is_removed_after_a_process_ends(
     system: System, count_in_process: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
@@ -182,6 +184,7 @@ def count_done_jobs(port: int) -> float | None:
     return None
 
 
+@pytest.mark.sampled(every=2)
 def test_worker_reports_jobs_of_killed_pool_processes(open_at: Callable[..., System]) -> None:
     port = free_port()
     system = replace(open_at(metrics_port=port), now=utc_now)

@@ -91,7 +91,7 @@ def test_swap_towards_a_better_order_never_lowers_the_score(
 
 
 def _is_at_least_as_good(above: list[int], below: list[int]) -> bool:
-    """Return whether the lower document is at least as good in everything."""
+    """Return whether the document at the lower rank has no worse label for any aspect or subtopic."""
     return all(a <= b for a, b in zip(above, below, strict=True))
 
 
@@ -101,7 +101,7 @@ def _labels(qrels: Qrels, document: str) -> list[int]:
 
 
 def _subtopics(qrels: Qrels, document: str) -> list[int]:
-    """Return the judgment of a document of the first topic by subtopic, -3 without a judgment."""
+    """Return the judgments of a document of the first topic for each subtopic; -3 if there is none."""
     assert qrels.subtopics is not None
     places, judgments = _places(qrels, document), dict.fromkeys(qrels.subtopics.names, -3)
     columns = (qrels.subtopics.document, qrels.subtopics.subtopic, qrels.subtopics.judgment)
@@ -292,7 +292,7 @@ def test_random_parameters_round_trip_through_the_text(declaration: Declaration,
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_two_variants_in_one_call_equal_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
-    """Evaluate two variants of a declaration in both orders, with qrels that have no cached results."""
+    """Evaluate two variants of a measure in one call, in both orders, on qrels without cached results."""
     measures = supported_measures(qrels)
     for declaration in draw.sample(all_declarations(), 6):
         variants = [measure for measure in measures if measure.declaration is declaration]

@@ -41,13 +41,13 @@ INVALID_MEASURES = {
     "alpha_nDCG(alpha=-0.1)@10": "alpha_nDCG: alpha: expected a number from 0 to 1, got -0.1",
     "NLRE(ties=random)": "NLRE: ties: expected stable, min or reverse, got random",
     "AP11(levels=[0.5,0.1])": (
-        "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,0.1]"
+        "AP11: levels: expected increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,0.1]"
     ),
     "AP11(levels=[])": (
-        "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got []"
+        "AP11: levels: expected increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8], got []"
     ),
     "AP11(levels=[0.5,1.5])": (
-        "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,1.5]"
+        "AP11: levels: expected increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,1.5]"
     ),
     "CAM": "CAM requires of, for example CAM(of=nDCG@10)",
     "MM(of=Utility)": "MM: the harmonic mean needs values of at least 0, but Utility may be negative",
@@ -305,15 +305,15 @@ UNSUPPORTED_MEASURES = {
     ),
     ("sub", "alpha_DCG"): (
         "alpha_DCG: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
-        "normalise=False takes any, or none"
+        "with normalise=False any cutoff is allowed, or none"
     ),
     ("sub", "ERR_IA"): (
         "ERR_IA: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
-        "normalise=False takes any, or none"
+        "with normalise=False any cutoff is allowed, or none"
     ),
     ("sub", "alpha_DCG@2000000"): (
         "alpha_DCG@2000000: a normalised value needs a cutoff of at most 1,000,000, such as "
-        "@20; normalise=False takes any, or none"
+        "@20; with normalise=False any cutoff is allowed, or none"
     ),
     ("two", "gRBP(gains={1:3})@10"): (
         "gRBP(gains={1:3})@10: label 2 has a smaller gain than 1; gains must not decrease along "
@@ -350,7 +350,7 @@ UNSUPPORTED_MEASURES = {
     ),
     ("two", "RBP_u(graded=True,strict=True)"): (
         "RBP_u(strict=True,graded=True): thresholds and strict apply to binary "
-        "understandability; omit them or graded=True"
+        "understandability; omit them, or omit graded=True"
     ),
     (
         "two",

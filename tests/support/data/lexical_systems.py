@@ -27,8 +27,8 @@ DEPTH = 60
 class Collection:
     """A collection with texts.
 
-    texts: by document. queries: the parts of the query by topic, which a diverse system alternates.
-    judged: topic -> document -> subtopic -> judgment.
+    texts: the text of each document. queries: the parts of the query by topic, which a diverse system
+    alternates. judged: topic -> document -> subtopic -> judgment.
     """
 
     texts: Mapping[str, str]

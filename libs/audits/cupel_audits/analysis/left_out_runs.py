@@ -25,11 +25,11 @@ FAIR = 0.05
 class LeftOutTrial(TypedDict):
     """The result of leaving out one group; JSON-serialisable. Lists of two are before and after.
 
-    depth: of the pool. runs: the indices of the group's runs. brought: lists of a depth, and the judged and
-    the relevant documents that the group alone contributes to the pool of that depth. lost: documents that
-    lose their judgment. tau: by measure, over all runs. scores, ranks: by measure, two lists over the group's
-    runs. unjudged: lists of a depth and two lists over the group's runs: the unjudged share of the first
-    documents.
+    depth: the depth of the pool. runs: the indices of the group's runs. brought: for each depth, a list of
+    the depth and the numbers of judged and of relevant documents that only this group contributes to the pool
+    of that depth. lost: documents that lose their judgment. tau: tau-b of all runs by measure. scores, ranks:
+    by measure, two lists over the group's runs. unjudged: for each depth, a list of the depth and the
+    unjudged shares of the first documents of the group's runs, before and after.
     """
 
     depth: int
@@ -210,7 +210,7 @@ def report(
 ) -> AuditReport:
     """Return the report on the groups left out so far.
 
-    names: of all groups. depth: of the pool, None where it was estimated.
+    names: the names of all groups. depth: the given depth of the pool, or None if it was estimated.
     """
     left_out = [(names[trial], result) for trial, result in results.items()]
     points = list(_points(about, left_out))
@@ -333,10 +333,12 @@ def _loss_sentence(left_out: LeftOut, depth: int | None) -> str:
     """Return a sentence on the judgments that are lost, and on the depth of the pool."""
     lost = sorted(trial["lost"] for _, trial in left_out)
     used = left_out[0][1]["depth"]
+    noun = "runs" if all(len(trial["runs"]) == 1 for _, trial in left_out) else "teams"
     origin = "as given" if depth else "estimated: below it, the share of judged documents falls"
     return (
-        f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} removes a median of {median(lost):g} "
-        f"judgments and at most {lost[-1]}; it removes none for {lost.count(0)} of {len(lost)}."
+        f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} {noun} removes a median of "
+        f"{median(lost):g} judgments and at most {lost[-1]}; in {lost.count(0)} of {len(lost)} cases it "
+        "removes none."
     )
 
 
@@ -346,9 +348,9 @@ def _fairness_sentence(about: SubjectSummary, row: FairnessRow) -> str:
         return f"{row.measure}: undefined because all runs have the same score."
     return (
         f"{row.measure}: {_fairness(len(about.runs), row)} to runs from outside the pool. A run that is left "
-        f"out loses {row.places:.2f} of {len(about.runs)} ranks on average and at most {row.worst} "
-        f"({row.run}); its score changes by {row.change:+.4f} on average. Tau with the original order is "
-        f"{row.tau:.3f} on average and at least {row.least:.3f}."
+        f"out loses {row.places:.2f} ranks on average and at most {row.worst} ({row.run}), of "
+        f"{len(about.runs)}; its score changes by {row.change:+.4f} on average. Tau with the original order "
+        f"is {row.tau:.3f} on average and at least {row.least:.3f}."
     )
 
 
@@ -367,10 +369,9 @@ def _unjudged_sentence(missing: Sequence[UnjudgedShare]) -> Iterator[str]:
     if rows:
         worst = max(rows, key=lambda row: row.after or 0)
         yield (
-            f"Of the first {depth} documents of a run that is left out, "
-            f"{mean([row.after or 0 for row in rows]):.1%} are unjudged on average and at most "
-            f"{worst.after:.1%} ({worst.run}); with the run in the pool it is "
-            f"{mean([row.before or 0 for row in rows]):.1%} on average."
+            f"Unjudged share of the first {depth} documents: {mean([row.after or 0 for row in rows]):.1%} on "
+            f"average and at most {worst.after:.1%} ({worst.run}) for a run that is left out, "
+            f"{mean([row.before or 0 for row in rows]):.1%} on average for a run in the pool."
         )
 
 

@@ -17,8 +17,8 @@ from cupel_audits.subject import SubjectSummary
 class SampleStep(TypedDict):
     """The result of one step of a repeat; JSON-serialisable.
 
-    kept: judged documents that are left. orders: by measure, compared with the order under all judgments.
-    tau_ap: by measure, where the audit asks for it.
+    kept: number of documents that keep their judgments. orders: the order of runs by each measure, compared
+    with the order under all judgments. tau_ap: tau AP by measure, if the audit asks for it.
     """
 
     kept: int
@@ -33,8 +33,8 @@ SampleTrial = Sequence[SampleStep]
 class Axis:
     """The quantity that changes from step to step.
 
-    column: of the steps. words: a format for one step, such as "{:g} per cent". falling: whether the steps go
-    down from all judgments, or up.
+    column: the column of the steps. words: a format string that describes a step, such as "{:g} per cent".
+    falling: whether the steps decrease from all judgments; otherwise they increase.
     """
 
     column: Column

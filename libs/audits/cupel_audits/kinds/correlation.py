@@ -38,8 +38,8 @@ READING = (
 class MeasurePair:
     """Two measures to correlate, by their texts.
 
-    under: None, or if both are the same measure under two aspects, that measure without an aspect (its base)
-    and the two aspects.
+    under: None for two different measures. For one measure under two aspects: its text without an aspect (its
+    base), and the two aspects.
     """
 
     first: str
@@ -50,9 +50,8 @@ class MeasurePair:
 class CorrelationResult(TypedDict):
     """The correlation of one pair; JSON-serialisable.
 
-    under: as of a MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why
-    `overall` is. topics: tau on each topic. ranks: mid-ranks of
-    the runs by the first and by the second measure.
+    under: as in MeasurePair. overall, by_topic, tau_ap: None where undefined; `undefined` says why `overall`
+    is. topics: tau on each topic. ranks: mid-ranks of the runs by the first and by the second measure.
     """
 
     under: tuple[str, str, str] | None

@@ -43,9 +43,9 @@ class PowerResult(TypedDict):
 
     undefined: why the test could not be run, or None; all fields after it are missing if it is not None.
     told: number of pairs of runs that differ significantly. smallest: the smallest difference of means that
-    is significant. greatest: the largest that is not. detectable: the true difference that a paired t-test
-    detects. levels: the power in percent at each of LEVELS. signs: for each pair, `+` if the first run is
-    significantly better, `-` if the second is, `.` if neither is.
+    is significant. greatest: the largest difference that is not significant. detectable: the true difference
+    that a paired t-test detects. levels: the power in percent at each of LEVELS. signs: for each pair, `+` if
+    the first run is significantly better, `-` if the second is, `.` if neither is.
     """
 
     measure: str
@@ -132,7 +132,7 @@ PLOTS = (
 @audit(
     "discriminative_power",
     title="Discriminative power",
-    answers="How many pairs of runs differ significantly by each measure, and from which difference on?",
+    answers="How many pairs of runs differ significantly by each measure, and by how much at least?",
     source="Sakai, SIGIR 2006; Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.3.2",
 )
 class DiscriminativePower(OverTopics):
@@ -262,7 +262,9 @@ def _describe_differences(row: PowerRow) -> str:
     if row.smallest is None:
         return f"; means differ by up to {row.greatest:.4g}"
     smallest = f"; the smallest significant difference is {row.smallest:.4g}"
-    return smallest if row.greatest is None else f"{smallest}, the largest not significant {row.greatest:.4g}"
+    if row.greatest is None:
+        return smallest
+    return f"{smallest}; the largest difference that is not significant is {row.greatest:.4g}"
 
 
 def _undefined(results: Sequence[PowerResult]) -> Iterator[str]:

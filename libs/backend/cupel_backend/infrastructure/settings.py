@@ -67,7 +67,9 @@ class Settings(BaseSettings):
     checkers: int = Field(
         2, ge=1, description="number of check processes of a gateway, which check one upload each"
     )
-    checker_megabytes: int = Field(3072, ge=1, description="address space of a check process in megabytes")
+    checker_megabytes: int = Field(
+        3072, ge=1, description="limit on the address space of a check process in megabytes"
+    )
     checker_seconds: Span = Field(
         120.0, description="time limit for checking an upload, including the wait for a check process"
     )

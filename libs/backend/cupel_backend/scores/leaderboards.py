@@ -28,8 +28,8 @@ class LeaderboardRow:
     """A ranked submission. Equal scores share a rank: 1, 2, 2, 4.
 
     exact: the unrounded score, as in `evaluations.ScoreView`. The fields with defaults come from the analysis
-    (`board_analyses.RankInformation`). rank_interval: in whole ranks, always containing `rank`: 2 to 3 for
-    two tied submissions that share rank 2, whose midrank is 2.5.
+    (`board_analyses.RankInformation`). rank_interval: rounded outwards to whole ranks, so it contains `rank`.
+    Example: 2 to 3 for two tied submissions with rank 2, whose midrank is 2.5.
     """
 
     rank: int
@@ -60,8 +60,8 @@ class UnscoredSubmission:
 class Leaderboard:
     """A page of a leaderboard with everything that it depends on.
 
-    analysis: of the whole board. unscored: on the first page only. qrels: None while the track has no current
-    version; then `rows` is empty. etag: identifies the content of the page.
+    analysis: the analysis of the whole board. unscored: listed on the first page only. qrels: None while the
+    track has no current version; then `rows` is empty. etag: identifies the content of the page.
     """
 
     track: str

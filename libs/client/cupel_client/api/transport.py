@@ -174,7 +174,7 @@ class Transport:
             if attempt == self._attempts or not refusal.is_temporary:
                 raise refusal
             time.sleep(_pause(attempt, refusal.retry_after))
-        raise AssertionError("attempts are at least 1")
+        raise AssertionError("attempts must be at least 1")
 
     @contextmanager
     def _streaming(self, path: str, *, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:

@@ -25,9 +25,9 @@ ALPHA = 0.05
 class RankedSystem:
     """A system on a leaderboard.
 
-    mean, rank: with confidence intervals. groups: numbers of the system's groups, starting with the best; two
-    systems share a group unless they differ significantly. tied_for_first: whether the system does not differ
-    significantly from the system with the highest mean.
+    mean, rank: its mean score and its rank, with confidence intervals. groups: numbers of the system's
+    groups, starting with the best; two systems share a group unless they differ significantly.
+    tied_for_first: whether the system does not differ significantly from the system with the highest mean.
     """
 
     mean: Interval
@@ -40,10 +40,10 @@ class RankedSystem:
 class BoardAnalysis:
     """The analysis of a leaderboard by one measure.
 
-    standings: in the order of the columns of scores. separable: how many of the `neighbours` pairs of
-    adjacent systems differ significantly. smallest_difference: the true difference of means that a paired
-    t-test at alpha detects with power 0.8 on these topics; None if it is undefined. undefined: why there are
-    no groups; every system is then in one group, and tied for first.
+    standings: the systems in the order of the columns of the score matrix. separable: how many of the
+    `neighbours` pairs of adjacent systems differ significantly. smallest_difference: the true difference of
+    means that a paired t-test at alpha detects with power 0.8 on these topics; None if it is undefined.
+    undefined: why there are no groups; every system is then in one group, and tied for first.
     """
 
     standings: tuple[RankedSystem, ...]

@@ -75,8 +75,8 @@ class TopicDifference:
 class Difference:
     """The difference between two systems under one measure.
 
-    difference: mean of second - first. corrected_p: over all tests of the report. topics: numbers of topics
-    where the second system scores higher, the same and lower; None if a score is undefined.
+    difference: mean of second - first. corrected_p: p corrected over all tests of the report. topics: numbers
+    of topics where the second system scores higher, the same and lower; None if a score is undefined.
     """
 
     first: int

@@ -169,7 +169,7 @@ def _worth_of_understandability(
     if graded:
         if thresholds or strict:
             raise MeasureError(
-                "thresholds and strict apply to binary understandability; omit them or graded=True"
+                "thresholds and strict apply to binary understandability; omit them, or omit graded=True"
             )
         return _likely(view, understandability, gains)
     if gains:
