@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from support.patience import seconds
+from support.patience import seconds, until
 from support.service import components
 
 FLAGS = (
@@ -85,9 +85,18 @@ class Browser:
 
     def save_pdf(self, path: Path) -> None:
         """Save the printed page as PDF on A4."""
+        path.write_bytes(base64.b64decode(until(self._print)))
+
+    def _print(self) -> str | None:
+        """Return the PDF in base64; None if the page took more than ChromeDriver's 10 seconds."""
         sheet = {"width": 21.0, "height": 29.7}
-        data = self._post(f"{self._session}/print", {"page": sheet, "background": True})
-        path.write_bytes(base64.b64decode(data))
+        try:
+            pdf: str = self._post(f"{self._session}/print", {"page": sheet, "background": True})
+        except RuntimeError as error:
+            if not str(error).startswith("timeout"):
+                raise
+            return None
+        return pdf
 
     def console_messages(self) -> list[str]:
         """Return the new messages of the console since the last call."""
