@@ -433,7 +433,7 @@ class TestHelp:
         assert f"cupel audit {kind.name}" in page
         assert " ".join(kind.source.split()) in page
         for name, declared in SETTINGS[kind.name].items():
-            assert " ".join(declared.about.split()) in page, name
+            assert " ".join(declared.about.split()).casefold() in page.casefold(), name
             option = name.replace("_", "-")
             assert any(f"--{prefix}{option}" in page for prefix in ("", "no-", "audit-", "no-audit-")), name
 
