@@ -34,6 +34,15 @@ def means_without(removed: dict[str, set[str]]) -> list[float]:
     return [round(run_scores.aggregates()[parse("AP")], 12) for run_scores in scores]
 
 
+def test_runs_of_one_team_are_a_problem_only_if_there_are_several() -> None:
+    alone = subject_of(QRELS, {"one": RUNS["one"]}, "AP", teams=["X"])
+    assert not any("one team" in problem for problem in problems("leave_one_team_out", alone))
+    several = subject_of(QRELS, RUNS, "AP", teams=["X", "X", "X"])
+    assert problems("leave_one_team_out", several) == [
+        "all runs belong to one team, X: give runs of two or more teams"
+    ]
+
+
 def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
     found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
@@ -98,7 +107,7 @@ def test_runs_without_own_contributions_lose_no_judgments() -> None:
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
     assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
     assert report.verdict[1].startswith("AP: fair to runs from outside the pool.")
-    assert "it removes none for 6 of 6" in report.verdict[0]
+    assert "in 6 of 6 cases it removes none" in report.verdict[0]
 
 
 def test_verdict_gives_the_losses() -> None:

@@ -10,7 +10,7 @@ from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject
 from cupel_measures.comparing.agreement import agreement
 from cupel_measures.model import Aspect, Qrels
-from support.data.audit_subjects import audited, reported, subject_of, trials_of
+from support.data.audit_subjects import audited, problems, reported, subject_of, trials_of
 from support.data.small_collections import Scored, diverse, qrels_of, ranked, scale
 
 OLD = {
@@ -44,6 +44,15 @@ def versions() -> AuditSubject:
 
 def report_of(subject: AuditSubject) -> AuditReport:
     return audited("qrels_versions", subject, FAST)
+
+
+def test_relevant_documents_in_one_version_suffice() -> None:
+    nothing = {topic: dict.fromkeys(labels, 0) for topic, labels in OLD.items()}
+    assert problems("qrels_versions", subject_of_versions(OLD, nothing, "AP")) == []
+    assert problems("qrels_versions", subject_of_versions(nothing, NEW, "AP")) == []
+    assert problems("qrels_versions", subject_of_versions(nothing, nothing, "AP")) == [
+        "no document is judged relevant in either version: all runs have the same score"
+    ]
 
 
 def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject) -> None:

@@ -40,6 +40,12 @@ def scores(subject: AuditSubject, measure: str) -> Floats:
     return subject.scores[measure]
 
 
+def test_sufficient_number_of_random_topics_is_stated() -> None:
+    """Each topic alone gives the order of all topics, so one random topic suffices."""
+    report = audited("topics", subject_with_precisions({str(n): [0.5, 0.3, 0.1] for n in range(4)}), FEW)
+    assert any(sentence.startswith("P@10: with 1 random topic,") for sentence in report.verdict)
+
+
 class TestSwaps:
     def test_two_contradicting_topics_always_swap(self) -> None:
         """One topic prefers a by 0.5 and the other b, so any draw swaps them."""
