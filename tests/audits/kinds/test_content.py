@@ -106,7 +106,7 @@ def test_lmd_is_added_only_if_no_measure_reads_texts() -> None:
     report = audited("content", subject, FEW)
     assert set(report.table("points").column("measure")) == {"LMD(stop=5)", "ERR_IA@20", CLASSIC}
     assert report.verdict[0].startswith(
-        "LMD(stop=5): with 100 per cent of the judgments tau with the order of"
+        "LMD(stop=5): tau with the order of alpha_nDCG@20 under all judgments is"
     )
     assert len(report.verdict) == 1
 

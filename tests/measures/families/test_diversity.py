@@ -240,7 +240,9 @@ class TestParameters:
     @pytest.mark.parametrize("name", ["alpha_DCG", "ERR_IA"])
     def test_normalised_measure_needs_a_cutoff(self, name: str) -> None:
         for text in (name, f"{name}@{10**15}"):
-            with pytest.raises(MeasureError, match=r"needs a cutoff of at most 1,000,000, such as @20; norm"):
+            with pytest.raises(
+                MeasureError, match=r"needs a cutoff of at most 1,000,000, such as @20; with norm"
+            ):
                 check(diverse({}), [parse(text)])
         check(diverse({}), [parse(f"{name}(normalise=False)"), parse(f"{name}@1000000")])
 
