@@ -257,7 +257,7 @@ def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, 
     until(lambda: all_done(system))
     for process in asleep:
         process.resume()
-    until(lambda: "given to another worker" in processes.log)
+    until(lambda: "claimed by another worker" in processes.log)
     found = evaluations(system)
     assert score_count(system) == len(found) * len(SLOW_PLAN)
     assert max(job.attempts for job in found) > 1
