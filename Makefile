@@ -16,7 +16,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-one test-all mutants check fix docs lock bench fuzz up down compose clean
+.PHONY: help setup demo test test-one test-all drills mutants check fix docs lock bench fuzz up down compose clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,14 +53,17 @@ $(VENV)/.ready-check: requirements-check.lock $(VENV)/.ready-test
 demo: $(VENV)/.ready-run  ## start a service with an example track and 30 runs (ONCE=1 ends it afterwards)
 	@$(BIN)/python -m cupel_standalone.demo $(if $(ONCE),--once)
 
-test: $(VENV)/.ready-test  ## run the tests, the large property tests with fewer examples (some minutes)
-	@$(PYTEST) $(PARALLEL) --durations=10
+test: $(VENV)/.ready-test  ## run the tests but the drills, large sweeps by samples (some minutes)
+	@$(PYTEST) $(PARALLEL) -m "not drill" --durations=10
 
 test-one: $(VENV)/.ready-test  ## run chosen tests: make test-one T="tests/audits -k downsampling"
 	@$(PYTEST) $(T)
 
 test-all: $(VENV)/.ready-test  ## run all tests with all examples (about half an hour)
 	@CUPEL_TEST_ALL=1 $(PYTEST) $(PARALLEL) --durations=10
+
+drills: $(VENV)/.ready-test  ## run only the tests that inject faults into whole services (some minutes)
+	@CUPEL_TEST_ALL=1 $(PYTEST) $(PARALLEL) -m drill
 
 mutants: $(VENV)/.ready-test  ## change the code in small ways and count the changes that no test notices
 	@$(BIN)/python tests/mutants/mutate.py $(M)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from support.service import components
+from support.service import components, prepared_tables
 from support.service.service_sizes import SIZES, Places, SizeName, place
 from support.xdist_lanes import Lanes, lane_of
 
@@ -22,9 +22,13 @@ settings.load_profile("cupel")
 ALL_EXAMPLES = "CUPEL_TEST_ALL" in os.environ
 """Whether property tests draw all their examples and sampled tests run with all their parameters."""
 
-SHARE_OF_EXAMPLES = 3
-FEWEST_EXAMPLES = 8
-"""`make test` draws a third of the examples of a property test, but never fewer than these."""
+SHARE_OF_EXAMPLES = 5
+FEWEST_EXAMPLES = 6
+"""`make test` draws a fifth of the examples of a property test, but never fewer than these."""
+
+TRANSLATORS = ("tests/gateway/", "tests/client/online/")
+"""Tests of layers that only translate: below them, the backend's tests run on both sizes of the service."""
+PRODUCTION_EVERY = 4
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    prepared_tables.kept.close()
     if os.environ.get("CUPEL_TEST_OWNER") == str(os.getpid()):
         shutil.rmtree(os.environ["CUPEL_TEST_SERVERS"], ignore_errors=True)
 
@@ -57,15 +62,21 @@ def reduce_examples(items: list[pytest.Item]) -> None:
 
 
 def deselect_unsampled(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run only every nth set of parameters of a test that is marked `sampled(every=n)`."""
+    """Run only every nth set of parameters of a test that is marked `sampled(every=n)`.
+
+    The tests of TRANSLATORS run on the embedded size, and only every nth of them in production too.
+    """
     seen: Counter[str] = Counter()
     deselected = []
     for item in items:
+        name, every = item.nodeid.partition("[")[0], 1
         if mark := item.get_closest_marker("sampled"):
-            name = item.nodeid.partition("[")[0]
-            if seen[name] % mark.kwargs["every"]:
-                deselected.append(item)
-            seen[name] += 1
+            every = mark.kwargs["every"]
+        elif name.startswith(TRANSLATORS) and "[production" in item.nodeid:
+            name, every = "production", PRODUCTION_EVERY
+        if seen[name] % every:
+            deselected.append(item)
+        seen[name] += 1
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         left_out = set(map(id, deselected))
@@ -93,6 +104,12 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no shared data at {folder}: set CUPEL_SHARED to the folder that holds data/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def all_examples() -> bool:
+    """Whether tests take all their examples; otherwise a sample is enough."""
+    return ALL_EXAMPLES
 
 
 @pytest.fixture(scope="session", params=SIZES)

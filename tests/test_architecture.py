@@ -235,12 +235,12 @@ def test_modules_do_not_import_each_other_in_a_cycle() -> None:
     assert_none(" <-> ".join(sorted(cycle)) for cycle in import_cycles(import_graph()))
 
 
-def test_an_import_cycle_is_found() -> None:
+def test_check_finds_an_import_cycle() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": {"d"}, "f": set()}
     assert import_cycles(graph) == {frozenset("abc"), frozenset("de")}
 
 
-def test_the_backend_imports_only_states_and_error_codes_of_the_contract() -> None:
+def test_backend_imports_only_states_and_error_codes_of_the_contract() -> None:
     allowed = {"cupel_contract.states", "cupel_contract.error_codes"}
     assert_none(
         f"{module} imports {imported}"
@@ -326,7 +326,7 @@ def test_folders_hold_few_source_files() -> None:
     )
 
 
-def test_module_names_say_what_the_module_contains() -> None:
+def test_module_names_are_not_vague() -> None:
     assert_none(
         place_of(path) for path in source_files() if path.stem in VAGUE_MODULE_NAMES | PARTICIPLE_MODULE_NAMES
     )
@@ -373,7 +373,7 @@ def is_init(field: ast.AnnAssign) -> bool:
     return "init=False" not in text and "kw_only=True" not in text
 
 
-def test_the_top_folder_holds_only_known_files() -> None:
+def test_top_folder_holds_only_known_files() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in committed()} <= TOP_LEVEL
 
 

@@ -36,16 +36,16 @@ def record_example(folder: Path, measures: list[str]) -> Recording:
 
 
 @pytest.mark.parametrize("part", EXPECTED)
-def test_values_are_those_on_record(part: str, found: Recording) -> None:
+def test_values_equal_the_recorded_ones(part: str, found: Recording) -> None:
     differences = list_differences({part: EXPECTED[part]}, {part: found[part]})
     assert not differences, "\n".join(differences)
 
 
-def test_nothing_is_recorded_as_refused() -> None:
+def test_recording_has_no_failed_command() -> None:
     assert not [name for name, _ in flatten(EXPECTED) if name.endswith("exit")]
 
 
-def test_nothing_else_is_recorded(found: Recording) -> None:
+def test_recording_has_the_expected_parts_only(found: Recording) -> None:
     assert set(found) == set(EXPECTED)
 
 

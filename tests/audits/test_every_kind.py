@@ -163,8 +163,9 @@ def test_parameters_that_multiply_the_work_have_upper_bounds(kind: str) -> None:
                 read_audit(kind, {name: [default[0]] * 2000})
 
 
-@every_kind
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("seed", [1, 2])
+@every_kind
 def test_result_is_independent_of_the_order_of_trials(kind: str, seed: int) -> None:
     audit, subject = read_audit(kind, quick_parameters(kind)), random_subject(kind, seed)
     found = trials_of(kind, subject, quick_parameters(kind))

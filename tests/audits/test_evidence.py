@@ -28,7 +28,10 @@ def real_subject(load: Load, measures: str, *, top: int = 0, other: Qrels | None
     )
 
 
-@pytest.fixture(scope="module", params=["clef-2015", "touche"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.sampled(every=2)) for name in ("clef-2015", "touche")],
+)
 def two_aspects(request: pytest.FixtureRequest, shared: Path) -> AuditSubject:
     return real_subject(
         touche(shared, ()) if request.param == "touche" else clef(shared)[1], "nDCG AP", top=100

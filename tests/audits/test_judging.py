@@ -17,7 +17,7 @@ from cupel_measures.model.profiles import PROFILES
 from cupel_measures.reading.joins import join
 from cupel_measures.scoring.evaluator import evaluate
 from support.data.audit_subjects import subject_of
-from support.data.random_collections import collections, possible, runs
+from support.data.random_collections import collections, runs, supported_measures
 from support.data.small_collections import Scored, diverse, qrels_of, ranked, ranking_of
 
 
@@ -73,7 +73,7 @@ def compare(subject: AuditSubject, given: Sequence[Scored], measures: Sequence[M
 def test_scores_if_judged_equal_rescoring(
     qrels: Qrels, given: list[Scored], profile: str, data: st.DataObject
 ) -> None:
-    measures = possible(qrels)
+    measures = supported_measures(qrels)
     begin = data.draw(st.integers(0, 9))
     chosen = measures[begin::10]
     seen = [

@@ -13,11 +13,11 @@ from cupel_measures.model import ABSENT, UNJUDGED, Content, Ids, Joined, Qrels
 from cupel_measures.model.profiles import PROFILES
 from cupel_measures.scoring.evaluator import Evaluator
 from cupel_measures.scoring.pool import Mask
-from support.data.random_collections import TEXTS, collections, possible, runs
+from support.data.random_collections import TEXTS, collections, runs, supported_measures
 from support.data.small_collections import Scored, content_of, diverse, joined_of, qrels_of, ranked, scale
 
 
-def detached(qrels: Qrels) -> Qrels:
+def without_unrestricted(qrels: Qrels) -> Qrels:
     """Return the same judgments without the link to the complete ones."""
     return replace(qrels, unrestricted=None, cache={})
 
@@ -46,7 +46,7 @@ def bits(evaluator: Evaluator, measures: Sequence[Measure]) -> dict[Measure, byt
     return {measure: values.tobytes() for measure, values in evaluator.evaluate(measures).values.items()}
 
 
-def stacked(qrels: Qrels, given: Sequence[Scored], profile: str) -> tuple[Joined, Content]:
+def stack_runs(qrels: Qrels, given: Sequence[Scored], profile: str) -> tuple[Joined, Content]:
     chosen = PROFILES[profile]
     return (
         Joined.stack([joined_of(run, qrels, profile=chosen) for run in given]),
@@ -74,9 +74,9 @@ def test_restricted_evaluator_equals_rescoring(
     documents = len(qrels.documents)
     once = np.resize(np.array(chosen[:24]), documents)
     twice = np.resize(np.array(chosen[24:]), documents)
-    joined, content = stacked(qrels, given, profile)
+    joined, content = stack_runs(qrels, given, profile)
     evaluator = Evaluator(qrels, joined, content=content)
-    evaluator.evaluate(possible(qrels)[::3])  # fill the cache, which must not matter
+    evaluator.evaluate(supported_measures(qrels)[::3])  # fill the cache, which must not matter
     kept = evaluator.restricted_to(once, first)
     _compare(kept, joined, content, given, profile)
     _compare(kept.restricted_to(twice, second), joined, content, given, profile)
@@ -89,23 +89,23 @@ def test_restricted_evaluator_equals_rescoring(
 def _compare(
     kept: Evaluator, joined: Joined, content: Content, given: Sequence[Scored], profile: str
 ) -> None:
-    rebuilt = detached(kept.qrels)
+    rebuilt = without_unrestricted(kept.qrels)
     if rebuilt.only_by_subtopic:
         return  # qrels without judgments by aspect have no measures of aspects; see the test below
-    measures = possible(rebuilt)
+    measures = supported_measures(rebuilt)
     scores = bits(kept, measures)
     assert scores == bits(Evaluator(rebuilt, joined, content=content), measures)
     smaller = without_unjudged(kept.qrels)
-    joined, content = stacked(smaller, given, profile)
+    joined, content = stack_runs(smaller, given, profile)
     assert scores == bits(Evaluator(smaller, joined, content=content), measures)
 
 
 def _compare_pooled(sample: Evaluator, absent: Evaluator, joined: Joined, content: Content) -> None:
     """Compare a sample that leaves documents in the pool with rescoring, and with one that removes them."""
-    rebuilt = detached(sample.qrels)
-    if detached(absent.qrels).only_by_subtopic:
+    rebuilt = without_unrestricted(sample.qrels)
+    if without_unrestricted(absent.qrels).only_by_subtopic:
         return
-    measures = possible(rebuilt)
+    measures = supported_measures(rebuilt)
     scores = bits(sample, measures)
     assert scores == bits(Evaluator(rebuilt, joined, content=content), measures)
     without_estimates = [measure for measure in measures if "infAP" not in str(measure)]
@@ -175,5 +175,7 @@ def test_nested_samples_equal_separate_samples(pooled: bool) -> None:
     measures = [parse(text) for text in ("AP", "nDCG", "Bpref", "P@5", "infAP")]
     evaluator = Evaluator(qrels, joined_of(run, qrels))
     for kept, nested in zip(samples, evaluator.nested_samples(samples, pooled=pooled), strict=True):
-        rebuilt = Evaluator(detached(qrels.restricted_to(kept, pooled=pooled)), joined_of(run, qrels))
+        rebuilt = Evaluator(
+            without_unrestricted(qrels.restricted_to(kept, pooled=pooled)), joined_of(run, qrels)
+        )
         assert bits(nested, measures) == bits(rebuilt, measures)

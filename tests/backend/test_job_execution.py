@@ -43,7 +43,7 @@ def count_attempts(system: System, outcome: str, queue: str = "score") -> float:
     return sum(float(line.removeprefix(prefix)) for line in lines if line.startswith(prefix))
 
 
-def test_an_exception_fails_its_job_and_the_next_job_runs(system: System) -> None:
+def test_exception_fails_its_job_and_the_next_job_runs(system: System) -> None:
     add_job(system, "bad")
     add_job(system, "good")
 
@@ -62,7 +62,7 @@ def test_an_exception_fails_its_job_and_the_next_job_runs(system: System) -> Non
 @pytest.mark.parametrize(
     ("retry_after", "outcome", "attempts"), [(30.0, "postponed", 0), (None, "failed", 1)]
 )
-def test_an_attempt_counts_unless_the_failure_is_temporary(
+def test_attempt_counts_unless_the_failure_is_temporary(
     system: System, retry_after: float | None, outcome: str, attempts: int
 ) -> None:
     add_job(system, "a")
@@ -76,7 +76,7 @@ def test_an_attempt_counts_unless_the_failure_is_temporary(
     assert count_attempts(system, outcome) == 1
 
 
-def test_a_lost_lease_is_counted_and_leaves_the_job_alone(system: System, clock: Clock) -> None:
+def test_lost_lease_is_counted_and_the_job_is_unchanged(system: System, clock: Clock) -> None:
     add_job(system, "a")
 
     def handle(system: System, claim: Claim) -> None:
@@ -90,14 +90,14 @@ def test_a_lost_lease_is_counted_and_leaves_the_job_alone(system: System, clock:
     assert count_attempts(system, "lost") == 1
 
 
-def test_a_turn_ends_when_its_time_is_over(open_at: Callable[..., System]) -> None:
+def test_turn_ends_after_its_time_limit(open_at: Callable[..., System]) -> None:
     system = open_at(turn_seconds=1e-9)
     add_job(system, "a")
     assert run_jobs(system, "score", {})
     assert list_states(system) == ["queued"]
 
 
-def test_an_urgent_job_ends_the_turn_of_another_queue(system: System) -> None:
+def test_urgent_job_ends_the_turn_of_another_queue(system: System) -> None:
     add_job(system, "first", queue="audit")
     add_job(system, "second", queue="audit")
 
@@ -109,14 +109,14 @@ def test_an_urgent_job_ends_the_turn_of_another_queue(system: System) -> None:
     assert list_states(system) == ["done", "queued", "queued"]
 
 
-def test_an_urgent_job_does_not_end_the_turn_of_its_own_queue(system: System) -> None:
+def test_urgent_job_does_not_end_the_turn_of_its_own_queue(system: System) -> None:
     add_job(system, "first")
     add_job(system, "second")
     assert not run_jobs(system, "score", handled_by(finish))
     assert list_states(system) == ["done", "done"]
 
 
-def test_a_failed_urgent_job_interrupts_nobody_before_its_retry(system: System, clock: Clock) -> None:
+def test_failed_urgent_job_interrupts_no_other_before_its_retry(system: System, clock: Clock) -> None:
     add_job(system, "urgent")
     claim = jobs.claim_next(system, "score")
     assert claim is not None
@@ -126,7 +126,7 @@ def test_a_failed_urgent_job_interrupts_nobody_before_its_retry(system: System, 
     assert jobs.has_urgent_work(system)
 
 
-def test_a_handler_may_postpone_its_job(open_at: Callable[..., System]) -> None:
+def test_handler_may_postpone_its_job(open_at: Callable[..., System]) -> None:
     system = open_at(turn_seconds=seconds(60))
     add_job(system, "long", queue="audit")
 
@@ -144,7 +144,7 @@ def test_a_handler_may_postpone_its_job(open_at: Callable[..., System]) -> None:
     assert count_attempts(system, "postponed", "audit") == 1
 
 
-def test_a_worker_without_the_urgent_queue_postpones_nothing(open_at: Callable[..., System]) -> None:
+def test_worker_without_the_urgent_queue_postpones_nothing(open_at: Callable[..., System]) -> None:
     system = open_at(queues=("audit",))
     add_job(system, "long", queue="audit")
     claim = jobs.claim_next(system, "audit")
@@ -153,7 +153,7 @@ def test_a_worker_without_the_urgent_queue_postpones_nothing(open_at: Callable[.
     assert not jobs.should_postpone(system, claim)
 
 
-def test_a_lease_is_renewed_while_its_handler_runs(open_at: Callable[..., System], clock: Clock) -> None:
+def test_lease_is_renewed_while_its_handler_runs(open_at: Callable[..., System], clock: Clock) -> None:
     system = open_at(**FAST_RENEWAL)
     add_job(system, "a")
     renewals = threading.Semaphore(0)
@@ -194,7 +194,7 @@ def renewal_is_over() -> bool:
     return not any(thread.name.startswith("lease of") for thread in threading.enumerate())
 
 
-def test_a_lost_lease_is_not_renewed(open_at: Callable[..., System], clock: Clock) -> None:
+def test_lost_lease_is_not_renewed(open_at: Callable[..., System], clock: Clock) -> None:
     system = open_at(**FAST_RENEWAL)
     add_job(system, "a")
 
@@ -205,7 +205,7 @@ def test_a_lost_lease_is_not_renewed(open_at: Callable[..., System], clock: Cloc
     run_jobs(system, "score", handled_by(handle))
 
 
-def test_a_lease_is_not_renewed_beyond_the_time_limit_of_a_job(open_at: Callable[..., System]) -> None:
+def test_lease_is_not_renewed_beyond_the_time_limit_of_a_job(open_at: Callable[..., System]) -> None:
     system = open_at(**FAST_RENEWAL, job_seconds=1e-9)
     add_job(system, "a")
     renewals: list[None] = []

@@ -31,7 +31,8 @@ from support.backend_cast import (
     work_off,
 )
 from support.sent_wake_ups import record_wake_ups
-from support.service.service_sizes import Places, SizeName, place
+from support.service.prepared_tables import prepared_place
+from support.service.service_sizes import Places, SizeName
 
 
 def add(system: System, key: str, *, tenant: str = "alice", queue: str = "score") -> bool:
@@ -65,7 +66,7 @@ def work(system: System) -> None:
     job_execution.run_jobs(system, "score", HANDLERS)
 
 
-def test_an_attempt_during_a_storage_failure_does_not_count(
+def test_attempt_during_a_storage_failure_does_not_count(
     system: System, clock: Clock, tmp_path: Path
 ) -> None:
     make_track(system)
@@ -84,7 +85,7 @@ def test_an_attempt_during_a_storage_failure_does_not_count(
     assert submissions.get(system, ALICE, submitted.id).state == "scored"
 
 
-def test_an_attempt_without_its_file_counts(
+def test_attempt_without_its_file_counts(
     system: System, clock: Clock, new_place: Places, tmp_path: Path
 ) -> None:
     make_track(system)
@@ -101,7 +102,7 @@ def test_an_attempt_without_its_file_counts(
         clock.forward(60)
 
 
-def test_a_key_is_queued_once(system: System) -> None:
+def test_key_is_queued_once(system: System) -> None:
     assert [add(system, "a"), add(system, "a")] == [True, False]
     finish(system, take(system))
     assert not add(system, "a")
@@ -117,13 +118,13 @@ def test_every_claim_gets_a_new_token(system: System, clock: Clock) -> None:
     assert take(system).token > first.token
 
 
-def test_a_claim_takes_jobs_of_its_queue_only(system: System) -> None:
+def test_claim_takes_jobs_of_its_queue_only(system: System) -> None:
     add(system, "a", queue="audit")
     assert jobs.claim_next(system, "score") is None
     assert jobs.claim_next(system, "audit") is not None
 
 
-def test_a_renewed_lease_does_not_expire(system: System, clock: Clock) -> None:
+def test_renewed_lease_does_not_expire(system: System, clock: Clock) -> None:
     add(system, "a")
     claim = take(system)
     for _ in range(5):
@@ -134,7 +135,7 @@ def test_a_renewed_lease_does_not_expire(system: System, clock: Clock) -> None:
     assert states(system) == ["done"]
 
 
-def test_a_stale_token_is_refused(system: System, clock: Clock) -> None:
+def test_stale_token_is_refused(system: System, clock: Clock) -> None:
     add(system, "a")
     stale = take(system)
     clock.forward(21)
@@ -159,7 +160,7 @@ def test_results_with_a_stale_token_are_rolled_back(system: System, clock: Clock
         assert connection.execute(text("SELECT count(*) FROM turns WHERE queue = 'result'")).scalar() == 0
 
 
-def test_a_failed_job_is_retried_and_then_dead_with_its_last_error(system: System, clock: Clock) -> None:
+def test_failed_job_is_retried_and_then_dead_with_its_last_error(system: System, clock: Clock) -> None:
     add(system, "a")
     for attempt in (1, 2, 3):
         claim = take(system)
@@ -172,7 +173,7 @@ def test_a_failed_job_is_retried_and_then_dead_with_its_last_error(system: Syste
     assert (job.attempts, job.error) == (3, "error 3")
 
 
-def test_a_job_is_dead_after_three_expired_leases(system: System, clock: Clock) -> None:
+def test_job_is_dead_after_three_expired_leases(system: System, clock: Clock) -> None:
     add(system, "a")
     for expected in (0, 0, 1):
         take(system)
@@ -183,7 +184,7 @@ def test_a_job_is_dead_after_three_expired_leases(system: System, clock: Clock) 
     assert "stopped responding" in job.error
 
 
-def test_a_revived_job_has_all_its_attempts(system: System, clock: Clock) -> None:
+def test_revived_job_has_all_its_attempts(system: System, clock: Clock) -> None:
     add(system, "a")
     for _ in range(3):
         jobs.fail(system, take(system), "no")
@@ -209,7 +210,7 @@ def test_tenants_take_turns_regardless_of_queue_length(system: System, clock: Cl
     assert served == ["storm", "small", "storm", "small", "storm", "storm", "storm", "storm"]
 
 
-def test_a_sweep_reports_queues_with_waiting_jobs(system: System) -> None:
+def test_sweep_reports_queues_with_waiting_jobs(system: System) -> None:
     assert jobs.sweep(system).waiting_queues == ()
     add(system, "a")
     assert jobs.sweep(system).waiting_queues == ("score",)
@@ -231,7 +232,7 @@ def test_jobs_are_visible_to_their_team_and_organisers(system: System) -> None:
     assert len(jobs.list_(system, ORGANISER).items) == 1
 
 
-def test_a_participant_cannot_revive_a_job(system: System, clock: Clock) -> None:
+def test_participant_cannot_revive_a_job(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     [job] = submit(system, ALICE).jobs
@@ -244,7 +245,7 @@ def test_a_participant_cannot_revive_a_job(system: System, clock: Clock) -> None
     assert work_off(system) == 1
 
 
-def test_an_unknown_state_is_refused(system: System) -> None:
+def test_unknown_state_is_refused(system: System) -> None:
     with pytest.raises(Invalid, match="'lost'"):
         jobs.list_(system, ADMIN, state="lost")
 
@@ -260,13 +261,13 @@ def test_many_jobs_are_queued_at_once(system: System) -> None:
         assert jobs.enqueue(connection, [], now=system.now()) == 0
 
 
-def test_a_new_job_is_claimed_by_a_worker_whose_clock_is_behind(system: System, clock: Clock) -> None:
+def test_worker_with_a_clock_that_is_behind_claims_a_new_job(system: System, clock: Clock) -> None:
     add(system, "a")
     clock.forward(-5)
     assert take(system).attempts == 1
 
 
-def test_the_pause_before_a_retry_grows_with_the_attempts(system: System, clock: Clock) -> None:
+def test_pause_before_a_retry_grows_with_the_attempts(system: System, clock: Clock) -> None:
     add(system, "a")
     for pause in (2, 4):
         jobs.fail(system, take(system), "no")
@@ -276,7 +277,7 @@ def test_the_pause_before_a_retry_grows_with_the_attempts(system: System, clock:
     assert take(system).attempts == 3
 
 
-def test_a_lease_ends_after_lease_seconds(system: System, clock: Clock) -> None:
+def test_lease_ends_after_lease_seconds(system: System, clock: Clock) -> None:
     add(system, "a")
     take(system)
     clock.forward(20)
@@ -285,7 +286,7 @@ def test_a_lease_ends_after_lease_seconds(system: System, clock: Clock) -> None:
     assert jobs.sweep(system).expired == 1
 
 
-def test_a_long_error_is_cut_to_2000_characters(system: System) -> None:
+def test_long_error_is_cut_to_2000_characters(system: System) -> None:
     add(system, "a")
     jobs.fail(system, take(system), "x" * 3000)
     [job] = jobs.list_(system, ADMIN).items
@@ -307,7 +308,7 @@ def test_only_a_stale_claim_cannot_be_postponed(system: System, clock: Clock) ->
     assert take(system).attempts == 2
 
 
-def test_a_revived_job_wakes_a_worker(system: System, clock: Clock) -> None:
+def test_revived_job_wakes_a_worker(system: System, clock: Clock) -> None:
     system, sent = record_wake_ups(system)
     add(system, "a")
     for _ in range(3):
@@ -329,9 +330,9 @@ class Interleavings(RuleBasedStateMachine):
     def begin(self) -> None:
         self.clock = Clock()
         self.stack = ExitStack()
-        at = self.stack.enter_context(place(self.size))
-        self.system = replace(open_system(Settings(data=Path(mkdtemp(dir=self.base)), **at)), now=self.clock)
-        self.system.migrate()
+        at = self.stack.enter_context(prepared_place(self.size, Path(mkdtemp(dir=self.base))))
+        self.system = replace(open_system(Settings(**at)), now=self.clock)
+        self.system.blobs.prepare()
         self.claims: list[Claim] = []
         self.written: list[str] = []
         self.added: set[str] = set()
@@ -405,10 +406,13 @@ class Interleavings(RuleBasedStateMachine):
         assert all(job.attempts <= 3 for job in listed)
 
 
-def test_every_interleaving_writes_each_result_once(size: SizeName, tmp_path: Path) -> None:
+def test_every_interleaving_writes_each_result_once(
+    size: SizeName, tmp_path: Path, all_examples: bool
+) -> None:
+    most = 50 if size == "embedded" else 12  # each example makes a database
     machine: Any = type("Machine", (Interleavings,), {"base": tmp_path, "size": size})
     machine.TestCase.settings = settings(
-        max_examples=50 if size == "embedded" else 12,  # each makes a database
+        max_examples=most if all_examples else most // 3,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=list(HealthCheck),

@@ -95,7 +95,7 @@ def test_outdated_tables_exit_with_code_3(tmp_path: Path) -> None:
         ("CUPEL_BLOBS", "s3:///prefix", "s3://bucket/prefix"),
         ("CUPEL_DATABASE", "mysql://me:secret@x/y", "give the URL of a database"),
         ("CUPEL_BROKER", "kafka://me:secret@x/y", "redis://host:6379/0"),
-        ("CUPEL_QUEUES", "score,other", "give some of score, audit"),
+        ("CUPEL_QUEUES", "score,other", "give one or more of score, audit"),
         ("CUPEL_S3_SECRET_FILE", "/nowhere/to/be/found", "cannot be read: No such file"),
         ("CUPEL_DATA", "/dev/null/x", "name another one with CUPEL_DATA"),
     ],

@@ -32,7 +32,7 @@ def test_after_an_urgent_job_one_process_stays_free(tmp_path: Path) -> None:
     assert acquire_slots(reserve, 3) == [True, True, False]  # the slots were released
 
 
-def test_the_reservation_lasts_for_a_minute(tmp_path: Path) -> None:
+def test_reservation_lasts_for_a_minute(tmp_path: Path) -> None:
     reserve = ProcessReserve(tmp_path, 2)
     reserve.record_urgent_job()
     age_urgent_job(tmp_path, 30)
@@ -41,13 +41,13 @@ def test_the_reservation_lasts_for_a_minute(tmp_path: Path) -> None:
     assert acquire_slots(reserve, 2) == [True, True]
 
 
-def test_a_worker_with_one_process_runs_every_job(tmp_path: Path) -> None:
+def test_worker_with_one_process_runs_every_job(tmp_path: Path) -> None:
     reserve = ProcessReserve(tmp_path, 1)
     reserve.record_urgent_job()
     assert acquire_slots(reserve, 1) == [True]
 
 
-def test_a_killed_process_releases_its_slot(tmp_path: Path) -> None:
+def test_killed_process_releases_its_slot(tmp_path: Path) -> None:
     reserve = ProcessReserve(tmp_path, 2)
     reserve.record_urgent_job()
     script = (

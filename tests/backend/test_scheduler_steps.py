@@ -26,7 +26,7 @@ def test_every_idle_queue_gets_one_wake_up(system: System) -> None:
     assert sorted(sent) == [(queue, 1) for queue in sorted(QUEUES)]
 
 
-def test_a_waiting_queue_gets_a_wake_up_per_job_up_to_the_number_of_processes(system: System) -> None:
+def test_waiting_queue_gets_a_wake_up_per_job_up_to_the_number_of_processes(system: System) -> None:
     system, sent = record_wake_ups(system)
     add_jobs(system, 1)
     scheduler_steps.tick(system)

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -52,7 +52,7 @@ class Processes:
         self._log = settings.data / "log"
         self.started: list[subprocess.Popen[bytes]] = []
 
-    def patient(self) -> None:
+    def use_long_leases(self) -> None:
         """Give processes started from now on a long lease, which does not expire on a busy machine."""
         self._environment["CUPEL_LEASE_SECONDS"] = "60"
 
@@ -87,14 +87,25 @@ def pool_of(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return []
 
 
-BROKERS = ("embedded", "production", "rabbitmq")
+BROKERS: tuple[SizeName, ...] = ("embedded", "production", "rabbitmq")
 
 
 @pytest.fixture(params=BROKERS)
 def size(request: pytest.FixtureRequest) -> SizeName:
-    """Run each test with every broker."""
+    """Run each test with every broker; `make test` samples those of the slow tests."""
     name: SizeName = request.param
     return name
+
+
+def sampled_brokers(first: SizeName) -> Callable[[Any], Any]:
+    """Return a decorator that runs a test with every broker, and in `make test` with `first` only."""
+    order = sorted(BROKERS, key=lambda broker: broker != first)
+
+    def decorate(test: Any) -> Any:
+        every_broker = pytest.mark.parametrize("size", order, indirect=True)
+        return pytest.mark.sampled(every=len(order))(every_broker(test))
+
+    return decorate
 
 
 @pytest.fixture
@@ -142,7 +153,7 @@ def all_done(system: System) -> bool:
     return all(job.state == "done" for job in evaluations(system))
 
 
-def running(system: System) -> list[Job]:
+def running_jobs(system: System) -> list[Job]:
     return [job for job in evaluations(system) if job.state == "running"]
 
 
@@ -160,7 +171,7 @@ def slow_track(system: System, submitted: int) -> None:
         submit(system, ALICE, slow_run(f"r{number}"))
 
 
-def test_a_wake_up_makes_a_worker_score_a_submission(system: System, processes: Processes) -> None:
+def test_wake_up_makes_a_worker_score_a_submission(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
     processes.start("worker")
@@ -172,16 +183,17 @@ def test_a_wake_up_makes_a_worker_score_a_submission(system: System, processes: 
     assert len(board.rows) == 10
 
 
+@sampled_brokers("production")
 def test_killed_processes_and_a_deleted_broker_neither_lose_nor_repeat_scores(
     system: System, processes: Processes
 ) -> None:
     slow_track(system, submitted=12)
     worker = processes.start("worker")
     processes.start("scheduler")
-    until(lambda: running(system))
+    until(lambda: running_jobs(system))
     for process in pool_of(worker):
         process.kill()
-    until(lambda: any(job.state == "done" for job in evaluations(system)) and running(system))
+    until(lambda: any(job.state == "done" for job in evaluations(system)) and running_jobs(system))
     worker.kill()
     for process in pool_of(worker):
         process.kill()
@@ -204,11 +216,11 @@ def delete_broker(system: System) -> None:
     shutil.rmtree(gone)
 
 
-def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
+def suspend_at_work(system: System, processes: list[psutil.Process]) -> bool:
     """Suspend the processes and return True if they run a job and hold no write lock; else resume them."""
     for process in processes:
         process.suspend()
-    if running(system) and not locked(system):
+    if running_jobs(system) and not has_write_lock(system):
         return True
     for process in processes:
         process.resume()
@@ -217,7 +229,7 @@ def suspended_at_work(system: System, processes: list[psutil.Process]) -> bool:
     return False
 
 
-def locked(system: System) -> bool:
+def has_write_lock(system: System) -> bool:
     """Return whether a process holds a write lock of the database."""
     if system.engine.dialect.name == "postgresql":
         with reading(system.engine) as connection:
@@ -232,27 +244,27 @@ def locked(system: System) -> bool:
     return False
 
 
-def test_a_worker_suspended_beyond_its_lease_cannot_write_results(
-    system: System, processes: Processes
-) -> None:
+@sampled_brokers("embedded")
+def test_worker_suspended_beyond_its_lease_cannot_write_results(system: System, processes: Processes) -> None:
     slow_track(system, submitted=1)
     sleeper = processes.start("worker")
     processes.start("scheduler")
-    until(lambda: running(system))
+    until(lambda: running_jobs(system))
     asleep = pool_of(sleeper)
-    until(lambda: suspended_at_work(system, asleep))
-    until(lambda: not running(system))
+    until(lambda: suspend_at_work(system, asleep))
+    until(lambda: not running_jobs(system))
     processes.start("worker")
     until(lambda: all_done(system))
     for process in asleep:
         process.resume()
-    until(lambda: "given to another worker" in processes.log)
+    until(lambda: "claimed by another worker" in processes.log)
     found = evaluations(system)
     assert score_count(system) == len(found) * len(SLOW_PLAN)
     assert max(job.attempts for job in found) > 1
 
 
-def test_the_scheduler_sends_lost_wake_ups_again(system: System, processes: Processes) -> None:
+@sampled_brokers("embedded")
+def test_scheduler_sends_lost_wake_ups_again(system: System, processes: Processes) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -263,10 +275,9 @@ def test_the_scheduler_sends_lost_wake_ups_again(system: System, processes: Proc
     until(lambda: all_done(system))
 
 
-def test_a_terminated_worker_finishes_its_job_and_leaves_the_others(
-    system: System, processes: Processes
-) -> None:
-    processes.patient()
+@sampled_brokers("production")
+def test_terminated_worker_finishes_only_its_current_job(system: System, processes: Processes) -> None:
+    processes.use_long_leases()
     slow_track(system, submitted=6)
     worker, scheduler = processes.start("worker"), processes.start("scheduler")
     until(lambda: any(job.state == "done" for job in evaluations(system)))
@@ -282,7 +293,7 @@ def test_a_terminated_worker_finishes_its_job_and_leaves_the_others(
     assert all(job.attempts == 1 for job in evaluations(system))
 
 
-def test_an_unknown_role_is_a_usage_error() -> None:
+def test_unknown_role_is_a_usage_error() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "cupel_worker", "cook"], capture_output=True, text=True, check=False
     )

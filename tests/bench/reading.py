@@ -36,7 +36,8 @@ FORMATS = ("{:.6f}", "{:.4f}", "{!r}", "{:.5f}")
 
 @dataclass(frozen=True)
 class Work:
-    """Paths of the input files. runs: number of runs of workload a. topics: of workload b."""
+    """Paths of the input files. runs: number of runs of workload a. topics: number of topics of workload
+    b."""
 
     folder: Path
     runs: int

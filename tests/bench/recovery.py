@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from support.service.compose_stack import QUICK, Stack
-from support.service.faults import FAULTS, Recovery, Traffic, impatient
+from support.service.faults import FAULTS, Recovery, Traffic, short_pauses
 
 COLUMNS = "{:46} {:>9} {:>9} {:>9} {:>9}  {}"
 
@@ -41,7 +41,7 @@ def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) ->
     """Print the table for a stack with these settings."""
     print(f"\n{title}")
     print(COLUMNS.format("seconds until", "recovered", "accepted", "scored", "caught up", "longest step"))
-    with Stack(**settings) as stack, stack.client() as organiser, impatient():
+    with Stack(**settings) as stack, stack.client() as organiser, short_pauses():
         for number, (name, fault) in enumerate(FAULTS.items()):
             if not words or any(word in name for word in words):
                 with Traffic(stack, organiser, f"track-{number}") as traffic:
@@ -50,7 +50,7 @@ def measure(title: str, settings: Mapping[str, object], words: Sequence[str]) ->
 
 def show(name: str, recovery: Recovery) -> None:
     seconds = (recovery.seconds, recovery.accepted, recovery.scored, recovery.caught_up)
-    print(COLUMNS.format(name, *(f"{value:.1f}" for value in seconds), recovery.last), flush=True)
+    print(COLUMNS.format(name, *(f"{value:.1f}" for value in seconds), recovery.longest_step), flush=True)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def test_make_secrets_creates_every_secret() -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_own_service_has_minimal_privileges(name: str) -> None:
+def test_cupel_service_has_minimal_privileges(name: str) -> None:
     service = services(ours=True)[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -148,7 +148,7 @@ def test_own_service_has_minimal_privileges(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_own_service_can_run_without_a_container(name: str) -> None:
+def test_cupel_service_can_run_without_a_container(name: str) -> None:
     """Check that a service needs no shell and only absolute paths that the tests can replace."""
     service = services(ours=True)[name]
     assert isinstance(service["command"], list)
@@ -158,7 +158,7 @@ def test_own_service_can_run_without_a_container(name: str) -> None:
     assert {re.sub(r"^/run/secrets/\w+$", "", path) for path in paths} <= {"", "/data"}
 
 
-def test_own_services_have_different_ports() -> None:
+def test_cupel_services_have_different_ports() -> None:
     ports = [port_of(service) for service in long_running().values()]
     assert len(ports) == len(set(ports))
 

@@ -15,13 +15,15 @@ from cupel_client.api.client import Client
 from support.patience import seconds, until
 from support.service import faults
 from support.service.compose_stack import Container, Stack
-from support.service.faults import Traffic, impatient
+from support.service.faults import Traffic, short_pauses
 from support.service.invariants import assert_consistent
+
+pytestmark = pytest.mark.drill
 
 
 @pytest.fixture(scope="module")
 def stack(quick_stack: Stack) -> Iterator[Stack]:
-    with impatient():
+    with short_pauses():
         yield quick_stack
 
 
@@ -137,7 +139,7 @@ def test_busy_object_store_postpones_jobs_and_refuses_uploads_with_retry_after(t
 
 
 def test_unavailable_object_store_postpones_jobs_without_charging_attempts(traffic: Traffic) -> None:
-    faults.store_gone(traffic)
+    faults.store_unavailable(traffic)
     assert_postponed(traffic)
 
 
@@ -163,7 +165,7 @@ def test_stack_recovers_from_a_power_cut_in_any_start_order(traffic: Traffic) ->
 def test_worker_that_resumes_after_its_lease_expired_is_refused(traffic: Traffic) -> None:
     worker = traffic.stack["worker-score"]
     with assert_processes_survive(worker):
-        faults.worker_asleep(traffic)
-        until(lambda: "given to another worker" in worker.log())
+        faults.worker_suspended(traffic)
+        until(lambda: "claimed by another worker" in worker.log())
     ((attempts,),) = traffic.jobs("max(attempts)")
     assert attempts == 2

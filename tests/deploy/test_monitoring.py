@@ -20,7 +20,7 @@ from support.data.real_runs import Load, example
 from support.patience import seconds, until
 from support.service import components
 from support.service.compose_stack import ROOT, Stack, cupel_services, port_of
-from support.service.faults import PLAN, Traffic, asleep
+from support.service.faults import PLAN, Traffic, suspended
 
 FILES = ROOT / "deploy" / "prometheus"
 
@@ -156,7 +156,7 @@ def submit_invalid_run(monitored: MonitoredStack) -> None:
 
 def kill_working_pool(monitored: MonitoredStack) -> None:
     worker = monitored.stack["worker-score"]
-    with monitored.traffic(), asleep(monitored.stack, worker, at_work=True):
+    with monitored.traffic(), suspended(monitored.stack, worker, at_work=True):
         worker.kill_pool()
 
 
@@ -182,7 +182,7 @@ def stopped(server: components.Server) -> Iterator[None]:
 def change_queued_jobs(monitored: MonitoredStack, sample_name: str) -> None:
     """Check that one job waits while the worker is stopped, and none afterwards."""
     waiting = f'max({sample_name}{{queue="score"}})'
-    with asleep(monitored.stack, monitored.stack["worker-score"]):
+    with suspended(monitored.stack, monitored.stack["worker-score"]):
         monitored.submit()
         until(lambda: monitored.value(waiting) >= 1)
     until(lambda: monitored.value(waiting) == 0)
@@ -191,7 +191,7 @@ def change_queued_jobs(monitored: MonitoredStack, sample_name: str) -> None:
 def change_age(monitored: MonitoredStack, sample_name: str) -> None:
     """Check that the age of the oldest queued job grows while the worker is stopped."""
     age = f'max({sample_name}{{queue="score"}})'
-    with asleep(monitored.stack, monitored.stack["worker-score"]):
+    with suspended(monitored.stack, monitored.stack["worker-score"]):
         monitored.submit()
         until(lambda: monitored.value(age) > 0)
         before = monitored.value(age)
@@ -209,7 +209,7 @@ def change_running_jobs(monitored: MonitoredStack, sample_name: str) -> None:
 def change_dead_jobs(monitored: MonitoredStack, sample_name: str) -> None:
     """Check that a job dies when the content of its run is missing, and that a revived job is not dead."""
     stack, dead = monitored.stack, f'max({sample_name}{{queue="score"}})'
-    with asleep(stack, stack["worker-score"]):
+    with suspended(stack, stack["worker-score"]):
         submission = monitored.submit(content=f"{monitored.topic} Q0 {uuid4().hex} 1 1.0 lost\n".encode())
         query = "SELECT ranking_blob FROM runs JOIN submissions ON run_id = runs.id WHERE submissions.id = %s"
         ((blob,),) = stack.query(query, submission)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ def organiser(stack: Stack) -> Iterator[Client]:
 
 
 @pytest.fixture
-def loads(request: pytest.FixtureRequest) -> list[Load]:
-    return clef_or_example(request)
+def loads(request: pytest.FixtureRequest, all_examples: bool) -> list[Load]:
+    """Return the collections with all of their runs; `make test` takes every fourth run."""
+    return [replace(load, runs=load.runs[:: 1 if all_examples else 4]) for load in clef_or_example(request)]
 
 
 def test_scores_and_leaderboards_of_real_runs_equal_offline_scores(

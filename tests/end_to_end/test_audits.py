@@ -18,6 +18,8 @@ from support.patience import until
 from support.service.invariants import assert_audits_consistent
 from support.service.service_processes import Serve, Service
 
+pytestmark = pytest.mark.drill
+
 FAST_RECOVERY = {
     "lease_seconds": 2,
     "renew_seconds": 0.5,

@@ -13,6 +13,8 @@ from support.patience import until
 from support.service.invariants import assert_all_scored, assert_scored_as_offline
 from support.service.service_processes import Serve, Service
 
+pytestmark = pytest.mark.drill
+
 FAST_RECOVERY = {
     "lease_seconds": 2,
     "renew_seconds": 0.5,

@@ -132,6 +132,7 @@ def test_service_survives_a_log_that_cannot_be_written(tmp_path: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.sampled(every=2)
 def test_stopped_service_leaves_no_process_and_no_open_port(serve: Serve) -> None:
     service = serve()
     family = service.family()
@@ -153,6 +154,7 @@ def test_killed_service_resumes_with_its_data(serve: Serve) -> None:
         assert client.track("kept").title == "Kept"
 
 
+@pytest.mark.sampled(every=2)
 def test_first_token_is_not_issued_again_after_use(serve: Serve) -> None:
     service = serve()
     with service.client() as client:

@@ -20,7 +20,10 @@ import json
 import sys
 from cupel_standalone.supervisor import Child, ChildFailed, Supervisor
 options, *programs = sys.argv[1:]
-children = [Child(f"child{n}", (sys.executable, "-c", code), {}) for n, code in enumerate(programs)]
+children = [
+    Child(name=f"child{n}", command=(sys.executable, "-c", code), environment={})
+    for n, code in enumerate(programs)
+]
 try:
     Supervisor(children, lambda name, text: print(name, "|", text, flush=True), **json.loads(options)).run()
 except ChildFailed as error:

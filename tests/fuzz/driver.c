@@ -1,7 +1,7 @@
-/* A small fuzzer for compilers without libFuzzer: it changes inputs and keeps those that reach new code.
+/* A small coverage-guided fuzzer for compilers without libFuzzer.
  *
- * The target is compiled with -fsanitize-coverage=trace-pc, this file without. An input that fails is left in the
- * file `crash`.
+ * It mutates inputs and keeps those that reach new code. The target is compiled with -fsanitize-coverage=trace-pc, this
+ * file without. A failing input is written to the file `crash`.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,23 +12,23 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __sanitizer_set_death_callback(void (*callback)(void));
 
-#define LONGEST 8192
-#define KEPT 8192
-#define MAP (1 << 13)
+#define MAX_SIZE 8192
+#define MAX_INPUTS 8192
+#define MAP_SIZE (1 << 13)
 
 typedef struct {
     uint8_t *data;
     size_t size;
 } Input;
 
-static Input corpus[KEPT];
-static size_t kept_inputs;
-static uint8_t reached[MAP], now[MAP]; /* how often each edge was taken: bits of counts so far; this time */
+static Input corpus[MAX_INPUTS];
+static size_t n_inputs;
+static uint8_t seen[MAP_SIZE], counts[MAP_SIZE]; /* bits of the counts of each edge in all runs, and its count in this run */
 static uint64_t state;
-static uint8_t data[LONGEST];
+static uint8_t data[MAX_SIZE];
 static size_t size;
 
-static void leave_crash(void) {
+static void write_crash(void) {
     FILE *file = fopen("crash", "wb");
     if (file) {
         fwrite(data, 1, size, file);
@@ -38,34 +38,36 @@ static void leave_crash(void) {
 
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void) {
-    static uintptr_t before;
-    uintptr_t here = (uintptr_t)__builtin_return_address(0);
-    size_t edge = ((here >> 1) ^ (before << 3)) % MAP;
-    now[edge] += now[edge] < 255;
-    before = here;
+    static uintptr_t previous;
+    uintptr_t current = (uintptr_t)__builtin_return_address(0);
+    size_t edge = ((current >> 1) ^ (previous << 3)) % MAP_SIZE;
+    counts[edge] += counts[edge] < 255;
+    previous = current;
 }
 
-/* Whether an edge was taken for the first time, or twice, or four times as often as ever. */
-static int reached_more(void) {
-    int more = 0;
-    for (size_t edge = 0; edge < MAP; edge++)
+/* Return whether the count of an edge reached a new power of two, and clear the counts. */
+static int has_new_coverage(void) {
+    int is_new = 0;
+    for (size_t edge = 0; edge < MAP_SIZE; edge++)
         for (uint8_t bit = 128; bit; bit >>= 1)
-            if (now[edge] >= bit) {
-                more |= !(reached[edge] & bit);
-                reached[edge] |= bit;
+            if (counts[edge] >= bit) {
+                is_new |= !(seen[edge] & bit);
+                seen[edge] |= bit;
                 break;
             }
-    memset(now, 0, sizeof now);
-    return more;
+    memset(counts, 0, sizeof counts);
+    return is_new;
 }
 
-static uint64_t any(uint64_t below) {
+/* Return a random number from 0 to below - 1 (xorshift64*). */
+static uint64_t random_below(uint64_t below) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     return (state * 0x2545F4914F6CDD1Du >> 16) % below;
 }
 
-static void keep(const uint8_t *bytes, size_t length) {
-    size_t place = kept_inputs < KEPT ? kept_inputs++ : any(KEPT);
+/* Add an input to the corpus; replace a random one if the corpus is full. */
+static void add_input(const uint8_t *bytes, size_t length) {
+    size_t place = n_inputs < MAX_INPUTS ? n_inputs++ : random_below(MAX_INPUTS);
     free(corpus[place].data);
     corpus[place].data = malloc(length ? length : 1);
     if (!corpus[place].data)
@@ -80,32 +82,32 @@ static const char *const WORDS[] = {
     "1e", "1.", ".5", "-", "+", "e999", "12345678901234567890123", "9007199254740993", "\xef\xbb\xbf", "\xc3\xa9", "\xed\xa0\x80",
     "\xf4\x90\x80\x80", "\xe2\x82", "0", "-0.0", "2.5", "1",
 };
-#define MANY(array) (sizeof(array) / sizeof *(array))
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
 
-/* Put a piece anywhere into the input. */
-static void put(const uint8_t *piece, size_t length) {
-    size_t at = any(size + 1);
-    if (length > LONGEST - size)
-        length = LONGEST - size;
+/* Insert a piece at a random position of the input. */
+static void insert(const uint8_t *piece, size_t length) {
+    size_t at = random_below(size + 1);
+    if (length > MAX_SIZE - size)
+        length = MAX_SIZE - size;
     memmove(data + at + length, data + at, size - at);
     memcpy(data + at, piece, length);
     size += length;
 }
 
-/* Add plain lines of a run at the end: topics, documents and scores that often meet. */
-static void put_lines(void) {
+/* Append valid lines of a run, with few distinct topics, documents and scores so that they often repeat. */
+static void append_lines(void) {
     static const char *const TOPICS[] = {"1", "1", "1", "10", "2", "t", "9"};
     static const char *const DOCUMENTS[] = {"a", "ab", "b", "doc-1234", "doc-12345", "doc-123456789-123456789"};
     char line[128];
-    const char *topic = TOPICS[any(MANY(TOPICS))];
-    int many_topics = any(8) == 0;
-    for (uint64_t lines = 1 + any(60); lines; lines--) {
-        const char *document = DOCUMENTS[any(MANY(DOCUMENTS))];
-        unsigned other = any(3) ? (unsigned)any(1000) : 0, score = (unsigned)any(any(3) ? 4 : 1000);
+    const char *topic = TOPICS[random_below(LENGTH(TOPICS))];
+    int many_topics = random_below(8) == 0;
+    for (uint64_t lines = 1 + random_below(60); lines; lines--) {
+        const char *document = DOCUMENTS[random_below(LENGTH(DOCUMENTS))];
+        unsigned other = random_below(3) ? (unsigned)random_below(1000) : 0, score = (unsigned)random_below(random_below(3) ? 4 : 1000);
         int length = many_topics ? snprintf(line, sizeof line, "q%u Q0 %s 1 %u t\n", (unsigned)lines, document, score)
                      : other     ? snprintf(line, sizeof line, "%s Q0 %s%u 1 %u t\n", topic, document, other, score)
                                  : snprintf(line, sizeof line, "%s Q0 %s 1 %u.5 t\n", topic, document, score);
-        if ((size_t)length <= LONGEST - size) {
+        if ((size_t)length <= MAX_SIZE - size) {
             memcpy(data + size, line, (size_t)length);
             size += (size_t)length;
         }
@@ -113,59 +115,59 @@ static void put_lines(void) {
 }
 
 static void mutate(void) {
-    uint8_t piece[LONGEST];
-    size_t at = size ? any(size) : 0, length = any((size - at < 64 ? size - at : 64) + 1);
-    const Input *other = corpus + any(kept_inputs);
-    const char *word = WORDS[any(MANY(WORDS))];
-    switch (any(9)) {
-    case 0: /* another bit */
-        data[at] ^= (uint8_t)(1u << any(8));
+    uint8_t piece[MAX_SIZE];
+    size_t at = size ? random_below(size) : 0, length = random_below((size - at < 64 ? size - at : 64) + 1);
+    const Input *other = corpus + random_below(n_inputs);
+    const char *word = WORDS[random_below(LENGTH(WORDS))];
+    switch (random_below(9)) {
+    case 0: /* flip a bit */
+        data[at] ^= (uint8_t)(1u << random_below(8));
         break;
-    case 1: /* another byte */
-        data[at] = (uint8_t)any(256);
+    case 1: /* change a byte */
+        data[at] = (uint8_t)random_below(256);
         break;
-    case 2: /* a piece less */
+    case 2: /* delete a piece */
         memmove(data + at, data + at + length, size - at - length);
         size -= length;
         break;
-    case 3: /* a piece twice */
+    case 3: /* copy a piece */
         memcpy(piece, data + at, length);
-        put(piece, length);
+        insert(piece, length);
         break;
-    case 4: /* the end of another input */
-        at = any(other->size + 1);
+    case 4: /* insert the end of another input */
+        at = random_below(other->size + 1);
         memcpy(piece, other->data + at, other->size - at);
-        put(piece, other->size - at);
+        insert(piece, other->size - at);
         break;
     case 5:
-        put_lines();
+        append_lines();
         break;
-    default: /* a word */
-        put((const uint8_t *)word, strlen(word));
+    default: /* insert a word */
+        insert((const uint8_t *)word, strlen(word));
     }
 }
 
-/* driver SECONDS [SEED] */
+/* Usage: driver [SECONDS] [SEED] */
 int main(int count, char **arguments) {
     double seconds = count > 1 ? atof(arguments[1]) : 10;
-    unsigned long long tried = 0;
+    unsigned long long n_runs = 0;
     time_t begin = time(NULL);
     state = (count > 2 ? strtoull(arguments[2], NULL, 10) : (uint64_t)begin) * 2 + 1;
-    __sanitizer_set_death_callback(leave_crash);
-    for (size_t i = 0; i < MANY(WORDS); i++)
-        keep((const uint8_t *)WORDS[i], strlen(WORDS[i]));
-    for (; difftime(time(NULL), begin) < seconds; tried++) {
-        const Input *input = corpus + any(kept_inputs);
+    __sanitizer_set_death_callback(write_crash);
+    for (size_t i = 0; i < LENGTH(WORDS); i++)
+        add_input((const uint8_t *)WORDS[i], strlen(WORDS[i]));
+    for (; difftime(time(NULL), begin) < seconds; n_runs++) {
+        const Input *input = corpus + random_below(n_inputs);
         size = input->size;
         memcpy(data, input->data, size);
-        for (uint64_t changes = 1 + any(8); changes; changes--)
+        for (uint64_t changes = 1 + random_below(8); changes; changes--)
             mutate();
         LLVMFuzzerTestOneInput(data, size);
-        if (reached_more())
-            keep(data, size);
+        if (has_new_coverage())
+            add_input(data, size);
     }
-    printf("%llu inputs in %.0f s, %zu kept because they reached new code: no fault\n", tried, seconds, kept_inputs);
-    for (size_t i = 0; i < kept_inputs; i++)
+    printf("%llu inputs in %.0f s, %zu of them reached new code: no fault\n", n_runs, seconds, n_inputs);
+    for (size_t i = 0; i < n_inputs; i++)
         free(corpus[i].data);
     return 0;
 }

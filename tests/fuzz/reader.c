@@ -1,30 +1,35 @@
-/* Throws hostile bytes at the compiled reader of runs, alone, under the address and undefined sanitizers.
+/* Fuzz target for the compiled reader of runs, built with the address and undefined-behaviour sanitizers.
  *
- * Each input is read twice, in blocks of different sizes, from buffers that end where they say they do: memory
- * errors are the sanitizer's to find; that the verdict and every hit agree, and that hits make sense, is checked
- * here. With clang this is a libFuzzer target; else driver.c stands in for libFuzzer.
+ * Each input is read twice, in blocks of different sizes, from buffers of exactly the announced size. The sanitizers
+ * find memory errors. This file checks that both readings return the same status and hits, and that the hits are
+ * consistent. With clang this is a libFuzzer target; otherwise driver.c replaces libFuzzer.
  */
 #define _GNU_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Memory that runs out after so many more pieces, where that is not negative. */
-static long pieces_left = -1;
+/* Number of allocations that still succeed; negative: all succeed. */
+static long allocations_left = -1;
 
-static void *rarely(void *piece) {
-    if (pieces_left == 0) {
-        free(piece);
+static void *limited(void *memory) {
+    if (allocations_left == 0) {
+        free(memory);
         return NULL;
     }
-    pieces_left -= pieces_left > 0;
-    return piece;
+    allocations_left -= allocations_left > 0;
+    return memory;
 }
 
-static void *grown(void *old, size_t size) { return pieces_left == 0 ? NULL : (pieces_left -= pieces_left > 0, realloc(old, size)); }
+static void *limited_realloc(void *old, size_t size) {
+    if (allocations_left == 0)
+        return NULL;
+    allocations_left -= allocations_left > 0;
+    return realloc(old, size);
+}
 
-#define malloc(size) rarely(malloc(size))
-#define calloc(count, size) rarely(calloc(count, size))
-#define realloc(old, size) grown(old, size)
+#define malloc(size) limited(malloc(size))
+#define calloc(count, size) limited(calloc(count, size))
+#define realloc(old, size) limited_realloc(old, size)
 
 #include "../../libs/measures/cupel_measures/native/_reader.h"
 
@@ -35,18 +40,18 @@ static void *grown(void *old, size_t size) { return pieces_left == 0 ? NULL : (p
 #define CHECK(condition) \
     do { \
         if (!(condition)) { \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
+            fprintf(stderr, "line %d: check failed: %s\n", __LINE__, #condition); \
             abort(); \
         } \
     } while (0)
 
-/* Pools of topics 1, 10, 2 and t; ids of all lengths about the eight bytes that hashing takes at a time. */
+/* Pools of topics 1, 10, 2 and t; the ids are shorter and longer than the eight bytes that are hashed at a time. */
 static const uint8_t NAMES[] = "1102t";
 static const int64_t NAME_STARTS[] = {0, 1, 3, 4, 5}, OFFSETS[] = {0, 5, 7, 7, 8};
 static const uint8_t BLOB[] = "aabbdoc-1234doc-12345doc-123456789-123456789";
 static const int64_t STARTS[] = {0, 1, 3, 4, 12, 21, 43, 44, 44};
 
-static Index the_index(void) {
+static Index open_index(void) {
     static Index index;
     if (index.slots)
         return index;
@@ -57,21 +62,21 @@ static Index the_index(void) {
     return index;
 }
 
-/* Read `data` in blocks of at most `block` bytes, as the Python side does. */
+/* Read `data` in blocks of at most `block` bytes, as the Python module does. */
 static enum Status read_in_blocks(Reader *reader, const uint8_t *data, size_t size, size_t block) {
     size_t room = block, kept = 0, taken = 0;
     enum Status status = READING;
     for (int last = 0; !last && !status;) {
-        size_t got = size - taken < room - kept ? size - taken : room - kept;
-        uint8_t *buffer = malloc(room + PADDING + 1); /* a new one each time: nothing stale may be relied on */
-        static uint8_t *held = NULL;
+        size_t n_read = size - taken < room - kept ? size - taken : room - kept;
+        uint8_t *buffer = malloc(room + PADDING + 1); /* new, so that the reader cannot rely on old content */
+        static uint8_t *previous = NULL;
         CHECK(buffer);
         if (kept)
-            memcpy(buffer, held, kept);
-        free(held);
-        held = buffer;
-        memcpy(buffer + kept, data + taken, got);
-        taken += got, kept += got, last = got == 0;
+            memcpy(buffer, previous, kept);
+        free(previous);
+        previous = buffer;
+        memcpy(buffer + kept, data + taken, n_read);
+        taken += n_read, kept += n_read, last = n_read == 0;
         memset(buffer + kept, '\n', PADDING);
         if (last && kept && buffer[kept - 1] != '\n')
             buffer[kept++] = '\n';
@@ -79,7 +84,7 @@ static enum Status read_in_blocks(Reader *reader, const uint8_t *data, size_t si
         if (2 * kept > room)
             room *= 2;
         if (last || status)
-            free(held), held = NULL;
+            free(previous), previous = NULL;
     }
     return status;
 }
@@ -107,7 +112,7 @@ static int ascending_bytes(const void *a, const void *b) {
     return (*(const int64_t *)a > *(const int64_t *)b) - (*(const int64_t *)a < *(const int64_t *)b);
 }
 
-/* The input's own bytes as columns of a stored ranking: mostly in order, and any numbers must be harmless. */
+/* Join a stored ranking whose columns are bytes of the input: mostly ordered, and otherwise harmless. */
 static void join_bytes(const Index *index, const uint8_t *data, size_t size, int64_t depth) {
     enum { DOCUMENTS = 12, TOPICS = 3 };
     int64_t starts[DOCUMENTS + 1] = {0}, offsets[TOPICS + 1] = {0}, rows[TOPICS];
@@ -134,21 +139,21 @@ static void join_bytes(const Index *index, const uint8_t *data, size_t size, int
     joined_close(&joined);
 }
 
-/* When memory runs out the reader says so, and can be closed. */
+/* Read with a limited number of allocations: the reader must report the failure, and close without leaks. */
 static void read_without_memory(const Index *index, Limits limits, const uint8_t *data, size_t size) {
     Reader reader;
-    pieces_left = size % 24;
+    allocations_left = size % 24;
     if (reader_open(&reader, index, limits, 0, -1) == READING)
         read_in_blocks(&reader, data, size, 4096);
     reader_close(&reader);
-    pieces_left = -1;
+    allocations_left = -1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const size_t BLOCKS[] = {80, 100, 256, 4096, 1 << 16};
-    Index index = the_index();
+    Index index = open_index();
     if (size < 2)
         return 0;
     int64_t depth = data[0] & 7 ? -1 : data[0] >> 3;

@@ -38,7 +38,7 @@ def test_submission_events_end_with_the_scored_state(service, track: str) -> Non
     assert rest[-1][2]["state"] == "scored"
 
 
-def test_what_was_seen_is_not_told_again(service, track: str) -> None:
+def test_event_stream_continues_after_the_last_event_id(service, track: str) -> None:
     submission = service.accepted_submission(track)
     path = f"/v1/jobs/{submission['jobs'][0]['id']}/events"
     with open_stream(service, path) as answer:

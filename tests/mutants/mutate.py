@@ -18,11 +18,22 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
+
+AUDITS = (
+    "tests/audits/hand_worked",
+    "tests/audits/kinds",
+    "tests/audits/test_every_kind.py",
+    "tests/audits/test_intervals.py",
+    "tests/audits/test_judging.py",
+)
+"""The quick tests of audits."""
 
 TESTS_OF = {
     "libs/measures/cupel_measures/comparing/rank_correlation.py": (
@@ -38,8 +49,17 @@ TESTS_OF = {
     ),
     "libs/measures/cupel_measures/comparing/swap_rates.py": ("tests/measures/comparing/test_swap_rates.py",),
     "libs/measures/cupel_measures/comparing/*.py": ("tests/measures/comparing",),
-    "libs/audits/cupel_audits/kinds/*.py": ("tests/audits/kinds", "tests/audits/test_every_kind.py"),
-    "libs/audits/cupel_audits/*.py": ("tests/audits",),
+    "libs/audits/cupel_audits/kinds/leave_one_*.py": (
+        "tests/audits/hand_worked/test_leave_one_out.py",
+        "tests/audits/kinds/test_leaving_out.py",
+        *AUDITS,
+    ),
+    "libs/audits/cupel_audits/kinds/*.py": (
+        "tests/audits/hand_worked/test_{kind}.py",
+        "tests/audits/kinds/test_{kind}.py",
+        *AUDITS,
+    ),
+    "libs/audits/cupel_audits/*.py": AUDITS,
     "libs/backend/cupel_backend/jobs.py": ("tests/backend/test_jobs.py", "tests/backend/test_concurrency.py"),
     "libs/backend/cupel_backend/job_*.py": (
         "tests/backend/test_jobs.py",
@@ -47,7 +67,10 @@ TESTS_OF = {
         "tests/backend/test_concurrency.py",
     ),
 }
-"""Patterns of modules and the tests that belong to them; the first pattern that fits a module counts."""
+"""Patterns of modules and their tests, nearest first. The first pattern that fits a module counts.
+
+{kind} is the kind of audit that the module belongs to.
+"""
 
 REQUIRED_SHARE = 0.9
 
@@ -127,8 +150,12 @@ def mutants_of(module: str) -> list[Mutant]:
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     bodies = [statement for function in functions for statement in function.body]
     nodes = {id(node): node for statement in bodies for node in ast.walk(statement)}
+    # zip's strict=True only finds errors of the programmer, which no test can cause
+    strict = {
+        id(node.value) for node in nodes.values() if isinstance(node, ast.keyword) and node.arg == "strict"
+    }
     for node in nodes.values():
-        for other in mutations(node):
+        for other in mutations(node) if id(node) not in strict else ():
             assert isinstance(node, ast.expr)
             before = ast.get_source_segment(source, node) or ""
             after = f"({ast.unparse(ast.fix_missing_locations(other))})"
@@ -147,7 +174,10 @@ def replaced(source: str, node: ast.expr, text: str) -> str:
 
 
 def tests_of(module: str) -> tuple[str, ...]:
-    return next(tests for pattern, tests in TESTS_OF.items() if fnmatch(module, pattern))
+    tests = next(tests for pattern, tests in TESTS_OF.items() if fnmatch(module, pattern))
+    kind = module.partition("/kinds/")[2].partition("/")[0].removesuffix(".py")
+    named = (test.format(kind=kind) for test in tests)
+    return tuple(test for test in named if (ROOT / test).exists())
 
 
 def modules(words: list[str]) -> list[str]:
@@ -162,6 +192,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.writes = 0
         skipped = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
         for name in ("libs", "services", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=skipped)
@@ -181,7 +212,7 @@ class Copy:
             "not production",
         ]
         shared = os.environ.get("CUPEL_SHARED", str(ROOT.parent / "shared"))
-        environment = {**os.environ, "CI": "1", "CUPEL_SHARED": shared, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "CI": "1", "CUPEL_SHARED": shared}
         try:
             done = subprocess.run(
                 [*command, *tests], cwd=self.folder, env=environment, capture_output=True, timeout=limit
@@ -193,35 +224,60 @@ class Copy:
     def survives(self, mutant: Mutant, limit: float) -> bool:
         path = self.folder / mutant.module
         original = path.read_text()
-        path.write_text(mutant.source)
+        self.write(path, mutant.source)
         try:
             return self.passes(tests_of(mutant.module), limit)
         finally:
-            path.write_text(original)
+            self.write(path, original)
+
+    def write(self, path: Path, source: str) -> None:
+        """Write a module with a time of its own, so that Python does not use what it compiled before."""
+        path.write_text(source)
+        self.writes += 1
+        os.utime(path, (self.writes, self.writes))
 
 
-def run(chosen: list[Mutant], equivalent: dict[str, str]) -> int:
-    """Test the mutants, print each that survives, and return the exit code."""
-    killed, survived = 0, 0
-    with tempfile.TemporaryDirectory(prefix="cupel-mutants-") as folder:
-        copy = Copy(Path(folder))
-        limits: dict[tuple[str, ...], float] = {}
-        for mutant in chosen:
-            tests = tests_of(mutant.module)
-            if tests not in limits:
-                begin = time.monotonic()
-                assert copy.passes(tests), f"{tests} fail without any change"
-                limits[tests] = 30 + 5 * (time.monotonic() - begin)
-            if mutant.key in equivalent:
-                print(f"equivalent  {mutant}: {equivalent[mutant.key]}", flush=True)
-            elif copy.survives(mutant, limits[tests]):
-                survived += 1
-                print(f"survived    {mutant}", flush=True)
-            else:
-                killed += 1
-                print(f"killed      {mutant}", flush=True)
-    share = killed / max(killed + survived, 1)
-    print(f"{killed} killed, {survived} survived: {share:.0%}, of which {REQUIRED_SHARE:.0%} are required")
+class Copies:
+    """Copies of the repository, each of which tests one mutant at a time."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.free: SimpleQueue[Copy] = SimpleQueue()
+        for index in range(number):
+            self.free.put(Copy(folder / str(index)))
+        self.limit = 0.0
+
+    def measure(self, tests: tuple[str, ...]) -> None:
+        """Run the tests without any change. Those of a mutant may take three times as long."""
+        copy = self.free.get()
+        begin = time.monotonic()
+        assert copy.passes(tests), "a test fails without any change"
+        self.limit = 60 + 3 * (time.monotonic() - begin)
+        self.free.put(copy)
+
+    def survives(self, mutant: Mutant) -> bool:
+        copy = self.free.get()
+        try:
+            return copy.survives(mutant, self.limit)
+        finally:
+            self.free.put(copy)
+
+
+def run(chosen: list[Mutant], equivalent: dict[str, str], jobs: int) -> int:
+    """Test the mutants, print what became of each, and return the exit code."""
+    for mutant in chosen:
+        if mutant.key in equivalent:
+            print(f"equivalent  {mutant}: {equivalent[mutant.key]}", flush=True)
+    others = [mutant for mutant in chosen if mutant.key not in equivalent]
+    survived = 0
+    with tempfile.TemporaryDirectory(prefix="cupel-mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
+        copies = Copies(Path(folder), jobs)
+        copies.measure(tuple(sorted({test for mutant in others for test in tests_of(mutant.module)})))
+        for mutant, survives in zip(others, pool.map(copies.survives, others), strict=True):
+            survived += survives
+            print(f"{'survived' if survives else 'killed  '}    {mutant}", flush=True)
+    share = 1 - survived / max(len(others), 1)
+    killed = f"{len(others) - survived} of {len(others)} mutants killed"
+    print(f"{killed}: {share:.0%}, of which {REQUIRED_SHARE:.0%} are required")
     return 0 if share >= REQUIRED_SHARE else 1
 
 
@@ -230,6 +286,9 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="parts of the paths of modules (default: all modules)")
     parser.add_argument("--limit", type=int, default=10, help="mutants per module (default: 10; 0: all)")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the sample (default: 0)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time (default: the cores)"
+    )
     arguments = parser.parse_args()
     listed = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text())
     equivalent = {entry["mutant"]: entry["reason"] for entry in listed.get("equivalent", [])}
@@ -242,7 +301,7 @@ def main() -> int:
     if not chosen:
         print("no module has a path with these words", file=sys.stderr)
         return 2
-    return run(chosen, equivalent)
+    return run(chosen, equivalent, arguments.jobs)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import pytest
 from cupel_audits.report import AuditReport
 from cupel_reports import page, policy
 from support.data.sample_pages import HOSTILE, RUNS, forms, large, result, table
-from support.service.chromium import DESKTOP, PHONE, Browser, browsing
+from support.service.chromium import DESKTOP, PHONE, Browser, open_browser
 
 LONG = "CAM(of=nDCG@10,aspects=[relevance,readability,credibility])"
 PAGES: dict[str, Callable[[], str]] = {
@@ -60,13 +60,13 @@ def site() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("browser")) as started:
+    with open_browser(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def without_scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browsing(tmp_path_factory.mktemp("browser"), javascript=False) as started:
+    with open_browser(tmp_path_factory.mktemp("browser"), javascript=False) as started:
         yield started
 
 
@@ -79,26 +79,26 @@ def pictures(tmp_path: Path) -> Path:
 
 def draw_panels(browser: Browser) -> int:
     """Scroll to every panel so that scripts draw it; return the number of panels."""
-    panels = int(browser.ask("document.querySelectorAll('.panel').length"))
+    panels = int(browser.evaluate("document.querySelectorAll('.panel').length"))
     for place in range(panels):
         panel = f"document.querySelectorAll('.panel')[{place}]"
-        browser.ask(f"{panel}.scrollIntoView()")
-        browser.until(f"{panel}.classList.contains('interactive')")
-    browser.ask("scrollTo(0, 0)")
+        browser.evaluate(f"{panel}.scrollIntoView()")
+        browser.wait_until(f"{panel}.classList.contains('interactive')")
+    browser.evaluate("scrollTo(0, 0)")
     return panels
 
 
 def count_visible(browser: Browser, selector: str) -> int:
     """Return the number of visible elements."""
     return int(
-        browser.ask(
+        browser.evaluate(
             f"[...document.querySelectorAll('{selector}')].filter(e => e.getClientRects().length).length"
         )
     )
 
 
-def fits(browser: Browser) -> bool:
-    return bool(browser.ask("document.scrollingElement.scrollWidth <= innerWidth"))
+def fits_window_width(browser: Browser) -> bool:
+    return bool(browser.evaluate("document.scrollingElement.scrollWidth <= innerWidth"))
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -106,32 +106,32 @@ def fits(browser: Browser) -> bool:
 def test_plots_become_interactive_under_the_policy(
     browser: Browser, site: str, pictures: Path, name: str, size: tuple[int, int]
 ) -> None:
-    browser.complaints()
+    browser.console_messages()
     browser.open(f"{site}/{name}", size)
     panels = draw_panels(browser)
-    browser.picture(pictures / f"{name}-{size[0]}.png")
-    assert fits(browser)
+    browser.save_screenshot(pictures / f"{name}-{size[0]}.png")
+    assert fits_window_width(browser)
     assert count_visible(browser, ".chart > svg, .chart > div > svg") == panels
     assert count_visible(browser, ".static svg") == 0
-    assert not browser.complaints()
+    assert not browser.console_messages()
 
 
 def test_long_name_in_first_column_keeps_other_columns_visible(browser: Browser, site: str) -> None:
     browser.open(f"{site}/names", PHONE)
     right_edge = "document.querySelector('tbody td:nth-child(2)').getBoundingClientRect().right"
-    assert browser.ask(right_edge) < PHONE[0]
+    assert browser.evaluate(right_edge) < PHONE[0]
 
 
 def test_dark_scheme_has_dark_background_and_light_text(browser: Browser, site: str, pictures: Path) -> None:
     browser.open(f"{site}/hostile", dark=True)
     draw_panels(browser)
-    browser.picture(pictures / "dark.png")
+    browser.save_screenshot(pictures / "dark.png")
     dark = [
         int(part)
-        for part in re.findall(r"\d+", browser.ask("getComputedStyle(document.body).backgroundColor"))
+        for part in re.findall(r"\d+", browser.evaluate("getComputedStyle(document.body).backgroundColor"))
     ]
     assert max(dark) < 60
-    ink = browser.ask("getComputedStyle(document.querySelector('.chart text')).fill")
+    ink = browser.evaluate("getComputedStyle(document.querySelector('.chart text')).fill")
     assert min(int(part) for part in re.findall(r"\d+", ink)) > 120
 
 
@@ -140,11 +140,11 @@ def test_static_plots_are_shown_without_scripts(
     without_scripts: Browser, site: str, pictures: Path, size: tuple[int, int]
 ) -> None:
     without_scripts.open(f"{site}/hostile", size)
-    without_scripts.picture(pictures / f"without-scripts-{size[0]}.png")
-    assert fits(without_scripts)
+    without_scripts.save_screenshot(pictures / f"without-scripts-{size[0]}.png")
+    assert fits_window_width(without_scripts)
     assert count_visible(without_scripts, ".static svg") == 11
     assert count_visible(without_scripts, ".chart") == 0
-    assert not without_scripts.complaints()
+    assert not without_scripts.console_messages()
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with-scripts", "without-scripts"])
@@ -155,11 +155,13 @@ def test_print_expands_details_and_shows_static_plots(
     chosen.open(f"{site}/many")
     if scripts:
         draw_panels(chosen)
-    chosen.printed(pictures / f"paper-{scripts}.pdf")
+    chosen.save_pdf(pictures / f"paper-{scripts}.pdf")
     chosen.media("print")
     assert count_visible(chosen, ".static svg") == 4
     assert count_visible(chosen, ".chart, .tip, .screen") == 0
-    assert chosen.ask("document.querySelector('.long td').checkVisibility({contentVisibilityAuto: true})")
+    assert chosen.evaluate(
+        "document.querySelector('.long td').checkVisibility({contentVisibilityAuto: true})"
+    )
     assert count_visible(chosen, ".long tbody tr") == 100
     sheet = (pictures / f"paper-{scripts}.pdf").read_bytes()
     assert 3 < len(re.findall(rb"/Type\s*/Page\b", sheet)) < 20
@@ -168,44 +170,44 @@ def test_print_expands_details_and_shows_static_plots(
 def test_pointer_shows_tooltip_and_highlights_series(browser: Browser, site: str) -> None:
     browser.open(f"{site}/plain")
     draw_panels(browser)
-    browser.ask("document.querySelector('#plot-4').scrollIntoView({behavior: 'instant'})")
-    browser.until("scrollY > 100")
+    browser.evaluate("document.querySelector('#plot-4').scrollIntoView({behavior: 'instant'})")
+    browser.wait_until("scrollY > 100")
     point = "[...document.querySelectorAll('#plot-4 .chart path[opacity=\"0\"]')][0].getBoundingClientRect()"
-    box = browser.ask(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({point})")
+    box = browser.evaluate(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({point})")
     for nudge in (0, 1):
-        browser.point(box[0] + nudge, box[1])
-    browser.until("!document.querySelector('.tip').hidden")
-    tooltip = browser.ask("document.querySelector('.tip').innerText")
+        browser.move_mouse(box[0] + nudge, box[1])
+    browser.wait_until("!document.querySelector('.tip').hidden")
+    tooltip = browser.evaluate("document.querySelector('.tip').innerText")
     assert tooltip.split("\n") == ["the run aster", "the stage a", "the rank 1"]
     others = "[...document.querySelectorAll('#plot-4 .key')].filter(key => key.classList.contains('faint'))"
-    assert browser.ask(f"{others}.map(key => key.dataset.series)") == ["birch"]
+    assert browser.evaluate(f"{others}.map(key => key.dataset.series)") == ["birch"]
     browser.press("Escape")
-    assert browser.ask("document.querySelector('.tip').hidden")
+    assert browser.evaluate("document.querySelector('.tip').hidden")
 
 
 def test_legend_key_toggles_focus_of_its_series(browser: Browser, site: str) -> None:
     browser.open(f"{site}/plain")
     draw_panels(browser)
     key = "document.querySelectorAll('#plot-4 .key')[1]"
-    browser.ask(f"{key}.focus()")
+    browser.evaluate(f"{key}.focus()")
     browser.press("Enter")
-    assert browser.ask(f"{key}.getAttribute('aria-pressed')") == "true"
+    assert browser.evaluate(f"{key}.getAttribute('aria-pressed')") == "true"
     paths = "[...document.querySelectorAll('#plot-4 .chart path')]"
     faint = f"{paths}.filter(path => path.getAttribute('opacity') === '0.12')"
-    browser.until(f"{faint}.length > 0")
+    browser.wait_until(f"{faint}.length > 0")
     browser.press("Enter")
-    browser.until(f"{faint}.length === 0")
+    browser.wait_until(f"{faint}.length === 0")
 
 
 def test_name_with_script_does_not_run(browser: Browser, site: str) -> None:
     browser.open(f"{site}/hostile")
     draw_panels(browser)
-    assert browser.ask("document.querySelectorAll('img, b, iframe').length") == 0
-    assert browser.ask("performance.getEntriesByType('resource').length") == 0
-    name = browser.ask("document.querySelector('#plot-1 .key bdi').textContent")
+    assert browser.evaluate("document.querySelectorAll('img, b, iframe').length") == 0
+    assert browser.evaluate("performance.getEntriesByType('resource').length") == 0
+    name = browser.evaluate("document.querySelector('#plot-1 .key bdi').textContent")
     assert name == HOSTILE[0]
 
 
 def test_policy_without_hashes_is_reported_by_the_browser(browser: Browser, site: str) -> None:
     browser.open(f"{site}/strict/plain")
-    assert any("Content Security Policy" in complaint for complaint in browser.complaints())
+    assert any("Content Security Policy" in complaint for complaint in browser.console_messages())

@@ -53,10 +53,11 @@ class AuditError(ValueError):
 class Audit:
     """An audit with its parameters; base class of all kinds, with defaults that kinds may override.
 
-    name, title: of the kind. answers: the question that the kind answers, in one sentence. source: the
-    papers. needs_texts: whether the texts of the documents are required. extra_arguments: arguments that an
-    example command needs besides judgments and runs, such as "--other second.txt". needs_other_qrels: whether
-    the judgments are compared with others (`AuditSubject.other_subject`).
+    name, title: the name and the title of the kind. answers: the question that the kind answers, in one
+    sentence. source: the papers. needs_texts: whether the texts of the documents are required.
+    extra_arguments: arguments that an example command needs besides judgments and runs, such as "--other
+    second.txt". needs_other_qrels: whether the audit compares two versions of the judgments
+    (`AuditSubject.other_subject`).
     """
 
     name: ClassVar[str]

@@ -155,9 +155,9 @@ def _cells(value: Any) -> tuple[Cell, ...]:
 class Plot:
     """A picture of a table, described by the names of its columns; use a named constructor to build one.
 
-    form: see the constructors. x_order: the categories of x in order, where x holds words. domain: the
-    smallest and the largest possible value of y (of `value` in a heat map), where all of that range is to be
-    shown. reference: draws a line at this y. facet: a column; each of its values gets a panel.
+    form: the kind of plot, set by the constructor. x_order: the categories of x in order, if x holds words.
+    domain: the smallest and the largest possible value of y (of `value` in a heat map), if the plot must show
+    this whole range. reference: the y of a horizontal line. facet: a column; each of its values gets a panel.
     """
 
     name: str

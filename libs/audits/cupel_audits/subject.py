@@ -23,10 +23,11 @@ DECIMALS = 12
 class SubjectSummary:
     """The facts about a subject that a report needs; JSON-serialisable.
 
-    runs: names, in the order of all values by run. teams: the team of each run, or None if teams are unknown.
-    topics, aspects: of the qrels. measures: normalised texts. qrels, other: names of the judgments, and of
-    the judgments that they are compared with. judged: the number of documents with a judgment of some aspect
-    or by subtopic. relevant: how many of them are relevant for the first aspect or for some subtopic.
+    runs: names of the runs; every list by run has this order. teams: the team of each run, or None if teams
+    are unknown. topics, aspects: the topics and the aspects of the qrels. measures: normalised texts. qrels,
+    other: names of the judgments, and of the judgments that they are compared with. judged: the number of
+    documents with a judgment of some aspect or by subtopic. relevant: how many of them are relevant for the
+    first aspect or for some subtopic.
     """
 
     runs: tuple[str, ...]
@@ -63,9 +64,10 @@ class SubjectSummary:
 class Tops:
     """The first documents of every run, judged or not.
 
-    documents: U ids, distinct within each topic, topic after topic. topic: int32[U], the topic of each.
-    pooled: int32[U], the index of the document in `Qrels.documents`, or -1. ranked: int32[runs, topics,
-    depth], the document at each rank as an index into `documents`, -1 below the last document of the run.
+    documents: U ids, distinct within each topic, topic after topic. topic: int32[U], the topic of each
+    document. pooled: int32[U], the index of the document in `Qrels.documents`, or -1. ranked: int32[runs,
+    topics, depth], the document at each rank as an index into `documents`, -1 below the last document of the
+    run.
     """
 
     documents: Ids

@@ -59,7 +59,7 @@ def _attempt(system: System, claim: Claim, handler: Handler, on_renewal: Callabl
             handler(system, claim)
     except LeaseLost:
         outcome = "lost"
-        log.warning("%s was given to another worker before it was finished here", claim.id)
+        log.warning("%s was claimed by another worker before this worker finished it", claim.id)
     except JobPostponed:
         outcome = "postponed"
     except Unavailable as error:

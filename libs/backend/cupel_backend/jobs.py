@@ -120,7 +120,7 @@ def enqueue(connection: Connection, requests: Iterable[JobRequest], *, now: date
 
 
 def requeue(connection: Connection, requests: Sequence[JobRequest], *, now: datetime) -> int:
-    """Enqueue jobs, and queue done or dead jobs of the same keys again; return the number of both."""
+    """Enqueue jobs. If a key has a done or dead job, queue that again. Return the number of queued jobs."""
     queued = enqueue(connection, requests, now=now)
     initial = {"created_at": now, "ready_at": now, "attempts": 0, "claimed_at": None, "error": None}
     for job in requests:
@@ -355,7 +355,8 @@ def list_(
 
 
 def revive(system: System, principal: Principal, id: str) -> Job:
-    """Queue a dead job again with all its attempts. Requires an organiser of its track or an admin."""
+    """Queue a dead job again; its attempts count from 0 again. Requires an organiser of its track or an
+    admin."""
     now = system.now()
     with writing(system.engine) as connection:
         row = _find_visible(connection, principal, id)

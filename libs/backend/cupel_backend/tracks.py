@@ -84,8 +84,8 @@ def create(
 ) -> Track:
     """Create a track that the caller's team owns. Organisers and admins only.
 
-    aspects, label_sets: as in a collection file. measures: the plan, at least one text (each may name
-    several measures). Raises Invalid with every problem, Conflict if the name is taken.
+    aspects, label_sets: declared as in a collection file. measures: the plan, at least one text (each may
+    name several measures). Raises Invalid with every problem, Conflict if the name is taken.
     """
     if not principal.has_scope(TokenScope.ORGANISER):
         raise TRACK_FORBIDDEN("creating a track requires the scope organiser")
@@ -236,7 +236,7 @@ def parse_plan(
 
 @lru_cache(maxsize=256)
 def find_uncomputable(blobs: Blobs, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a sentence for each of the measures `texts` that cannot be computed from the qrels at `key`.
+    """Return a sentence for each measure in `texts` that the qrels at `key` do not support.
 
     Results are cached. Call it once before a transaction, so that no file is read within the transaction.
     """

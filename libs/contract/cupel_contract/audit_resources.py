@@ -15,7 +15,7 @@ class AuditParameterResource(Resource):
     """A parameter of an audit kind."""
 
     name: str
-    expects: str = Field(description="what values it takes")
+    expects: str = Field(description="description of the valid values")
     default: str | None = Field(None, description="the default as text; null: none")
     about: str
 
@@ -36,7 +36,7 @@ class AuditKindResource(Resource):
     source: str = Field(description="the publication that describes the method")
     documentation: str
     texts: bool = Field(
-        description="whether it needs the texts of documents; such audits run only offline, by `cupel audit`"
+        description="whether the kind needs texts of documents; then it runs only offline, by `cupel audit`"
     )
     parameters: tuple[AuditParameterResource, ...]
 
@@ -112,7 +112,7 @@ class AuditResource(Resource):
     state: AuditState
     progress: AuditProgress
     failures: tuple[AuditPartFailure, ...]
-    problems: tuple[str, ...] = Field(description="why the audit cannot be done, in sentences")
+    problems: tuple[str, ...] = Field(description="reasons why the audit cannot be done, as sentences")
     digest: str | None = Field(None, description="digest of the result; null until the audit is done")
     verdict: tuple[str, ...] = Field(description="the findings in sentences")
     numbers: dict[str, float | int | None] = Field(description="numbers of the report; null: undefined")
@@ -157,7 +157,9 @@ class AuditResource(Resource):
 class AuditDetailResource(AuditResource):
     """An audit with the submissions that it covers."""
 
-    runs: tuple[AuditedSubmissionResource, ...] = Field(description="in the order of the report")
+    runs: tuple[AuditedSubmissionResource, ...] = Field(
+        description="audited submissions, in the order of the report"
+    )
 
     EXAMPLE = AuditResource.EXAMPLE | {"runs": [AuditedSubmissionResource.EXAMPLE]}
 
@@ -198,7 +200,7 @@ class AuditHistoryPoint(Resource):
     """The value of a number in one audit."""
 
     audit: str
-    value: float | None = Field(None, description="null where the number is undefined")
+    value: float | None = Field(None, description="value of the number; null if it is undefined")
     qrels: int
     qrels_digest: str
     at: datetime
@@ -248,13 +250,15 @@ class AuditRequest(RequestBody):
         description="a version to compare with; default, if the kind compares versions: the previous one",
     )
     submissions: list[Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f]*$")]] = Field(
-        [], max_length=1000, description="default: all that are scored and not withdrawn"
+        [],
+        max_length=1000,
+        description="submissions to audit; default: all that are scored and not withdrawn",
     )
     part_trials: int | None = Field(
         None,
         ge=1,
         le=LARGEST_INTEGER,
-        description="maximum number of trials in a part, if that makes up to 1,000 parts",
+        description="maximum number of trials in a part; raised if there would be more than 1,000 parts",
     )
 
     EXAMPLE = {"kind": "downsampling", "parameters": {"ratios": [90, 50, 10]}, "measures": ["AP"]}

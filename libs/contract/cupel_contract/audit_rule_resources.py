@@ -77,9 +77,13 @@ class AlertResource(Resource):
     number: str
     below: float | None = None
     above: float | None = None
-    raised: bool | None = Field(None, description="whether the value is out of bounds; null: no audit yet")
-    value: float | None = Field(None, description="value in the newest audit; null also if undefined")
-    audit: str | None = Field(None, description="the newest audit")
+    raised: bool | None = Field(
+        None, description="whether the value is out of bounds; null before the first audit"
+    )
+    value: float | None = Field(
+        None, description="value in the newest audit; null if there is none or it is undefined"
+    )
+    audit: str | None = Field(None, description="id of the newest audit")
     judged_at: datetime | None = None
     team: str
     created_at: datetime

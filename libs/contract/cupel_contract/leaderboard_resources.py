@@ -28,7 +28,7 @@ class LeaderboardRowResource(Resource):
     received_at: datetime
     missing_topics: int
     exact: ExactScore = None
-    interval: Bounds = Field(None, description="low and high end of the score's confidence interval")
+    interval: Bounds = Field(None, description="lower and upper bound of the score's confidence interval")
     rank_interval: RankBounds = Field(
         None,
         description="simultaneous confidence interval of the ranks: 1 + the number of significantly better "
@@ -82,8 +82,8 @@ class LeaderboardAnalysis(Resource):
     in_best_set: int | None = Field(
         None, description="submissions that are not significantly worse than the best, which is included"
     )
-    separable: int | None = Field(None, description="neighbours that are significantly different")
-    neighbours: int | None = Field(None, description="pairs of adjacent submissions")
+    separable: int | None = Field(None, description="number of adjacent pairs that differ significantly")
+    neighbours: int | None = Field(None, description="number of pairs of adjacent submissions")
     smallest_difference: float | None = Field(
         None,
         description="smallest true difference that a paired t-test at level `alpha` detects with power 0.8 "
@@ -120,7 +120,9 @@ class LeaderboardResource(Resource):
     track: str
     measure: str
     scale: ScaleResource
-    qrels: int | None = Field(None, description="null before judgments are published")
+    qrels: int | None = Field(
+        None, description="number of the qrels version; null before judgments are published"
+    )
     qrels_digest: str | None = None
     profile: str
     scoring_version: int

@@ -28,8 +28,10 @@ class MeasureResource(Resource):
         description="type of the measurement scale: interval, ordinal, neither or count; `depends` if it "
         "depends on the parameters or on the labels"
     )
-    combines: bool = Field(description="whether it combines several aspects: their scores, labels or ranks")
-    subtopics: bool = Field(description="whether it uses judgments by subtopic instead of an aspect")
+    combines: bool = Field(
+        description="whether the measure combines several aspects: their scores, labels or ranks"
+    )
+    subtopics: bool = Field(description="whether the measure uses judgments by subtopic instead of an aspect")
     exact: bool = Field(description="whether the service can also compute its values exactly")
     summary: str
     documentation: str

@@ -41,7 +41,7 @@ class ProblemDocument(BaseModel):
     detail: str = Field(description="what is wrong with this request")
     instance: str = Field(description="path of the request")
     code: str
-    remedy: str = Field(description="what to do")
+    remedy: str = Field(description="what the caller can do")
     request_id: str = Field(description="id of the request, as in X-Request-Id and in the log of the service")
     errors: list[ErrorItem] = Field([], description="at most 100 items of each code; `totals` counts all")
     totals: dict[str, int] = Field({}, description="number of findings of each code")

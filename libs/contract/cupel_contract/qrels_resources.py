@@ -81,7 +81,9 @@ class QrelsDiffResource(Resource):
     measure: str
     base: int
     number: int
-    rows: tuple[RankChangeResource, ...] = Field(description="in the order of the new leaderboard")
+    rows: tuple[RankChangeResource, ...] = Field(
+        description="submissions, in the order of the new leaderboard"
+    )
 
     EXAMPLE = {
         "track": "health-2026",

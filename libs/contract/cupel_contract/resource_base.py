@@ -39,7 +39,9 @@ class RequestBody(BaseModel):
             if isinstance(body, dict):
                 json.dumps(body, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:
-            raise ValueError("the text holds half of a surrogate pair, which UTF-8 cannot encode") from None
+            raise ValueError(
+                "the text contains half of a surrogate pair, which UTF-8 cannot encode"
+            ) from None
         return body
 
 

@@ -23,7 +23,7 @@ class ScaleResource(Resource):
     type: str = Field(description="interval, ordinal, neither or count")
     operations: tuple[str, ...] = Field(description="operations that the scale permits")
     aggregate: str = Field(description="how the values of all topics become one number")
-    warning: str | None = Field(None, description="set if the scale does not permit the aggregate")
+    warning: str | None = Field(None, description="warning if the scale does not permit the aggregate")
 
     EXAMPLE = {
         "type": "ordinal",
@@ -37,7 +37,7 @@ class ScoreResource(Resource):
     """The score of a submission by one measure over the judged topics of a qrels version."""
 
     measure: str
-    value: float | None = Field(None, description="null where the aggregate is undefined")
+    value: float | None = Field(None, description="aggregate over topics; null if it is undefined")
     exact: ExactScore = None
     scale: ScaleResource
     qrels: int
@@ -124,7 +124,9 @@ class ExplanationList(Resource):
     profile: str
     depth: int = Field(description="rankings are cut at this depth")
     scoring_version: int
-    topics: tuple[str, ...] = Field(description="the order of every list of values by topic")
+    topics: tuple[str, ...] = Field(
+        description="ids of the topics; every list of values by topic has this order"
+    )
     explanations: tuple[ExplanationResource, ...]
 
     EXAMPLE = {

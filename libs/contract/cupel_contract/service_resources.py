@@ -34,7 +34,7 @@ class ServiceResource(Resource):
 
 
 class CallerResource(Resource):
-    """The team and the scope that the token of the request stands for."""
+    """The team and the scope of the token of the request."""
 
     team: str
     scope: TokenScope

@@ -68,7 +68,7 @@ class ProfileEffect(Resource):
     """The topics of a run that another profile would order differently."""
 
     count: int
-    topics: tuple[str, ...] = Field(description="the first of these topics")
+    topics: tuple[str, ...] = Field(description="ids of the first topics that are ordered differently")
 
     EXAMPLE = {"count": 1, "topics": ["117"]}
 
@@ -82,12 +82,13 @@ class SubmissionResource(Resource):
     run: RunResource
     name: str = Field(description="name of the file")
     received_at: datetime
-    completed_at: datetime = Field(description="when the whole file had arrived and was accepted")
+    completed_at: datetime = Field(description="time at which the complete file was accepted")
     withdrawn_at: datetime | None = None
     state: SubmissionState
     findings: FileWarnings
     profile_effects: dict[str, ProfileEffect] = Field(
-        {}, description="effects of other profiles: `single_precision` and `rank_column`"
+        {},
+        description="topics that other rules would order differently: `single_precision` and `rank_column`",
     )
     jobs: tuple[JobResource, ...]
     links: dict[str, str]

@@ -35,7 +35,7 @@ class TokenResource(Resource):
 class IssuedTokenResource(TokenResource):
     """A new token with its secret, which no later response repeats."""
 
-    token: str = Field(description="send it as `Authorization: Bearer ...`")
+    token: str = Field(description="the secret, to be sent as `Authorization: Bearer ...`")
 
     EXAMPLE = TokenResource.EXAMPLE | {"used_at": None, "token": "cupel_4QK7ZP2M_..."}
 
@@ -47,7 +47,7 @@ class TokenCreate(RequestBody):
     scope: str = Field(max_length=200, json_schema_extra={"enum": [str(scope) for scope in TokenScope]})
     label: str = Field("", max_length=200, description="free-text note about the token")
     expires_at: AwareDatetime | None = Field(
-        None, description="an instant with its UTC offset; default: the token does not expire"
+        None, description="time of expiry with its UTC offset; default: the token does not expire"
     )
 
     EXAMPLE = {"team": "aster", "scope": "participant", "label": "continuous integration"}

@@ -24,7 +24,7 @@ class TrackResource(Resource):
     current: int | None = Field(None, description="number of the current qrels version")
     publishing: int | None = Field(None, description="number of the qrels version that is being published")
     created_at: datetime
-    closed_at: datetime | None = Field(None, description="closed tracks accept no submissions")
+    closed_at: datetime | None = Field(None, description="time at which the track was closed for submissions")
 
     EXAMPLE = {
         "name": "health-2026",

@@ -57,7 +57,9 @@ class SimulationSettings:
         if not 0 < self.rho < 1:
             raise ValueError("rho: expected a number between 0 and 1, both excluded")
         if self.runs < 1 or self.depth < 1 or self.runs * self.depth > MOST_DOCUMENTS:
-            raise ValueError(f"runs, depth: expected numbers from 1 and at most {MOST_DOCUMENTS:,} documents")
+            raise ValueError(
+                f"runs, depth: expected numbers from 1 up, and at most {MOST_DOCUMENTS:,} documents in all"
+            )
 
 
 MOST_DOCUMENTS = 10_000_000

@@ -30,8 +30,8 @@ class Figure:
     """A plot with its drawn panels.
 
     keys: the series with a colour. series: the number of all series. ends: the scale limits as text. signed:
-    whether the scale starts below 0. hidden: the number of panels that are not drawn. titles: of the drawn
-    columns, as JSON.
+    whether the scale starts below 0. hidden: the number of panels that are not drawn. titles: the headings of
+    the drawn columns, as JSON.
     """
 
     plot: Plot
@@ -79,7 +79,7 @@ def _panels(name: str, picture: Picture) -> Iterator[DrawnPanel]:
 
 
 def _titles(picture: Picture) -> list[tuple[str, str]]:
-    """Return the names in rows with the headings of their columns, in the order of the tooltip."""
+    """Return the key of each drawn column in the rows and its heading, in the order of the tooltip."""
     order = ("series", "label", "x", "y", "value", "low", "high")
     return [
         (CHANNELS[long], picture.title(long)) for long in order if getattr(picture.plot, long) is not None

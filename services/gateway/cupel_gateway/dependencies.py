@@ -57,7 +57,10 @@ IdempotencyKey = Annotated[
     ),
 ]
 IfNoneMatch = Annotated[
-    str | None, Header(max_length=2000, description="ETags of states that the caller has")
+    str | None,
+    Header(
+        max_length=2000, description="ETags that the caller has stored; the response is 304 if one is current"
+    ),
 ]
 
 
@@ -66,9 +69,13 @@ class ListQuery:
 
     def __init__(
         self,
-        limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="items of a page")] = 50,
+        limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="number of items per page")] = 50,
         cursor: Annotated[
-            str | None, Query(pattern=r"^[\x21-\x7e]{1,200}$", description="from the previous page's `next`")
+            str | None,
+            Query(
+                pattern=r"^[\x21-\x7e]{1,200}$",
+                description="cursor of the page, from `next` of the previous page",
+            ),
         ] = None,
     ) -> None:
         self.limit = limit

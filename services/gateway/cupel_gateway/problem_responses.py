@@ -96,7 +96,7 @@ def _headers(problem: Problem) -> dict[str, str]:
 
 
 def encodable(value: Any) -> Any:
-    """Replace every lone surrogate in `value`: problems quote hostile input, and must encode as UTF-8."""
+    """Replace lone surrogates in `value`, because UTF-8 cannot encode them and problems quote any input."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

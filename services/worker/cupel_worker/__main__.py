@@ -23,7 +23,7 @@ log = logging.getLogger("cupel_worker")
 
 @cache
 def get_system() -> System:
-    """Return the system of this process, opened on first use: a pool process uses it after its fork."""
+    """Return the system of this process. It is opened on first use, so each pool process opens its own."""
     return open_system(read_settings())
 
 

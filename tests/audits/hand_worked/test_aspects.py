@@ -48,15 +48,16 @@ ASPECT_TAU = 2 / sqrt(3 * 4)
 TAU, TOPIC_TAU = 2 / sqrt(3 * 5), 3 / sqrt(5 * 3)
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     # Best runs at cutoff 1. Topic 1: r1 (b) by both. Topic 2: r2 (e) by CAM, before r3 by name; by MM all
     # have 0, so r1 (f, which has no label above 0). At cutoff 2: r2 (a b) on topic 1, with P@2 of 1 and 1/2;
     # on topic 2 all are equal, so r1 (f e). Sums of labels at rank 1: a 1, f 0; at rank 2: b 2, e 1.
     subject = subject_of(QRELS, RUNS, f"{CAM} {MM}", top=2)
     report = audited("aspects", subject, {"first": 1, "depth": 2, "width": 1})
     bounds = (
-        "a ranking with a full score was found on 1 of 2 topics. The best ranking found scores below 0.9 on "
-        "1 (on 1 of them an aspect has no good document); the lowest of these bounds is"
+        "a ranking that scores 1 was found on 1 of 2 topics. The best ranking found scores below 0.9 on 1 of "
+        "2 topics; on 1 of these, an aspect has no document above the lowest label. The lowest score of a "
+        "best ranking is"
     )
     assert_report(
         report,
@@ -68,8 +69,8 @@ def test_report_is_that_derived_by_hand() -> None:
             "At ranks 1-1, the mean sum of the labels of a document is 0.50 in the best runs of every "
             "measure.",
             "P@1: its aggregates disagree on the order of 0 of 6 pairs of runs (0.0%).",
-            "P@1: 2 of 4 runs are on the Pareto front of the aspects; tau is 0.58, between the orders by "
-            "relevance and by quality.",
+            "P@1: 2 of 4 runs are on the Pareto front of the aspects. Tau between the aspects is 0.58 "
+            "(the orders by relevance and by quality).",
         ],
         numbers={
             **{f"bound_1({measure})": 0.5 for measure in (CAM, MM)},

@@ -63,8 +63,7 @@ def incomplete(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def downsampling(rng: np.random.Generator) -> Iterator[Sample]:
-    """Of n documents of grade 1 max(1, floor(p n)), and always the one of grade 2; all of grade 0 are "
-    "kept."""
+    """Keep max(1, floor(p n)) of n documents of grade 1, and all documents of grades 0 and 2."""
     strata = {"1:2": ["1a"], "1:1": ["1b", "1c"], "1:0": ["1d"], "2:1": ["2e", "2f"], "2:0": ["2g"]}
     order = shuffle_groups(rng, strata)
     for size in 2, 1:
@@ -143,9 +142,10 @@ def test_report_equals_that_of_an_independent_computation(
     higher = [step for step in steps if tau["LMD", step] > tau["P@2", step] + 1e-12]
     since = f", first with {words.format(higher[0])}" if higher else ""
     assert report.verdict == (
-        f"LMD: with {words.format(first)} tau with the order of P@2 under all judgments is "
-        f"{tau['LMD', first]:.2f}. With {words.format(last)} it is {tau['LMD', last]:.2f}, and that of P@2 "
-        f"itself {tau['P@2', last]:.2f}. LMD has the higher tau at {len(higher)} of 2 steps{since}.",
+        f"LMD: tau with the order of P@2 under all judgments is {tau['LMD', first]:.2f} with "
+        f"{words.format(first)}, and {tau['LMD', last]:.2f} with {words.format(last)}. "
+        f"With {words.format(last)}, tau of P@2 itself is {tau['P@2', last]:.2f}. "
+        f"LMD has the higher tau at {len(higher)} of 2 steps{since}.",
     )
     assert tau["P@2", first] == 1 > tau["LMD", first]
     assert report.undefined == report.warnings == ()

@@ -52,7 +52,7 @@ RANKS = {"P@1": (1, 2, 3.5, 3.5), "P@2": (1, 2.5, 2.5, 4)}  # by quality: 2, 2, 
 MEAN = {name: sum(taus) / 2 for name, taus in BY_TOPIC.items()}
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     report = audited("correlation", subject_of(QRELS, RUNS, "P@1 P@2"))
     assert_report(
         report,

@@ -61,7 +61,7 @@ def draw(name: str) -> list[Instance]:
     return [CHECKS[name].draw(rng, LENGTH) for _ in range(INSTANCES)]
 
 
-def test_report_is_that_of_an_independent_scorer() -> None:
+def test_report_equals_that_of_an_independent_scorer() -> None:
     outcomes, counterexamples = [], []
     for name, holds in HOLDS.items():
         instances = draw(name)

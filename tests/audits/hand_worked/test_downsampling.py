@@ -46,8 +46,7 @@ def precision_at_2(kept: Sample) -> list[float]:
 
 
 def stratified(rng: np.random.Generator) -> Iterator[Sample]:
-    """One shuffle; of n documents keep max(10, floor(p n)) of grade 0, and max(1, floor(p n)) of other "
-    "grades."""
+    """Shuffle once; of n documents, keep max(10, floor(p n)) of grade 0 and max(1, floor(p n)) of others."""
     strata = {"1-2": ["1a", "1b"], "1-1": ["1c", "1d"], "1-0": ZEROS, "2-1": ["2e", "2f"], "2-0": ["2g"]}
     order = shuffle_groups(rng, strata)
     for percent in PERCENTS:
@@ -126,13 +125,13 @@ def test_report_equals_that_of_an_independent_sampler(
     assert [table.name for table in report.tables] == ["points", "ranks"]
 
 
-def test_stratified_samples_have_the_sizes_derived_by_hand() -> None:
+def test_stratified_samples_have_the_hand_worked_sizes() -> None:
     """90%: 1 + 1 + floor(11.7) + 1 + 1 = 15 of 20; 50%: 1 + 1 + max(10, 6) + 1 + 1 = 14 of 20."""
     report = report_of({"method": "stratified"})
     assert report.table("points").column("kept") == [1, 15 / 20, 14 / 20]
 
 
-def test_uniform_samples_have_the_sizes_derived_by_hand() -> None:
+def test_uniform_samples_have_the_hand_worked_sizes() -> None:
     """90%: floor(15.3) + floor(2.7) = 17 of 20; 50%: floor(8.5) + floor(1.5) = 9 of 20."""
     report = report_of({"method": "uniform"})
     assert report.table("points").column("kept") == [1, 17 / 20, 9 / 20]

@@ -64,7 +64,7 @@ def taus_of(order: dict[str, list[str]]) -> list[float | None]:
     return taus
 
 
-def test_report_equals_that_of_the_selection_derived_by_hand() -> None:
+def test_report_equals_that_of_the_hand_worked_selection() -> None:
     drawn = []
     for trial in (1, 2):
         pools = shuffle_groups(generator_of("label_selection", trial), {"t": list("abcde"), "u": list("pqr")})
@@ -117,9 +117,8 @@ def test_report_equals_that_of_the_selection_derived_by_hand() -> None:
     assert report.warnings == ()
 
 
-def test_a_missed_subtopic_labels_its_whole_pool() -> None:
-    """No run has the document of subtopic 2 of topic t, so all five documents are labelled down to depth "
-    "20."""
+def test_missed_subtopic_labels_its_whole_pool() -> None:
+    """No run has the document of subtopic 2 of topic t, so all five documents of its pool are labelled."""
     grades = {"t": {"a": 1, "b": 1, "elsewhere": 1}, "u": {"q": 1}}
     subtopics = {"t": {"a": {"1": 1}, "b": {"1": 1}, "elsewhere": {"2": 1}}, "u": {"q": {"1": 1}}}
     qrels = qrels_of({scale(1): grades}, subtopics=subtopics)

@@ -29,7 +29,7 @@ POINTS = "measure left run before after change rank outside places"
 SUMMARY = "measure tau least places worst run change greatest"
 
 
-def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
+def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
     """Within depth 2, only `one` has 2e, only `two` has 1c, 2f and 2h, and only `four` has 1x."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "P@2"), PARAMETERS)
     points = [
@@ -89,20 +89,20 @@ def test_leave_one_run_out_report_is_that_derived_by_hand() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 of 4 ranks on average "
-        "and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order is 0.865 "
-        "on average and at least 0.548.",
+        "P@2: unfair to runs from outside the pool. A run that is left out loses 0.25 ranks on average "
+        "and at most 1 (two), of 4; its score changes by -0.2500 on average. Tau with the original order "
+        "is 0.865 on average and at least 0.548.",
         "0 of 8 judged documents (0.0%) are not among the first 2 of any given run; the runs explain the "
         "others.",
         "Pool depth 2 (as given). Leaving out one of 4 runs removes a median of 1 judgments and at most 3; "
-        "it removes none for 1 of 4.",
-        "Of the first 1 documents of a run that is left out, 37.5% are unjudged on average and at most 50.0% "
-        "(one); with the run in the pool it is 0.0% on average.",
+        "in 1 of 4 cases it removes none.",
+        "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run that is "
+        "left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
 
 
-def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
+def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
     """one and three are of team X, two and four of team Y. Only X has 2e; only Y has 1c, 2f and 2h.
 
     1b is among the first documents of three only, and among the first two documents of both teams.
@@ -156,15 +156,15 @@ def test_leave_one_team_out_report_is_that_derived_by_hand() -> None:
         },
     )  # fmt: skip
     assert report.verdict == (
-        "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 of 4 ranks on "
-        "average and at most 1 (two); its score changes by -0.2500 on average. Tau with the original order "
-        "is 0.730 on average and at least 0.548.",
+        "P@2: unfair to teams from outside the pool. A run whose team is left out loses 0.00 ranks on "
+        "average and at most 1 (two), of 4; its score changes by -0.2500 on average. Tau with the original "
+        "order is 0.730 on average and at least 0.548.",
         "0 of 8 judged documents (0.0%) are not among the first 2 of any given run; the runs explain the "
         "others.",
         "Pool depth 2 (as given). Leaving out one of 2 teams removes a median of 2.5 judgments and at most "
-        "4; it removes none for 0 of 2.",
-        "Of the first 1 documents of a run whose team is left out, 37.5% are unjudged on average and at most "
-        "50.0% (one); with the team in the pool it is 0.0% on average.",
+        "4; in 0 of 2 cases it removes none.",
+        "Unjudged share of the first 1 documents: 37.5% on average and at most 50.0% (one) for a run whose "
+        "team is left out, 0.0% on average for a run in the pool.",
     )
     assert report.undefined == report.warnings == ()
 
@@ -188,8 +188,8 @@ def test_report_gives_no_verdict_if_other_runs_contributed_to_the_pool() -> None
         "No verdict on fairness: 1 of 9 judged documents (11.1%) are not among the first 2 of any given run, "
         "so other runs or methods contributed to the pool. They may also have contributed documents that "
         "only one given run retrieves. So the contributions and losses below are overestimated.",
-        "P@2: A run that is left out loses 0.25 of 4 ranks on average and at most 1 (two); its score changes "
-        "by -0.2500 on average. Tau with the original order is 0.865 on average and at least 0.548.",
+        "P@2: A run that is left out loses 0.25 ranks on average and at most 1 (two), of 4; its score "
+        "changes by -0.2500 on average. Tau with the original order is 0.865 on average and at least 0.548.",
     )
     assert "fair to" not in " ".join(report.verdict)
 

@@ -27,7 +27,7 @@ TAU_1 = 3 / math.sqrt(6 * 3)
 """Under pool 1 three of six pairs are tied, and the other three (with poor) have the original order."""
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     report = audited("pool_depth", subject_of(QRELS, RUNS, "P@2", top=3), {"deepest": 3})
     assert_table(
         report,

@@ -64,7 +64,7 @@ def significant_pairs(scores: list[list[int]]) -> set[tuple[int, int]]:
     return {pair for pair, value in p.items() if value <= ALPHA}
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     subject = subject_of(qrels_of({scale(1): FIRST}), RUNS, "P@1", other=qrels_of({scale(1): SECOND}))
     report = audited("qrels_versions", subject, {"replicates": REPLICATES, "alpha": ALPHA})
     # No pair differs under the first version. Under the second, r4 differs from r2 and r3, which are best.
@@ -75,7 +75,7 @@ def test_report_is_that_derived_by_hand() -> None:
     tau = (3 - 2) / (6 * 5) ** 0.5
     # In the order r2 = r3, r1, r4: above r3 half of 1 is as before (a tie), above r1 0 of 2, above r4 3 of 3.
     tau_ap = 2 / 3 * (0.5 / 1 + 0 / 2 + 3 / 3) - 1
-    # kappa: 3 of 7 disagree; by rng (3 * 3 + 4 * 4) / 49. alpha: by rng 2 * 7 * 7 of 14 * 13.
+    # kappa: 3 of 7 disagree; by chance (3 * 3 + 4 * 4) / 49. alpha: by chance 2 * 7 * 7 of 14 * 13.
     kappa, alpha = 1 - (3 / 7) / (25 / 49), 1 - (3 / 7) / (98 / 182)
     assert_report(
         report,
@@ -84,7 +84,7 @@ def test_report_is_that_derived_by_hand() -> None:
             "1 more (tied) are best instead of r1. 3 runs change their significance group; 2 of 6 pairs of "
             "runs differ significantly under one version only.",
             "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
-            "alpha 0.20); 3 have another one; judgments in qrels only: 1, in other only: 1.",
+            "alpha 0.20); 3 have different labels; judgments in qrels only: 1, in other only: 1.",
         ],
         numbers={
             "topics": 3,

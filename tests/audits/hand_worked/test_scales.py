@@ -60,7 +60,7 @@ def pairs_beyond(means: np.ndarray, width: float) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("design", "alpha"), [("two_way", 0.1), ("one_way", 0.1)])
-def test_report_is_that_derived_from_the_definitions(design: str, alpha: float) -> None:
+def test_report_equals_that_derived_from_the_definitions(design: str, alpha: float) -> None:
     h, h_p, by_rank = kruskal_wallis(alpha)
     statistic, f_p, by_mean = anova(alpha, design == "two_way")
     # By hand: the sums of ranks are 32, 25, 10.5 and 10.5, so only a differs from c and d by ranks. The

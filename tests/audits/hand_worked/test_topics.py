@@ -114,7 +114,7 @@ def topic_row(topic: str) -> tuple[Any, ...]:
     return ("P@10", topic, median(scores), mean(scores), *ends, pstdev(scores), tau)
 
 
-def test_report_is_that_of_independent_draws() -> None:
+def test_report_equals_that_of_independent_draws() -> None:
     counts, taus = count_swaps()
     rates = swap_rows(counts)
     # Of the bins with both sizes, 0.2 and more has an extrapolated rate of 0.2 (5/6)^4 < 0.12; 0.1 has 3/13.
@@ -134,7 +134,7 @@ def test_report_is_that_of_independent_draws() -> None:
             "P@10: with 5 topics, a difference of means of 0.2 or more is reversed on another sample of "
             "topics at a swap rate of at most 12% (extrapolated).",
             "P@10: 1 selected topic orders the runs as all 5 do (tau of 0.9 or more).",
-            "P@10: up to 2 random topics have a mean tau below 0.9 with all topics.",
+            "P@10: with up to 2 random topics, the mean tau with the order by all topics is below 0.9.",
             f"P@10: a paired t-test on 5 topics detects a true difference of {detectable:.3f} with power "
             f"0.8; a true difference of 0.05 needs {needed} topics.",
             # medians: 0 (5), 0.25 (3), 0.35 (1 and 2, of which 2 has the lower mean), 0.6 (4)

@@ -34,7 +34,7 @@ BREAKS_TIE = "the lead of one over two by P@2 changes from 0.00000 to 0.25000"
 CLOSES_LEAD = "the lead of two over three by P@2 changes from 0.25000 to 0.00000"
 
 
-def test_report_is_that_derived_by_hand() -> None:
+def test_report_equals_the_hand_worked_report() -> None:
     report = audited("unjudged", subject_of(QRELS, RUNS, "P@2 RR", top=3), PARAMETERS)
     assert_table(
         report,
@@ -90,9 +90,8 @@ def test_report_is_that_derived_by_hand() -> None:
     assert report.undefined == report.warnings == ()
 
 
-def test_limits_keep_the_documents_derived_by_hand() -> None:
-    """1y has the sum of reciprocal ranks 1 + 1/2 and 1x 1/2, so 1y alone is examined in topic 1; 2z is "
-    "listed."""
+def test_limits_keep_the_hand_worked_documents() -> None:
+    """The sum of reciprocal ranks is 3/2 for 1y and 1/2 for 1x, so only 1y is examined; 2z is listed."""
     subject = subject_of(QRELS, RUNS, "P@2 RR", top=3)
     report = audited("unjudged", subject, {**PARAMETERS, "tried": 1, "most": 1})
     assert_table(

@@ -43,7 +43,9 @@ def two_topics() -> AuditSubject:
     return subject_of(qrels_of(OF_THREE), {"worse": worse, "best": best}, "CAM(of=AP)", top=5)
 
 
-def by(report: AuditReport, table: str, key: str, value: str, **where: object) -> dict[object, object]:
+def cells_by_key(
+    report: AuditReport, table: str, key: str, value: str, **where: object
+) -> dict[object, object]:
     """Map the cells of one column to those of another, in the rows with the given cells."""
     rows = report.table(table).records()
     return {
@@ -57,11 +59,11 @@ def report_of(subject: AuditSubject, given: Mapping[str, object] | None = None) 
 
 def test_bounds_of_cam_and_mm_of_three_documents(table_3: AuditSubject) -> None:
     report = report_of(table_3)
-    assert by(report, "topic_bounds", "measure", "bound") == pytest.approx(
+    assert cells_by_key(report, "topic_bounds", "measure", "bound") == pytest.approx(
         {"CAM(of=nDCG)": 0.907284, "MM(of=nDCG)": 0.903258, "CAM(of=AP)": 0.791667, "MM(of=AP)": 14 / 19},
         abs=1e-6,
     )  # MM(AP) of d1 d2 d3: 2 / (1 / (7/12) + 1 / 1) = 14/19
-    assert by(report, "strategies", "strategy", "score", measure="CAM(of=nDCG)") == pytest.approx(
+    assert cells_by_key(report, "strategies", "strategy", "score", measure="CAM(of=nDCG)") == pytest.approx(
         {
             "relevance > correctness": 0.880094,
             "correctness > relevance": 0.907284,
@@ -77,11 +79,11 @@ def test_bounds_of_cam_and_mm_of_three_documents(table_3: AuditSubject) -> None:
 
 
 def test_rankings_are_orders_of_aspects_and_three_more(two_topics: AuditSubject) -> None:
-    names = by(report_of(two_topics), "strategies", "strategy", "topic")
+    names = cells_by_key(report_of(two_topics), "strategies", "strategy", "topic")
     assert len(names) == 3 * 2 * 1 + 3
 
 
-def test_bound_is_1_where_aspects_agree() -> None:
+def test_bound_is_1_if_aspects_agree() -> None:
     same = qrels_of({scale(2, "a"): {"t": {"x": 2, "y": 1}}, scale(2, "b"): {"t": {"x": 2, "y": 1}}})
     runs = {"1": {"t": ranked("y")}, "2": {"t": ranked("x")}}
     report = report_of(subject_of(same, runs, "nDCG", top=100))
@@ -90,22 +92,24 @@ def test_bound_is_1_where_aspects_agree() -> None:
 
 def test_zero_aspect_documents_by_rank(two_topics: AuditSubject) -> None:
     report = report_of(two_topics)
-    assert by(report, "zero_ranks", "rank", "count") == {1: 0, 2: 1, 3: 1, 4: 1, 5: 0}
-    assert by(report, "zero_ranks", "rank", "percent") == {1: 0, 2: 20, 3: 20, 4: 20, 5: 0}
+    assert cells_by_key(report, "zero_ranks", "rank", "count") == {1: 0, 2: 1, 3: 1, 4: 1, 5: 0}
+    assert cells_by_key(report, "zero_ranks", "rank", "percent") == {1: 0, 2: 20, 3: 20, 4: 20, 5: 0}
     assert report.table("zero").rows == (("CAM(of=AP@5)", 3, 5, 60.0),)
     assert report.numbers["zero(CAM(of=AP@5))"] == 60
 
 
 def test_unjudged_documents_can_count_as_zero_aspect_documents(two_topics: AuditSubject) -> None:
     report = report_of(two_topics, {"count_unjudged": True})
-    assert by(report, "zero_ranks", "rank", "count") == {1: 0, 2: 2, 3: 1, 4: 1, 5: 0}
+    assert cells_by_key(report, "zero_ranks", "rank", "count") == {1: 0, 2: 2, 3: 1, 4: 1, 5: 0}
     assert report.table("zero").rows == (("CAM(of=AP@5)", 4, 6, 100 * 4 / 6),)
 
 
 @pytest.mark.parametrize(("exclude", "first"), [(False, 1.75), (True, 2.333333)])
 def test_mean_sum_of_labels_by_bin(two_topics: AuditSubject, exclude: bool, first: float) -> None:
     report = report_of(two_topics, {"depth": 4, "width": 2, "exclude": exclude})
-    assert by(report, "quality", "ranks", "labels") == pytest.approx({"1-2": first, "3-4": 0}, abs=1e-6)
+    assert cells_by_key(report, "quality", "ranks", "labels") == pytest.approx(
+        {"1-2": first, "3-4": 0}, abs=1e-6
+    )
 
 
 def test_empty_bin_is_undefined(two_topics: AuditSubject) -> None:
@@ -123,7 +127,7 @@ def test_ties_for_best_run_go_to_the_smallest_name() -> None:
 
 def test_dominated_runs_are_not_on_the_front(table_3: AuditSubject) -> None:
     report = report_of(table_3)
-    assert by(report, "trade_off", "run", "dominated_by", component="nDCG") == {
+    assert cells_by_key(report, "trade_off", "run", "dominated_by", component="nDCG") == {
         "one": None,
         "two": None,
         "three": "one",
@@ -137,7 +141,7 @@ def test_dominated_runs_are_not_on_the_front(table_3: AuditSubject) -> None:
 def test_aggregates_disagree_on_pairs_in_opposite_orders(table_3: AuditSubject) -> None:
     # CAM(nDCG) 0.907284 of run one > 0.905581 of two; MM(nDCG) 0.897809 < 0.903258
     report = report_of(table_3)
-    opposite = by(report, "disagreement", "second", "opposite", first="CAM(of=nDCG)")
+    opposite = cells_by_key(report, "disagreement", "second", "opposite", first="CAM(of=nDCG)")
     assert opposite["MM(of=nDCG)"] == 1
     assert report.numbers["disagree(nDCG)"] == pytest.approx(1 / 3)
     assert report.numbers["tau(CAM(of=nDCG),MM(of=nDCG))"] == pytest.approx(1 / 3)
@@ -146,7 +150,7 @@ def test_aggregates_disagree_on_pairs_in_opposite_orders(table_3: AuditSubject) 
 
 def test_disagreement_plot_uses_short_names(table_3: AuditSubject) -> None:
     report = report_of(table_3)
-    short = by(report, "disagreement", "second_kind", "second", component="nDCG", first_kind="CAM")
+    short = cells_by_key(report, "disagreement", "second_kind", "second", component="nDCG", first_kind="CAM")
     assert short == {
         "MM": "MM(of=nDCG)",
         "TOMA euclidean": "TOMA(of=nDCG)",
@@ -163,7 +167,7 @@ def test_euclidean_and_manhattan_toma_of_ap_agree_with_positive_weighting(table_
 
 def test_given_aggregates_join_the_family_of_their_component(table_3: AuditSubject) -> None:
     subject = subject_of(TABLE_3, RUNS, "AP CAM(of=AP,weights={relevance:0.7,correctness:0.3})", top=100)
-    seen = set(by(report_of(subject), "disagreement", "first", "component"))
+    seen = set(cells_by_key(report_of(subject), "disagreement", "first", "component"))
     assert seen >= {"CAM(of=AP)", "CAM(of=AP,weights={correctness:0.3,relevance:0.7})"}
 
 
@@ -173,7 +177,7 @@ def test_component_without_cutoff_has_no_first_documents() -> None:
     assert "CAM(of=Rprec): its component takes no cutoff" in report.undefined
 
 
-def test_trial_alone_equals_trial_among_others(table_3: AuditSubject) -> None:
+def test_trial_does_not_depend_on_other_trials(table_3: AuditSubject) -> None:
     alone = {trial: trials_of("aspects", table_3, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of("aspects", table_3)
 

@@ -106,12 +106,12 @@ def test_lmd_is_added_only_if_no_measure_reads_texts() -> None:
     report = audited("content", subject, FEW)
     assert set(report.table("points").column("measure")) == {"LMD(stop=5)", "ERR_IA@20", CLASSIC}
     assert report.verdict[0].startswith(
-        "LMD(stop=5): with 100 per cent of the judgments tau with the order of"
+        "LMD(stop=5): tau with the order of alpha_nDCG@20 under all judgments is"
     )
     assert len(report.verdict) == 1
 
 
-def test_selection_labels_the_documents_derived_by_hand() -> None:
+def test_selection_labels_the_hand_worked_documents() -> None:
     texts = texts_of(
         {
             "a": "apple fruit tree apple",
@@ -132,7 +132,7 @@ def test_selection_labels_the_documents_derived_by_hand() -> None:
     assert report.numbers["tau"] == report.numbers["tau_random"] == report.numbers["tau_all"]
 
 
-def test_random_baselines_label_as_many_documents(subject: AuditSubject) -> None:
+def test_random_baselines_label_the_same_number_of_documents(subject: AuditSubject) -> None:
     found = trials_of("label_selection", subject, {"repeats": 2, "batch": 2})
     assert found[0]["labels"] == found[1]["labels"] == found[2]["labels"]
     assert len(found[0]["taus"]) == len(found[1]["taus"]) == len(found[0]["labels"])
@@ -196,19 +196,21 @@ def test_equal_scores_leave_tau_undefined() -> None:
 
 @pytest.mark.parametrize("kind", ["content", "label_selection"])
 def test_impossible_audits_are_refused_with_a_reason(kind: str) -> None:
-    def why(*measures: str, **made: object) -> str:
+    def refusal_of(*measures: str, **made: object) -> str:
         given = {"qrels": JUDGED, "runs": RUNS, "texts": TEXTS} | made
         subject = subject_of(given["qrels"], given["runs"], CLASSIC, top=20, texts=given["texts"])  # type: ignore[arg-type]
         return " ".join(problems(kind, subject, {"reference": measures[0]} if measures else None))
 
-    assert why() == ""
-    assert "the audit needs the texts of the documents, but the collection has none" in why(texts=None)
+    assert refusal_of() == ""
+    assert "the audit needs the texts of the documents, but the collection has none" in refusal_of(texts=None)
     plain = qrels_of({"t0": {"t0d00": 1}})
-    assert "the audit needs judgments by subtopic, but the collection has none" in why(qrels=plain)
-    assert "no document is judged relevant to a subtopic" in why(qrels=diverse({"t0": {"t0d00": {"s0": 0}}}))
-    assert "the audit compares runs, but only one is given" in why(runs={"one": RUNS["run0"]})
-    assert "LMD uses texts itself" in why("LMD")
-    assert "reference: AP: it needs judgments of an aspect" in why("AP")
+    assert "the audit needs judgments by subtopic, but the collection has none" in refusal_of(qrels=plain)
+    assert "no document is judged relevant to a subtopic" in refusal_of(
+        qrels=diverse({"t0": {"t0d00": {"s0": 0}}})
+    )
+    assert "the audit compares runs, but only one is given" in refusal_of(runs={"one": RUNS["run0"]})
+    assert "LMD uses texts itself" in refusal_of("LMD")
+    assert "reference: AP: it needs judgments of an aspect" in refusal_of("AP")
     with pytest.raises(AuditError, match="reference: unknown measure 'alpha_NDGC'"):
         read_audit(kind, {"reference": "alpha_NDGC@20"})
 

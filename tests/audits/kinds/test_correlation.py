@@ -24,11 +24,11 @@ def example() -> AuditSubject:
         aspect: {topic: {name: int(name[place]) for name in documents} for topic in "012"}
         for place, aspect in enumerate((RELEVANCE, QUALITY))
     }
-    runs = {f"run{run}": {str(t): _ten(M1[t][run], M2[t][run]) for t in range(3)} for run in range(4)}
+    runs = {f"run{run}": {str(t): rank_ten(M1[t][run], M2[t][run]) for t in range(3)} for run in range(4)}
     return subject_of(qrels_of(judged), runs, "P@10")
 
 
-def _ten(relevant: int, good: int) -> dict[str, float]:
+def rank_ten(relevant: int, good: int) -> dict[str, float]:
     both = max(0, relevant + good - 10)
     kinds = {"11": both, "10": relevant - both, "01": good - both}
     kinds["00"] = 10 - sum(kinds.values())
@@ -50,7 +50,7 @@ def two_aspects() -> tuple[Qrels, dict[str, Scored]]:
     return both, runs
 
 
-def small(measures: str = "AP nDCG@10 P@5") -> AuditSubject:
+def small_subject(measures: str = "AP nDCG@10 P@5") -> AuditSubject:
     return subject_of(*board(), measures)
 
 
@@ -70,7 +70,7 @@ def test_tau_of_one_measure_under_two_aspects() -> None:
 
 
 def test_correlations_equal_library_results() -> None:
-    subject = small()
+    subject = small_subject()
     report = audited("correlation", subject, {"tau_ap": True, "rbo": True, "rbo_p": 0.8})
     for row in report.table("pairs").records():
         first, second = str(row["first"]), str(row["second"])
@@ -95,10 +95,10 @@ class TestIdentities:
             ("RBTO(gains={0:0,1:2,2:4})@60", "RBTO@60", 1.0, 1.0),
         ],
     )
-    def test_measures_that_order_runs_alike_have_tau_1(
+    def test_measures_with_the_same_order_of_runs_have_tau_1(
         self, first: str, second: str, by_topic: float, overall: float | None
     ) -> None:
-        subject = small(f"{first} {second}")
+        subject = small_subject(f"{first} {second}")
         [found] = trials_of("correlation", subject).values()
         assert found["by_topic"] == pytest.approx(by_topic, abs=1e-12)
         assert overall is None or found["overall"] == pytest.approx(overall, abs=1e-12)
@@ -120,7 +120,7 @@ def test_comparison_of_aspects_can_be_disabled() -> None:
 
 
 def test_matrix_is_symmetric_with_diagonal_1() -> None:
-    rows = audited("correlation", small()).table("matrix").records()
+    rows = audited("correlation", small_subject()).table("matrix").records()
     values = {(row["first"], row["second"]): row["overall"] for row in rows}
     assert len(rows) == 9
     assert all(values[first, second] == values[second, first] for first, second in values)
@@ -146,7 +146,7 @@ def test_movers_are_listed_with_their_ranks() -> None:
     assert "a moves most, from rank 1.5 to 3" in report.verdict[0]
 
 
-def test_trial_alone_equals_trial_among_others() -> None:
+def test_trial_does_not_depend_on_other_trials() -> None:
     subject = subject_of(*two_aspects(), "AP nDCG@10 CAM(of=P@5)")
     together = trials_of("correlation", subject)
     assert len(together) == 6
@@ -155,7 +155,7 @@ def test_trial_alone_equals_trial_among_others() -> None:
 
 
 def test_partial_report_covers_the_finished_pairs() -> None:
-    subject = small()
+    subject = small_subject()
     report = reported("correlation", subject, None, trials_of("correlation", subject, only=[0]))
     assert len(report.table("pairs").rows) == 1
     assert report.table("matrix").column("overall").count(None) == 4
@@ -177,7 +177,7 @@ def test_tau_of_equal_runs_is_undefined() -> None:
 
 
 def test_subjects_without_a_pair_are_refused() -> None:
-    [alone] = problems("correlation", small("AP"))
+    [alone] = problems("correlation", small_subject("AP"))
     assert alone == "the audit correlates pairs of measures, but only one is given: give two measures"
     [without] = problems("correlation", subject_of(*two_aspects(), "AP"), {"aspects": False})
     assert without.endswith("give two measures, or set aspects=true")

@@ -114,7 +114,7 @@ def test_all_measures_are_tested_on_the_same_lists() -> None:
     assert [list_["labels"] for list_ in other["example"]] != [list_["labels"] for list_ in shown[0]]
 
 
-def test_numbers_are_1_where_a_check_holds() -> None:
+def test_number_of_a_check_that_holds_is_1() -> None:
     found = report("NWCS").numbers
     [measure] = subject("NWCS").about.measures
     assert {name.partition("(")[0]: value for name, value in found.items()} == {
@@ -141,7 +141,7 @@ def test_partial_report_covers_the_finished_checks() -> None:
     assert found.verdict[0].endswith(": no counterexample to D3, D4 in 200 random instances of each.")
 
 
-def test_a_measure_of_two_aspects_is_required_but_no_second_run() -> None:
+def test_measure_of_two_aspects_is_required_but_one_run_is_enough() -> None:
     qrels, runs = board(runs=1, topics=1)
     [sentence] = problems("desiderata", subject_of(qrels, runs, "AP nDCG@10"))
     assert sentence.startswith("no measure combines two aspects")

@@ -32,7 +32,7 @@ def example() -> AuditSubject:
     return subject_of(qrels, runs, "P@100")
 
 
-def small(measures: str = "AP nDCG@10 P@5") -> AuditSubject:
+def small_subject(measures: str = "AP nDCG@10 P@5") -> AuditSubject:
     return subject_of(*board(), measures)
 
 
@@ -57,7 +57,7 @@ def test_two_of_three_pairs_differ_significantly() -> None:
 
 
 def test_power_equals_library_result_with_the_same_seed() -> None:
-    subject = small()
+    subject = small_subject()
     report = audited("discriminative_power", subject, {"alpha": 0.05, **FEW})
     for measure in subject.about.measures:
         values = scores(subject, measure)
@@ -70,7 +70,7 @@ def test_power_equals_library_result_with_the_same_seed() -> None:
 
 def test_measures_share_bootstrap_samples() -> None:
     """AP and AP@80 of rankings of 80 documents have equal results, alone or together."""
-    subject = small("AP AP@80 P@5")
+    subject = small_subject("AP AP@80 P@5")
     together = trials_of("discriminative_power", subject, FEW)
     alone = [trials_of("discriminative_power", subject, FEW, only=[trial])[trial] for trial in (2, 1, 0)]
     assert [together[2], together[1], together[0]] == alone
@@ -93,7 +93,7 @@ def test_euclidean_and_manhattan_toma_of_ap_agree_with_positive_weighting() -> N
 
 
 def test_agreement_adds_up_to_significant_pairs() -> None:
-    subject = small()
+    subject = small_subject()
     found = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
     report = audited("discriminative_power", subject, {"alpha": 0.2, **FEW})
     rows = report.table("agreement").records()
@@ -104,13 +104,13 @@ def test_agreement_adds_up_to_significant_pairs() -> None:
 
 
 def test_power_increases_with_alpha() -> None:
-    report = audited("discriminative_power", small("AP"), FEW)
+    report = audited("discriminative_power", small_subject("AP"), FEW)
     percents = report.table("levels").column("percent")
     assert percents == sorted(percents)  # type: ignore[type-var]
 
 
 def test_partial_report_covers_the_finished_measures() -> None:
-    subject = small()
+    subject = small_subject()
     report = reported(
         "discriminative_power", subject, FEW, trials_of("discriminative_power", subject, FEW, only=[1])
     )
@@ -129,7 +129,7 @@ def test_equal_runs_do_not_differ() -> None:
 
 def test_power_of_scores_with_overflowing_squares_is_undefined() -> None:
     """RBTO of three labels over 400 ranks is at most 3^400, about 7e190."""
-    report = audited("discriminative_power", small("RBTO@400 AP"), FEW)
+    report = audited("discriminative_power", small_subject("RBTO@400 AP"), FEW)
     assert report.numbers["power(RBTO@400)"] is None
     assert "1e+150" in report.undefined[0]
     assert report.numbers["power(AP)"] is not None
@@ -140,20 +140,20 @@ def test_unsuitable_subjects_and_settings_are_refused() -> None:
     [one_run, one_topic] = problems("discriminative_power", subject_of(qrels, {"a": runs["run0"]}, "AP"))
     assert "only one is given" in one_run
     assert "only one topic" in one_topic
-    [few] = problems("discriminative_power", small(), {"replicates": 50})
+    [few] = problems("discriminative_power", small_subject(), {"replicates": 50})
     assert few == "50 replicates are too few for alpha 0.01: give 100 or more"
-    [small_alpha] = problems("discriminative_power", small(), {"replicates": 50, "alpha": 1e-300})
+    [small_alpha] = problems("discriminative_power", small_subject(), {"replicates": 50, "alpha": 1e-300})
     assert small_alpha == "50 replicates are too few for alpha 1e-300: give 1e+300 or more"
-    [undefined] = problems("discriminative_power", small("alpha_nDCG@20 AP"))
+    [undefined] = problems("discriminative_power", small_subject("alpha_nDCG@20 AP"))
     assert "alpha_nDCG@20" in undefined
 
 
 def test_report_has_no_notes_on_scale_types() -> None:
-    assert audited("discriminative_power", small("AP P@5 nDCG@5"), FEW).warnings == ()
+    assert audited("discriminative_power", small_subject("AP P@5 nDCG@5"), FEW).warnings == ()
 
 
 def test_equal_notes_on_several_measures_are_merged() -> None:
-    report = audited("discriminative_power", small("GMAP GMBpref P@5"), FEW)
+    report = audited("discriminative_power", small_subject("GMAP GMBpref P@5"), FEW)
     assert report.warnings == (
         "GMAP, GMBpref: compared by the mean of the logarithms of its per-topic values",
     )
@@ -162,7 +162,8 @@ def test_equal_notes_on_several_measures_are_merged() -> None:
 def test_difference_of_power_has_an_interval_over_topics() -> None:
     """The intervals of (first, second) and of (second, first) are negatives of each other."""
     first, second = (
-        audited("discriminative_power", small(text), {"alpha": 0.05, **FEW}) for text in ("AP P@5", "P@5 AP")
+        audited("discriminative_power", small_subject(text), {"alpha": 0.05, **FEW})
+        for text in ("AP P@5", "P@5 AP")
     )
     [row], [other] = (report.table("agreement").records() for report in (first, second))
     assert row["difference"] == pytest.approx(
@@ -178,7 +179,7 @@ def test_difference_of_power_has_an_interval_over_topics() -> None:
 
 
 def test_report_on_stored_trials_of_an_earlier_release_has_no_intervals() -> None:
-    subject = small("AP P@5")
+    subject = small_subject("AP P@5")
     found = trials_of("discriminative_power", subject, {"alpha": 0.2, **FEW})
     for trial in found.values():
         for name in ("required", "designs", "asl", "by_sample"):
@@ -190,7 +191,7 @@ def test_report_on_stored_trials_of_an_earlier_release_has_no_intervals() -> Non
 
 
 def test_asl_curves_of_many_pairs_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = small("AP")
+    subject = small_subject("AP")
     full = audited("discriminative_power", subject, FEW).table("asl").rows
     monkeypatch.setattr("cupel_audits.kinds.discriminative_power.LISTED_PAIRS", 6)
     assert len(full) == 15

@@ -27,26 +27,35 @@ TWO = {"depth": 2, "depths": [1, 2, 3]}
 (x is of one too, at rank 3: at depth 2 it is three's alone, and unjudged)."""
 
 
-def under(removed: dict[str, set[str]]) -> list[float]:
+def means_without(removed: dict[str, set[str]]) -> list[float]:
     """Return AP of each run under new qrels without the judgments of these documents."""
     qrels = qrels_of({t: {d: g for d, g in of.items() if d not in removed[t]} for t, of in JUDGED.items()})
     scores = [evaluate(qrels, joined_of(run, qrels), [parse("AP")]) for run in RUNS.values()]
     return [round(run_scores.aggregates()[parse("AP")], 12) for run_scores in scores]
 
 
+def test_runs_of_one_team_are_a_problem_only_if_there_are_several() -> None:
+    alone = subject_of(QRELS, {"one": RUNS["one"]}, "AP", teams=["X"])
+    assert not any("one team" in problem for problem in problems("leave_one_team_out", alone))
+    several = subject_of(QRELS, RUNS, "AP", teams=["X", "X", "X"])
+    assert problems("leave_one_team_out", several) == [
+        "all runs belong to one team, X: give runs of two or more teams"
+    ]
+
+
 def test_scores_equal_rescoring_without_the_contributions_of_a_run() -> None:
     found = trials_of("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     alone = [{"1": {"c"}, "2": set()}, {"1": {"b"}, "2": {"h"}}, {"1": {"d"}, "2": {"i"}}]
-    full = under({"1": set(), "2": set()})
+    full = means_without({"1": set(), "2": set()})
     for run, lost in enumerate(alone):
-        trial, after = found[run], under(lost)
+        trial, after = found[run], means_without(lost)
         assert trial["scores"]["AP"] == [[full[run]], [after[run]]]
         assert trial["lost"] == sum(map(len, lost.values()))
         assert trial["ranks"]["AP"][1] == [[1, 2, 3][sorted(after, reverse=True).index(after[run])]]
         assert trial["depth"] == 2
 
 
-def test_contributions_by_depth_are_those_derived_by_hand() -> None:
+def test_contributions_by_depth_equal_hand_worked_ones() -> None:
     """At depth 1, two runs retrieve a and one run each retrieves d, g, h and i; all but i are relevant."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("contributions").rows}
@@ -61,7 +70,7 @@ def test_contributions_by_depth_are_those_derived_by_hand() -> None:
     assert report.numbers["unique_relevant@2"] == 1
 
 
-def test_unjudged_shares_are_those_derived_by_hand() -> None:
+def test_unjudged_shares_equal_hand_worked_ones() -> None:
     """Of the first 2 of each topic: one has y unjudged, and c too when it is left out."""
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     rows = {(row[0], row[1]): row[2:] for row in report.table("unjudged").rows}
@@ -76,7 +85,7 @@ def test_all_runs_of_a_team_are_left_out_together() -> None:
     subject = subject_of(QRELS, RUNS, "AP", teams=["X", "Y", "X"])
     found = trials_of("leave_one_team_out", subject, TWO)
     assert [trial["runs"] for trial in found.values()] == [[0, 2], [1]]
-    after = under({"1": {"c", "d"}, "2": {"i"}})
+    after = means_without({"1": {"c", "d"}, "2": {"i"}})
     assert found[0]["scores"]["AP"][1] == [after[0], after[2]]
     report = audited("leave_one_team_out", subject, TWO)
     assert {row[1] for row in report.table("points").rows} == {"X", "Y"}
@@ -92,14 +101,14 @@ def test_teams_with_a_single_run_give_the_results_of_single_runs() -> None:
     )
 
 
-def test_runs_that_contribute_nothing_alone_lose_nothing() -> None:
+def test_runs_without_own_contributions_lose_no_judgments() -> None:
     runs = {**RUNS, "again": RUNS["one"], "once more": RUNS["three"], "two too": RUNS["two"]}
     retrieved = qrels_of({"1": {"a": 1, "b": 0, "c": 2, "d": 1}, "2": JUDGED["2"]})
     report = audited("leave_one_run_out", subject_of(retrieved, runs, "AP"), TWO)
     assert report.numbers["tau(AP)"] == report.numbers["least_tau(AP)"] == 1
     assert report.verdict[0].startswith("AP: fair to runs from outside the pool. A run that is left out")
     assert report.numbers["worst_rank_loss(AP)"] == report.numbers["score_loss(AP)"] == 0
-    assert any("it removes none for 6 of 6" in sentence for sentence in report.verdict)
+    assert any("in 6 of 6 cases it removes none" in sentence for sentence in report.verdict)
 
 
 def test_verdict_gives_the_losses() -> None:
@@ -107,14 +116,14 @@ def test_verdict_gives_the_losses() -> None:
     report = audited("leave_one_run_out", subject_of(QRELS, RUNS, "AP"), TWO)
     points = report.table("points")
     places = points.column("places")
-    full = under({"1": set(), "2": set()})
+    full = means_without({"1": set(), "2": set()})
     assert points.column("rank") == ranks_of(full)
     assert report.numbers["worst_rank_loss(AP)"] == max(int(places_lost or 0) for places_lost in places)
     assert report.numbers["rank_loss(AP)"] == pytest.approx(math.fsum(map(float, places)) / 3)  # type: ignore[arg-type]
     assert report.verdict[-2].startswith(
         "Pool depth 2 (as given). Leaving out one of 3 runs removes a median of 2 judgments"
     )
-    assert "Of the first 1 documents of a run that is left out," in report.verdict[-1]
+    assert "Unjudged share of the first 1 documents:" in report.verdict[-1]
 
 
 def ranks_of(scores: list[float]) -> list[int]:
@@ -161,7 +170,7 @@ def test_impossible_audits_are_refused_with_a_reason() -> None:
     assert problems("leave_one_team_out", single) == [
         "all runs belong to one team, A: give runs of two or more teams"
     ]
-    with pytest.raises(AuditError, match="rising depths"):
+    with pytest.raises(AuditError, match="increasing depths"):
         read_audit("leave_one_run_out", {"depths": [20, 10]})
     nothing = subject_of(qrels_of({"1": {"a": 0}}), RUNS, "AP")
     assert any(

@@ -80,7 +80,7 @@ def test_pool_depth_is_estimated_from_the_judged_documents() -> None:
     assert pool_depth(subject_of(qrels_of({"9": {"a": 1}}), lists(runs), "AP"), 20) == 1
 
 
-def test_incomplete_samples_have_the_sizes_derived_by_hand() -> None:
+def test_incomplete_samples_have_the_hand_worked_sizes() -> None:
     """Of 7 relevant and 30 other documents: 7, 30 at 100%; 5, 24 at 80%; 3, 15 at 50%; 1, 10 at 20%."""
     by_subtopic = {f"d{n:02}": {"x": int(n < 4), "y": int(3 <= n < 7)} for n in range(37)}
     judged = two_strata(subject_of(diverse({"1": by_subtopic}), lists({"r": {"1": []}}), "alpha_nDCG@20"))
@@ -191,7 +191,7 @@ def test_pool_depth_reports_the_depths_that_are_done() -> None:
     assert report.table("points").column("depth") == [8, 3]
 
 
-def test_count_removed_gives_the_numbers_derived_by_hand() -> None:
+def test_count_removed_gives_the_hand_worked_numbers() -> None:
     """Of 48 runs, floor(0.48 p) are removed; of 2 runs, always one."""
     assert count_removed(48, [5, 10, 50, 90, 99]) == [2, 4, 24, 43, 47]
     assert count_removed(2, [5, 99]) == [1, 1]

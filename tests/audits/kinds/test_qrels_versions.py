@@ -10,7 +10,7 @@ from cupel_audits.report import AuditReport
 from cupel_audits.subject import AuditSubject
 from cupel_measures.comparing.agreement import agreement
 from cupel_measures.model import Aspect, Qrels
-from support.data.audit_subjects import audited, reported, subject_of, trials_of
+from support.data.audit_subjects import audited, problems, reported, subject_of, trials_of
 from support.data.small_collections import Scored, diverse, qrels_of, ranked, scale
 
 OLD = {
@@ -31,7 +31,7 @@ RUNS = {
 FAST = {"replicates": 500}
 
 
-def both(
+def subject_of_versions(
     old: Mapping[str, Mapping[str, int]], new: Mapping[str, Mapping[str, int]], text: str
 ) -> AuditSubject:
     return subject_of(qrels_of({scale(2): old}), RUNS, text, other=qrels_of({scale(2): new}))
@@ -39,11 +39,20 @@ def both(
 
 @pytest.fixture
 def versions() -> AuditSubject:
-    return both(OLD, NEW, "AP nDCG@3")
+    return subject_of_versions(OLD, NEW, "AP nDCG@3")
 
 
 def report_of(subject: AuditSubject) -> AuditReport:
     return audited("qrels_versions", subject, FAST)
+
+
+def test_relevant_documents_in_one_version_suffice() -> None:
+    nothing = {topic: dict.fromkeys(labels, 0) for topic, labels in OLD.items()}
+    assert problems("qrels_versions", subject_of_versions(OLD, nothing, "AP")) == []
+    assert problems("qrels_versions", subject_of_versions(nothing, NEW, "AP")) == []
+    assert problems("qrels_versions", subject_of_versions(nothing, nothing, "AP")) == [
+        "no document is judged relevant in either version: all runs have the same score"
+    ]
 
 
 def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject) -> None:
@@ -63,13 +72,13 @@ def test_agreement_uses_documents_judged_in_both_versions(versions: AuditSubject
     assert report.numbers["kappa(relevance)"] == pytest.approx(1 - (3 / 9) / (73 / 81))
 
 
-def test_confusion_matrix(versions: AuditSubject) -> None:
+def test_confusion_matrix_counts_changed_labels(versions: AuditSubject) -> None:
     rows = report_of(versions).table("confusion").records()
     cells = {(row["first"], row["second"]): row["pairs"] for row in rows}
     assert cells == {("0", "0"): 3, ("0", "2"): 1, ("1", "0"): 1, ("1", "1"): 2, ("2", "2"): 2}
 
 
-def test_changes_by_topic(versions: AuditSubject) -> None:
+def test_changes_are_counted_by_topic(versions: AuditSubject) -> None:
     assert report_of(versions).table("topics").rows == (
         ("relevance", "1", 2, 1, 1, 1),
         ("relevance", "2", 2, 1, 0, 0),
@@ -93,15 +102,15 @@ def test_runs_are_ranked_under_both_versions(versions: AuditSubject) -> None:
     assert report.numbers["tau(AP)"] == pytest.approx(2 / (3 * 2) ** 0.5)
 
 
-def test_equal_versions_agree_fully_and_change_nothing() -> None:
-    report = report_of(both(OLD, OLD, "AP"))
+def test_equal_versions_agree_fully_and_keep_all_ranks() -> None:
+    report = report_of(subject_of_versions(OLD, OLD, "AP"))
     assert report.numbers["kappa(relevance)"] == report.numbers["alpha(relevance)"] == 1
     assert report.numbers["tau(AP)"] == report.numbers["tau_ap(AP)"] == 1
     changed = ("moved", "farthest", "regrouped", "alone", "opposite")
     assert [report.numbers[f"{name}(AP)"] for name in changed] == [0] * 5
 
 
-def many(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:
+def runs_with_shares(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:
     """Return runs that rank document x first on about the given share of 24 topics."""
     topics = [f"t{number:02}" for number in range(24)]
     runs = {}
@@ -112,7 +121,7 @@ def many(good: Mapping[str, float]) -> tuple[Mapping[str, Scored], list[str]]:
 
 
 def test_groups_change_if_other_documents_are_relevant() -> None:
-    runs, topics = many({"best": 1.0, "also": 0.95, "worst": 0.0})
+    runs, topics = runs_with_shares({"best": 1.0, "also": 0.95, "worst": 0.0})
     old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
     new = qrels_of({scale(1): {t: {"x": 0, "y": 1} for t in topics}})
     report = report_of(subject_of(old, runs, "P@1", other=new))
@@ -128,7 +137,7 @@ def test_groups_change_if_other_documents_are_relevant() -> None:
 
 
 def test_only_runs_of_changed_pairs_change_their_group() -> None:
-    runs, topics = many({"best": 1.0, "good": 0.9, "fair": 0.5, "worst": 0.0})
+    runs, topics = runs_with_shares({"best": 1.0, "good": 0.9, "fair": 0.5, "worst": 0.0})
     old = qrels_of({scale(1): {t: {"x": 1, "y": 0} for t in topics}})
     subject = subject_of(old, runs, "P@1", other=old)
     assert not any(report_of(subject).table("runs").column("regrouped"))
@@ -143,7 +152,7 @@ def test_only_runs_of_changed_pairs_change_their_group() -> None:
 
 def test_versions_are_compared_over_the_common_topics() -> None:
     fewer = {topic: NEW[topic] for topic in ("2", "3")} | {"9": {"a": 1}}
-    report = report_of(both(OLD, fewer, "AP"))
+    report = report_of(subject_of_versions(OLD, fewer, "AP"))
     assert report.numbers["topics"] == 2
     assert report.warnings[0] == (
         "qrels has 3 topics and other has 3; only the 2 topics of both are compared."
@@ -154,7 +163,7 @@ def test_versions_are_compared_over_the_common_topics() -> None:
 
 
 def test_one_common_topic_has_no_groups() -> None:
-    report = report_of(both(OLD, {"1": NEW["1"]}, "AP"))
+    report = report_of(subject_of_versions(OLD, {"1": NEW["1"]}, "AP"))
     assert report.numbers["regrouped(AP)"] is None
     assert "groups of AP: there is only one topic" in report.undefined
     assert report.numbers["tau(AP)"] is not None
@@ -209,7 +218,7 @@ def test_judgments_by_subtopic_are_compared_by_document() -> None:
 
 
 def test_tau_of_equal_runs_is_undefined() -> None:
-    report = report_of(both(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
+    report = report_of(subject_of_versions(OLD, {topic: {"z": 1} for topic in OLD}, "AP"))
     assert report.numbers["tau(AP)"] is None
     assert "one is best instead of" not in report.verdict[0]
     assert "all 3 runs (tied) are best instead of one" in report.verdict[0]
@@ -222,7 +231,7 @@ def test_report_has_no_notes_on_scale_types(versions: AuditSubject) -> None:
     assert report_of(versions).warnings == ()
 
 
-def test_trial_alone_equals_trial_among_others(versions: AuditSubject) -> None:
+def test_trial_does_not_depend_on_other_trials(versions: AuditSubject) -> None:
     alone = {trial: trials_of("qrels_versions", versions, FAST, only=[trial])[trial] for trial in (2, 0, 1)}
     assert alone == trials_of("qrels_versions", versions, FAST)
 
@@ -239,8 +248,8 @@ def test_unsuitable_subjects_and_settings_are_refused(versions: AuditSubject) ->
     with pytest.raises(AuditError, match="give the second version as `other`"):
         report_of(subject_of(versions.qrels, RUNS, "AP"))
     with pytest.raises(AuditError, match="qrels and other have no topic in common"):
-        report_of(both(OLD, {"9": {"a": 1}}, "AP"))
+        report_of(subject_of_versions(OLD, {"9": {"a": 1}}, "AP"))
     with pytest.raises(AuditError, match="no document is judged relevant in either version"):
-        report_of(both({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
+        report_of(subject_of_versions({"1": {"a": 0}}, {"1": {"a": 0}}, "AP"))
     with pytest.raises(AuditError, match="alpha: expected a number between 0 and 1"):
         read_audit("qrels_versions", {"alpha": 0})

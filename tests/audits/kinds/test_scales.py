@@ -46,7 +46,7 @@ def long(measures: str = BINARY, highest: int = 1) -> AuditSubject:
 class TestThreeRunsOnSixTopics:
     """H and the one-way F are those of scipy 1.17.1; the two-way F is that of statsmodels 0.15.0."""
 
-    def test_two_way(self) -> None:
+    def test_two_way_anova_equals_statsmodels(self) -> None:
         report = audited("scales", example())
         assert report.numbers == {
             "kw(P@20)": 0,
@@ -61,7 +61,7 @@ class TestThreeRunsOnSixTopics:
         statistics = [table.column(name)[0] for name in ("h", "h_p", "f", "f_p")]
         assert statistics == pytest.approx([5.513514, 0.063497, 26.005587, 0.000109], abs=1e-4)
 
-    def test_one_way(self) -> None:
+    def test_one_way_anova_equals_scipy(self) -> None:
         report = audited("scales", example(), {"design": "one_way"})
         assert report.numbers["anova(P@20)"] == 1
         table = report.table("measures")
@@ -120,7 +120,7 @@ def test_scores_with_overflowing_squares_are_scaled_down() -> None:
     assert found[0]["anova"]["same"] == found[1]["anova"]["same"]
 
 
-def test_trial_alone_equals_trial_among_others() -> None:
+def test_trial_does_not_depend_on_other_trials() -> None:
     subject = long()
     together = trials_of("scales", subject)
     for trial in (5, 0, 3):

@@ -16,7 +16,7 @@ FEW = {"draws": 8}
 ORDERS = (("up", range(9)), ("down", range(8, -1, -1)))
 
 
-def of_shares(rows: dict[str, list[float]], measure: str = "P@10") -> AuditSubject:
+def subject_with_precisions(rows: dict[str, list[float]], measure: str = "P@10") -> AuditSubject:
     """Return runs a, b, ... whose P@10 on each topic are these numbers."""
     documents = [f"d{number:02}" for number in range(20)]
     qrels = qrels_of({topic: {name: int(name < "d10") for name in documents} for topic in rows})
@@ -32,7 +32,7 @@ def of_shares(rows: dict[str, list[float]], measure: str = "P@10") -> AuditSubje
     return subject_of(qrels, runs, measure)
 
 
-def small(measures: str = "AP nDCG@10") -> AuditSubject:
+def small_subject(measures: str = "AP nDCG@10") -> AuditSubject:
     return subject_of(*board(runs=5, topics=9), measures)
 
 
@@ -40,17 +40,25 @@ def scores(subject: AuditSubject, measure: str) -> Floats:
     return subject.scores[measure]
 
 
+def test_sufficient_number_of_random_topics_is_stated() -> None:
+    """Each topic alone gives the order of all topics, so one random topic suffices."""
+    report = audited("topics", subject_with_precisions({str(n): [0.5, 0.3, 0.1] for n in range(4)}), FEW)
+    assert any(sentence.startswith("P@10: with 1 random topic,") for sentence in report.verdict)
+
+
 class TestSwaps:
     def test_two_contradicting_topics_always_swap(self) -> None:
         """One topic prefers a by 0.5 and the other b, so any draw swaps them."""
-        report = audited("topics", of_shares({"1": [0.7, 0.2], "2": [0.2, 0.7]}), FEW)
+        report = audited("topics", subject_with_precisions({"1": [0.7, 0.2], "2": [0.2, 0.7]}), FEW)
         [row] = report.table("swaps").rows
         assert row == ("P@10", 0.2, 1, 8, 8, 1.0, None)  # the last bin, from 0.2 on; one size has no curve
         assert report.numbers["lasting(P@10)"] is None
 
     def test_run_that_is_better_on_each_topic_is_never_swapped(self) -> None:
         """a is better than b by 0.1 on each of eight topics, so also on every set of topics."""
-        report = audited("topics", of_shares({str(n): [n / 10 + 0.1, n / 10] for n in range(8)}), FEW)
+        report = audited(
+            "topics", subject_with_precisions({str(n): [n / 10 + 0.1, n / 10] for n in range(8)}), FEW
+        )
         assert report.table("swaps").rows == (
             *(("P@10", 0.1, size, 8, 0, 0.0, 0.0) for size in (1, 2, 3, 4)),
             ("P@10", 0.1, 8, None, None, None, 0.0),
@@ -59,11 +67,11 @@ class TestSwaps:
         assert "a difference of means of 0.1 or more is reversed on another sample" in report.verdict[0]
 
     def test_given_sizes_are_used(self) -> None:
-        found = trials_of("topics", small("AP"), {"sizes": [2, 4], **FEW})
+        found = trials_of("topics", small_subject("AP"), {"sizes": [2, 4], **FEW})
         assert [entry["size"] for entry in found[0]["draw"]["AP"]] == [2, 4]
 
     def test_every_pair_that_the_first_set_orders_is_compared(self) -> None:
-        found = trials_of("topics", small("AP"), FEW)
+        found = trials_of("topics", small_subject("AP"), FEW)
         assert {sum(entry["compared"]) for entry in found[3]["draw"]["AP"]} == {10}
 
     def test_bin_width_is_one_hundredth_for_measures_up_to_about_1(self) -> None:
@@ -74,14 +82,14 @@ class TestSwaps:
         assert entry["width"] == 0.01
 
     def test_bin_width_is_a_twentieth_of_the_range_for_other_measures(self) -> None:
-        subject = small("DCG@10")
+        subject = small_subject("DCG@10")
         [entry, *_] = trials_of("topics", subject, FEW, only=[0])[0]["draw"]["DCG@10"]
         assert entry["width"] == pytest.approx(np.ptp(scores(subject, "DCG@10").mean(axis=0)) / 20)
 
 
 class TestSubsets:
     def test_selection_equals_library_result(self) -> None:
-        subject = small()
+        subject = small_subject()
         report = audited("topics", subject, {"subset": 6, **FEW})
         for measure in subject.about.measures:
             values = scores(subject, measure)
@@ -98,14 +106,16 @@ class TestSubsets:
         It stays 1 with t2 (means 0.15, 0.2, 0.3) and with t3 (0.1, 0.2, 0.35), so t2 is chosen.
         """
         report = audited(
-            "topics", of_shares({"t1": [0.1, 0.2, 0.3], "t2": [0.2, 0.2, 0.3], "t3": [0.1, 0.2, 0.4]}), FEW
+            "topics",
+            subject_with_precisions({"t1": [0.1, 0.2, 0.3], "t2": [0.2, 0.2, 0.3], "t3": [0.1, 0.2, 0.4]}),
+            FEW,
         )
         chosen = [row for row in report.table("subsets").records() if row["how"] == "chosen"]
         assert [(row["topic"], row["tau"]) for row in chosen] == [("t1", 1.0), ("t2", 1.0), ("t3", 1.0)]
         assert report.numbers["enough(P@10)"] == 1
 
     def test_one_topic_with_the_order_of_all_is_enough(self) -> None:
-        report = audited("topics", of_shares({str(n): [0.3, 0.2, 0.1] for n in range(4)}), FEW)
+        report = audited("topics", subject_with_precisions({str(n): [0.3, 0.2, 0.1] for n in range(4)}), FEW)
         assert set(report.table("subsets").column("tau")) == {1.0}
         assert "P@10: 1 selected topic orders the runs as all 4 do (tau of 0.9 or more)." in report.verdict
 
@@ -114,7 +124,7 @@ class TestTopics:
     def test_topics_with_low_medians_and_large_deviations(self) -> None:
         report = audited(
             "topics",
-            of_shares(
+            subject_with_precisions(
                 {"1": [0.0, 0.0, 0.0], "2": [0.8, 0.2, 0.2], "3": [0.4, 0.4, 0.1], "4": [0.2, 0.5, 0.6]}
             ),
             FEW,
@@ -134,7 +144,7 @@ class TestTopics:
 
 class TestSizes:
     def test_sizes_equal_library_results(self) -> None:
-        subject = small("AP")
+        subject = small_subject("AP")
         report = audited("topics", subject, {"difference": 0.1, **FEW})
         variance = pooled_variance(scores(subject, "AP"))
         assert variance is not None
@@ -142,13 +152,13 @@ class TestSizes:
         assert report.numbers["smallest(AP)"] == smallest_difference(variance, 9, alpha=0.05)
 
     def test_topics_needed_is_undefined_for_measures_of_another_scale(self) -> None:
-        report = audited("topics", small("DCG@10"), FEW)
+        report = audited("topics", small_subject("DCG@10"), FEW)
         assert report.numbers["needed(DCG@10)"] is None
         assert report.undefined[-1] == "needed(DCG@10): the given difference is for measures from 0 to 1"
 
 
-def test_trial_alone_equals_trial_among_others() -> None:
-    subject = small()
+def test_trial_does_not_depend_on_other_trials() -> None:
+    subject = small_subject()
     together = trials_of("topics", subject, FEW)
     assert len(together) == 10
     backwards: dict[int, Any] = trials_of("topics", subject, FEW, only=[9, 8, 3, 0])
@@ -158,7 +168,7 @@ def test_trial_alone_equals_trial_among_others() -> None:
 
 
 def test_partial_report_covers_draws_or_measures() -> None:
-    subject = small()
+    subject = small_subject()
     found = trials_of("topics", subject, FEW)
     draws = reported("topics", subject, FEW, {number: found[number] for number in (0, 1)})
     assert not draws.table("topics").rows
@@ -169,7 +179,7 @@ def test_partial_report_covers_draws_or_measures() -> None:
 
 
 def test_equal_runs_have_no_sizes() -> None:
-    report = audited("topics", of_shares({str(n): [0.3, 0.3] for n in range(4)}), FEW)
+    report = audited("topics", subject_with_precisions({str(n): [0.3, 0.3] for n in range(4)}), FEW)
     assert report.numbers == {
         "lasting(P@10)": None,
         "enough(P@10)": None,
@@ -183,19 +193,19 @@ def test_equal_runs_have_no_sizes() -> None:
 
 
 def test_alpha_too_small_for_any_difference_is_reported() -> None:
-    report = audited("topics", small("AP"), {**FEW, "alpha": 1e-300})
+    report = audited("topics", small_subject("AP"), {**FEW, "alpha": 1e-300})
     assert "smallest(AP): alpha is too small to detect any difference" in report.undefined
 
 
 def test_scores_with_overflowing_squares_are_undefined() -> None:
-    report = audited("topics", small("RBTO@400 AP"), FEW)
+    report = audited("topics", small_subject("RBTO@400 AP"), FEW)
     assert report.numbers["smallest(RBTO@400)"] is None
     assert report.numbers["smallest(AP)"] is not None
     assert any("1e+150" in sentence for sentence in report.undefined)
 
 
 def test_unsuitable_subjects_and_sizes_are_refused() -> None:
-    [size] = problems("topics", small(), {"sizes": [2, 5]})
+    [size] = problems("topics", small_subject(), {"sizes": [2, 5]})
     assert size == "sizes: two disjoint sets of 5 topics need 10 topics; give sizes of at most 4"
     qrels, runs = board(topics=1)
     [one_run, one_topic] = problems("topics", subject_of(qrels, {"a": runs["run0"]}, "AP"))

@@ -137,6 +137,6 @@ def test_report_says_that_no_run_has_documents_for_the_topics() -> None:
     assert report.numbers["unjudged@2"] is None
 
 
-def test_a_single_run_is_refused() -> None:
+def test_single_run_is_refused() -> None:
     single = subject_of(QRELS, {"one": RUNS["one"]}, "AP", top=20)
     assert any("only one is given: give two or more" in sentence for sentence in problems("unjudged", single))

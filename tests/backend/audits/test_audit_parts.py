@@ -144,13 +144,13 @@ def test_cancelled_audit_stops_within_a_part_and_keeps_results(
     audit = prepare_audit(system, part_trials=6, parameters=SMALL | {"repeats": 24})
     real = execution.run_trials
 
-    def cancelled_meanwhile(*given: Any) -> Any:
+    def cancel_at_trial_1(*given: Any) -> Any:
         for trial, result in real(*given):
             if trial == 1:
                 audit_requests.cancel(system, ORGANISER, audit.id)
             yield trial, result
 
-    monkeypatch.setattr(execution, "run_trials", cancelled_meanwhile)
+    monkeypatch.setattr(execution, "run_trials", cancel_at_trial_1)
     claim = jobs.claim_next(system, audit_requests.QUEUE)
     assert claim is not None
     audit_parts.run_part(system, claim)

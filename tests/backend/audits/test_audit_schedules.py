@@ -102,23 +102,23 @@ def test_slot_is_requested_once_by_two_schedulers_or_after_a_crash(
     clock.forward(3600)
     real = audit_requests.request
 
-    def killed(*given: Any, **more: Any) -> audit_requests.AuditView:
+    def request_and_die(*given: Any, **more: Any) -> audit_requests.AuditView:
         real(*given, **more)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(audit_requests, "request", killed)
+        dying.setattr(audit_requests, "request", request_and_die)
         with pytest.raises(KeyboardInterrupt):
             audit_schedules.request_due_audits(judged)
     assert count_audits(judged) == 1
 
-    def overtaken(*given: Any, **more: Any) -> audit_requests.AuditView:
+    def request_after_other(*given: Any, **more: Any) -> audit_requests.AuditView:
         monkeypatch.setattr(audit_requests, "request", real)
         audit_schedules.request_due_audits(judged)  # another scheduler that has read the same state
         return real(*given, **more)
 
     clock.forward(1)
-    monkeypatch.setattr(audit_requests, "request", overtaken)
+    monkeypatch.setattr(audit_requests, "request", request_after_other)
     assert audit_schedules.request_due_audits(judged) == 0
     assert count_audits(judged) == 1
     clock.forward(3600)

@@ -28,7 +28,7 @@ LARGE = b"".join(
 
 
 @pytest.fixture
-def make() -> Iterator[Callable[..., Checkers]]:
+def make_checkers() -> Iterator[Callable[..., Checkers]]:
     made: list[Checkers] = []
 
     def make_(**settings: float) -> Checkers:
@@ -70,16 +70,16 @@ def is_check_process(process: psutil.Process) -> bool:
         return False
 
 
-def endless(tmp_path: Path) -> dict[str, object]:
+def endless_request(tmp_path: Path) -> dict[str, object]:
     """Return a request whose check never ends, because opening a FIFO waits for a writer."""
     os.mkfifo(tmp_path / "fifo")
     return request(tmp_path) | {"file": str(tmp_path / "fifo")}
 
 
-def test_a_process_is_reused_and_replaced_after_its_turns(
-    make: Callable[..., Checkers], tmp_path: Path
+def test_process_is_reused_and_replaced_after_its_turns(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
-    checkers = make(checkers=1, checker_turns=2)
+    checkers = make_checkers(checkers=1, checker_turns=2)
     seen = []
     for _ in range(5):
         assert checkers.check(request(tmp_path))["tag"] == "run"
@@ -104,11 +104,11 @@ def start_check(checkers: Checkers, file: dict[str, object]) -> tuple[threading.
     return thread, refusals
 
 
-def test_a_file_whose_process_is_killed_is_refused_and_the_next_one_is_checked(
-    make: Callable[..., Checkers], tmp_path: Path
+def test_file_whose_process_is_killed_is_refused_and_the_next_one_is_checked(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
-    checkers = make()
-    thread, refusals = start_check(checkers, endless(tmp_path))
+    checkers = make_checkers()
+    thread, refusals = start_check(checkers, endless_request(tmp_path))
     [process] = until(list_check_processes)
     process.kill()
     thread.join()
@@ -116,10 +116,10 @@ def test_a_file_whose_process_is_killed_is_refused_and_the_next_one_is_checked(
     assert checkers.check(request(tmp_path))["tag"] == "run"
 
 
-def test_a_process_that_is_killed_while_it_starts_refuses_the_file(
-    make: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_process_that_is_killed_while_it_starts_refuses_the_file(
+    make_checkers: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkers = make(checkers=1)
+    checkers = make_checkers(checkers=1)
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", KilledProcess)
         with pytest.raises(Invalid, match="ended without a verdict"):
@@ -136,10 +136,10 @@ class KilledProcess(subprocess.Popen):
         self.wait()
 
 
-def test_a_process_that_is_killed_while_idle_is_replaced(
-    make: Callable[..., Checkers], tmp_path: Path
+def test_process_that_is_killed_while_idle_is_replaced(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
-    checkers = make()
+    checkers = make_checkers()
     checkers.check(request(tmp_path))
     [process] = list_check_processes()
     process.kill()
@@ -147,24 +147,26 @@ def test_a_process_that_is_killed_while_idle_is_replaced(
     assert checkers.check(request(tmp_path))["tag"] == "run"
 
 
-def test_a_file_that_takes_too_long_is_refused(make: Callable[..., Checkers], tmp_path: Path) -> None:
-    checkers = make(checker_seconds=1)
+def test_file_that_takes_too_long_is_refused(make_checkers: Callable[..., Checkers], tmp_path: Path) -> None:
+    checkers = make_checkers(checker_seconds=1)
     with pytest.raises(Invalid, match="more than 1 seconds"):
-        checkers.check(endless(tmp_path))
+        checkers.check(endless_request(tmp_path))
     assert list_check_processes() == []
 
 
-def test_a_file_that_needs_too_much_memory_is_refused(make: Callable[..., Checkers], tmp_path: Path) -> None:
+def test_file_that_needs_too_much_memory_is_refused(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
+) -> None:
     with pytest.raises(Invalid) as refusal:
-        make(checker_megabytes=250).check(request(tmp_path, LARGE))
+        make_checkers(checker_megabytes=250).check(request(tmp_path, LARGE))
     assert refusal.value.code == "check-ended"
 
 
-def test_an_upload_without_a_free_process_is_asked_to_retry(
-    make: Callable[..., Checkers], tmp_path: Path
+def test_upload_without_a_free_process_gets_retry_after(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
-    checkers = make(checkers=1)
-    thread, _ = start_check(checkers, endless(tmp_path))
+    checkers = make_checkers(checkers=1)
+    thread, _ = start_check(checkers, endless_request(tmp_path))
     [process] = until(list_check_processes)
     checkers._settings = Settings(checker_seconds=0.1)
     with pytest.raises(Unavailable) as refusal:
@@ -176,10 +178,10 @@ def test_an_upload_without_a_free_process_is_asked_to_retry(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_a_process_outlives_the_thread_that_needed_it_first(
-    make: Callable[..., Checkers], tmp_path: Path
+def test_process_outlives_the_thread_that_started_it(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
 ) -> None:
-    checkers = make(checkers=1)
+    checkers = make_checkers(checkers=1)
     thread = threading.Thread(target=checkers.check, args=[request(tmp_path)])
     thread.start()
     thread.join()
@@ -190,10 +192,10 @@ def test_a_process_outlives_the_thread_that_needed_it_first(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_a_check_process_ends_when_its_service_is_killed(tmp_path: Path) -> None:
+def test_check_process_ends_when_its_service_is_killed(tmp_path: Path) -> None:
     script = "import json, sys; from cupel_backend.infrastructure.check_processes import Checkers, Settings; "
     script += "Checkers(Settings()).check(json.loads(sys.argv[1]))"
-    service = subprocess.Popen([sys.executable, "-c", script, json.dumps(endless(tmp_path))])
+    service = subprocess.Popen([sys.executable, "-c", script, json.dumps(endless_request(tmp_path))])
     writer = os.open(tmp_path / "fifo", os.O_WRONLY)  # returns once the process has opened the file
     [process] = until(list_check_processes)
     service.kill()
@@ -202,14 +204,16 @@ def test_a_check_process_ends_when_its_service_is_killed(tmp_path: Path) -> None
     os.close(writer)
 
 
-def test_the_cpu_time_of_a_process_is_limited(make: Callable[..., Checkers], tmp_path: Path) -> None:
-    make(checker_seconds=20).check(request(tmp_path))
+def test_cpu_time_of_a_process_is_limited(make_checkers: Callable[..., Checkers], tmp_path: Path) -> None:
+    make_checkers(checker_seconds=20).check(request(tmp_path))
     [process] = list_check_processes()
     assert 20 <= process.rlimit(psutil.RLIMIT_CPU)[0] < 60
 
 
-def test_a_full_disk_is_a_failure_of_the_service(make: Callable[..., Checkers], tmp_path: Path) -> None:
-    checkers = make()
+def test_full_disk_is_a_failure_of_the_service(
+    make_checkers: Callable[..., Checkers], tmp_path: Path
+) -> None:
+    checkers = make_checkers()
     with pytest.raises(Unavailable) as refusal:
         checkers.check(request(tmp_path) | {"ranking": "/dev/full"})
     assert refusal.value.code == "storage-failed"
@@ -225,16 +229,16 @@ def test_close_ends_every_process(tmp_path: Path) -> None:
     assert list_check_processes() == []
 
 
-def test_a_check_process_has_no_secrets_in_its_environment(
-    make: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_check_process_has_no_secrets_in_its_environment(
+    make_checkers: Callable[..., Checkers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUPEL_DATABASE", "postgresql://user:secret@host/db")
-    make().check(request(tmp_path))
+    make_checkers().check(request(tmp_path))
     [process] = list_check_processes()
     assert not any("secret" in value for value in process.environ().values())
 
 
-def test_a_submission_beyond_the_memory_limit_leaves_nothing(
+def test_submission_beyond_the_memory_limit_leaves_no_files_or_rows(
     open_at: Callable[..., System],
 ) -> None:
     system = open_at(checker_megabytes=250)

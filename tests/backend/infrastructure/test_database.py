@@ -199,7 +199,9 @@ def test_transaction_ended_by_the_idle_timeout_is_temporary_unavailability(engin
         with writing(engine) as connection:
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
             pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            with engine.connect() as observer:  # The process may be stopped and resume much later.
+            # A transaction sees the processes as its first look found them, so each look is a new one.
+            autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
+            with autocommit.connect() as observer:
                 until(lambda: not observer.execute(BACKENDS, {"pid": pid}).scalar_one())
             connection.execute(text("SELECT 1"))
 

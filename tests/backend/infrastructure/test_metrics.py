@@ -45,12 +45,12 @@ def values(text: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def scraped(system: System) -> dict[tuple[str, ...], float]:
+def scrape(system: System) -> dict[tuple[str, ...], float]:
     return values(system.metrics.exposition(system).decode())
 
 
 @pytest.fixture
-def count_elsewhere(tmp_path: Path) -> Callable[[int], subprocess.Popen[bytes]]:
+def count_in_process(tmp_path: Path) -> Callable[[int], subprocess.Popen[bytes]]:
     def start(times: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", COUNT, str(tmp_path / "data"), str(times)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -64,12 +64,13 @@ def count_elsewhere(tmp_path: Path) -> Callable[[int], subprocess.Popen[bytes]]:
 REQUESTS = ("cupel_requests_total", "GET", "/v1", "200")
 
 
+@pytest.mark.sampled(every=2)
 def test_requests_of_several_processes_are_summed(
-    system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
+    system: System, count_in_process: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
-    others = [count_elsewhere(3), count_elsewhere(4)]
+    others = [count_in_process(3), count_in_process(4)]
     system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
-    found = scraped(system)
+    found = scrape(system)
     assert found[REQUESTS] == 8
     assert found["cupel_request_duration_seconds_count", "GET", "/v1"] == 8
     assert found["cupel_request_duration_seconds_bucket", "0.01", "GET", "/v1"] == 0
@@ -78,22 +79,23 @@ def test_requests_of_several_processes_are_summed(
         other.communicate()
 
 
-def test_counts_outlive_their_process_and_its_file_does_not(
-    system: System, count_elsewhere: Callable[[int], subprocess.Popen[bytes]]
+@pytest.mark.sampled(every=2)
+def test_counts_are_kept_and_the_file_is_removed_after_a_process_ends(
+    system: System, count_in_process: Callable[[int], subprocess.Popen[bytes]]
 ) -> None:
     for _ in range(3):
-        other = count_elsewhere(5)
+        other = count_in_process(5)
         other.kill()
         other.communicate()
     for _ in range(2):
-        found = scraped(system)
+        found = scrape(system)
         assert found[REQUESTS] == 15
         assert found["cupel_request_duration_seconds_count", "GET", "/v1"] == 15
     owners = {path.stem.partition("_")[2] for path in system.settings.metrics.glob("*.db")}
     assert owners <= {"ended", str(os.getpid())}
 
 
-def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Clock) -> None:
+def test_queue_lengths_and_dead_jobs_are_read_from_the_database(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     for number in range(3):
@@ -101,7 +103,7 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
     clock.forward(7)
     claim = jobs.claim_next(system, "score")
     assert claim is not None
-    found = scraped(system)
+    found = scrape(system)
     assert found["cupel_queued_jobs", "score"] == 2
     assert found["cupel_running_jobs", "score"] == 1
     assert found["cupel_oldest_queued_job_age_seconds", "score"] == 7
@@ -111,12 +113,12 @@ def test_queues_and_dead_jobs_are_as_the_database_says(system: System, clock: Cl
         while (claim := jobs.claim_next(system, "score")) is not None:
             jobs.fail(system, claim, "no")
         clock.forward(10)
-    found = scraped(system)
+    found = scrape(system)
     assert (found["cupel_dead_jobs", "score"], found["cupel_queued_jobs", "score"]) == (3, 0)
     assert found["cupel_oldest_queued_job_age_seconds", "score"] == 0
 
 
-def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock: Clock) -> None:
+def test_age_of_a_postponed_job_keeps_growing(system: System, clock: Clock) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
@@ -125,29 +127,29 @@ def test_a_job_that_is_put_off_again_and_again_grows_older(system: System, clock
         assert claim is not None
         jobs.fail(system, claim, "the store is away", charged=False)
         clock.forward(60)
-    assert scraped(system)["cupel_oldest_queued_job_age_seconds", "score"] == 600
+    assert scrape(system)["cupel_oldest_queued_job_age_seconds", "score"] == 600
 
 
-def test_checks_are_counted_by_their_verdict(system: System) -> None:
+def test_checks_are_counted_by_verdict(system: System) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
     with pytest.raises(Invalid):
         submit(system, content=b"nonsense\n")
     work_off(system)
-    found = scraped(system)
+    found = scrape(system)
     assert found["cupel_checks_total", "run", "accepted"] == 1
     assert found["cupel_checks_total", "run", "refused"] == 1
     assert found["cupel_checks_total", "qrels", "accepted"] == 1
 
 
-def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
+def test_object_store_operations_are_timed(system: System) -> None:
     make_track(system)
     publish_qrels(system)
     submit(system)
     with pytest.raises(Unavailable):
         system.blobs.get("00/0000")
-    found = scraped(system)
+    found = scrape(system)
     assert (
         found["cupel_storage_operation_duration_seconds_count", "put", "done"] == 3
     )  # judgments, a run, its ranking
@@ -155,10 +157,10 @@ def test_what_the_store_of_blobs_did_is_timed(system: System) -> None:
     assert found["cupel_storage_operation_duration_seconds_count", "get", "failed"] == 1
 
 
-def test_a_database_that_is_away_is_told_and_the_rest_still_shown(tmp_path: Path) -> None:
+def test_unavailable_database_is_reported_beside_other_metrics(tmp_path: Path) -> None:
     system = open_system(Settings(data=tmp_path / "data"))
     system.metrics.count_request(method="GET", route="/v1", status=200, seconds=0.02)
-    found = scraped(system)
+    found = scrape(system)
     assert found[("cupel_database_up",)] == 0
     assert found[REQUESTS] == 1
     system.close()
@@ -170,19 +172,20 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def fetched(port: int) -> dict[tuple[str, ...], float]:
+def fetch_metrics(port: int) -> dict[tuple[str, ...], float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=seconds(60)) as answer:
         return values(answer.read().decode())
 
 
-def jobs_done(port: int) -> float | None:
+def count_done_jobs(port: int) -> float | None:
     """Return the number of scoring jobs that the worker reports; None while it does not answer."""
     with suppress(OSError):
-        return fetched(port).get(("cupel_job_attempts_total", "done", "score"))
+        return fetch_metrics(port).get(("cupel_job_attempts_total", "done", "score"))
     return None
 
 
-def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..., System]) -> None:
+@pytest.mark.sampled(every=2)
+def test_worker_reports_jobs_of_killed_pool_processes(open_at: Callable[..., System]) -> None:
     port = free_port()
     system = replace(open_at(metrics_port=port), now=utc_now)
     make_track(system)
@@ -196,14 +199,14 @@ def test_a_worker_shows_what_its_pool_did_also_after_a_kill(open_at: Callable[..
     try:
         for number in range(4):
             submit(system, ALICE, run_file(tag=f"r{number}"))
-        until(lambda: jobs_done(port) == 4)
+        until(lambda: count_done_jobs(port) == 4)
         for process in psutil.Process(worker.pid).children():
             if "metrics" not in command_line(process):
                 process.kill()
         submit(system, ALICE, run_file(tag="one more"))
-        until(lambda: jobs_done(port) == 5)
+        until(lambda: count_done_jobs(port) == 5)
     finally:
         worker.terminate()
         worker.wait()
     with pytest.raises(OSError, match="refused"):
-        fetched(port)
+        fetch_metrics(port)

@@ -103,7 +103,7 @@ def test_store_can_be_prepared_repeatedly(blobs: Blobs) -> None:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Path]:
+def other_file_system(tmp_path: Path) -> Iterator[Path]:
     """Yield a folder of another file system."""
     memory = Path("/dev/shm")
     if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
@@ -112,22 +112,22 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_file_of_another_file_system_is_stored(elsewhere: Path, tmp_path: Path) -> None:
-    blobs = DirectoryBlobs(elsewhere)
+def test_file_of_another_file_system_is_stored(other_file_system: Path, tmp_path: Path) -> None:
+    blobs = DirectoryBlobs(other_file_system)
     for _ in range(2):
         key = put(blobs, tmp_path / "upload", b"content")
         assert blobs.get(key) == b"content"
-    assert list((elsewhere / "tmp").iterdir()) == []
+    assert list((other_file_system / "tmp").iterdir()) == []
 
 
 def test_submission_is_stored_when_blobs_are_on_another_file_system(
-    open_at: Callable[..., System], elsewhere: Path
+    open_at: Callable[..., System], other_file_system: Path
 ) -> None:
-    system = open_at(blobs=elsewhere.as_uri())
+    system = open_at(blobs=other_file_system.as_uri())
     make_track(system)
     publish_qrels(system)
     assert submit(system).state == "queued"
-    assert len(files(elsewhere)) == 3
+    assert len(files(other_file_system)) == 3
 
 
 def test_missing_blob_has_a_clear_error(blobs: Blobs) -> None:
@@ -169,10 +169,10 @@ def test_equal_content_can_be_stored_concurrently(blobs: Blobs, tmp_path: Path) 
     keys: list[str] = []
     content = b"x" * 1_000_000
 
-    def put_one(name: str) -> None:
+    def put_file(name: str) -> None:
         keys.append(put(blobs, tmp_path / name, content))
 
-    threads = [threading.Thread(target=put_one, args=(name,)) for name in "abcdefgh"]
+    threads = [threading.Thread(target=put_file, args=(name,)) for name in "abcdefgh"]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -205,13 +205,13 @@ def test_old_incomplete_files_are_removed(tmp_path: Path) -> None:
     assert blobs.get(key) == b"content"
 
 
-def test_unreachable_store_is_temporary_unavailability(away: S3Blobs, tmp_path: Path) -> None:
+def test_unreachable_store_is_temporary_unavailability(unreachable_blobs: S3Blobs, tmp_path: Path) -> None:
     for call in (
-        lambda: put(away, tmp_path / "upload", b"content"),
-        lambda: away.get("00/0000"),
-        lambda: away.open("00/0000"),
-        away.check,
-        away.prepare,
+        lambda: put(unreachable_blobs, tmp_path / "upload", b"content"),
+        lambda: unreachable_blobs.get("00/0000"),
+        lambda: unreachable_blobs.open("00/0000"),
+        unreachable_blobs.check,
+        unreachable_blobs.prepare,
     ):
         with pytest.raises(Unavailable) as refusal:
             call()
@@ -220,7 +220,7 @@ def test_unreachable_store_is_temporary_unavailability(away: S3Blobs, tmp_path: 
 
 
 @pytest.fixture
-def away(tmp_path: Path) -> S3Blobs:
+def unreachable_blobs(tmp_path: Path) -> S3Blobs:
     settings = Settings(
         data=tmp_path, blobs="s3://b", s3_endpoint="http://127.0.0.1:1", s3_key="k", s3_secret=SecretStr("s")
     )

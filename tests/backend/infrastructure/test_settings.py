@@ -112,13 +112,13 @@ def test_queues_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None
         ({"BROKER": "redis://:hunter2@h:abc/0"}, "CUPEL_BROKER: the port is not a number"),
         (
             {"BROKER": "redis://h:6379/abc"},
-            "CUPEL_BROKER: the path of a redis: URL is the number of a database",
+            "CUPEL_BROKER: the path of a redis: URL must be the number of a database",
         ),
         (
             {"S3_ENDPOINT": "localhost:8333"},
             "CUPEL_S3_ENDPOINT is 'localhost:8333': give the address with its scheme",
         ),
-        ({"S3_KEY": "key"}, "CUPEL_S3_KEY and CUPEL_S3_SECRET belong together"),
+        ({"S3_KEY": "key"}, "only one of CUPEL_S3_KEY and CUPEL_S3_SECRET is set"),
         ({"BROKER_PASSWORD": "hunter2"}, "CUPEL_BROKER_PASSWORD is set, but CUPEL_BROKER is not"),
         ({"DATABASE_PASSWORD": "hunter2"}, "CUPEL_DATABASE_PASSWORD is set, but CUPEL_DATABASE is not"),
         ({"METRICS_PORT": "99999"}, "less than or equal to 65535"),

@@ -79,7 +79,7 @@ def test_wake_ups_are_sent_again_after_the_broker_restarts(redis: Server) -> Non
     sender.wake_ups.close()
 
 
-def test_a_submission_does_not_wait_for_the_broker(tmp_path: Path) -> None:
+def test_submission_does_not_wait_for_the_broker(tmp_path: Path) -> None:
     system = open_system(Settings(data=tmp_path / "data"))
     system.migrate()
     blocked = BlockedWakeUps(system.settings)
@@ -94,7 +94,7 @@ def test_a_submission_does_not_wait_for_the_broker(tmp_path: Path) -> None:
     system.close()
 
 
-def test_a_broker_that_never_answers_is_a_failed_wake_up(tmp_path: Path) -> None:
+def test_broker_that_never_answers_is_a_failed_wake_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
         system = open_system(Settings(data=tmp_path / "data", broker=address))
@@ -131,7 +131,7 @@ def test_at_most_64_wake_ups_of_a_queue_are_pending(tmp_path: Path) -> None:
     assert (queues.count("score"), queues.count("audit")) == (1 + 64, 3)
 
 
-def test_the_first_failure_drops_the_pending_wake_ups_of_its_queue() -> None:
+def test_first_failure_drops_the_pending_wake_ups_of_its_queue() -> None:
     sender = RecordedWakeUps(broker=NO_BROKER)
     sender.wake_ups.send("score", times=64)
     sender.wake_ups.close()
@@ -153,7 +153,7 @@ def test_wake_ups_continue_after_an_error_while_recording() -> None:
     wake_ups.close()
 
 
-def test_a_wake_up_without_a_thread_is_sent_with_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wake_up_without_a_thread_is_sent_with_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail_to_start(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -166,7 +166,7 @@ def test_a_wake_up_without_a_thread_is_sent_with_the_next_one(monkeypatch: pytes
     sender.wake_ups.close()
 
 
-def test_a_sender_that_was_never_used_can_be_closed() -> None:
+def test_sender_that_was_never_used_can_be_closed() -> None:
     RecordedWakeUps().wake_ups.close()
 
 
@@ -189,7 +189,7 @@ def test_rabbitmq_queues_are_quorum_queues() -> None:
         sender.wake_ups.close()
 
 
-def test_the_broker_password_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_broker_password_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     components.require("redis-server")
     secret = tmp_path / "secret"
     secret.write_text("p/w@ \n")
@@ -213,7 +213,7 @@ def test_the_broker_password_may_come_from_a_file(monkeypatch: pytest.MonkeyPatc
         server.stop()
 
 
-def test_the_folder_broker_delivers_complete_messages_only(tmp_path: Path) -> None:
+def test_folder_broker_delivers_complete_messages_only(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
     settings.prepare()
     sender, received = RecordedWakeUps(data=tmp_path), []

@@ -192,7 +192,7 @@ def test_burst_of_submissions_costs_one_analysis_per_board(system: System) -> No
     assert len([job for job in jobs.list_(system, ADMIN).items if job.kind == board_analyses.ANALYSE]) == 3
 
 
-def analysed(system: System) -> int:
+def count_analysed(system: System) -> int:
     """Return the number of submissions in the board's analysis; 0 while it is pending."""
     shown = board(system, measure="AP").analysis
     return 0 if shown.state == "pending" else shown.submissions
@@ -204,21 +204,21 @@ def test_analysed_track_waits_until_the_scheduler_requests_the_next_analysis(
     system = open_at(analysis_seconds=30)
     submit(system, ALICE, run(0))
     work_off(system, analysing=True)
-    assert analysed(system) == 1  # at once, because there was no analysis
+    assert count_analysed(system) == 1  # at once, because there was no analysis
     for number in (1, 2, 3):
         clock.forward(9)
         submit(system, ALICE, run(number))
         scheduler_steps.tick(system)
         work_off(system, analysing=True)
-        assert analysed(system) == 0
+        assert count_analysed(system) == 0
     clock.forward(3)
     scheduler_steps.tick(system)
     work_off(system, analysing=True)
-    assert analysed(system) == 4
+    assert count_analysed(system) == 4
     clock.forward(3600)
     submit(system, BOB, run(4))
     work_off(system, analysing=True)
-    assert analysed(system) == 5
+    assert count_analysed(system) == 5
 
 
 def test_board_without_analysis_does_not_wait(open_at: Callable[..., System], clock: Clock) -> None:
@@ -229,7 +229,7 @@ def test_board_without_analysis_does_not_wait(open_at: Callable[..., System], cl
     clock.forward(1)
     publish_qrels(system, relevance=QRELS.replace(b"a 0", b"a 2"))
     work_off(system, analysing=True)
-    assert (board(system).qrels, analysed(system)) == (2, 2)
+    assert (board(system).qrels, count_analysed(system)) == (2, 2)
 
 
 def test_track_that_never_stops_scoring_is_analysed_periodically(
@@ -239,7 +239,7 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
     for _ in range(2):
         submit(system, ALICE, run(0))
     seen = []
-    for number in range(60):
+    for number in range(22):
         submit(system, BOB, run(number % len(ORDERS)))  # so that two evaluations are always open
         claim = jobs.claim_next(system, rescoring.QUEUE)
         assert claim is not None
@@ -247,13 +247,13 @@ def test_track_that_never_stops_scoring_is_analysed_periodically(
         scheduler_steps.tick(system)
         while (claim := jobs.claim_next(system, board_analyses.QUEUE)) is not None:
             HANDLERS[claim.kind](system, claim)
-        seen.append(analysed(system))
-        clock.forward(2)
-    # At 0, 2, ... s: after the first change has waited for 30 s, then 30 s after the next change.
-    assert [(2 * place, count) for place, count in enumerate(seen) if count] == [
-        (32, 17),
-        (66, 34),
-        (100, 51),
+        seen.append(count_analysed(system))
+        clock.forward(6)
+    # At 0, 6, ... s: after the first change has waited for 30 s, then 30 s after the next change.
+    assert [(6 * place, count) for place, count in enumerate(seen) if count] == [
+        (36, 7),
+        (78, 14),
+        (120, 21),
     ]
 
 
@@ -273,7 +273,7 @@ def test_version_in_publishing_is_analysed_after_all_is_scored(
         scheduler_steps.tick(system)
         assert not open_jobs(system)
     work_off(system, analysing=True)
-    assert (board(system).qrels, analysed(system)) == (2, 4)
+    assert (board(system).qrels, count_analysed(system)) == (2, 4)
 
 
 def test_overtaken_job_analyses_the_newest_state(system: System) -> None:
@@ -298,13 +298,15 @@ def test_outdated_analysis_is_not_shown_and_is_repeated(
     score(system)
     analyse = board_analysis.analyse
 
-    def slowly(*arguments: object, **options: object) -> list[board_analysis.BoardAnalysis]:
+    def analyse_with_new_submission(
+        *arguments: object, **options: object
+    ) -> list[board_analysis.BoardAnalysis]:
         monkeypatch.setattr(board_analysis, "analyse", analyse)
         submit(system, BOB, run(2))
         score(system)
         return analyse(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(board_analysis, "analyse", slowly)
+    monkeypatch.setattr(board_analysis, "analyse", analyse_with_new_submission)
     begun = jobs.claim_next(system, board_analyses.QUEUE)
     assert begun is not None
     HANDLERS[begun.kind](system, begun)

@@ -319,21 +319,19 @@ def test_control_characters_of_the_service_are_escaped(server, organiser, folder
     assert "c\\x1b]0;d\\x07\\u202ee" in organiser("runs", judged).stdout
 
 
-@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv"])
 @pytest.mark.parametrize(
     "verb", ["track list", "qrels list {}", "runs {}", "leaderboard {}", "track show {}"]
 )
-def test_every_list_has_every_format(organiser, judged: str, verb: str, form: str) -> None:
-    done = organiser(*verb.format(judged).split(), "--format", form)
-    assert done.exit_code == 0
-    if form == "json":
-        assert json.loads(done.stdout)
-    elif form == "jsonl":
-        assert all(json.loads(line) for line in done.stdout.splitlines())
-    elif form == "csv":
-        assert len(list(csv.DictReader(io.StringIO(done.stdout)))) >= 1
-    else:
-        assert judged in done.stdout or "step" in done.stdout or "current" in done.stdout
+def test_every_list_has_every_format(organiser, judged: str, verb: str) -> None:
+    def stdout(form: str) -> str:
+        done = organiser(*verb.format(judged).split(), "--format", form)
+        assert done.exit_code == 0, form
+        return str(done.stdout)
+
+    assert json.loads(stdout("json"))
+    assert all(json.loads(line) for line in stdout("jsonl").splitlines())
+    assert len(list(csv.DictReader(io.StringIO(stdout("csv"))))) >= 1
+    assert any(word in stdout("table") for word in (judged, "step", "current"))
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def pairs(found: object) -> set[tuple[int, int]]:
 
 
 class TestWorkedNumbers:
-    def test_kruskal_wallis(self) -> None:
+    def test_kruskal_wallis_equals_worked_values(self) -> None:
         found = kruskal_wallis(SCORES)
         assert found.statistic == pytest.approx(5.513514, abs=1e-6)
         assert found.p == pytest.approx(0.063497, abs=1e-4)
@@ -47,7 +47,7 @@ class TestWorkedNumbers:
         assert found.width == pytest.approx(7.197631, abs=1e-4)
         assert pairs(found) == set()
 
-    def test_two_way(self) -> None:
+    def test_two_way_anova_equals_worked_values(self) -> None:
         found = anova(SCORES)
         assert found.statistic == pytest.approx(26.005587, abs=1e-4)
         assert found.p == pytest.approx(0.000109, abs=1e-4)
@@ -57,7 +57,7 @@ class TestWorkedNumbers:
         assert pairs(found) == {(1, 3), (2, 3)}
         assert found.percent == pytest.approx(100 * 2 / 3)
 
-    def test_one_way(self) -> None:
+    def test_one_way_anova_equals_worked_values(self) -> None:
         found = anova(SCORES, design="one_way")
         assert found.statistic == pytest.approx(4.354537, abs=1e-4)
         assert found.p == pytest.approx(0.032272, abs=1e-4)
@@ -65,7 +65,7 @@ class TestWorkedNumbers:
         assert found.width == pytest.approx(0.258421, abs=1e-4)
         assert pairs(found) == {(1, 3)}
 
-    def test_critical_values(self) -> None:
+    def test_studentized_range_quantiles_equal_tabulated_values(self) -> None:
         for (systems, df), expected in {
             (3, np.inf): 3.314493, (75, np.inf): 5.906254, (129, np.inf): 6.238615, (129, 6272): 6.242557,
             (75, 3626): 5.912116, (3, 10): 3.876777, (3, 15): 3.673378,
@@ -74,13 +74,13 @@ class TestWorkedNumbers:
 
 
 class TestAgainstScipy:
-    def test_kruskal_with_ties(self) -> None:
+    def test_kruskal_wallis_with_ties_equals_scipy(self) -> None:
         scores = np.random.default_rng(1).integers(0, 5, (20, 4)) / 4
         expected = stats.kruskal(*scores.T)
         found = kruskal_wallis(scores)
         assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
 
-    def test_one_way(self) -> None:
+    def test_one_way_anova_equals_scipy(self) -> None:
         scores = np.random.default_rng(2).random((15, 5))
         expected = stats.f_oneway(*scores.T)
         found = anova(scores, design="one_way")
@@ -88,7 +88,7 @@ class TestAgainstScipy:
         tukey = stats.tukey_hsd(*scores.T).pvalue[np.triu_indices(5, 1)]
         assert found.differs.tolist() == (tukey < 0.05).tolist()
 
-    def test_two_way_equals_statsmodels(self) -> None:
+    def test_two_way_anova_equals_statsmodels(self) -> None:
         expected = PEER_VALUES["two_way_analysis_of_variance"]
         found = anova(np.array(expected["scores"]))
         assert found.statistic == pytest.approx(expected["statistic"], rel=1e-9)
@@ -137,7 +137,7 @@ class TestFamilies:
             family["benjamini_hochberg"], abs=1e-12
         )
 
-    def test_groups_by_hand(self) -> None:
+    def test_groups_equal_hand_worked_ones(self) -> None:
         assert groups(3, []) == ((0,), (0,), (0,))
         assert groups(3, [(0, 2)]) == ((0,), (0, 1), (1,))
         assert groups(3, [(0, 1), (0, 2), (1, 2)]) == ((0,), (1,), (2,))
@@ -159,7 +159,7 @@ class TestFamilies:
             assert bool(set(found[pair[0]]) & set(found[pair[1]])) == (pair not in different)
         assert all(found)
 
-    def test_letters(self) -> None:
+    def test_letters_name_the_groups(self) -> None:
         assert [letters(n) for n in (0, 1, 25, 26, 27, 701, 702)] == ["a", "b", "z", "aa", "ab", "zz", "aaa"]
 
 

@@ -7,13 +7,13 @@ from cupel_measures.comparing.board_analysis import analyse
 from cupel_measures.comparing.simultaneous.max_t import max_t
 
 
-def made(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int = 1) -> np.ndarray:  # type: ignore[type-arg]
+def make_scores(shifts: list[float], topics: int = 40, spread: float = 0.05, seed: int = 1) -> np.ndarray:  # type: ignore[type-arg]
     rng = np.random.default_rng(seed)
     return rng.normal(0.3, 0.1, (topics, 1)) + rng.normal(0, spread, (topics, len(shifts))) + shifts
 
 
 def test_different_systems_share_no_group() -> None:
-    [found] = analyse([made([0.0, 0.3, 0.6])], replicates=500)
+    [found] = analyse([make_scores([0.0, 0.3, 0.6])], replicates=500)
     assert [standing.groups for standing in found.standings] == [(2,), (1,), (0,)]
     assert [standing.in_best_set for standing in found.standings] == [False, False, True]
     assert [standing.rank.value for standing in found.standings] == [3, 2, 1]
@@ -21,7 +21,7 @@ def test_different_systems_share_no_group() -> None:
 
 
 def test_equal_systems_are_in_best_set() -> None:
-    [found] = analyse([made([0.0, 0.0, 0.0, -0.5])], replicates=500)
+    [found] = analyse([make_scores([0.0, 0.0, 0.0, -0.5])], replicates=500)
     assert [standing.in_best_set for standing in found.standings] == [True, True, True, False]
     assert {standing.groups for standing in found.standings[:3]} == {(0,)}
     assert found.separable == 1
@@ -29,7 +29,7 @@ def test_equal_systems_are_in_best_set() -> None:
 
 
 def test_groups_are_those_of_the_test() -> None:
-    scores = made(list(np.linspace(0, 0.1, 8)), topics=25)
+    scores = make_scores(list(np.linspace(0, 0.1, 8)), topics=25)
     [found] = analyse([scores], replicates=800, seed=3)
     test = max_t(scores, replicates=800, seed=3)
     for a, b, apart in zip(test.first, test.second, test.differs, strict=True):
@@ -38,7 +38,7 @@ def test_groups_are_those_of_the_test() -> None:
 
 
 def test_exact_results_do_not_depend_on_order_or_other_measures() -> None:
-    first, second = made([0, 0.1, 0.2]), made([0.2, 0.1, 0], seed=2)
+    first, second = make_scores([0, 0.1, 0.2]), make_scores([0.2, 0.1, 0], seed=2)
     both = analyse([first, second], replicates=400)
     assert both[1] == analyse([second], replicates=400)[0]
     assert [s.mean for s in analyse([first[:, ::-1]], replicates=400)[0].standings] == [
@@ -67,7 +67,7 @@ def test_degenerate_boards_have_a_reason() -> None:
 
 
 def test_weak_scale_has_a_warning() -> None:
-    [found] = analyse([made([0, 1])], scales=["neither"], replicates=50)
+    [found] = analyse([make_scores([0, 1])], scales=["neither"], replicates=50)
     assert found.warnings == (
         "the max-T test needs an interval scale, "
         "but the measure has neither an interval nor an ordinal scale",
@@ -81,14 +81,14 @@ def test_equal_systems_have_no_smallest_difference() -> None:
 
 def test_rank_intervals_count_significantly_better_and_worse_systems() -> None:
     # Two clear winners, two clear losers; within each half the means differ by chance only.
-    [found] = analyse([made([0.5, 0.5, 0.0, 0.0])], replicates=500)
+    [found] = analyse([make_scores([0.5, 0.5, 0.0, 0.0])], replicates=500)
     assert [(s.rank.low, s.rank.high) for s in found.standings] == [(1, 2), (1, 2), (3, 4), (3, 4)]
     assert [s.in_best_set for s in found.standings] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_parts_of_an_analysis_agree(seed: int) -> None:
-    scores = made(list(np.linspace(0, 0.08, 9)), topics=15, seed=seed)
+    scores = make_scores(list(np.linspace(0, 0.08, 9)), topics=15, seed=seed)
     [found] = analyse([scores], replicates=300)
     best = max(range(9), key=lambda system: found.standings[system].mean.value or 0)
     assert found.standings[best].in_best_set

@@ -145,7 +145,7 @@ class TestEachMeasure:
         taus = [stats.kendalltau(x, y)[0] for x, y in zip(first, second, strict=True)]
         assert found.by_topic.value == pytest.approx(np.mean(taus))
 
-    def test_a_geometric_mean_is_compared_by_logarithms(self) -> None:
+    def test_geometric_mean_is_compared_by_logarithms(self) -> None:
         requests = [compared_measure(parse("GMAP"), qrels())]
         values = {
             text: np.array([[0.5, 0.25], [0.1, 0.2]]) for request in requests for text in request.required
@@ -159,7 +159,7 @@ class TestEachMeasure:
 
 
 class TestIndependence:
-    def test_the_order_of_the_others(self) -> None:
+    def test_results_do_not_depend_on_the_order_of_systems(self) -> None:
         values, other = scores(3), scores(4)
         order = [0, 3, 1, 2]
         first = report(values, N=other)
@@ -172,7 +172,7 @@ class TestIndependence:
             assert sorted(moved, key=lambda pair: pair.second) == list(again.differences)
         assert first.orders == second.orders
 
-    def test_the_order_of_measures(self) -> None:
+    def test_results_do_not_depend_on_the_order_of_measures(self) -> None:
         values, other = scores(3), scores(4)
         requests = [ComparedMeasure(text="M", scale="interval"), ComparedMeasure(text="N", scale="interval")]
         matrices = {"M": values, "N": other}
@@ -180,7 +180,7 @@ class TestIndependence:
         assert first.measures[0].differences == second.measures[1].differences
         assert first.measures[1].groups == second.measures[0].groups
 
-    def test_other_systems_except_by_the_correction(self) -> None:
+    def test_only_the_correction_depends_on_other_systems(self) -> None:
         values = scores()
         alone, together = report(values[:, :2]).measures[0], report(values).measures[0]
         first, second = alone.differences[0], together.differences[0]
@@ -200,7 +200,7 @@ class TestIndependence:
 @pytest.mark.filterwarnings("error")
 class TestDegenerate:
     @pytest.mark.parametrize("test", TESTS)
-    def test_one_topic(self, test: str) -> None:
+    def test_one_topic_gives_undefined_results(self, test: str) -> None:
         found = report(np.array([[0.25, 0.5, 0.75]]), choices=Choices(test=test))
         measure = found.measures[0]
         assert measure.means[1].value == 0.5
@@ -214,7 +214,7 @@ class TestDegenerate:
             assert not pair.significant
 
     @pytest.mark.parametrize("test", TESTS)
-    def test_equal_and_constant_scores(self, test: str) -> None:
+    def test_equal_and_constant_scores_do_not_differ(self, test: str) -> None:
         for values in (np.full((5, 3), 0.1), np.repeat(scores(topics=5)[:, :1], 3, axis=1)):
             found = report(values, N=values, choices=Choices(test=test, all_pairs=True))
             for pair in found.measures[0].differences:
@@ -231,7 +231,7 @@ class TestDegenerate:
 
     @pytest.mark.parametrize("test", TESTS)
     @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
-    def test_nan_scores(self, test: str, bad: float) -> None:
+    def test_nan_scores_give_undefined_results(self, test: str, bad: float) -> None:
         values = scores()
         values[4, 1] = bad
         measure = report(values, choices=Choices(test=test)).measures[0]

@@ -31,7 +31,7 @@ def draws(topics: int, seed: int, shift: float = 0.0) -> tuple[np.ndarray, np.nd
 
 class TestAgainstScipy:
     @pytest.mark.parametrize("seed", range(5))
-    def test_t(self, seed: int) -> None:
+    def test_t_test_equals_scipy(self, seed: int) -> None:
         x, y = draws(30, seed, 0.1)
         expected = stats.ttest_rel(x, y)
         found = t_test(x, y)
@@ -45,7 +45,7 @@ class TestAgainstScipy:
         assert found.p == pytest.approx(stats.wilcoxon(x, y, zero_method="pratt").pvalue, abs=1e-12)
         assert found.p != pytest.approx(stats.wilcoxon(x, y, zero_method="wilcox").pvalue, abs=1e-3)
 
-    def test_sign(self) -> None:
+    def test_sign_test_equals_scipy(self) -> None:
         found = sign_test([1, 2, 3, 4, 5, 5], [0, 1, 2, 3, 6, 5])
         assert found.statistic == 4  # of 5: the equal topic is dropped
         assert found.p == pytest.approx(stats.binomtest(4, 5).pvalue)
@@ -97,7 +97,7 @@ class TestAgainstScipy:
         assert found[2].undefined == "a score is undefined or infinite"
         assert found[:2] + found[3:] == alone[:2] + alone[3:]
 
-    def test_interval_of_the_mean(self) -> None:
+    def test_interval_of_the_mean_equals_scipy(self) -> None:
         values = np.random.default_rng(5).gamma(1.0, size=40)
         expected = stats.bootstrap((values,), np.mean, n_resamples=40_000, rng=np.random.default_rng(2))
         [found] = intervals(values[:, None], replicates=40_000)
@@ -117,7 +117,7 @@ class TestBootstrap:
             assert _exact_asl(scores[:, pair[0]], scores[:, pair[1]]) == pytest.approx(expected, abs=1e-6)
             assert found.asl[place] == pytest.approx(expected, abs=0.012 if expected > 0.5 else 0.003)
 
-    def test_degenerate_pairs(self) -> None:
+    def test_degenerate_pairs_have_defined_results(self) -> None:
         scores = np.array([X, X, np.array(X) + 0.1]).T
         found = discriminative_power(scores, replicates=500)
         assert found.asl.tolist() == [1.0, 0.0, 0.0]
@@ -134,7 +134,7 @@ class TestBootstrap:
         assert full.asl[0] == part.asl[0]
         assert intervals(scores, replicates=700)[1] == intervals(scores[:, 1:2], replicates=700)[0]
 
-    def test_many_systems_fit_in_memory(self) -> None:
+    def test_many_systems_need_little_memory(self) -> None:
         scores = np.random.default_rng(5).random((10, 400))  # 79,800 pairs
         tracemalloc.start()
         try:
@@ -163,7 +163,7 @@ def _exact_asl(x: np.ndarray, y: np.ndarray) -> float:  # type: ignore[type-arg]
 
 
 class TestEffect:
-    def test_size_by_hand(self) -> None:
+    def test_effect_size_equals_hand_worked_value(self) -> None:
         # differences 1, 2, 3: mean 2, standard deviation 1
         assert effect_size([1, 2, 3], [0, 0, 0]).value == pytest.approx(2.0)
 

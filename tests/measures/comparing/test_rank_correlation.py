@@ -17,7 +17,7 @@ vectors = st.integers(2, 9).flatmap(
 )
 
 
-def test_tau_b_by_hand() -> None:
+def test_tau_b_equals_hand_worked_values() -> None:
     assert tau_b((1, 2, 3, 4, 5), (1, 3, 2, 4, 4)).value == pytest.approx(0.737865, abs=1e-6)
     first = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.2, 0.1], [0.3, 0.3, 0.3, 0.3]]
     second = [[0.1, 0.3, 0.2, 0.4], [0.6, 0.3, 0.3, 0.3], [0.1, 0.2, 0.3, 0.4]]
@@ -57,7 +57,7 @@ def test_exact_scores_with_equal_floats_are_not_tied() -> None:
     assert tau_b([Fraction(1, 3), Fraction(1, 2), 1], large).value == 1.0
 
 
-def test_tau_ap_by_hand() -> None:
+def test_tau_ap_equals_hand_worked_values() -> None:
     truth = [4, 3, 2, 1]  # systems a, b, c, d
     assert tau_ap(truth, truth).value == 1.0
     assert tau_ap(truth, [1, 2, 3, 4]).value == -1.0
@@ -91,7 +91,7 @@ def test_tau_ap_with_ties_is_the_mean_over_all_orders(both: tuple[list[int], lis
         assert tau_ap(truth, estimate).value == pytest.approx(math.fsum(every) / len(every), abs=1e-9)
 
 
-def test_overlap_by_hand() -> None:
+def test_overlap_equals_hand_worked_values() -> None:
     # orders a, b, c and a, c, b: agreement 1, 1/2, 1
     expected = 1 * 0.9**3 + 0.1 / 0.9 * (0.9 + 0.5 * 0.9**2 + 0.9**3)
     assert overlap([3, 2, 1], [3, 1, 2]).value == pytest.approx(expected, abs=1e-12)

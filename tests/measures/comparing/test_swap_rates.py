@@ -9,13 +9,13 @@ from cupel_measures.comparing.swap_rates import count_swaps, fit_decline
 
 
 class TestCounts:
-    def test_by_hand(self) -> None:
+    def test_swap_counts_equal_hand_worked_ones(self) -> None:
         """The differences .1, .2, .1 on the first set are -.05, .15, .2 on the second: one swap."""
         found = count_swaps([0.30, 0.20, 0.10], [0.20, 0.25, 0.05], width=0.05, bins=4)
         assert found.compared.tolist() == [0, 0, 2, 1]  # .2 is in the last bin, which is open
         assert found.swapped.tolist() == [0, 0, 1, 0]
 
-    def test_the_order_of_systems_does_not_matter(self) -> None:
+    def test_swap_count_does_not_depend_on_the_order_of_systems(self) -> None:
         rng = np.random.default_rng(3)
         first, second, order = rng.random(9), rng.random(9), rng.permutation(9)
         expected = count_swaps(first, second, width=0.1, bins=6)
@@ -24,7 +24,7 @@ class TestCounts:
         assert expected.swapped.tolist() == other.swapped.tolist()
         assert int(expected.compared.sum()) == 36
 
-    def test_a_difference_at_a_bound_is_in_the_upper_bin(self) -> None:
+    def test_difference_at_a_bin_bound_is_in_the_upper_bin(self) -> None:
         """0.3 / 0.1 is a little less than 3 in floats."""
         assert 0.3 / 0.1 < 3
         assert count_swaps([0.3, 0.0], [0.0, 0.0], width=0.1, bins=9).compared.tolist().index(1) == 3

@@ -47,7 +47,7 @@ class TestSizes:
         assert pooled_variance(scores) == pytest.approx(expected, rel=1e-12)
         assert pooled_variance(scores) == pytest.approx(2 * (anova(scores).mse or 0), rel=1e-12)
 
-    def test_degenerate(self) -> None:
+    def test_degenerate_power_requests_are_undefined(self) -> None:
         assert pooled_variance(np.ones((1, 3))) is None
         assert pooled_variance(np.ones((3, 1))) is None
         assert smallest_difference(0.1, 1) is None
@@ -72,8 +72,8 @@ class TestAgreement:
     def test_agreement_on_one_label_is_undefined(self) -> None:
         assert label_agreement([2, 2, 2], [2, 2, 2], 4).undefined == "all pairs have the same label"
 
-    def test_by_hand(self) -> None:
-        # 2 of 4 the same; expected by rng: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
+    def test_kappa_and_alpha_equal_hand_worked_values(self) -> None:
+        # 2 of 4 the same; expected by chance: 4 * (1/2 * 3/4 + 1/2 * 1/4) = 2 the same: kappa 0
         found = label_agreement([0, 0, 1, 1], [0, 0, 0, 1], 2)
         assert found.same == 0.75
         assert found.kappa == pytest.approx(1 - (1 / 4) / (1 / 2))

@@ -53,7 +53,7 @@ class TestTies:
         assert data["least"] == pytest.approx((1 / 4 + 1 / 2 + 1 / 2) / 3)
         assert data["topics"] == 2
 
-    def test_a_geometric_mean_is_expected_over_the_orders_of_all_topics(self) -> None:
+    def test_geometric_mean_is_expected_over_the_orders_of_all_topics(self) -> None:
         """AP is 1 or 1/2 on two topics, so the four geometric means are 1, sqrt(1/2) twice, and 1/2."""
         run = {t: {"a": 1.0, "b": 1.0} for t in "12"}
         data = part_of("GMAP", run, qrels_of({t: {"a": 1, "b": 0} for t in run}), "ties")
@@ -229,7 +229,7 @@ FOUND = {"1": ranked("d1", "d2", "d3")}
 
 
 class TestParts:
-    def test_a_mean_is_the_sum_of_its_contributions(self) -> None:
+    def test_mean_is_the_sum_of_its_contributions(self) -> None:
         """Scores by hand: s_rel 0.814567, s_cor 1.0; weights (0.7, 0.3) give 0.870197."""
         data = part_of("CAM(of=nDCG,weights={relevance:0.7,correctness:0.3})", FOUND, TABLE3, "parts")
         assert data["combination"] == "mean"
@@ -292,7 +292,7 @@ class TestParts:
         data = part_of("TOMA(of=nDCG)", {"1": ranked("a")}, qrels, "parts")
         assert [label_class["labels"] for label_class in data["classes"]] == [[[100, 3], [3, 100]]]
 
-    def test_a_measure_that_does_not_combine_has_none(self) -> None:
+    def test_measure_without_components_has_no_parts(self) -> None:
         measure = parse("nDCG")
         found = explain(TABLE3, ranking_of(FOUND), [measure], about=["parts"])
         assert found[measure].as_data() == {"parts": None}

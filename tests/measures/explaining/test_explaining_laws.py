@@ -19,7 +19,7 @@ from support.data.random_collections import (
     documents,
     grades,
     labels,
-    possible,
+    supported_measures,
 )
 from support.data.small_collections import joined_of, qrels_of, ranked, ranking_of
 
@@ -44,7 +44,7 @@ class TestExplanations:
         self, tried: int, qrels: Qrels, scores: dict[str, float], depth: int | None
     ) -> None:
         """If only two orders are tried, exact values come from a law or a closed form."""
-        measures = [measure for measure in possible(qrels) if not measure.declaration.texts]
+        measures = [measure for measure in supported_measures(qrels) if not measure.declaration.texts]
         every = [joined_of({"1": ranked(*order)}, qrels, depth=depth) for order in every_order(scores)]
         values = evaluate(qrels, Joined.stack(every), measures).values
         with pytest.MonkeyPatch.context() as patch:
@@ -98,16 +98,16 @@ class TestExplanations:
                 measure for measure in bounded if explanations[measure].parts["judgments"].cutoff == cutoff
             ]
             for _ in range(6):
-                labelled = {a: _completed(a, of, order[:cutoff], draw) for a, of in known.items()}
-                possible = qrels_of(labelled)
-                found = evaluate(possible, joined_of(run, possible), of_cutoff).values
+                labelled = {a: _complete_judgments(a, of, order[:cutoff], draw) for a, of in known.items()}
+                completed = qrels_of(labelled)
+                found = evaluate(completed, joined_of(run, completed), of_cutoff).values
                 for measure in of_cutoff:
                     part = explanations[measure].parts["judgments"]
                     low, high = part.least.by_topic[0], part.greatest.by_topic[0]
                     assert low - 1e-12 <= found[measure][0] <= high + 1e-12, measure
 
 
-def _completed(
+def _complete_judgments(
     aspect: Aspect, known: dict[str, dict[str, int]], order: list[str], draw: random.Random
 ) -> dict[str, dict[str, int]]:
     """Return the judgments of topic 1, with a random label or none for unjudged documents in `order`."""

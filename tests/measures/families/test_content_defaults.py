@@ -89,7 +89,10 @@ def _tau(x: np.ndarray, y: np.ndarray) -> float:
     return tau
 
 
-@pytest.fixture(scope="module", params=[odp, cranfield])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(make, marks=pytest.mark.sampled(every=2)) for make in (odp, cranfield)],
+)
 def taus(request: pytest.FixtureRequest, shared: Path) -> Curves:
     """Return the correlations of one collection, and print them (visible with -s)."""
     make: Callable[[Path], Collection] = request.param
@@ -101,7 +104,6 @@ def taus(request: pytest.FixtureRequest, shared: Path) -> Curves:
     return values
 
 
-@pytest.mark.sampled(every=2)
 def test_lmd_keeps_its_order_of_systems_better_than_alpha_ndcg(taus: Curves) -> None:
     for share in SHARES[1:]:
         assert taus[PLAIN, share][1] > taus[CLASSIC, share][1] + 0.03

@@ -144,13 +144,13 @@ class TestEdgeCases:
     @pytest.mark.parametrize("name", NAMES)
     def test_topic_without_relevant_documents_or_run_scores_0(self, name: str) -> None:
         judged = {"1": JUDGED, "2": {"a": {"1": 0, "2": -2}}, "3": JUDGED}
-        [values] = scores_of(_complete(name), {"2": ranked(*"ab"), "3": {}}, diverse(judged)).values()
+        [values] = scores_of(_with_cutoff(name), {"2": ranked(*"ab"), "3": {}}, diverse(judged)).values()
         assert values == [0, 0, 0]
 
     @pytest.mark.parametrize("name", NAMES)
     def test_unjudged_and_negative_documents_are_not_relevant(self, name: str) -> None:
         judged = JUDGED | {"n": {"1": -2, "9": -1}}
-        text = _complete(name)
+        text = _with_cutoff(name)
         assert (
             score_topic(text, "nbxa", judged)
             == score_topic(text, "xbna", judged)
@@ -160,11 +160,13 @@ class TestEdgeCases:
     @pytest.mark.parametrize("name", NAMES)
     def test_subtopic_without_relevant_documents_is_ignored(self, name: str) -> None:
         more = JUDGED | {"d": {"1": 0, "8": 0, "9": -1}}
-        assert score_topic(_complete(name), "bade", more) == score_topic(_complete(name), "bade", JUDGED)
+        assert score_topic(_with_cutoff(name), "bade", more) == score_topic(
+            _with_cutoff(name), "bade", JUDGED
+        )
 
     @pytest.mark.parametrize("name", NAMES)
     def test_document_on_all_subtopics_scores_1_or_its_weight(self, name: str) -> None:
-        value = score_topic(_complete(name), "a", {"a": {"1": 1, "2": 3}})
+        value = score_topic(_with_cutoff(name), "a", {"a": {"1": 1, "2": 3}})
         assert value == pytest.approx({"P_IA": 1 / 20, "NRBP": 1 - 0.5 * 0.5}.get(name, value), abs=1e-15)
         if name in ("alpha_nDCG", "nERR_IA", "nNRBP", "AP_IA", "StRecall"):
             assert value == 1.0
@@ -179,11 +181,11 @@ class TestEdgeCases:
 
     def test_run_without_pooled_documents_and_empty_qrels_are_accepted(self) -> None:
         for name in NAMES:
-            assert score_topic(_complete(name), "xyz", JUDGED) == 0
-            assert scores_of(_complete(name), {}, diverse({})) == {str(parse(_complete(name))): []}
+            assert score_topic(_with_cutoff(name), "xyz", JUDGED) == 0
+            assert scores_of(_with_cutoff(name), {}, diverse({})) == {str(parse(_with_cutoff(name))): []}
 
 
-def _complete(name: str) -> str:
+def _with_cutoff(name: str) -> str:
     return f"{name}@20" if "cutoff" in DECLARATIONS[name].parameters else name
 
 
@@ -206,9 +208,9 @@ class TestParameters:
         )
         trec = PROFILES["trec_eval-10"]
         for name in NAMES:
-            start, at, after = _complete(name).partition("@")
+            start, at, after = _with_cutoff(name).partition("@")
             text = f"{start}(judged_only=True){at}{after}"
-            plain = _complete(name)
+            plain = _with_cutoff(name)
             assert score_of(text, run, qrels) == score_of(plain, {"1": ranked(*"nb")}, qrels)
             assert score_of(text, run, qrels, profile=trec) == score_of(plain, {"1": ranked("b")}, qrels)
 
@@ -238,7 +240,9 @@ class TestParameters:
     @pytest.mark.parametrize("name", ["alpha_DCG", "ERR_IA"])
     def test_normalised_measure_needs_a_cutoff(self, name: str) -> None:
         for text in (name, f"{name}@{10**15}"):
-            with pytest.raises(MeasureError, match=r"needs a cutoff of at most 1,000,000, such as @20; norm"):
+            with pytest.raises(
+                MeasureError, match=r"needs a cutoff of at most 1,000,000, such as @20; with norm"
+            ):
                 check(diverse({}), [parse(text)])
         check(diverse({}), [parse(f"{name}(normalise=False)"), parse(f"{name}@1000000")])
 
@@ -253,9 +257,9 @@ class TestWithoutSubtopics:
     @pytest.mark.parametrize("name", NAMES)
     def test_collection_without_subtopics_is_rejected_in_one_sentence(self, name: str) -> None:
         with pytest.raises(MeasureError) as refused:
-            check(self.plain, [parse(_complete(name))])
+            check(self.plain, [parse(_with_cutoff(name))])
         assert str(refused.value) == (
-            f"{_complete(name)}: it needs judgments by subtopic, and this collection has none; "
+            f"{_with_cutoff(name)}: it needs judgments by subtopic, and this collection has none; "
             "add a qrels file with layout: subtopics"
         )
 

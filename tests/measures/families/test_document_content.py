@@ -400,7 +400,7 @@ def _lmd(text: str, order: list[str], judged: dict[str, dict[str, int]], words: 
     if terms is not None:
         value = {w: sum(t[w] * np.log2(t[w] / p) for t in thetas if t[w]) for w, p in background.items()}
         kept = sorted(value, key=lambda w: (-round(value[w] / len(thetas), 12), w))[:terms]
-        run, mean, *thetas = (_cut_down(reduced, {*kept, "NULL"}) for reduced in (run, mean, *thetas))
+        run, mean, *thetas = (_restricted_model(reduced, {*kept, "NULL"}) for reduced in (run, mean, *thetas))
     kept_thetas = [theta for theta in thetas if set(theta) != {"NULL"}]  # the closeness to the others is 0
     raw, best = (
         sum(_closeness(mixture, theta, divergence) for theta in kept_thetas) for mixture in (run, mean)
@@ -413,7 +413,7 @@ def _mixture(parts: list[tuple[float, dict[str, float]]]) -> dict[str, float]:
     return {word: sum(weight * model.get(word, 0.0) for weight, model in parts) for word in words}
 
 
-def _cut_down(model: dict[str, float], kept: set[str]) -> dict[str, float]:
+def _restricted_model(model: dict[str, float], kept: set[str]) -> dict[str, float]:
     left = {word: p for word, p in model.items() if word in kept}
     total = sum(left.values())
     return {word: p / total for word, p in left.items()} if total else {"NULL": 1.0}

@@ -187,7 +187,7 @@ def sequences(top: int, length: int) -> Iterator[tuple[int, ...]]:
     return itertools.product(range(top + 1), repeat=length)
 
 
-def enumerated(text: str, top: int, length: int, aspect: Aspect | None = None) -> dict[Degrees, Exact]:
+def enumerate_values(text: str, top: int, length: int, aspect: Aspect | None = None) -> dict[Degrees, Exact]:
     """Return the exact value of every run of `length` degrees from 0 to `top`.
 
     The topic has enough judged documents of every degree.
@@ -214,12 +214,12 @@ class TestIntervalScaleLaws:
 
     @pytest.mark.parametrize(("top", "length"), SMALL)
     def test_rbto_numbers_all_rankings_in_order(self, top: int, length: int) -> None:
-        values = enumerated(f"RBTO@{length}", top, length)
+        values = enumerate_values(f"RBTO@{length}", top, length)
         assert [values[run] for run in sorted(values)] == list(range((top + 1) ** length))
 
     @pytest.mark.parametrize(("top", "length"), SMALL)
     def test_sbto_numbers_all_sets_in_order(self, top: int, length: int) -> None:
-        values = enumerated(f"SBTO@{length}", top, length)
+        values = enumerate_values(f"SBTO@{length}", top, length)
         sets = {tuple(sorted(run, reverse=True)): value for run, value in values.items()}
         assert all(sets[tuple(sorted(run, reverse=True))] == value for run, value in values.items())
         assert [sets[degrees] for degrees in sorted(sets)] == list(range(math.comb(length + top, length)))
@@ -265,7 +265,7 @@ def type_by_enumeration(values: dict[Degrees, Exact], *, by_set: bool) -> str:
     return "interval" if len(steps) == 1 else "ordinal"
 
 
-def gained(*gains: float) -> Aspect:
+def aspect_with_gains(*gains: float) -> Aspect:
     return Aspect(name="relevance", labels=range(len(gains)), declared_gains=gains)
 
 
@@ -322,9 +322,9 @@ class TestScaleTypes:
     @pytest.mark.parametrize(("text", "gains"), BY_RULE)
     def test_scale_type_equals_enumeration(self, text: str, gains: tuple[int, ...]) -> None:
         expected, length = BY_RULE[text, gains]
-        aspect = gained(*gains)
+        aspect = aspect_with_gains(*gains)
         assert scale_type(parse(text), [aspect]) == expected
-        values = enumerated(text, len(gains) - 1, length, aspect)
+        values = enumerate_values(text, len(gains) - 1, length, aspect)
         assert type_by_enumeration(values, by_set=parse(text).declaration.name in SETS) == expected
 
     @given(
@@ -334,7 +334,7 @@ class TestScaleTypes:
     @settings(max_examples=60)
     def test_scale_type_of_grbp_equals_enumeration(self, p: Fraction, steps: list[int]) -> None:
         gains = list(itertools.accumulate(steps, initial=0))
-        rule_type = scale_type(parse("gRBP").having(p=p), [gained(*gains)])
+        rule_type = scale_type(parse("gRBP").having(p=p), [aspect_with_gains(*gains)])
         enumerated_type = type_by_enumeration(grbp_by_formula(p, gains, 6), by_set=False)
         # If p is above the bound, a short run may have a tail with less weight than a step.
         tail = sum(p**place for place in range(1, 6))
@@ -360,7 +360,7 @@ class TestScaleTypes:
         junk = Aspect(name="relevance", labels=(-2, 0, 1, 2))
         assert scale_type(parse("gRBP"), [junk]) == "interval"
         assert scale_type(parse("gP@5"), [Aspect(name="relevance", labels=(-2, 0, 1))]) == "interval"
-        assert scale_type(parse("gP@5"), [gained(0, 0)]) == "neither"
+        assert scale_type(parse("gP@5"), [aspect_with_gains(0, 0)]) == "neither"
 
     def test_scale_type_depends_on_the_aspect(self) -> None:
         aspects = [PLAIN, scale(1, "trust")]

@@ -25,13 +25,13 @@ from support.data.random_collections import (
     TOPICS,
     collections,
     documents,
-    exempt,
     grades,
+    is_exempt,
     labels,
-    possible,
     random_variant,
     rankings,
     runs,
+    supported_measures,
     values,
 )
 from support.data.small_collections import (
@@ -59,7 +59,7 @@ def test_topic_without_relevant_documents_scores_0(run: Scored) -> None:
     judged = {a: {t: {"d1": 0, "d2": 0} for t in TOPICS} for a in ASPECTS}
     qrels = qrels_of(judged, subtopics={t: {"d1": {"a": 0, "b": -1}, "d2": {"a": 0}} for t in TOPICS})
     for measure, per_topic in values(qrels, run).items():
-        if not exempt(measure, NOTHING_RELEVANT):
+        if not is_exempt(measure, NOTHING_RELEVANT):
             assert per_topic == [0, 0, 0], measure
 
 
@@ -67,7 +67,7 @@ def test_topic_without_relevant_documents_scores_0(run: Scored) -> None:
 @settings(max_examples=30, deadline=None)
 def test_empty_run_scores_0(qrels: Qrels) -> None:
     for measure, per_topic in values(qrels, {}).items():
-        if not exempt(measure, EMPTY):
+        if not is_exempt(measure, EMPTY):
             assert per_topic == [0, 0, 0], measure
 
 
@@ -79,19 +79,19 @@ def test_swap_towards_a_better_order_never_lowers_the_score(
     place = data.draw(st.integers(0, len(order) - 2))
     pair = order[place : place + 2]
     better = {
-        by_subtopic: _better(*(judgments(qrels, d) for d in pair))
+        by_subtopic: _is_at_least_as_good(*(judgments(qrels, d) for d in pair))
         for by_subtopic, judgments in {False: _labels, True: _subtopics}.items()
     }
     assume(any(better.values()))
     swapped = [*order[:place], order[place + 1], order[place], *order[place + 2 :]]
     before, after = (values(qrels, {"1": ranked(*ranking)}) for ranking in (order, swapped))
     for measure in before:
-        if better[measure.declaration.subtopics] and not exempt(measure, SWAP):
+        if better[measure.declaration.subtopics] and not is_exempt(measure, SWAP):
             assert after[measure][0] >= before[measure][0] - 1e-12, measure
 
 
-def _better(above: list[int], below: list[int]) -> bool:
-    """Return whether the lower document is at least as good in everything."""
+def _is_at_least_as_good(above: list[int], below: list[int]) -> bool:
+    """Return whether the document at the lower rank has no worse label for any aspect or subtopic."""
     return all(a <= b for a, b in zip(above, below, strict=True))
 
 
@@ -101,7 +101,7 @@ def _labels(qrels: Qrels, document: str) -> list[int]:
 
 
 def _subtopics(qrels: Qrels, document: str) -> list[int]:
-    """Return the judgment of a document of the first topic by subtopic, -3 without a judgment."""
+    """Return the judgments of a document of the first topic for each subtopic; -3 if there is none."""
     assert qrels.subtopics is not None
     places, judgments = _places(qrels, document), dict.fromkeys(qrels.subtopics.names, -3)
     columns = (qrels.subtopics.document, qrels.subtopics.subtopic, qrels.subtopics.judgment)
@@ -118,7 +118,7 @@ def _places(qrels: Qrels, document: str) -> list[int]:
 @given(collections(), st.lists(runs(), min_size=2, max_size=4), st.sampled_from([1, 7, evaluator.PART]))
 @settings(max_examples=20, deadline=None)
 def test_scores_do_not_depend_on_the_batch(qrels: Qrels, several: list[Scored], part: int) -> None:
-    measures = possible(qrels)
+    measures = supported_measures(qrels)
     joined = [joined_of(run, qrels) for run in several]
     content = [content_of(run, qrels, TEXTS) for run in several]
     with mock.patch.object(evaluator, "PART", part):  # a small part size divides the stack
@@ -239,7 +239,9 @@ class TestUnusedLabels:
     @settings(max_examples=60, deadline=None)
     def test_unused_better_label_changes_no_other_measure(self, qrels: Qrels, run: Scored) -> None:
         measures = [
-            measure for measure in possible(qrels) if not (measure.by_scale or measure.declaration.texts)
+            measure
+            for measure in supported_measures(qrels)
+            if not (measure.by_scale or measure.declaration.texts)
         ]
         longer = replace(qrels, aspects=LONGER, cache={})
         before, after = (evaluate(q, joined_of(run, q), measures).values for q in (qrels, longer))
@@ -290,17 +292,17 @@ def test_random_parameters_round_trip_through_the_text(declaration: Declaration,
 @given(collections(), runs(), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_two_variants_in_one_call_equal_two_calls(qrels: Qrels, run: Scored, draw: random.Random) -> None:
-    """Evaluate two variants of a declaration in both orders, with qrels that have no cached results."""
-    measures = possible(qrels)
+    """Evaluate two variants of a measure in one call, in both orders, on qrels without cached results."""
+    measures = supported_measures(qrels)
     for declaration in draw.sample(all_declarations(), 6):
         variants = [measure for measure in measures if measure.declaration is declaration]
         pair = draw.sample(variants, min(2, len(variants)))
-        alone = [_fresh(qrels, run, [measure])[0] for measure in pair]
-        assert _fresh(qrels, run, pair) == alone
-        assert _fresh(qrels, run, pair[::-1]) == alone[::-1]
+        alone = [_uncached_values(qrels, run, [measure])[0] for measure in pair]
+        assert _uncached_values(qrels, run, pair) == alone
+        assert _uncached_values(qrels, run, pair[::-1]) == alone[::-1]
 
 
-def _fresh(qrels: Qrels, run: Scored, measures: list[Measure]) -> list[list[float]]:
+def _uncached_values(qrels: Qrels, run: Scored, measures: list[Measure]) -> list[list[float]]:
     """Return the values by measure, computed without cached results."""
     unused = replace(qrels, cache={})
     content = content_of(run, unused, TEXTS)

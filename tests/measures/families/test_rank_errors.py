@@ -27,7 +27,7 @@ HALVES = (0.5, 0.5)
 def ranking_with_labels(**labels: Sequence[int]) -> tuple[Scored, Qrels]:
     """Return a ranking of documents a, b, c, ... and its qrels.
 
-    labels: by aspect, in the order of the ranking.
+    labels: the labels by aspect, in the order of the ranking.
     """
     aspects = {name: Aspect(name=name, labels=range(5)) for name in labels}
     documents = "abcdefghijkl"[: len(next(iter(labels.values())))]

@@ -136,14 +136,14 @@ class TestSeveralDimensions:
         [
             ("uRBP(understandability=readabilty)", "the collection has no aspect 'readabilty'; did you mean"),
             ("uRBP(understandability=relevance)", "'relevance' is the topical aspect"),
-            ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not among"),
+            ("uRBP(understandability=trust,thresholds={readability:1})", "'readability' is not an aspect"),
             ("uRBP(thresholds={readability:101})", "the threshold 101 is not a label of 'readability'"),
             ("RBP_u(thresholds={trust:9})", "the threshold 9 is not a label of 'trust'; labels go from"),
-            ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not among"),
+            ("uRBPgr(gains={relevance:{1:1}})", "'relevance' is not an aspect"),
             ("uRBPgr(gains={trust:{1:1.5}})", "numbers from 0 to 1 by aspect and label"),
-            ("RBP_u(gains={trust:{1:1}})", "gains are for graded=True"),
-            ("RBP_u(graded=True,strict=True)", "are for binary understandability"),
-            ("H(of=nDCG@10,graded=[trust])", "graded is for RBP"),
+            ("RBP_u(gains={trust:{1:1}})", "gains requires graded=True"),
+            ("RBP_u(graded=True,strict=True)", "apply to binary understandability"),
+            ("H(of=nDCG@10,graded=[trust])", "graded requires of=RBP"),
             ("H(aspects=[relevance,trust],graded=[readability])", "'readability' is graded, but is not"),
             ("H(weights={relevance:0,trust:0})", "weights of 0 to 1,000, not all 0"),
         ],
@@ -231,7 +231,7 @@ def judgments(clef: Path, *, by_document: bool) -> Qrels:
     return parse_collection(COLLECTION, {"qrels": qrels, "qread": qread}).qrels
 
 
-def in_file_order(run: Path) -> bytes:
+def rescore_in_file_order(run: Path) -> bytes:
     """Return the run with scores that rank documents in the order of their lines."""
     lines = (line.split() for line in gzip.decompress(run.read_bytes()).splitlines())
     return b"".join(
@@ -240,7 +240,7 @@ def in_file_order(run: Path) -> bytes:
     )
 
 
-def published(clef: Path) -> Iterator[tuple[str, str, str, float]]:
+def read_published_scores(clef: Path) -> Iterator[tuple[str, str, str, float]]:
     """Yield (run, topic or `all`, measure, value) of each published score."""
     with open(clef / "official" / "means.csv") as means:
         yield from _read(csv.DictReader(means))
@@ -262,13 +262,13 @@ def test_published_values_are_reproduced_with_the_flaws_of_the_tool(clef: Path) 
     flawed, correct = judgments(clef, by_document=True), judgments(clef, by_document=False)
     measures = {name: parse(text) for name, text in PUBLISHED.items()}
     printed: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
-    for run, topic, name, value in published(clef):
+    for run, topic, name, value in read_published_scores(clef):
         if not run.startswith("KISTI"):
             printed[run][topic, name] = value
     assert len(printed) == 22
     agree, pairs = 0, 0
     for run, expected in printed.items():
-        text = in_file_order(clef / "runs" / f"{run}.gz")
+        text = rescore_in_file_order(clef / "runs" / f"{run}.gz")
         scores = {}
         for kind, qrels in (("flawed", flawed), ("correct", correct)):
             scores[kind] = evaluate(qrels, join_run(text, qrels), list(measures.values())).values

@@ -23,7 +23,7 @@ def score_topic(text: str, order: str = ORDER, judged: dict[str, int] = JUDGED, 
     return score_of(text, {"1": ranked(*order)}, qrels)
 
 
-def expected(gains: list[float], goes_on: Callable[[int, float], float]) -> float:
+def expected_score(gains: list[float], continuation: Callable[[int, float], float]) -> float:
     """Return the sum of W(i) * gain(i) over 1,000 ranks, from the continuation probability C(i).
 
     goes_on: C(i) as a function of the rank and of the gain so far.
@@ -31,18 +31,18 @@ def expected(gains: list[float], goes_on: Callable[[int, float], float]) -> floa
     reach, gained, above, below = 1.0, 0.0, 0.0, 0.0
     for rank, gain in enumerate(itertools.islice(itertools.chain(gains, itertools.repeat(0.0)), 1000), 1):
         above, below, gained = above + reach * gain, below + reach, gained + gain
-        reach *= goes_on(rank, gained)
+        reach *= continuation(rank, gained)
     return above / below
 
 
 class TestUserModels:
     def test_inst_continuation_depends_on_the_gain_so_far(self) -> None:
-        def goes_on(rank: int, gained: float) -> float:
+        def continuation(rank: int, gained: float) -> float:
             return ((rank + 2 - gained - 1) / (rank + 2 - gained)) ** 2
 
-        assert score_topic("INST") == pytest.approx(expected([1, 0, 0.5], goes_on), abs=1e-12)
+        assert score_topic("INST") == pytest.approx(expected_score([1, 0, 0.5], continuation), abs=1e-12)
         # W(1): 1 over the sum of reach; reach of rank 2 is (1/2)^2, of rank 3 (1/2)^2 (2/3)^2 = 1/9
-        value = expected([1], goes_on)
+        value = expected_score([1], continuation)
         assert score_topic("INST", "a") == pytest.approx(value, abs=1e-12)
 
     def test_insq_weights_are_inverse_squares(self) -> None:
@@ -95,8 +95,8 @@ class TestUserModels:
         }
         qrels = qrels_of({Aspect(name="relevance", labels=range(4)): {"1": documents}})
         scores = scores_of(list(definitions), {"1": ranked(*documents)}, qrels)
-        for [value], goes_on in zip(scores.values(), definitions.values(), strict=True):
-            assert value == pytest.approx(expected(gains, goes_on), abs=1e-12)
+        for [value], continuation in zip(scores.values(), definitions.values(), strict=True):
+            assert value == pytest.approx(expected_score(gains, continuation), abs=1e-12)
 
 
 class TestGains:

@@ -80,7 +80,7 @@ def _at_level(name: str, level: int) -> object:
     )
 
 
-def test_a_topic_that_the_run_lacks_is_left_out_there_and_counts_here() -> None:
+def test_topic_missing_from_the_run_scores_0_and_is_omitted_by_pytrec_eval() -> None:
     judged, run = {"1": {"d1": 1}, "2": {"d1": 1}}, {"1": {"d1": 1.0}}
     theirs = pytrec_eval.RelevanceEvaluator(judged, {"map"}).evaluate(run)
     assert {topic: of["map"] for topic, of in theirs.items()} == {"1": 1.0}
@@ -92,7 +92,7 @@ def test_a_topic_that_the_run_lacks_is_left_out_there_and_counts_here() -> None:
     assert scores.aggregates(over=joined.has_documents) == {measure: theirs["1"]["map"]}
 
 
-def test_scores_that_tie_in_single_precision_tie_under_trec_eval_9_only() -> None:
+def test_scores_equal_in_single_precision_are_tied_only_in_trec_eval_9() -> None:
     judged = {"1": {"a": 1, "b": 0}}
     run = {"1": {"a": 0.100000001, "b": 0.1}}
     theirs = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}).evaluate(run)["1"]["recip_rank"]
@@ -119,14 +119,14 @@ class TestDeliberateDifferences:
         }
         return next(iter(theirs.values())), ours
 
-    def test_a_level_of_recall_asks_for_documents_rounded_half_away_from_zero(self) -> None:
+    def test_recall_level_is_rounded_half_away_from_zero(self) -> None:
         # 0.4 of 3 relevant documents is 1.2: int(1.2 + 0.9) = 2 of them, or 1
         judged = {"a": 1, "b": 1, "c": 1}
         theirs, ours = self.both("iprec_at_recall.0.40", "IPrec@0.4", judged, "axb")
         assert theirs == pytest.approx(2 / 3)
         assert ours == pytest.approx({"cupel": 1.0, "trec_eval-9": 2 / 3, "trec_eval-10": 1.0})
 
-    def test_a_negative_grade_is_a_judgment_here(self) -> None:
+    def test_negative_grade_is_a_judgment_except_in_trec_eval_profiles(self) -> None:
         judged, run = {"1": {"n": -1, "a": 1}}, {"1": ranked(*"nua")}
         evaluator = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}, judged_docs_only_flag=True)
         assert evaluator.evaluate(run)["1"]["recip_rank"] == 1.0  # n and u are left out, as not judged
@@ -137,18 +137,18 @@ class TestDeliberateDifferences:
         }
         assert ours == {"cupel": [0.5], "trec_eval-9": [1.0], "trec_eval-10": [1.0]}
 
-    def test_means_over_topics_of_logarithms_are_values_here(self) -> None:
+    def test_geometric_mean_is_reported_instead_of_its_logarithm(self) -> None:
         judged = {"a": 1, "b": 0}
         theirs, ours = self.both("gm_map", "GMAP", judged, "b")
         assert theirs == pytest.approx(math.log(1e-5))
         assert set(ours.values()) == {1e-5}
 
-    def test_relevance_from_level_0_on_is_possible_here(self) -> None:
+    def test_relevance_level_0_is_supported(self) -> None:
         with pytest.raises(TypeError, match="relevance_level should be positive"):
             pytrec_eval.RelevanceEvaluator({"1": {"a": 0}}, {"map"}, relevance_level=0)
         assert scores_of("AP(rel=0)", {"1": ranked("a")}, qrels_of({"1": {"a": 0}})) == {"AP(rel=0)": [1.0]}
 
-    def test_the_gain_sum_without_its_ideal_is_theirs_times_the_ideal(self) -> None:
+    def test_dcg_equals_ndcg_of_pytrec_eval_times_the_ideal(self) -> None:
         """The measure dcg exists only in trec_eval 10.0, so derive it from the measures of 9."""
         judged = {"a": 2, "b": 1, "c": 3}
         theirs, ours = self.both("ndcg", "DCG", judged, "axb")
@@ -160,7 +160,7 @@ class TestDeliberateDifferences:
 
 
 @pytest.mark.parametrize("beta", [0.5, 2.0])
-def test_beta_of_f_enters_linearly_there_and_here(beta: float) -> None:
+def test_beta_of_f_is_linear_as_in_pytrec_eval(beta: float) -> None:
     judged, run = {"1": {"a": 1, "b": 1, "c": 1}}, {"1": ranked(*"ax")}
     theirs = pytrec_eval.RelevanceEvaluator(judged, {f"set_F.{beta}"}).evaluate(run)["1"]
     precision, recall = 1 / 2, 1 / 3

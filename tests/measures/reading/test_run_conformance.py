@@ -303,11 +303,11 @@ NO_TOPICS = ("run-topics-none",)
 Reader = Callable[[Case, Qrels], Joined]
 
 
-def direct(case: Case, qrels: Qrels) -> Joined:
+def join_directly(case: Case, qrels: Qrels) -> Joined:
     return join_run(case.text, qrels, profile=PROFILES[case.profile], depth=case.depth, limits=LIMITS)
 
 
-def stored(case: Case, qrels: Qrels) -> Joined:
+def join_stored(case: Case, qrels: Qrels) -> Joined:
     """Read, pack, unpack and join a run, as a worker does."""
     ranking = unpack(pack(read_run(case.text, limits=LIMITS)))
     return join(ranking, qrels, profile=PROFILES[case.profile], depth=case.depth)
@@ -338,9 +338,13 @@ def rows_of(joined: Joined, qrels: Qrels) -> Rows:
 
 @pytest.mark.parametrize(
     ("case", "reader"),
-    [pytest.param(case, direct, id=f"{case.name}-direct") for case in CASES]
+    [pytest.param(case, join_directly, id=f"{case.name}-direct") for case in CASES]
     # A stored run was accepted under other qrels, so its topics are not checked.
-    + [pytest.param(case, stored, id=f"{case.name}-stored") for case in CASES if case.errors != NO_TOPICS],
+    + [
+        pytest.param(case, join_stored, id=f"{case.name}-stored")
+        for case in CASES
+        if case.errors != NO_TOPICS
+    ],
 )
 def test_every_reader_gives_the_same_rows_or_the_same_errors(
     case: Case, reader: Reader, implementation: str

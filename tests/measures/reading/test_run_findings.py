@@ -26,7 +26,7 @@ def findings_of(text: bytes, **limits: int) -> Findings:
     return caught.value.findings
 
 
-def only(findings: Findings) -> Finding:
+def single_finding(findings: Findings) -> Finding:
     """Return the single finding."""
     assert len(findings) == 1, [str(finding) for finding in findings]
     return next(iter(findings))
@@ -59,7 +59,7 @@ def test_valid_run_has_no_findings() -> None:
 
 
 def test_too_few_columns_are_reported_with_line_column_topic_and_sample() -> None:
-    finding = only(findings_of(GOOD + b"\n8 Q0 c 1 2.5\r\n"))
+    finding = single_finding(findings_of(GOOD + b"\n8 Q0 c 1 2.5\r\n"))
     assert (finding.code, finding.file) == ("run-columns", "mytag.txt")
     assert place_of(finding) == (4, 13, "8", "8 Q0 c 1 2.5")
     assert "5 columns; expected six" in finding.message
@@ -82,7 +82,7 @@ def test_score_beyond_double_precision_is_reported() -> None:
 
 
 def test_carriage_returns_as_line_ends_have_their_own_error() -> None:
-    finding = only(findings_of((GOOD * 1000).replace(b"\n", b"\r")))
+    finding = single_finding(findings_of((GOOD * 1000).replace(b"\n", b"\r")))
     assert (finding.code, finding.line, finding.column) == ("run-line-ends", 1, 19)
     assert finding.sample == "7 Q0 a 1 2.5 mytag\r"
 
@@ -96,12 +96,12 @@ def test_carriage_returns_as_line_ends_in_qrels_are_rejected(text: bytes) -> Non
 
 
 def test_columns_are_counted_in_characters() -> None:
-    finding = only(findings_of("7 Q0 \u00e9\u00e9\u6f22 1 x mytag\n".encode()))
+    finding = single_finding(findings_of("7 Q0 \u00e9\u00e9\u6f22 1 x mytag\n".encode()))
     assert place_of(finding) == (1, 12, "7", "x")
 
 
 def test_duplicate_document_reports_both_lines() -> None:
-    finding = only(findings_of(GOOD + b"8 Q0 a 1 2 mytag\n7 Q0 a 3 1 mytag\n"))
+    finding = single_finding(findings_of(GOOD + b"8 Q0 a 1 2 mytag\n7 Q0 a 3 1 mytag\n"))
     assert finding.code == "run-duplicate"
     assert place_of(finding) == (4, 6, "7", "a")
     assert "first on line 1" in finding.message
@@ -118,7 +118,7 @@ def test_errors_after_an_invalid_byte_are_reported() -> None:
 
 
 def test_utf_16_is_named_in_the_message() -> None:
-    assert "UTF-16" in only(findings_of(GOOD.decode().encode("utf-16"))).message
+    assert "UTF-16" in single_finding(findings_of(GOOD.decode().encode("utf-16"))).message
 
 
 def test_all_errors_are_counted_and_the_first_of_each_kind_listed() -> None:
@@ -132,12 +132,12 @@ def count_findings(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) 
     """Return the number of `Finding` objects created by a rejected `read`, and the totals by code."""
     count, original = 0, Finding.__init__
 
-    def counting(self: Finding, *args: Any, **kwargs: Any) -> None:
+    def count_and_init(self: Finding, *args: Any, **kwargs: Any) -> None:
         nonlocal count
         count += 1
         original(self, *args, **kwargs)
 
-    monkeypatch.setattr(Finding, "__init__", counting)
+    monkeypatch.setattr(Finding, "__init__", count_and_init)
     with pytest.raises(Refused) as caught:
         read()
     return count, caught.value.findings.totals
@@ -179,7 +179,7 @@ def test_line_numbers_continue_across_blocks() -> None:
     ("limit", "value", "line"), [("line", 17, 1), ("lines", 1, 2), ("topics", 0, 1), ("depth", 1, 2)]
 )
 def test_exceeded_limit_ends_the_reading(limit: str, value: int, line: int) -> None:
-    finding = only(
+    finding = single_finding(
         findings_of(GOOD + b"junk\n" * 3, **{limit: value})
         if limit in ("line", "lines")
         else findings_of(GOOD, **{limit: value})
@@ -189,7 +189,7 @@ def test_exceeded_limit_ends_the_reading(limit: str, value: int, line: int) -> N
 
 
 def test_endless_line_is_not_read_into_memory() -> None:
-    assert only(findings_of(b"x" * 30_000_000, line=1000)).code == "limit-line"
+    assert single_finding(findings_of(b"x" * 30_000_000, line=1000)).code == "limit-line"
 
 
 # ---------------------------------------------------------------------------------------- warnings
@@ -293,7 +293,7 @@ def test_no_common_topic_has_a_hint_at_the_difference(
 ) -> None:
     findings = check_against(run_of(*(f"{topic} a 1 1" for topic in run_topics)), track_topics)
     assert findings.refused
-    assert hint in only(findings).message
+    assert hint in single_finding(findings).message
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_no_common_topic_has_a_hint_at_the_difference(
 def test_no_common_topic_without_a_pattern_has_no_hint(
     run_topics: list[str], track_topics: list[str]
 ) -> None:
-    finding = only(check_against(run_of(*(f"{topic} a 1 1" for topic in run_topics)), track_topics))
+    finding = single_finding(check_against(run_of(*(f"{topic} a 1 1" for topic in run_topics)), track_topics))
     assert (finding.code, "differ" in finding.message) == ("run-topics-none", False)
 
 
@@ -331,7 +331,10 @@ def test_documents_labelled_as_unjudged_are_not_judged() -> None:
     other = Aspect(name="other", labels=(0, 1), unjudged=(-2,))
     columns = ("topic", "_", "document", "some", "other")
     file = QrelsFile("q", b"1 0 a -2 -2\n1 0 b -2 -2\n1 0 c 0 -2\n", columns)
-    assert "only 33% of the documents" in only(check_judged(run, build_qrels([some, other], [file]))).message
+    assert (
+        "only 33% of the documents"
+        in single_finding(check_judged(run, build_qrels([some, other], [file]))).message
+    )
     file = QrelsFile("q", b"1 0 a -2 1\n1 0 b 0 -2\n1 0 c -2 -2\n", columns)
     assert not list(check_judged(run, build_qrels([some, other], [file])))
     subtopics = build_qrels([unscaled("relevance")], [QrelsFile("q", b"1 1 a 1\n1 1 b 0\n", SUBTOPICS)])
@@ -342,7 +345,8 @@ def test_negative_grades_are_judgments_in_the_cupel_profile() -> None:
     run, qrels = run_of("1 a 1 4", "1 b 2 3"), read_qrels(b"1 0 a -1\n1 0 b -1\n1 0 c 1\n")
     assert not list(check_judged(run, qrels))
     assert (
-        "only 0% of the documents" in only(check_judged(run, qrels, profile=PROFILES["trec_eval-9"])).message
+        "only 0% of the documents"
+        in single_finding(check_judged(run, qrels, profile=PROFILES["trec_eval-9"])).message
     )
 
 

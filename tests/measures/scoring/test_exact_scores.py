@@ -184,7 +184,7 @@ BINARY_SETS = ("P@{}", "R@{}", "F@{}", "SBTO@{}")
 
 
 def assert_same_order(texts: Sequence[str], qrels: Qrels, joined: Sequence[Joined], *, overall: bool) -> None:
-    """Assert that all measures order the systems equally per topic, and by exact means if `overall`."""
+    """Assert that all measures order the systems equally on each topic. If `overall`, also by exact means."""
     measures = [parse(text) for text in texts]
     scores = [exact_values(qrels, run, measures) for run in joined]
     for topic in range(len(qrels.topics)):

@@ -41,13 +41,13 @@ INVALID_MEASURES = {
     "alpha_nDCG(alpha=-0.1)@10": "alpha_nDCG: alpha: expected a number from 0 to 1, got -0.1",
     "NLRE(ties=random)": "NLRE: ties: expected stable, min or reverse, got random",
     "AP11(levels=[0.5,0.1])": (
-        "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,0.1]"
+        "AP11: levels: expected increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,0.1]"
     ),
     "AP11(levels=[])": (
-        "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got []"
+        "AP11: levels: expected increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8], got []"
     ),
     "AP11(levels=[0.5,1.5])": (
-        "AP11: levels: expected rising levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,1.5]"
+        "AP11: levels: expected increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8], got [0.5,1.5]"
     ),
     "CAM": "CAM requires of, for example CAM(of=nDCG@10)",
     "MM(of=Utility)": "MM: the harmonic mean needs values of at least 0, but Utility may be negative",
@@ -305,15 +305,15 @@ UNSUPPORTED_MEASURES = {
     ),
     ("sub", "alpha_DCG"): (
         "alpha_DCG: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
-        "normalise=False takes any, or none"
+        "with normalise=False any cutoff is allowed, or none"
     ),
     ("sub", "ERR_IA"): (
         "ERR_IA: a normalised value needs a cutoff of at most 1,000,000, such as @20; "
-        "normalise=False takes any, or none"
+        "with normalise=False any cutoff is allowed, or none"
     ),
     ("sub", "alpha_DCG@2000000"): (
         "alpha_DCG@2000000: a normalised value needs a cutoff of at most 1,000,000, such as "
-        "@20; normalise=False takes any, or none"
+        "@20; with normalise=False any cutoff is allowed, or none"
     ),
     ("two", "gRBP(gains={1:3})@10"): (
         "gRBP(gains={1:3})@10: label 2 has a smaller gain than 1; gains must not decrease along "
@@ -343,19 +343,19 @@ UNSUPPORTED_MEASURES = {
     ),
     ("two", "uRBP(understandability=credibility,thresholds={relevance:1})"): (
         "uRBP(understandability=[credibility],thresholds={relevance:1}): 'relevance' is not "
-        "among its aspects of understandability"
+        "an aspect of understandability of the measure"
     ),
     ("two", "H(of=nDCG@5,graded=[credibility])"): (
-        "H(of=nDCG@5,graded=[credibility]): graded is for RBP; nDCG@5 has gains of its own, or none"
+        "H(of=nDCG@5,graded=[credibility]): graded requires of=RBP, got nDCG@5"
     ),
     ("two", "RBP_u(graded=True,strict=True)"): (
-        "RBP_u(strict=True,graded=True): thresholds and strict are for binary "
-        "understandability, not for graded=True"
+        "RBP_u(strict=True,graded=True): thresholds and strict apply to binary "
+        "understandability; omit them, or omit graded=True"
     ),
     (
         "two",
         "RBP_u(gains={credibility:{1:1}})",
-    ): "RBP_u(gains={credibility:{1:1}}): gains are for graded=True",
+    ): "RBP_u(gains={credibility:{1:1}}): gains requires graded=True",
     ("two", "INST(max_rel=0)"): "INST(max_rel=0): min_rel=0 is not below max_rel=0",
     ("two", "INST(min_rel=3)"): "INST(min_rel=3): min_rel=3 is not below 3, the greatest gain of the scale",
     ("two", "BPM(min_rel=2,max_rel=1)@5"): "BPM(min_rel=2,max_rel=1)@5: min_rel=2 is not below max_rel=1",

@@ -70,8 +70,8 @@ def curve_rows(
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of the tables `points` and `ranks`.
 
-    full: scores to correlate with. repeats: for each repeat and step the share of judgments kept and the
-    scores.
+    full: the scores under all judgments. repeats: for each repeat and each step, the share of judgments that
+    are kept and the scores.
     """
     points: list[Row] = []
     ranks: list[Row] = []

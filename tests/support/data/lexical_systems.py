@@ -27,8 +27,8 @@ DEPTH = 60
 class Collection:
     """A collection with texts.
 
-    texts: by document. queries: the parts of the query by topic, which a diverse system alternates.
-    judged: topic -> document -> subtopic -> judgment.
+    texts: the text of each document. queries: the parts of the query by topic, which a diverse system
+    alternates. judged: topic -> document -> subtopic -> judgment.
     """
 
     texts: Mapping[str, str]
@@ -114,7 +114,7 @@ class Ranker:
         best = sorted(scores, key=lambda place: (-scores[place], place))[:DEPTH]
         return [self.ids[place] for place in best]
 
-    def like(self, document: str) -> list[str]:
+    def most_similar(self, document: str) -> list[str]:
         """Return the document and the three most similar ones."""
         return [document, *self.search(list(self.counts[self.ids.index(document)]))[:3]]
 
@@ -138,7 +138,7 @@ def systems(ranker: Ranker, parts: Sequence[str], rng: random.Random) -> dict[st
         "shuffled 20": rng.sample(bm25[:20], len(bm25[:20])) + bm25[20:],
         "shuffled": rng.sample(bm25, len(bm25)),
         "reversed": bm25[19::-1],
-        "duplicates": [similar for document in bm25[:8] for similar in ranker.like(document)],
+        "duplicates": [similar for document in bm25[:8] for similar in ranker.most_similar(document)],
         "in turn": [document for tier in itertools.zip_longest(*lists) for document in tier if document],
         "grouped": [document for ranking in lists for document in ranking[:10]],
     }

@@ -146,9 +146,9 @@ def runs(draw: st.DrawFn) -> Scored:
     }
 
 
-def exempt(measure: Measure, law: str) -> bool:
+def is_exempt(measure: Measure, law: str) -> bool:
     """Return whether the measure, or one that it combines, is exempt from a law."""
-    return law in measure.declaration.exempt or any(exempt(inner, law) for inner in measure.within)
+    return law in measure.declaration.exempt or any(is_exempt(inner, law) for inner in measure.within)
 
 
 def values(
@@ -157,11 +157,13 @@ def values(
     """Return the scores per topic of all measures that the judgments allow."""
     chosen = PROFILES[profile]
     content = content_of(run, qrels, texts, profile=chosen)
-    scores = evaluate(qrels, joined_of(run, qrels, profile=chosen), possible(qrels), content=content)
+    scores = evaluate(
+        qrels, joined_of(run, qrels, profile=chosen), supported_measures(qrels), content=content
+    )
     return {measure: per_topic.tolist() for measure, per_topic in scores.values.items()}
 
 
-def possible(qrels: Qrels) -> list[Measure]:
+def supported_measures(qrels: Qrels) -> list[Measure]:
     """Return all measures that these judgments allow.
 
     With too few observed labels, label_set=observed would give a single class.

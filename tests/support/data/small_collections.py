@@ -44,7 +44,8 @@ def qrels_of(
 ) -> Qrels:
     """Return qrels from judgments.
 
-    judgments: by aspect, or those of a single aspect whose labels go from 0 to the highest grade.
+    judgments: the judgments by aspect, or those of a single aspect whose labels go from 0 to the highest
+    grade.
     """
     if not any(isinstance(key, Aspect) for key in judgments):
         grades = [grade for documents in judgments.values() for grade in documents.values()]  # type: ignore[union-attr]

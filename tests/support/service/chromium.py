@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from support.patience import seconds
+from support.patience import seconds, until
 from support.service import components
 
 FLAGS = (
@@ -42,65 +42,74 @@ class Browser:
             "prefs": {"profile.managed_default_content_settings.javascript": 1 if javascript else 2},
         }
         capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        made = self._ask("/session", {"capabilities": {"alwaysMatch": capabilities}})
+        made = self._post("/session", {"capabilities": {"alwaysMatch": capabilities}})
         self._session = f"/session/{made['sessionId']}"
 
     def open(self, address: str, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:
         """Show the page at this address in a window of this size, in pixels."""
         width, height = size
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
-        self._tell("Emulation.setDeviceMetricsOverride", metrics)
+        self._execute("Emulation.setDeviceMetricsOverride", metrics)
         self.media("", dark=dark)
-        self._ask(f"{self._session}/url", {"url": address})
+        self._post(f"{self._session}/url", {"url": address})
 
     def media(self, kind: str, *, dark: bool = False) -> None:
         """Emulate the medium `print` or `screen`, and the preference for dark colours."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._tell("Emulation.setEmulatedMedia", {"media": kind, "features": [scheme]})
+        self._execute("Emulation.setEmulatedMedia", {"media": kind, "features": [scheme]})
 
-    def ask(self, script: str) -> Any:
+    def evaluate(self, script: str) -> Any:
         """Return the value of a JavaScript expression in the page."""
-        return self._ask(f"{self._session}/execute/sync", {"script": f"return ({script})", "args": []})
+        return self._post(f"{self._session}/execute/sync", {"script": f"return ({script})", "args": []})
 
-    def until(self, script: str) -> None:
+    def wait_until(self, script: str) -> None:
         """Wait until a JavaScript expression is true."""
         end = time.monotonic() + seconds(60)
-        while not self.ask(script):
+        while not self.evaluate(script):
             assert time.monotonic() < end, f"still false: {script}"
             time.sleep(0.05)
 
-    def point(self, x: float, y: float) -> None:
+    def move_mouse(self, x: float, y: float) -> None:
         """Move the mouse to a position in pixels of the window."""
-        self._tell("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
+        self._execute("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
 
     def press(self, key: str) -> None:
         """Press and release a key, such as Enter or Escape."""
         for kind in ("rawKeyDown", "keyUp"):
-            self._tell("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
+            self._execute("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
 
-    def picture(self, path: Path) -> None:
+    def save_screenshot(self, path: Path) -> None:
         """Save the full page as PNG."""
-        shot = self._tell("Page.captureScreenshot", {"captureBeyondViewport": True, "format": "png"})
+        shot = self._execute("Page.captureScreenshot", {"captureBeyondViewport": True, "format": "png"})
         path.write_bytes(base64.b64decode(shot["data"]))
 
-    def printed(self, path: Path) -> None:
+    def save_pdf(self, path: Path) -> None:
         """Save the printed page as PDF on A4."""
-        sheet = {"width": 21.0, "height": 29.7}
-        data = self._ask(f"{self._session}/print", {"page": sheet, "background": True})
-        path.write_bytes(base64.b64decode(data))
+        path.write_bytes(base64.b64decode(until(self._print)))
 
-    def complaints(self) -> list[str]:
+    def _print(self) -> str | None:
+        """Return the PDF in base64; None if the page took more than ChromeDriver's 10 seconds."""
+        sheet = {"width": 21.0, "height": 29.7}
+        try:
+            pdf: str = self._post(f"{self._session}/print", {"page": sheet, "background": True})
+        except RuntimeError as error:
+            if not str(error).startswith("timeout"):
+                raise
+            return None
+        return pdf
+
+    def console_messages(self) -> list[str]:
         """Return the new messages of the console since the last call."""
-        entries = self._ask(f"{self._session}/se/log", {"type": "browser"})
+        entries = self._post(f"{self._session}/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries]
 
     def close(self) -> None:
         self._driver.delete(self._session)
 
-    def _tell(self, command: str, parameters: dict[str, Any]) -> Any:
-        return self._ask(f"{self._session}/goog/cdp/execute", {"cmd": command, "params": parameters})
+    def _execute(self, command: str, parameters: dict[str, Any]) -> Any:
+        return self._post(f"{self._session}/goog/cdp/execute", {"cmd": command, "params": parameters})
 
-    def _ask(self, path: str, body: dict[str, Any]) -> Any:
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
         answer = self._driver.post(path, json=body).json()["value"]
         if isinstance(answer, dict) and "error" in answer:
             raise RuntimeError(answer["message"])
@@ -108,9 +117,9 @@ class Browser:
 
 
 @contextmanager
-def browsing(folder: Path, *, javascript: bool = True) -> Iterator[Browser]:
+def open_browser(folder: Path, *, javascript: bool = True) -> Iterator[Browser]:
     """Yield a browser with its profile in `folder`; skip or fail the test if Chromium is not installed."""
-    with driving() as driver:
+    with start_driver() as driver:
         browser = Browser(driver, folder / "profile", javascript=javascript)
         try:
             yield browser
@@ -119,7 +128,7 @@ def browsing(folder: Path, *, javascript: bool = True) -> Iterator[Browser]:
 
 
 @contextmanager
-def driving() -> Iterator[httpx.Client]:
+def start_driver() -> Iterator[httpx.Client]:
     port = components.free_port()
     command: Sequence[str] = [components.require("chromedriver"), f"--port={port}", "--log-level=OFF"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -121,7 +121,7 @@ class Server:
         """Start its processes."""
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
-            self._give_away()
+            self._change_owner()
             self.prepare()
         self.processes = [self._spawn(command) for command in self.commands()]
 
@@ -136,7 +136,7 @@ class Server:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Stop its processes with a signal; SIGKILL simulates a crash."""
         for process in reversed(self.processes):
-            end(process, number)
+            end_process(process, number)
         self.processes = []
 
     def log_end(self) -> str:
@@ -178,12 +178,12 @@ class Server:
     def _user(self) -> str | None:
         return self.user if os.geteuid() == 0 else None
 
-    def _give_away(self) -> None:
+    def _change_owner(self) -> None:
         if self._user() is not None:
             shutil.chown(self.folder, self._user())
 
 
-def end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def end_process(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Send a signal to a process, and kill its group after it ended or timed out."""
     process.send_signal(number)
     with suppress(subprocess.TimeoutExpired):
@@ -457,7 +457,7 @@ def address(kind: str) -> str:
     return url
 
 
-def keep(kind: str, folder: Path, owner: int) -> None:
+def run_until_owner_ends(kind: str, folder: Path, owner: int) -> None:
     """Run a server until the process `owner` ends, then delete the server's files."""
     try:
         server = SERVERS[kind](folder / kind)
@@ -482,4 +482,4 @@ def alive(process: int) -> bool:
 
 
 if __name__ == "__main__":
-    keep(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    run_until_owner_ends(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -346,7 +346,7 @@ class Stack:
             check=True,
             capture_output=True,
         )
-        self._start_stand_ins()
+        self._start_servers()
         for service in cupel_services():
             self.containers[service] = self._container(service)
         self._watcher.start()
@@ -356,7 +356,7 @@ class Stack:
         self.wait_until_healthy()
         return self
 
-    def _start_stand_ins(self) -> None:
+    def _start_servers(self) -> None:
         """Start the local servers that replace third-party images, with the secrets of the stack."""
         for kind in (components.Postgres, components.Redis, components.Swift):
             for program in kind.programs:

@@ -41,7 +41,7 @@ AT_WORK = "SELECT id FROM jobs WHERE kind = 'evaluate' AND lease_until IS NOT NU
 
 
 @contextmanager
-def impatient(longest: float = 1.0) -> Iterator[None]:
+def short_pauses(longest: float = 1.0) -> Iterator[None]:
     """Limit the pauses of clients to `longest` seconds inside the block, whatever Retry-After says."""
     before, transport.MAX_PAUSE_SECONDS = transport.MAX_PAUSE_SECONDS, longest
     try:
@@ -135,7 +135,7 @@ class Recovery:
         return max(self.scored, self.caught_up)
 
     @property
-    def last(self) -> str:
+    def longest_step(self) -> str:
         """The step that took longest."""
         if self.caught_up > self.scored:
             return "open submissions"
@@ -145,7 +145,7 @@ class Recovery:
 def recovery(traffic: Traffic, since: float | None = None) -> Recovery:
     """Measure the recovery time from now, or from the monotonic time `since`."""
     began = since if since is not None else time.monotonic()
-    with impatient(0.1):
+    with short_pauses(0.1):
         waiting = traffic.open()
         probe = traffic.submit(traffic.newcomer, traffic.load.runs[0])
         accepted = time.monotonic() - began
@@ -226,13 +226,13 @@ def database_crashed(traffic: Traffic) -> Recovery:
     return recovery(traffic)
 
 
-def nothing() -> None: ...
+def do_nothing() -> None: ...
 
 
-def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = nothing) -> Recovery:
+def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = do_nothing) -> Recovery:
     """Let the object store answer 503 for BUSY seconds while jobs wait, and call `meanwhile` then."""
     worker = traffic.stack["worker-score"]
-    with asleep(traffic.stack, worker):
+    with suspended(traffic.stack, worker):
         until(lambda: len(traffic.open()) >= WAITING)
         with traffic.stack.proxy.busy():
             worker.resume()
@@ -242,39 +242,39 @@ def store_busy(traffic: Traffic, meanwhile: Callable[[], None] = nothing) -> Rec
     return recovery(traffic)
 
 
-def store_gone(traffic: Traffic) -> Recovery:
+def store_unavailable(traffic: Traffic) -> Recovery:
     """Let the object store refuse connections for AWAY seconds while jobs wait."""
     worker = traffic.stack["worker-score"]
-    with asleep(traffic.stack, worker):
+    with suspended(traffic.stack, worker):
         until(lambda: len(traffic.open()) >= WAITING)
-        with traffic.stack.proxy.gone():
+        with traffic.stack.proxy.unavailable():
             worker.resume()
             time.sleep(AWAY)
     return recovery(traffic)
 
 
-def worker_asleep(traffic: Traffic) -> Recovery:
+def worker_suspended(traffic: Traffic) -> Recovery:
     """Pause a worker with running jobs past its lease; a second worker takes over, then the first resumes."""
-    with asleep(traffic.stack, traffic.stack["worker-score"], at_work=True):
+    with suspended(traffic.stack, traffic.stack["worker-score"], at_work=True):
         since = time.monotonic()
         with traffic.stack.extra_container("worker-score"):
             return recovery(traffic, since)
 
 
 @contextmanager
-def asleep(stack: Stack, worker: Container, *, at_work: bool = False) -> Iterator[None]:
+def suspended(stack: Stack, worker: Container, *, at_work: bool = False) -> Iterator[None]:
     """Pause all processes of a worker inside the block.
 
     With `at_work`, it has running jobs. It is never paused in a transaction, whose locks block others.
     """
-    until(lambda: _fell_asleep(stack, worker, at_work))
+    until(lambda: _suspend_outside_transactions(stack, worker, at_work))
     try:
         yield
     finally:
         worker.resume()
 
 
-def _fell_asleep(stack: Stack, worker: Container, at_work: bool) -> bool:
+def _suspend_outside_transactions(stack: Stack, worker: Container, at_work: bool) -> bool:
     worker.pause()
     time.sleep(0.4)
     in_midst = "state = 'idle in transaction' AND state_change < clock_timestamp() - interval '0.3 s'"
@@ -294,7 +294,7 @@ def power_cut(traffic: Traffic) -> Recovery:
         container.kill()
     stack.postgres.stop(SIGKILL)
     stack.redis.stop(SIGKILL)
-    with stack.proxy.gone():
+    with stack.proxy.unavailable():
         time.sleep(AWAY)
     stack.postgres.start()
     stack.redis.start()
@@ -322,8 +322,8 @@ FAULTS: Mapping[str, Callable[[Traffic], Recovery]] = {
     f"PostgreSQL shut down for {AWAY:.0f} s": database_restarted,
     "PostgreSQL killed": database_crashed,
     f"S3 answers 503 for {BUSY:.0f} s": store_busy,
-    f"S3 refuses connections for {AWAY:.0f} s": store_gone,
+    f"S3 refuses connections for {AWAY:.0f} s": store_unavailable,
     "two schedulers, and kills": schedulers_doubled,
-    "worker stopped past its lease": worker_asleep,
+    "worker stopped past its lease": worker_suspended,
     f"all killed, what they need away for {AWAY:.0f} s": power_cut,
 }

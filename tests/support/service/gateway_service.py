@@ -71,7 +71,10 @@ class Service:
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(
-            base_url=self.url, timeout=seconds(60), event_hooks={"response": [self._check]}
+            base_url=self.url,
+            timeout=seconds(60),
+            limits=httpx.Limits(keepalive_expiry=1.0),  # the server closes idle connections after 5 s
+            event_hooks={"response": [self._check]},
         )
         for who, (team, scope) in USERS.items():
             self.tokens[who], _ = access.issue(self.system, access.OPERATOR, team=team, scope=scope)

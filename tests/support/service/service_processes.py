@@ -90,7 +90,8 @@ def services(folder: Path, **at: object) -> Iterator[Serve]:
     started: list[Service] = []
 
     def start(*options: str, **settings: object) -> Service:
-        """Start a service. options: of `cupel serve` (default: --port 0). settings: of CUPEL_* variables."""
+        """Start a service. options: command-line options of `cupel serve` (default: --port 0). settings:
+        values of CUPEL_* variables."""
         started.append(launch(folder, options, at | settings))
         return started[-1]
 

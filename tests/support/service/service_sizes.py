@@ -36,23 +36,26 @@ numbers = count()
 
 
 @contextmanager
-def place(size: SizeName) -> Iterator[dict[str, Any]]:
-    """Yield settings of a system of this size with an empty database, bucket and broker."""
+def place(size: SizeName, *, template: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield settings of a system of this size with an empty database, bucket and broker.
+
+    template: the name of a PostgreSQL database, whose tables the database gets.
+    """
     if size == "embedded":
         yield {}
         return
     broker = emptied_rabbitmq() if size == "rabbitmq" else nullcontext(new_redis())
-    with new_database() as database, broker as url:
+    with new_database(template) as database, broker as url:
         yield {"database": database, "broker": url, **new_blobs()}
 
 
 @contextmanager
-def new_database() -> Iterator[str]:
-    """Yield the URL of an empty PostgreSQL database, and drop it after the block."""
+def new_database(template: str | None = None) -> Iterator[str]:
+    """Yield the URL of an empty PostgreSQL database or a copy of `template`, and drop it after the block."""
     server = components.address("postgres")
     name = f"t{os.getpid()}_{next(numbers)}_{uuid4().hex[:8]}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template or 'template1'}")
         try:
             yield urlsplit(server)._replace(path=f"/{name}").geturl()
         finally:

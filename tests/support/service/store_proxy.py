@@ -10,7 +10,7 @@ from typing import Any, Literal
 from support.patience import seconds
 from support.service.components import free_port
 
-Mode = Literal["open", "busy", "gone"]
+Mode = Literal["open", "busy", "unavailable"]
 
 SLOW_DOWN = (
     b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
@@ -41,9 +41,9 @@ class Proxy:
             self.mode = "open"
 
     @contextmanager
-    def gone(self) -> Iterator[None]:
+    def unavailable(self) -> Iterator[None]:
         """Refuse connections inside the block, and close open ones without a response."""
-        self.mode = "gone"
+        self.mode = "unavailable"
         self.close()
         try:
             yield
@@ -83,16 +83,16 @@ class _Handler(BaseHTTPRequestHandler):
         proxy = self.server.proxy
         if proxy.mode != "open":
             proxy.turned_away += 1
-        if proxy.mode == "gone":
+        if proxy.mode == "unavailable":
             self.close_connection = True
         elif proxy.mode == "busy":
-            self._answer(503, [("Content-Type", "application/xml")], SLOW_DOWN)
+            self._respond(503, [("Content-Type", "application/xml")], SLOW_DOWN)
         else:
-            self._pass_on(body)
+            self._forward(body)
 
     do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815  (http.server's names)
 
-    def _pass_on(self, body: bytes) -> None:
+    def _forward(self, body: bytes) -> None:
         """Forward the request unchanged; the signatures of S3 cover the Host header too."""
         server = http.client.HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=seconds(60))
         try:
@@ -108,9 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         finally:
             server.close()
-        self._answer(answer.status, answer.getheaders(), content)
+        self._respond(answer.status, answer.getheaders(), content)
 
-    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+    def _respond(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
         kept = [(name, value) for name, value in headers if name.lower() not in ONE_HOP]
         if "content-length" not in {name.lower() for name, _ in kept}:
             kept.append(("Content-Length", str(len(content))))

@@ -76,7 +76,8 @@ class Judged:
 def graded(subject: AuditSubject, aspect: str | None = None) -> tuple[Ints, Mask]:
     """Return int64[D], the degree of each pooled document, and bool[D], whether it is relevant.
 
-    They are by `aspect` (default: the first), or by subtopic where there are no other judgments.
+    Both come from the judgments of `aspect` (default: the first), or from those by subtopic if there are no
+    others.
     """
     qrels = subject.qrels
     if qrels.only_by_subtopic:

@@ -376,8 +376,8 @@ def _loss_sentence(left_out: LeftOut, depth: int | None, group: str) -> str:
     origin = "as given" if depth else "estimated: below it, the share of judged documents falls"
     return (
         f"Pool depth {used} ({origin}). Leaving out one of {len(lost)} {group}s removes a median of "
-        f"{median(lost):g} judgments and at most {lost[-1]}; it removes none for {lost.count(0)} of "
-        f"{len(lost)}."
+        f"{median(lost):g} judgments and at most {lost[-1]}; in {lost.count(0)} of {len(lost)} cases it "
+        "removes none."
     )
 
 
@@ -387,9 +387,9 @@ def _fairness_sentence(about: SubjectSummary, row: FairnessRow, group: str, *, i
         return f"{row.measure}: undefined because all runs have the same score."
     verdict = f"{_fairness(len(about.runs), row)} to {group}s from outside the pool. " if is_explained else ""
     return (
-        f"{row.measure}: {verdict}{LEFT_OUT[group]} loses {row.places:.2f} of {len(about.runs)} ranks on "
-        f"average and at most {row.worst} ({row.run}); its score changes by {row.change:+.4f} on average. "
-        f"Tau with the original order is {row.tau:.3f} on average and at least {row.least:.3f}."
+        f"{row.measure}: {verdict}{LEFT_OUT[group]} loses {row.places:.2f} ranks on average and at "
+        f"most {row.worst} ({row.run}), of {len(about.runs)}; its score changes by {row.change:+.4f} on "
+        f"average. Tau with the original order is {row.tau:.3f} on average and at least {row.least:.3f}."
     )
 
 
@@ -408,10 +408,9 @@ def _unjudged_sentence(missing: Sequence[UnjudgedShare], group: str) -> Iterator
     if rows:
         worst = max(rows, key=lambda row: row.after or 0)
         yield (
-            f"Of the first {depth} documents of {LEFT_OUT[group].lower()}, "
-            f"{mean([row.after or 0 for row in rows]):.1%} are unjudged on average and at most "
-            f"{worst.after:.1%} ({worst.run}); with the {group} in the pool it is "
-            f"{mean([row.before or 0 for row in rows]):.1%} on average."
+            f"Unjudged share of the first {depth} documents: {mean([row.after or 0 for row in rows]):.1%} on "
+            f"average and at most {worst.after:.1%} ({worst.run}) for {LEFT_OUT[group].lower()}, "
+            f"{mean([row.before or 0 for row in rows]):.1%} on average for a run in the pool."
         )
 
 

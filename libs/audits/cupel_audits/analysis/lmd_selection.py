@@ -21,8 +21,8 @@ DEEPEST = 20
 class SelectedDocuments:
     """The documents of one topic that were labelled.
 
-    documents: in the order of labelling. depth: of the last pool. missed: subtopics without a relevant
-    labelled document. pool: the number of documents in the pool of depth 20.
+    documents: their ids in the order of labelling. depth: the depth of the last pool. missed: subtopics
+    without a relevant labelled document. pool: the number of documents in the pool of depth 20.
     """
 
     documents: tuple[str, ...]
@@ -74,7 +74,7 @@ def _pool(rankings: Sequence[Sequence[str]], depth: int) -> list[str]:
 
 
 def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> list[str]:
-    """Return the documents by decreasing `centrality`, and ties to 12 decimals by document id."""
+    """Sort the documents by decreasing `centrality`; sort ties (to 12 decimals) by document id."""
     values = np.round(centrality(documents, texts, pool), DECIMALS)
     order = sorted(range(len(documents)), key=lambda place: (-values[place], documents[place]))
     return [documents[place] for place in order]

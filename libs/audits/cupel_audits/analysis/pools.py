@@ -17,9 +17,9 @@ from cupel_measures.scoring.pool import Mask
 
 NOWHERE = 2**31 - 1
 """The rank of a document that a ranking does not contain."""
-_DEPTH = whole_number(description="a depth: a whole number")
+_DEPTH = whole_number(description="a whole number of ranks")
 Depth = Annotated[int, _DEPTH]
-Depths = Annotated[tuple[int, ...], Numbers("rising depths from 1, such as [10,20,50,100]", _DEPTH)]
+Depths = Annotated[tuple[int, ...], Numbers("increasing depths from 1, such as [10,20,50,100]", _DEPTH)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,8 +103,8 @@ def find_last_rank(tops: Tops) -> int:
 def unjudged(ranked: NDArray[np.int32], judged: Mask, depth: int) -> Floats:
     """Return float64[runs, T], the unjudged share of a run's first `depth` documents; nan if there are none.
 
-    ranked: as in `Tops`, of any runs. judged: bool[U]. The divisor is the number of retrieved documents, as
-    for Judged@k.
+    ranked: the ranked documents of any runs, as in `Tops`. judged: bool[U]. The divisor is the number of
+    retrieved documents, as for Judged@k.
     """
     retrieved = (ranked[:, :, :depth] >= 0).sum(axis=2)
     seen = at_ranks(ranked[:, :, :depth], judged).sum(axis=2)

@@ -43,8 +43,8 @@ SampleTrial = Sequence[SampleStep]
 class Axis:
     """The quantity that changes from step to step.
 
-    column: of the steps. words: a format for one step, such as "{:g} per cent". falling: whether the steps go
-    down from all judgments, or up.
+    column: the column of the steps. words: a format string that describes a step, such as "{:g} per cent".
+    falling: whether the steps decrease from all judgments; otherwise they increase.
     """
 
     column: Column

@@ -27,8 +27,8 @@ class RunScores:
 
     values: float64[topics, runs], logarithms for a geometric mean. orders: a row per topic, for statistics
     that depend on the order only: integers in proportion to the exact scores if the measure has them
-    (`exact`), else the floats rounded to DECIMALS. means: over topics, to order runs. notes: warnings about
-    the measure. undefined: why nothing can be computed from its values, or None.
+    (`exact`), else the floats rounded to DECIMALS. means: the mean of each run over topics, which orders the
+    runs. notes: warnings about the measure. undefined: why nothing can be computed from its values, or None.
     """
 
     measure: str

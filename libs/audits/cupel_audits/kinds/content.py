@@ -38,7 +38,7 @@ READING = (
 class ContentStep(SampleStep):
     """The result of one step of a repeat; the orders are compared with that of the reference.
 
-    own: by measure, tau-b with its own scores under all judgments, None where it is undefined.
+    own: for each measure, tau-b with its own scores under all judgments; None where it is undefined.
     """
 
     own: dict[str, float | None]
@@ -240,8 +240,8 @@ def _verdict(
     higher = [step for step, (tau, other) in both.items() if tau > other]
     since = f", first with {axis.words.format(higher[0])}" if higher else ""
     return (
-        f"{text}: with {axis.words.format(first)} tau with the order of {reference} under all judgments is "
-        f"{both[first][0]:.2f}. With {axis.words.format(last)} it is {both[last][0]:.2f}, and that of "
-        f"{reference} itself {both[last][1]:.2f}. {text} has the higher tau at {len(higher)} of {len(steps)} "
-        f"steps{since}."
+        f"{text}: tau with the order of {reference} under all judgments is {both[first][0]:.2f} with "
+        f"{axis.words.format(first)}, and {both[last][0]:.2f} with {axis.words.format(last)}. "
+        f"With {axis.words.format(last)}, tau of {reference} itself is {both[last][1]:.2f}. "
+        f"{text} has the higher tau at {len(higher)} of {len(steps)} steps{since}."
     )

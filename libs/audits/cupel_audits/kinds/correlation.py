@@ -38,8 +38,8 @@ READING = (
 class MeasurePair:
     """Two measures to correlate, by their texts.
 
-    under: None, or if both are the same measure under two aspects, that measure without an aspect (its base)
-    and the two aspects.
+    under: None for two different measures. For one measure under two aspects: its text without an aspect (its
+    base), and the two aspects.
     """
 
     first: str

@@ -209,7 +209,7 @@ PLOTS = (
 @audit(
     "discriminative_power",
     title="Discriminative power",
-    answers="How many pairs of runs differ significantly by each measure, and from which difference on?",
+    answers="How many pairs of runs differ significantly by each measure, and by how much at least?",
     source="Sakai, SIGIR 2006; Maistro, Lima, Simonsen, Lioma, CIKM 2021, section 4.3.2",
 )
 class DiscriminativePower(OverTopics):
@@ -379,7 +379,9 @@ def _describe_differences(row: PowerRow) -> str:
     if row.smallest is None:
         return f"; means differ by up to {row.greatest:.4g}"
     smallest = f"; the smallest significant difference is {row.smallest:.4g}"
-    return smallest if row.greatest is None else f"{smallest}, the largest not significant {row.greatest:.4g}"
+    if row.greatest is None:
+        return smallest
+    return f"{smallest}; the largest difference that is not significant is {row.greatest:.4g}"
 
 
 def _undefined(results: Sequence[PowerResult]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from cupel_measures.scoring.pool import Mask
 Percents = Annotated[
     tuple[float, ...],
     Numbers(
-        "falling percentages above 0, up to 100, such as [90,50,10]",
+        "decreasing percentages above 0, up to 100, such as [90,50,10]",
         Number("", 0, 100, (0,)),
         rising=False,
     ),

@@ -74,7 +74,7 @@ class Incomplete(Audit):
 
 
 def two_strata(subject: AuditSubject) -> Judged:
-    """Return all judged documents in two strata: degree 1 is relevant as in `pools.relevant`, 0 is not."""
+    """Return all judged documents; degree 1 means relevant, as in `pools.relevant`, and 0 non-relevant."""
     judged = Judged.of(subject, None)
     is_relevant = relevant(subject)[judged.document]
     return replace(judged, degree=is_relevant.astype(np.int64), relevant=is_relevant)

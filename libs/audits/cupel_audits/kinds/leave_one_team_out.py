@@ -20,8 +20,9 @@ class LeaveOneTeamOut(LeaveOut):
 
     It works like `leave_one_run_out`, but leaves out all runs of a team together. A document loses its
     judgment if it is among the first `depth` of some run of the team and of no run of another team. Runs of
-    one team are often similar and protect each other when they are left out singly. Leaving out the whole
-    team is therefore the stricter and more realistic test of how a new team would be judged.
+    one team are often similar. If only one of them is left out, the others may still contribute its
+    documents. Leaving out the whole team is therefore the stricter and more realistic test of how a new team
+    would be judged.
     """
 
     def problems(self, subject: AuditSubject) -> Iterator[str]:

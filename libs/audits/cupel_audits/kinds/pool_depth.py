@@ -177,7 +177,7 @@ def _describe_cost(points: Sequence[CurvePoint], pools: Sequence[PoolRow], deepe
 def _judged_outside(
     about: SubjectSummary, results: Mapping[int, PoolDepthTrial], deepest: int
 ) -> Iterator[str]:
-    """Yield a warning if some judged documents are not in the deepest pool, once that was evaluated."""
+    """Yield a warning if some judged documents are not in the deepest pool. Wait until it is evaluated."""
     last = results.get(deepest - 1)
     outside = 0 if last is None else about.judged - last["kept"]
     if outside:

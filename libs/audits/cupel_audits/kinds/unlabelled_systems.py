@@ -22,7 +22,7 @@ from cupel_measures.model import Floats, Ints
 
 Percents = Annotated[
     tuple[float, ...],
-    Numbers("rising percentages between 0 and 100, such as [10,50,90]", Number("", 0, 100, (0, 100))),
+    Numbers("increasing percentages between 0 and 100, such as [10,50,90]", Number("", 0, 100, (0, 100))),
 ]
 Systems = Annotated[str, Word("all or removed", ("all", "removed"))]
 STEPS = (*(float(percent) for percent in range(5, 100, 5)), 99.0)

@@ -26,7 +26,7 @@ class Alert:
     """A rule, and its result for the newest audit of the kind.
 
     raised: whether the number is less than `below` or greater than `above`; None while there is no audit.
-    value: None also if the audit's report lacks the number.
+    value: the number in the newest audit; None if its report lacks the number.
     """
 
     id: str

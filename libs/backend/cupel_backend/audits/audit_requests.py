@@ -58,7 +58,7 @@ AUDIT_PROBLEM = findings.declare(
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryPoint:
-    """A number of a report, from one audit."""
+    """The value of a number in the report of one audit."""
 
     audit: str
     value: float | None
@@ -95,11 +95,12 @@ def request(
 ) -> AuditView:
     """Request an audit of a track. Organisers of the track and admins only.
 
-    measures: default, the plan. seed: default, derived from the digest of the judgments, so that audits of
-    the same judgments are reproducible. qrels: a published version (default: the current one). other: the
-    version to compare with (default, for kinds that compare versions: the previous current one). submissions:
-    default, one of each run that is scored and not withdrawn. part_trials: largest number of trials per part.
-    Raises Forbidden, NotFound for an unknown version, and Invalid with all other problems.
+    measures: texts of measures (default: the plan). seed: random seed (default: derived from the digest of
+    the judgments, so that audits of the same judgments are reproducible). qrels: a published version
+    (default: the current one). other: the version to compare with (default, for kinds that compare versions:
+    the previous current one). submissions: ids (default: one submission of each run that is scored and not
+    withdrawn). part_trials: largest number of trials per part. Raises Forbidden, NotFound for an unknown
+    version, and Invalid with all other problems.
     """
     now = system.now()
     with reading(system.engine) as connection:
@@ -151,7 +152,7 @@ def _find_other_version(
     kind: str,
     other: int | None,
 ) -> Row[Any] | None:
-    """Return the version to compare with: `other`, else the previous current one if the kind compares any."""
+    """Return the version to compare with: `other`, or the previous current one if the kind needs one."""
     if other is not None:
         return evaluations.find_version(connection, principal, track, other)
     if kind not in KINDS or not KINDS[kind].needs_other_qrels:

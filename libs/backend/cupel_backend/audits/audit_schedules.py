@@ -41,9 +41,10 @@ CRON_FIELDS = 5
 class Schedule:
     """A schedule as shown to users.
 
-    request: the arguments of `audit_requests.request`. cron, zone: the times of its audits. runs: the number
-    of new runs that triggers an audit. Without cron and runs, every new current version triggers one.
-    due_at: the next time by cron. problem: why the last due audit could not be requested.
+    request: the arguments of `audit_requests.request`. cron, zone: the cron expression of its audits, and the
+    time zone of the expression. runs: the number of new runs that triggers an audit. Without cron and runs,
+    every new current version triggers one. due_at: the next time that the expression matches. problem: why
+    the last due audit could not be requested.
     """
 
     id: str
@@ -69,7 +70,8 @@ def add(
     zone: str | None = None,
     runs: int | None = None,
 ) -> Schedule:
-    """Add a schedule, as described in `Schedule`. Organisers of the track only. zone: default UTC."""
+    """Add a schedule, as described in `Schedule`. Organisers of the track only. zone: time zone of the cron
+    expression (default: UTC)."""
     now = system.now()
     if cron is not None and runs is not None:
         raise SCHEDULE_INVALID(

@@ -51,7 +51,8 @@ class AuditView:
     """An audit as shown to users.
 
     qrels, other: numbers of qrels versions. seed: random seed. problems: sentences that say why the subject
-    cannot be audited. digest: of the result. digest, verdict and numbers are set once all parts are done.
+    cannot be audited. digest: digest of the result. digest, verdict and numbers are set once all parts are
+    done.
     """
 
     id: str

@@ -55,7 +55,7 @@ class _CheckProcess:
         return self._turns > 0 and self._process.poll() is None
 
     def check(self, request: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-        """Return the verdict, or the reason why the process ended under the key `killed`."""
+        """Return the verdict. If the process ended, return the reason under the key `killed`."""
         self._turns -= 1
         try:
             self._send(request)

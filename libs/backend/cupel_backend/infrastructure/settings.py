@@ -67,7 +67,9 @@ class Settings(BaseSettings):
     checkers: int = Field(
         2, ge=1, description="number of check processes of a gateway, which check one upload each"
     )
-    checker_megabytes: int = Field(3072, ge=1, description="address space of a check process in megabytes")
+    checker_megabytes: int = Field(
+        3072, ge=1, description="limit on the address space of a check process in megabytes"
+    )
     checker_seconds: Span = Field(
         120.0, description="time limit for checking an upload, including the wait for a check process"
     )
@@ -151,7 +153,7 @@ class Settings(BaseSettings):
         if url and urlsplit(url).scheme not in ("redis", "rediss", "amqp", "amqps", "folder"):
             raise ValueError("give the URL of a broker: redis://host:6379/0 or amqp://user@host:5672/vhost")
         if urlsplit(url).scheme.startswith("redis") and not re.fullmatch(r"/?\d*", urlsplit(url).path):
-            raise ValueError("the path of a redis: URL is the number of a database, such as /0")
+            raise ValueError("the path of a redis: URL must be the number of a database, such as /0")
         if urlsplit(url).scheme.startswith("redis"):
             _require_package("redis")
         return _check_port(url)
@@ -170,7 +172,7 @@ class Settings(BaseSettings):
             if password.get_secret_value() and not getattr(self, name):
                 raise ValueError(f"{variable(name)}_PASSWORD is set, but {variable(name)} is not")
         if bool(self.s3_key) != bool(self.s3_secret.get_secret_value()):
-            raise ValueError("CUPEL_S3_KEY and CUPEL_S3_SECRET belong together: give both, or neither")
+            raise ValueError("only one of CUPEL_S3_KEY and CUPEL_S3_SECRET is set; set both or neither")
         if 2 * self.renew_seconds > self.lease_seconds:
             raise ValueError(
                 f"a lease of {self.lease_seconds:g} s (CUPEL_LEASE_SECONDS) must be renewed at least twice: "
@@ -183,7 +185,7 @@ class Settings(BaseSettings):
     def _known_queues(cls, value: object) -> object:
         names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
         if not isinstance(names, Sequence) or not names or not set(names) <= set(QUEUES):
-            raise ValueError(f"give some of {', '.join(QUEUES)}, separated by commas")
+            raise ValueError(f"give one or more of {', '.join(QUEUES)}, separated by commas")
         return names
 
     @cached_property

@@ -158,7 +158,7 @@ class WakeUps:
         try:
             thread.start()
         except RuntimeError as error:  # The machine is out of threads; the next call tries again.
-            log.warning("no thread for wake-ups, so the scheduler sends them later: %s", error)
+            log.warning("cannot start the wake-up thread; the scheduler will send wake-ups: %s", error)
         else:
             self._thread = thread
 
@@ -195,7 +195,7 @@ class WakeUps:
                 confirm_timeout=BROKER_SECONDS,  # RabbitMQ confirms nothing when it lacks memory or disk
             )
         except Exception as error:  # Every broker library raises its own exceptions.
-            log.warning("could not send a wake-up for %s, so the scheduler does later: %s", queue, error)
+            log.warning("could not send a wake-up for %s; the scheduler will send it: %s", queue, error)
             return False
         return True
 

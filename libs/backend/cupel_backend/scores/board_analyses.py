@@ -273,9 +273,10 @@ class _Scope:
 def _find_scope(connection: Connection, track: Row[Any], cutoff: datetime) -> _Scope | None:
     """Return the boards that may be due, or None if all have to wait.
 
-    No evaluation is open: all boards, or those without any analysis if the last one is newer than `cutoff`.
-    Evaluations are open: boards of the current version, if they changed before `cutoff` and the last analysis
-    is not newer than `cutoff`, because some tracks never stop scoring.
+    If no evaluation is open, these are all boards; but if the last analysis is newer than `cutoff`, only
+    boards without any analysis. If evaluations are open, these are boards of the current version that changed
+    before `cutoff`, provided that the last analysis is not newer than `cutoff`. They do not wait for the
+    evaluations, because some tracks never stop scoring.
     """
     versions = _select_versions(track)
     newest = select(func.max(analysis_rows.c.analysed_at)).where(analysis_rows.c.qrels_id.in_(versions))
@@ -445,7 +446,7 @@ def _unpack_vectors(vectors: Sequence[bytes], aggregate: Aggregate) -> Floats:
 
 
 def _find_conversion(aggregate: Aggregate, topics: int) -> Callable[[float], float]:
-    """Return the function that converts a mean of unpacked values to the score on the board."""
+    """Return the function that converts a mean from `_unpack_vectors` to the score on the board."""
     conversions: dict[Aggregate, Callable[[float], float]] = {
         "mean": lambda value: value,
         "sum": lambda value: value * topics,

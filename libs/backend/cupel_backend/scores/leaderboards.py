@@ -58,8 +58,8 @@ class UnscoredSubmission:
 class Leaderboard:
     """A page of a leaderboard with everything that it depends on.
 
-    analysis: of the whole board. unscored: on the first page only. qrels: None while the track has no current
-    version; then `rows` is empty. etag: identifies the content of the page.
+    analysis: the analysis of the whole board. unscored: listed on the first page only. qrels: None while the
+    track has no current version; then `rows` is empty. etag: identifies the content of the page.
     """
 
     track: str

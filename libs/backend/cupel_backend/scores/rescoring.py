@@ -70,14 +70,14 @@ def build_job_request(
 
 
 def select_newest_published(track_id: Any) -> Select[Any]:
-    """Select the highest number of the track's published versions."""
+    """Select the number of the track's newest published version."""
     return select(func.max(qrels.c.number)).where(
         qrels.c.track_id == track_id, qrels.c.published_at.is_not(None)
     )
 
 
 def read_newest_published(connection: Connection, track_ids: Sequence[int]) -> dict[int, int]:
-    """Return the highest number of a published version, for each track that has one."""
+    """Return the number of the newest published version of each track that has one."""
     query = select(qrels.c.track_id, func.max(qrels.c.number).label("newest")).group_by(qrels.c.track_id)
     query = query.where(qrels.c.track_id.in_(track_ids), qrels.c.published_at.is_not(None))
     return {row.track_id: row.newest for row in connection.execute(query)}

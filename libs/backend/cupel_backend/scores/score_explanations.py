@@ -90,7 +90,8 @@ def request(
     """Queue a job for the explanation of each of `measures` (default: the plan); repeating it has no effect.
 
     about: the requested parts (default: all). qrels: a published version (default: the current one). Raises
-    Invalid for a measure that cannot be computed or an unknown part, NotFound as `read_scores`, TooMany.
+    Invalid for a measure that cannot be computed and for an unknown part, NotFound as `read_scores` does, and
+    TooMany if the team has too many open requests.
     """
     parts = _validate_parts(about)
     with reading(system.engine) as connection:
@@ -210,7 +211,7 @@ def _select_stored(submission: str, version: Row[Any], profile: str, measures: S
 def _build_views(
     rows: Sequence[Row[Any]], texts: Sequence[str], *, every: bool
 ) -> tuple[ExplanationView, ...]:
-    """Build views in the order of `texts`, followed by all other stored measures if `every`."""
+    """Build views in the order of `texts`. If `every`, append the views of all other stored measures."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row.measure):
         found[row.measure][row.about] = row.data

@@ -101,8 +101,8 @@ class AuditCalls(Transport):
     ) -> ScheduleResource:
         """Add a schedule that repeats an audit.
 
-        cron: a cron expression in the time zone `zone` (default: UTC). runs: repeat after this many new
-        runs. With neither, the audit is repeated for every new qrels version. request: as for
+        cron: a cron expression in the time zone `zone` (default: UTC). runs: repeat after this many new runs.
+        With neither, the audit is repeated for every new qrels version. request: arguments of
         `request_audit`.
         """
         given = {name: value for name, value in request.items() if value not in (None, (), {})}

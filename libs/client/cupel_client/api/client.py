@@ -147,9 +147,9 @@ class Client(AuditCalls):
     ) -> SubmissionResource:
         """Submit a run file, plain or compressed. Large plain files are compressed while they are sent.
 
-        name: default, the name of the file. key: an Idempotency-Key; by default a new one, so that a
-        repeated request after a network failure does not submit twice. progress: called with the number
-        of bytes of each block that was read.
+        name: name to show (default: the name of the file). key: an Idempotency-Key; by default a new one, so
+        that a repeated request after a network failure does not submit twice. progress: called with the
+        number of bytes of each block that was read.
         """
         body = file_body(run, progress)
         params = {"name": name if name is not None else body.name}
@@ -234,7 +234,8 @@ class Client(AuditCalls):
     ) -> LeaderboardResource:
         """Return the whole leaderboard, from all its pages.
 
-        measure: default, the first of the plan. qrels: default, the current version.
+        measure: the measure that orders it (default: the first of the plan). qrels: number of a qrels version
+        (default: the current one).
         """
         params = {"measure": measure, "qrels": qrels, "limit": 500}
         pages = [self._json("GET", f"/v1/tracks/{part(track)}/leaderboard", params=params)]

@@ -182,7 +182,7 @@ def _options(command: Any) -> Any:
             click.option(
                 "--team-pattern",
                 metavar="REGEX",
-                help="Regular expression whose first group, found in the name of a run, is its team.",
+                help="Regular expression that is searched in the name of a run; its first group is the team.",
             ),
             click.option(
                 "--other", type=InputFile(), help="Second QRELS, for audits that compare two versions."
@@ -245,7 +245,7 @@ def _perform(
     team_pattern: str | None,
     other: Path | None,
 ) -> None:
-    """Perform the audit of the command line and print its result."""
+    """Perform the audit that the command line describes, and print its result."""
     begin = time.perf_counter()
     qrels, runs = (None, files) if aspects else (files[0], files[1:])
     if not runs:
@@ -290,7 +290,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _second(path: Path, collection: Collection) -> NamedQrels:
-    """Read the second version of the judgments; a plain file judges the first aspect."""
+    """Read the second version of the judgments. A plain qrels file has labels of the first aspect."""
     if is_collection(path):
         return NamedQrels(path.name, read_judgments(path, ()).qrels)
     return NamedQrels(path.name, read_judgments(None, [(collection.aspects[0].name, path)]).qrels)

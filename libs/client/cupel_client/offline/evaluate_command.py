@@ -31,7 +31,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class AspectFile(click.ParamType[tuple[str, Path]]):
-    """NAME=FILE."""
+    """Type of the parameter NAME=FILE: an aspect and its qrels file."""
 
     name = "NAME=FILE"
 
@@ -65,7 +65,7 @@ def scoring_options(command: _Command) -> _Command:
             click.option(
                 "--profile",
                 type=click.Choice(list(PROFILES)),
-                help="Tie-breaking and parsing conventions (default: that of the collection, else cupel).",
+                help="Tie-breaking and parsing conventions (default: those of the collection, else cupel).",
             ),
             click.option(
                 "--aspect",

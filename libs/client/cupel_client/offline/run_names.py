@@ -17,7 +17,7 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     """
     absolute = [path.absolute() for path in paths]
     if repeated := [path for path, times in Counter(absolute).items() if times > 1]:
-        raise click.UsageError(f"{repeated[0]} is given twice")
+        raise click.UsageError(f"run {repeated[0]} is given twice")
     parts = [(*path.parts[:-1], plain_name(path.name)) for path in absolute]
     if len(set(parts)) < len(parts):  # run.txt and run.txt.gz: only the suffixes differ
         parts = [path.parts for path in absolute]

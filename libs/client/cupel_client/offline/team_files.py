@@ -15,8 +15,9 @@ NAMED = 3
 def teams_of(names: Sequence[str], file: Path | None, pattern: str | None) -> dict[str, str] | None:
     """Return the team of each run by name; None if neither `file` nor `pattern` is given.
 
-    file: two columns, run and team. pattern: its first group, found in the name of a run, is the team. Raise
-    click.UsageError, with all errors, if the file is invalid or a run has no team.
+    file: two columns, run and team. pattern: a regular expression that is searched in the name of a run; its
+    first group is the team. Raise click.UsageError, with all errors, if the file is invalid or a run has no
+    team.
     """
     if file is not None and pattern is not None:
         raise click.UsageError("give either --teams or --team-pattern, not both")

@@ -78,7 +78,7 @@ def _print_kind(kind: AuditKindResource) -> None:
     for line in kind.documentation.splitlines():
         print_line(line)
     keys = [[parameter.name, parameter.default or ""] for parameter in kind.parameters]
-    descriptions = [f"{parameter.about}: {parameter.expects}" for parameter in kind.parameters]
+    descriptions = [f"{parameter.about}; value: {parameter.expects}" for parameter in kind.parameters]
     show_blocks(["parameter", "default"], keys, [("", descriptions)])
 
 

@@ -76,8 +76,8 @@ class Judgment:
 class Example:
     """A worked example.
 
-    judgments: declared scales, if any, and judgments, as written. aspects: declarations of a collection file;
-    empty if the scale is inferred.
+    judgments: the text of the judgments as written, preceded by the text of the scales if these are declared.
+    aspects: the aspects as a collection file declares them; empty if the scale is inferred.
     """
 
     judgments: tuple[str, ...]

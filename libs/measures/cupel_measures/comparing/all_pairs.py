@@ -26,9 +26,10 @@ class AllPairs:
     """The result of a test of all pairs of systems.
 
     first, second: int64[pairs], the systems of each pair. difference: float64[pairs], first - second, of
-    means or mean ranks. width: the critical difference. statistic: H, F, or the range of the means. p: of the
-    hypothesis that no systems differ. df, mse: degrees of freedom and mean square of the error. pair_p:
-    float64[pairs], corrected for all pairs; None if the test gives none. undefined: why there is no result.
+    means or mean ranks. width: the critical difference. statistic: H, F, or the range of the means. p:
+    p-value of the hypothesis that no systems differ. df, mse: degrees of freedom and mean square of the
+    error. pair_p: float64[pairs], corrected for all pairs; None if the test gives none. undefined: why there
+    is no result.
     """
 
     first: Ints

@@ -83,7 +83,7 @@ def tau_ap(truth: Scores, estimate: Scores) -> Correlation:
     2 / (n - 1) * sum over ranks i = 2..n of C(i) / (i - 1) - 1. C(i) is how many of the systems above rank i
     are also above it in the true ranking (Yilmaz, Aslam and Robertson, SIGIR 2008). With ties the result is
     the mean over all orders of the tied systems, in closed form. A pair that is tied in the truth counts as
-    half correct. A tied system of the estimate has each rank of its group with the same probability.
+    half correct. All orders of systems that are tied in the estimate have the same probability.
     """
     if _has_nan(truth, estimate):
         return Correlation(None, len(truth), UNDEFINED)

@@ -21,8 +21,8 @@ FAR = 30.0
 def pooled_variance(scores: Sequence[Sequence[float]] | Floats) -> float | None:
     """Return the variance (n - 1) of the difference of two systems, averaged over all pairs.
 
-    It is twice the mean square of the error of the two-way ANOVA. None for fewer than two systems or topics,
-    and for unusable scores.
+    It is twice the mean square of the error of the two-way ANOVA. The result is None for fewer than two
+    systems or topics, and for unusable scores.
     """
     values = matrix(scores)
     topics, systems = values.shape
@@ -35,7 +35,8 @@ def pooled_variance(scores: Sequence[Sequence[float]] | Floats) -> float | None:
 def power(difference: float, variance: float, topics: int, *, alpha: float = 0.05) -> float:
     """Return the probability that the test detects a true mean difference.
 
-    variance: of the per-topic differences. Raises ValueError if it is negative, or there are no topics.
+    variance: the variance of the per-topic differences. Raises ValueError if it is negative, or there are no
+    topics.
     """
     from scipy.special import chdtr, ncfdtr, stdtrit
 
@@ -56,8 +57,8 @@ def smallest_difference(
 ) -> float | None:
     """Return the smallest true difference that the test detects with the target power.
 
-    0 if the test reaches that power without any difference. None for fewer than two topics, and if alpha is
-    so small that the critical t is not finite.
+    The result is 0 if the test reaches that power without any difference. It is None for fewer than two
+    topics, and if alpha is so small that the critical t is not finite.
     """
     from scipy.optimize import brentq
     from scipy.special import stdtrit
@@ -83,7 +84,8 @@ def topics_needed(
 ) -> int | None:
     """Return the smallest number of topics on which the test detects `difference` with the target power.
 
-    None for a difference of 0, and if more than a million topics are needed. Raises ValueError for NaN.
+    The result is None for a difference of 0, and if more than a million topics are needed. Raises ValueError
+    for NaN.
     """
     if math.isnan(difference):
         raise ValueError("expected a difference, got nan")

@@ -29,7 +29,7 @@ ABOUT: Mapping[str, str] = {
     "judgments": "the share of unjudged documents, and the value if all of them had the highest label",
     "scale": "the scale type, the operations it allows, and a warning if the aggregate is not one of them",
     "parts": "the contribution of each aspect or label class to a measure that combines aspects",
-    "profiles": "the changes under each other profile",
+    "profiles": "the changes of the score under every other profile",
 }
 """The parts of an explanation, with a description of each."""
 
@@ -74,8 +74,8 @@ def explain(
 
     profile, depth: those of the explained score. Rankings are cut at `depth` after they are ordered, so
     another order of ties may bring other documents above the cut. about: the requested parts, names in ABOUT.
-    seed: of the random orders, which are used if the values over all orders cannot be computed otherwise. The
-    explanation of a measure does not depend on other measures. Raises MeasureError if a measure is not
+    seed: random seed for orders of ties, which are sampled if the values over all orders cannot be computed.
+    The explanation of a measure does not depend on other measures. Raises MeasureError if a measure is not
     defined for the collection, and ValueError for an unknown name in `about`.
     """
     if unknown := [name for name in about if name not in ABOUT]:

@@ -16,7 +16,7 @@ from cupel_measures.scoring.view import AspectView
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedRun:
-    """A run with its qrels and options. depth: where rankings are cut. seed: of random orders of ties."""
+    """A run with its qrels and options. depth: where rankings are cut. seed: seeds the orders of ties."""
 
     qrels: Qrels
     ranking: Ranking

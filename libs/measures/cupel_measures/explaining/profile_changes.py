@@ -90,7 +90,7 @@ def _values(subject: ExplainedRun, measures: Sequence[Measure], profile: Profile
 def _because(
     subject: ExplainedRun, measures: Sequence[Measure], changed: Sequence[bool], profile: Profile
 ) -> dict[Measure, tuple[str, ...]]:
-    """Return the rules of `profile` that change a measure if the explained profile adopts only this rule."""
+    """Return the rules of `profile` that change a measure when they are tried one at a time."""
     found: dict[Measure, tuple[str, ...]] = dict.fromkeys(measures, ())
     affected = [measure for measure, is_changed in zip(measures, changed, strict=True) if is_changed]
     for rule in RULES if affected else ():

@@ -42,7 +42,7 @@ DEEPEST = 1_000_000
 
 
 def above_ideal(values: Floats) -> Mask:
-    """Return which values exceed that of the greedy ideal ranking by more than rounding."""
+    """Return bool: whether each value exceeds that of the greedy ideal by more than a rounding error."""
     return values > 1.0 + 1e-9
 
 
@@ -86,7 +86,7 @@ def _over_all_new(
     if cutoff is None or cutoff > DEEPEST:
         raise MeasureError(
             f"a normalised value needs a cutoff of at most {DEEPEST:,}, such as @20; "
-            "normalise=False takes any, or none"
+            "with normalise=False any cutoff is allowed, or none"
         )
     best = _all_new(discounted, float(alpha), cutoff) * rows.number(rel).astype(np.float64)
     # the order of summation can make a perfect ranking one ulp larger than the normaliser

@@ -284,9 +284,9 @@ def RBTO(rows: Rows, *, gains: GainTable | None = None, cutoff: Cutoff) -> Float
 
     Degrees are the indices of the labels, whatever the gains of the aspect are. `gains` sets other weights W
     for some labels; the value is then the sum of W(r_i) (c + 1)^(N - i). Weights must not decrease along the
-    scale. With weights that are not a multiple of 0..c, RBTO orders runs as gRBP with p = 1 / (c + 1) and
-    these gains, and has its scale type. With [0, 1, 3] this is neither, although section 5.2.2 of the paper
-    calls it interval (READINGS.md, reading 10).
+    scale. If the weights are not a multiple of 0..c, RBTO orders runs like gRBP with p = 1 / (c + 1) and
+    these gains, and has the scale type of that gRBP. With the weights [0, 1, 3] the scale is neither ordinal
+    nor interval, although section 5.2.2 of the paper calls it interval (READINGS.md, reading 10).
 
     Caveat: the first relevant document decides nearly everything. The value is an integer (a rational, if a
     weight is one) that is far larger than a float can hold exactly. Compare and average exact values; the

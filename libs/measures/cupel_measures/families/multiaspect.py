@@ -303,10 +303,10 @@ def _combined(names: Sequence[str], weights: Iterable[int]) -> Aspect:
 class Classes:
     """Classes of label tuples, best first, and the classes of the pooled documents.
 
-    names: the aspects. distances: of each class from the best labels, exact, in the units of
-    `label_classes.deviations`. weights: of each class. tuples: the distinct tuples of label indices of the
-    documents, with the lowest index where a label is missing. distance_of: of each tuple. which: intp[D], the
-    tuple of each document. labels: int32[A, D].
+    names: the aspects. distances: exact distance of each class from the best labels, in the units of
+    `label_classes.deviations`. weights: weight of each class. tuples: the distinct tuples of label indices of
+    the documents; a missing label has the lowest index. distance_of: distance of each tuple. which: intp[D],
+    the tuple of each document. labels: int32[A, D].
     """
 
     names: tuple[str, ...]

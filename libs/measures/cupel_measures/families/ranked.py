@@ -42,7 +42,8 @@ MaxGain = Annotated[
 ]
 
 RecallLevels = Annotated[
-    tuple[float, ...], Numbers("rising levels of recall from 0 to 1, such as [0.2,0.5,0.8]", Number("", 0, 1))
+    tuple[float, ...],
+    Numbers("increasing levels of recall from 0 to 1, such as [0.2,0.5,0.8]", Number("", 0, 1)),
 ]
 ELEVEN = tuple(level / 10 for level in range(11))
 

@@ -52,8 +52,9 @@ def SetF(rows: Rows, *, beta: Beta = 1, rel: Rel | None = None) -> Floats:
 
         SetF = (b + 1) P R / (R + b P), 0 if P or R is 0
 
-    b is `beta`. It enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is elsewhere called F with
-    beta 2. `SetF(aspect=credibility)` is the F-1 of credibility in Lioma et al.; see SetG.
+    P is SetP, R is SetR, and b is `beta`. It enters linearly, as in trec_eval, not squared: `SetF(beta=4)` is
+    elsewhere called F with beta 2. `SetF(aspect=credibility)` is the F-1 of credibility in Lioma et al.; see
+    SetG.
 
     Example: a=1 b=1 z=0; run a x z: SetF 0.4 = 2 * 1/3 * 1/2 / (1/2 + 1/3), SetF(beta=4) 0.454545 = 5 * 1/3 *
     1/2 / (1/2 + 4 * 1/3).
@@ -70,8 +71,8 @@ def SetG(rows: Rows, *, rel: Rel | None = None) -> Floats:
         SetG = sqrt(P R)
 
     `SetG(aspect=credibility)` is the G of credibility in Lioma et al. Every retrieved document is a predicted
-    positive. It is a true positive if its label reaches the threshold of the aspect, or `rel`. R counts all
-    such documents in the judgments of the topic. The value is 0 if P or R is 0.
+    positive. It is a true positive if its label reaches the threshold of the aspect, or `rel`. P is SetP, and
+    R is SetR with this threshold. The value is 0 if P or R is 0.
 
     Example: credibility 1..4 from 3; a=4 b=1 c=3 d=2 e=1; run a b c d e: SetG 0.632456 = sqrt(2/5 * 2/2),
     SetF 0.571429 = 2 * 2/5 * 1 / (1 + 2/5); run a: SetG 0.707107 = sqrt(1/1 * 1/2).

@@ -168,10 +168,12 @@ def _worth_of_understandability(
     _check(understandability, thresholds, gains)
     if graded:
         if thresholds or strict:
-            raise MeasureError("thresholds and strict are for binary understandability, not for graded=True")
+            raise MeasureError(
+                "thresholds and strict apply to binary understandability; omit them, or omit graded=True"
+            )
         return _likely(view, understandability, gains)
     if gains:
-        raise MeasureError("gains are for graded=True")
+        raise MeasureError("gains requires graded=True")
     return _understood(view, understandability, thresholds, strict=strict)
 
 
@@ -250,7 +252,7 @@ def H(
     """
     parts = [(aspect, share) for aspect, share in weighted(view, aspects, weights, 1.0) if share > 0]
     if unused := [name for name in graded or () if name not in (aspects or ())]:
-        raise MeasureError(f"{unused[0]!r} is graded, but is not among its aspects")
+        raise MeasureError(f"{unused[0]!r} is graded, but is not an aspect of the measure")
     scores = np.stack([component(view, of, name, graded=name in (graded or ())) for name, _ in parts])
     return within(of, harmonic(scores, [share for _, share in parts]))
 
@@ -261,7 +263,7 @@ def component(view: AspectView, of: InnerByAspect, aspect: str, *, graded: bool)
     if not graded:
         return view.score(measure, aspect)
     if measure.declaration.name != "RBP":
-        raise MeasureError(f"graded is for RBP; {measure} has gains of its own, or none")
+        raise MeasureError(f"graded requires of=RBP, got {measure}")
     arguments = measure.arguments
     pool = view.pool(aspect)
     rows = view.rows_in(pool)
@@ -278,7 +280,7 @@ def _check(understandability: Sequence[str] | None, *tables: ArgumentPairs | Non
     """Raise MeasureError if a table is for an aspect that is not one of understandability."""
     for name in (name for table in tables for name, _ in table or ()):
         if name not in (understandability or ()):
-            raise MeasureError(f"{name!r} is not among its aspects of understandability")
+            raise MeasureError(f"{name!r} is not an aspect of understandability of the measure")
 
 
 def _understood(

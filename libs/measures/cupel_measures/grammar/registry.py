@@ -44,7 +44,8 @@ class Parameter:
 class Declaration:
     """A declared measure.
 
-    compute: the function. parameters: in canonical order. at: the parameter that `@` sets, if any.
+    compute: the function that scores. parameters: its parameters in canonical order.
+    at: the parameter that `@` sets, if any.
     bounds: minimum and maximum value. combines: whether it combines aspects.
     subtopics: whether it uses judgments by subtopic instead of an aspect.
     texts: whether it also uses the texts of documents.

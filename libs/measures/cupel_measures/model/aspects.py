@@ -16,10 +16,10 @@ Label = int | str
 class Aspect:
     """One judged dimension and its ordered scale.
 
-    labels: from worst to best. lowest: further labels that are read as the worst one. unjudged: labels that
-    mean "not judged". threshold: index of the smallest label that counts as relevant. declared_gains,
-    declared_embedding: one number per label, non-decreasing. inferred: whether the scale was inferred from a
-    plain qrels file (0 to its highest grade).
+    labels: the labels from worst to best. lowest: further labels that are read as the worst one. unjudged:
+    labels that mean "not judged". threshold: index of the smallest label that counts as relevant.
+    declared_gains, declared_embedding: one number per label, non-decreasing. inferred: whether the scale was
+    inferred from a plain qrels file (0 to its highest grade).
     """
 
     name: str

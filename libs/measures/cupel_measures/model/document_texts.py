@@ -52,10 +52,10 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Texts that a run ranks: one row per topic of the qrels, with every document of the run.
+    """The texts of all documents of a run, with one row per topic of the qrels.
 
-    offsets: int64[rows + 1] into document. document: int64[n], ordered by rank; the index of each document
-    in `texts`, or -1 if it has no text. Rows are those of `Joined`.
+    offsets: int64[rows + 1] into document. document: int64[n], ordered by rank; the index of each document in
+    `texts`, or -1 if it has no text. The rows are the same as in `Joined`.
     """
 
     texts: Texts

@@ -22,9 +22,9 @@ Source = Path | bytes | BinaryIO
 class Limits:
     """Limits on a file; a larger one is refused.
 
-    compressed, expanded: bytes. ratio: expanded to compressed bytes, checked after `ratio_from` expanded
-    bytes. window: bytes of the zstd window. line: bytes per line. lines, topics: per file. depth: documents
-    per topic. document: bytes per line of a texts file.
+    compressed, expanded: size in bytes before and after expansion. ratio: expanded size divided by compressed
+    size, checked after `ratio_from` expanded bytes. window: bytes of the zstd window. line: bytes per line.
+    lines, topics: per file. depth: documents per topic. document: bytes per line of a texts file.
     """
 
     compressed: int = 512 << 20
@@ -132,7 +132,7 @@ def _refuse(finding: Finding) -> NoReturn:
 
 
 class _Counted(io.RawIOBase):
-    """The bytes as sent: counts them against the limit, and can return the first ones twice."""
+    """The file as sent: checks the number of bytes against the limit, and can peek at the first ones."""
 
     def __init__(self, source: BinaryIO, limits: Limits, name: str | None, owned: bool) -> None:
         self._source, self._limit, self._name = source, limits.compressed, name
@@ -235,8 +235,9 @@ class _Members(io.RawIOBase):
     """A sequence of bzip2 streams or zstd frames, and nothing after them.
 
     The readers of the libraries accept a truncated last member or an empty file; this one refuses them.
-    expand: the plain bytes that a member makes of more input. Input is fed in small pieces, which bounds the
-    output of a piece; a bzip2 member bounds its output itself and `needs_input` after the last of it.
+    expand: returns the plain bytes that a member produces from more input. Input is passed in small pieces,
+    which bounds the output of each. A bzip2 member limits its output itself, and sets `needs_input` after the
+    last part of it.
     """
 
     PIECE = 512

@@ -158,7 +158,8 @@ def _read_compiled(
 class _PoolTable:
     """Lookup of (topic, document) by hash, with open addressing in a table for each topic.
 
-    key: uint64[slots], 0 in a free slot. document: int32[slots]. first, mask: of each topic's table.
+    key: uint64[slots], 0 in a free slot. document: int32[slots]. first, mask: the first slot of each topic's
+    table, and its size - 1.
     """
 
     seed: int
@@ -262,7 +263,7 @@ class _Rows:
         self._parts: list[tuple[Ints, ...]] = [(np.zeros(0, np.int64),) * 5]
 
     def add(self, documents: Documents, rows: Ints, hashed: Words) -> None:
-        """Join documents whose topics are `rows`, int64[T], -1 for a topic that the qrels lack."""
+        """Join documents. rows: int64[T], the row of each topic, or -1 if the qrels lack it."""
         count, known = np.diff(documents.offsets), rows >= 0
         depth = np.iinfo(np.int64).max if self._depth is None else self._depth
         self._retrieved[rows[known]] = np.minimum(count[known], depth)

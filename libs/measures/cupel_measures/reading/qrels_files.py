@@ -229,9 +229,10 @@ def _read(file: QrelsFile, table: _JudgmentTable, limits: Limits) -> None:
 
 
 def _read_plain(file: QrelsFile, data: bytes, table: _JudgmentTable) -> bool:
-    """Read a regular file as columns: plain, grouped by topic, no irregular line, no pair twice.
+    """Read a plain file as columns if it has no irregular line and no repeated pair.
 
-    Return False, with nothing read, for other files; these are read line by line, with the same result.
+    Its lines must be grouped by topic. For any other file return False and read nothing; the caller then
+    reads it line by line, with the same result.
     """
     text = _plain_text(data) if file.columns[:-1] == (TOPIC, ANYTHING, DOCUMENT) else None
     fields = regular_columns(text, 4) if text else None

@@ -155,8 +155,9 @@ def sort_key(value: Exact) -> str:
     """Return ASCII text whose byte order is the order of the numbers; equal numbers have equal text.
 
     The text is the continued fraction of the number, term by term, which is unique. Every second term is
-    inverted (each hexadecimal digit is subtracted from 15) because it counts downwards. The end counts as an
-    infinite term. With this key, a database can sort a leaderboard by exact scores of any size.
+    inverted (each hexadecimal digit is subtracted from 15), because a number decreases as that term
+    increases. The end is encoded as an infinite term. With this key, a database can sort a leaderboard by
+    exact scores of any size.
     """
     return "0" + _inverted(_terms(-value)) if value < 0 else "1" + _terms(value)
 
@@ -173,7 +174,7 @@ def _terms(value: Exact) -> str:
 
 
 def _term(number: int | None) -> str:
-    """Return hexadecimal digits after their count, so that longer is greater; None is infinity."""
+    """Return hexadecimal digits after their count, so that longer numbers sort last; None is infinity."""
     digits = "" if number is None else f"{number:x}"
     if number is None or len(digits) >= LONG:
         return f"{LONG:x}{LONGEST if number is None else len(digits):06x}{digits}"

@@ -73,7 +73,8 @@ class Pool:
     def threshold(self, rel: int | None) -> int:
         """Return the smallest label index that counts as relevant.
 
-        `rel` is a label if labels are integers, else an index. None is the threshold of the aspect.
+        `rel` is a label if labels are integers, else an index. If it is None, use the threshold of the
+        aspect.
         """
         if rel is None:
             return self.aspect.threshold

@@ -79,7 +79,7 @@ def detectable_difference(topics: int = 5, target: float = 0.8) -> float:
     return float(np.sqrt(variance / topics) * shift)
 
 
-def test_report_is_that_of_an_independent_bootstrap() -> None:
+def test_report_equals_that_of_an_independent_bootstrap() -> None:
     samples = draw_samples()
     levels = {pair: achieved_level(*pair, samples) for pair in PAIRS}
     difference = {(x, y): abs(sum(COUNTS[x]) - sum(COUNTS[y])) / 20 for x, y in PAIRS}
@@ -99,7 +99,7 @@ def test_report_is_that_of_an_independent_bootstrap() -> None:
         report,
         verdict=[
             f"{measure}: 4 of 6 pairs of runs differ significantly at alpha 0.1 (66.67%); the smallest "
-            "significant difference is 0.5, the largest not significant 0.1."
+            "significant difference is 0.5; the largest difference that is not significant is 0.1."
             for measure in ("P@4", "AP@4")
         ],
         numbers={

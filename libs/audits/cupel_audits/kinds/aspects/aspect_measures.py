@@ -35,10 +35,11 @@ class AspectFamily:
 
 
 def find_families(subject: AuditSubject, weighting: str) -> tuple[tuple[AspectFamily, ...], tuple[str, ...]]:
-    """Return the families of a subject's measures, and sentences on aggregates that cannot be computed.
+    """Return the families of a subject, and a sentence for each aggregate that cannot be computed.
 
-    A measure of one aspect is combined by each of AGGREGATES; TOMA takes `weighting` where the component is
-    binary. An aggregate among the subject's measures joins the family of its component.
+    Each of the subject's measures of one aspect is the component of a family, whose aggregates are those in
+    AGGREGATES. If the component is binary, TOMA uses `weighting`. If a measure of the subject is itself an
+    aggregate, it is added to the family of its component.
     """
     members: dict[str, tuple[Any, dict[str, Measure]]] = {}
     missing: list[str] = []

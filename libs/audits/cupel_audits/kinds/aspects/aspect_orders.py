@@ -42,7 +42,8 @@ class FamilyScores(TypedDict):
 class OrdersResult(TypedDict):
     """The result of the third trial; JSON-serialisable.
 
-    families: by component. lacking: sentences on aggregates that cannot be computed.
+    families: the scores of each family, by its component. lacking: sentences on aggregates that cannot be
+    computed.
     """
 
     families: dict[str, FamilyScores]
@@ -194,8 +195,8 @@ def _front_sentence(about: SubjectSummary, component: str, front: int, taus: Seq
     if not defined:
         return f"{sentence}."
     tau, row = min(defined, key=lambda pair: pair[0])
-    which = "tau" if len(defined) == 1 else "the lowest tau between two aspects"
-    return f"{sentence}; {which} is {tau:.2f}, between the orders by {row.first} and by {row.second}."
+    which = "Tau between the aspects" if len(defined) == 1 else "The lowest tau between two aspects"
+    return f"{sentence}. {which} is {tau:.2f} (the orders by {row.first} and by {row.second})."
 
 
 def _report_disagreement(about: SubjectSummary, result: OrdersResult) -> AuditReport:

@@ -40,8 +40,8 @@ class MeasureBounds(TypedDict):
 class BoundsResult(TypedDict):
     """The result of the first trial; JSON-serialisable.
 
-    measures: by text. beyond: measures that are left out because they have too many aspects. lacking: for
-    each topic, the number of aspects that have no document above the lowest label.
+    measures: the bounds by measure text. beyond: measures that are left out because they have too many
+    aspects. lacking: for each topic, the number of aspects that have no document above the lowest label.
     """
 
     measures: dict[str, MeasureBounds]
@@ -135,7 +135,7 @@ def compute_bounds(subject: AuditSubject, measures: Sequence[Measure]) -> Bounds
 def _score_rankings(
     subject: AuditSubject, aspects: Sequence[str], measures: Sequence[Measure]
 ) -> dict[str, MeasureBounds]:
-    """Return the bounds of measures of the same aspects by text."""
+    """Return the bounds of measures that combine the same aspects, by measure text."""
     strategies: list[str] = []
     scores: dict[Measure, list[list[float]]] = {measure: [] for measure in measures}
     for name, joined in rank_judged_documents(subject.qrels, aspects, subject.joined.profile):
@@ -265,9 +265,11 @@ def _summarise(rows: Sequence[TopicBoundRow]) -> BoundSummaryRow:
 def _sentence(row: BoundSummaryRow) -> str:
     low = round(row.low * row.topics)
     without = round((row.low - row.low_whole) * row.topics)
-    explained = f" (on {without} of them an aspect has no good document)" if without else ""
+    explained = (
+        f"; on {without} of these, an aspect has no document above the lowest label" if without else ""
+    )
     return (
-        f"{row.measure}: a ranking with a full score was found on {round(row.full * row.topics)} of "
-        f"{row.topics} topics. The best ranking found scores below {LOW} on {low}{explained}; the lowest of "
-        f"these bounds is {row.least:.2f}, on topic {row.topic}."
+        f"{row.measure}: a ranking that scores 1 was found on {round(row.full * row.topics)} of {row.topics} "
+        f"topics. The best ranking found scores below {LOW} on {low} of {row.topics} topics{explained}. The "
+        f"lowest score of a best ranking is {row.least:.2f}, on topic {row.topic}."
     )

@@ -61,10 +61,10 @@ StoredCounts = tuple[str, str, list[tuple[int, int, int]]]
 class DocumentsResult(TypedDict):
     """The result of the second trial; JSON-serialisable.
 
-    zero: by measure, which is cut off at the first ranks; at each rank the numbers of zero-aspect, unjudged
-    and judged documents of the best runs. quality: by measure, which is cut off at the last bin; in each bin
-    the sum of the label indices, and the numbers of judged and unjudged documents. uncut: measures whose
-    component takes no cutoff.
+    zero: for each measure, with the first ranks as its cutoff, and for each rank: the numbers of zero-aspect,
+    unjudged and judged documents of the best runs. quality: for each measure, with the last bin as its
+    cutoff, and for each bin: the sum of the label indices, and the numbers of judged and unjudged documents.
+    uncut: measures whose component takes no cutoff.
     """
 
     zero: dict[str, StoredCounts]
@@ -234,7 +234,7 @@ class CountingRules:
     """Settings of the audit that decide how documents are counted.
 
     count_unjudged: whether an unjudged document is a zero-aspect document. exclude_unjudged: whether it is
-    left out of its bin. depth, width: of the bins, in ranks.
+    left out of its bin. depth: the last rank of the last bin. width: the number of ranks in a bin.
     """
 
     count_unjudged: bool

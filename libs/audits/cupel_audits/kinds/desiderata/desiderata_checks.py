@@ -23,8 +23,9 @@ HEAVY, LIGHT = 0.8, 0.2
 class LabelledList:
     """A ranked list of documents, given by their labels for both aspects.
 
-    labels: for each aspect, the labels from rank 1 on. factors: by aspect, the number that gains and places
-    of its labels are multiplied by. weights: of the two aspects, or None for the weights of the measure.
+    labels: for each aspect, the labels from rank 1 on. factors: for each aspect, the number by which the
+    gains and the embedding of its labels are multiplied. weights: the weights of the two aspects, or None for
+    those of the measure.
     """
 
     description: str

@@ -35,7 +35,8 @@ READING = (
 class ScoredList(TypedDict):
     """A list of a counterexample.
 
-    what: its description. labels: of each aspect in ranked order, as text. score: None if NaN.
+    what: its description. labels: the labels of each aspect in ranked order, as text. score: None if it is
+    NaN.
     """
 
     what: str

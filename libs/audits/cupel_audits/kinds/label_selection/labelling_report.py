@@ -65,7 +65,8 @@ class LabellingSummary:
 
     labels, pool: labelled documents, and documents of the pools. share: labels / pool. share_complete: the
     same over topics without a missed subtopic. share_strong: share at which tau of the selection first
-    reaches STRONG_TAU. tau, tau_random, tau_all: with the selected labels, random labels, and all judgments.
+    reaches STRONG_TAU. tau, tau_random, tau_all: tau with the selected labels, with random labels, and with
+    all judgments.
     """
 
     topics: int

@@ -33,9 +33,9 @@ CHANGES = ("same", "changed", "removed", "added")
 class AspectChanges(TypedDict):
     """The comparison of one aspect.
 
-    labels: of both versions, lowest first. cells: a label of the first version, a label of the second, both
-    as indices, and the number of documents that have them. topics: numbers of documents by topic, in the
-    order of CHANGES.
+    labels: the labels of both versions, lowest first. cells: the index of a label in the first version, that
+    of a label in the second, and the number of documents that have both. topics: numbers of documents by
+    topic, in the order of CHANGES.
     """
 
     aspect: str
@@ -272,7 +272,7 @@ def _sentence(about: SubjectSummary, row: AgreementByAspectRow) -> str:
     beyond_chance = "" if row.kappa is None else f" (kappa {row.kappa:.2f}, alpha {row.alpha:.2f})"
     return (
         f"{row.aspect}: {100 * row.same:.1f}% of the {row.pairs} documents judged in both versions have the "
-        f"same label{beyond_chance}; {row.changed} have another one; {only}."
+        f"same label{beyond_chance}; {row.changed} have different labels; {only}."
     )
 
 

@@ -30,11 +30,12 @@ READING = (
 class OrderResult(TypedDict):
     """The order of runs by one measure under both versions; JSON-serialisable.
 
-    Lists of two are by version. means: scores by run. undefined: why the significance test could not be made,
-    or None; all fields after it are missing if it is not None. groups: the letters of each run. apart: number
-    of pairs that differ significantly. regrouped: by run, whether any of its pairs changes. alone: number of
-    pairs that differ significantly under one version only. opposite: number of pairs that do so in opposite
-    directions. warnings: of the test.
+    A list of two has a value for each version. means: the mean score of each run. undefined: why the
+    significance test could not be made, or None; all fields after it are missing if it is not None. groups:
+    the letters of each run. apart: number of pairs that differ significantly. regrouped: for each run,
+    whether the significance of any of its pairs changes. alone: number of pairs that differ significantly
+    under one version only. opposite: number of pairs that differ significantly in opposite directions.
+    warnings: warnings about the test.
     """
 
     measure: str
@@ -119,8 +120,8 @@ def compare_orders_of_versions(
 ) -> OrderResult:
     """Compare the orders of runs by one measure under both versions.
 
-    means: float64[runs] for each version. scores: float64[topics, runs] for each version, of the same topics.
-    alpha, replicates, seed: of the significance test.
+    means: float64[runs] for each version. scores: float64[topics, runs] for each version, over the same
+    topics. alpha, replicates, seed: parameters of the significance test.
     """
     first, second = randomised_hsds(scores, alpha=alpha, replicates=replicates, seed=seed)
     undefined = first.undefined if first.undefined is not None else second.undefined

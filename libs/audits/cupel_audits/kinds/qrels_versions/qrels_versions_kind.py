@@ -24,8 +24,8 @@ Replicates = Annotated[int, whole_number(100)]
 class VersionsResult(JudgmentsResult):
     """The result of the first trial, which compares judgments; JSON-serialisable.
 
-    topics: numbers of topics of both versions, of the first and of the second. left_out: measures that cannot
-    be compared.
+    topics: numbers of topics in both versions, in the first one, and in the second one. left_out: measures
+    that cannot be compared.
     """
 
     topics: tuple[int, int, int]
@@ -115,7 +115,7 @@ def _means(scores: Floats, measure: Measure) -> Floats:
 def _other(subject: AuditSubject) -> AuditSubject:
     """Return the subject under the other judgments; raise ValueError if there is none."""
     if subject.other_subject is None:
-        raise ValueError("the audit subject has no other judgments")
+        raise ValueError("the audit subject has no second version of the judgments")
     return subject.other_subject
 
 

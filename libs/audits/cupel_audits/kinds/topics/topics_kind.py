@@ -29,7 +29,7 @@ from cupel_measures.model import Floats, Ints
 Probability = Annotated[float, Number("a number between 0 and 1, both excluded", 0, 1, (0, 1))]
 Repeats = Annotated[int, whole_number()]
 Difference = Annotated[float, Number("a difference above 0", 0, without=(0,))]
-Sizes = Annotated[tuple[int, ...], Numbers("rising whole numbers from 1, such as [5,10,25]", Whole())]
+Sizes = Annotated[tuple[int, ...], Numbers("increasing whole numbers from 1, such as [5,10,25]", Whole())]
 
 BINS = 21
 """Number of bins of differences; the last one has all larger differences."""
@@ -42,7 +42,8 @@ STEPS = 12
 @audit(
     "topics",
     title="Topics: how many, and which",
-    answers="Which differences persist on other topics, how many topics are needed, and which matter most?",
+    answers="Which differences between runs persist on other topics, how many topics are needed, and which "
+    "topics are representative?",
     source="Voorhees, Buckley, SIGIR 2002; Guiver, Mizzaro, Robertson, TOIS 2009; Sakai, IRJ 2016",
 )
 class Topics(OverTopics):

@@ -31,8 +31,8 @@ NO_SPREAD = "the differences between runs have no variance"
 class SwapDraw(TypedDict):
     """Two disjoint topic sets of one size.
 
-    width: of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: between the means
-    on the first set and on all topics.
+    width: the width of a bin of differences. compared, swapped: numbers of pairs of runs by bin. tau: between
+    the means on the first set and on all topics.
     """
 
     size: int
@@ -59,13 +59,13 @@ class TopicStatistics(TypedDict):
 
 
 class MeasureTopics(TypedDict):
-    """The topics scored by one measure; JSON-serialisable.
+    """Statistics of the topics by one measure; JSON-serialisable.
 
     undefined: why there is no result, or None; `chosen` and all fields after it are missing if it is not
-    None. notes: warnings. chosen: the greedy selection. topics: in the order of the subject. variance: of
-    differences between two runs, pooled over pairs. detectable: the true difference that the t-test detects.
-    usual: whether the measure has a range of about 0 to 1, so that the given difference makes sense. needed:
-    the number of topics for the given difference.
+    None. notes: warnings. chosen: the greedy selection. topics: the statistics of each topic, in the order of
+    the subject. variance: the variance of differences between two runs, pooled over pairs. detectable: the
+    true difference that the t-test detects. usual: whether the measure has a range of about 0 to 1, so that
+    the given difference makes sense. needed: the number of topics for the given difference.
     """
 
     measure: str
@@ -80,7 +80,7 @@ class MeasureTopics(TypedDict):
 
 
 class TopicsResult(TypedDict):
-    """The result of a trial: a draw, with a list by size for each measure, or one measure."""
+    """The result of a trial: a draw (for each measure, a SwapDraw of each size), or one MeasureTopics."""
 
     draw: NotRequired[dict[str, list[SwapDraw]]]
     measure: NotRequired[MeasureTopics]
@@ -113,7 +113,7 @@ class SwapRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetRow:
-    """The correlation of the order on some topics with that on all."""
+    """The correlation between the order of runs on some topics and their order on all topics."""
 
     measure: MeasureCell
     how: Annotated[str, Heading("selection", "chosen: greedy; drawn: random")]
@@ -251,7 +251,7 @@ def _count_pairs(draws: Sequence[SwapDraw], place: int) -> dict[int, tuple[int, 
 
 
 def _lasting_difference(rates: Sequence[SwapRow], measure: str, error: float) -> float | None:
-    """Return the least difference from which on every bin has an acceptable rate with all topics."""
+    """Return the least difference such that its bin and all later ones have an acceptable rate."""
     lasting = None
     rows = [row for row in rates if row.measure == measure and row.is_extrapolated]
     for row in sorted(rows, key=lambda row: row.difference, reverse=True):
@@ -316,13 +316,14 @@ def _subset_sentences(
         yield from _selection_sentence(about, result)
     drawn = [row for row in subsets if row.measure == measure and row.how == "drawn"]
     if any(row.tau is not None for row in drawn):
+        tau = "the mean tau with the order by all topics"
         enough = next((row.number for row in drawn if row.tau is not None and row.tau >= STRONG), None)
         if enough is None:
             most = drawn[-1].number
-            yield f"{measure}: up to {most} random topics have a mean tau below {STRONG} with all topics."
+            yield f"{measure}: with up to {most} random topics, {tau} is below {STRONG}."
         else:
-            topics = "1 random topic has" if enough == 1 else f"{enough} random topics have"
-            yield f"{measure}: {topics} a mean tau of {STRONG} or more with all topics."
+            topics = "1 random topic" if enough == 1 else f"{enough} random topics"
+            yield f"{measure}: with {topics}, {tau} is {STRONG} or more."
 
 
 def _selection_sentence(about: SubjectSummary, result: MeasureTopics) -> Iterator[str]:
@@ -380,7 +381,8 @@ def _name_first(
 def _numbers(
     about: SubjectSummary, lasting: Mapping[str, float | None], measures: Sequence[MeasureTopics]
 ) -> dict[str, float | int | None]:
-    """Return lasting(MEASURE), greedy(MEASURE)@N for every fifth N, and others by measure."""
+    """Return the numbers of each measure, such as lasting(MEASURE), and greedy(MEASURE)@N for every fifth
+    N."""
     numbers: dict[str, float | int | None] = {f"lasting({name})": least for name, least in lasting.items()}
     for result in measures:
         measure, is_defined = result["measure"], result["undefined"] is None

@@ -254,7 +254,7 @@ def _share_rows(about: SubjectSummary, trials: Sequence[TopicTrial]) -> list[Sha
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are defined; None without any."""
+    """Return the mean of the defined values, or None if there are none."""
     defined = [value for value in values if value is not None]
     return math.fsum(defined) / len(defined) if defined else None
 

@@ -94,7 +94,7 @@ def example(kind: type[Audit]) -> str:
 
 
 def _example_options(kind: type[Audit]) -> Iterator[str]:
-    """Yield options for the first parameters that have a default."""
+    """Yield options for the first two parameters that have a default and are not flags."""
     settings = SETTINGS[kind.name]
     names = [
         name
@@ -118,7 +118,8 @@ def help_text(setting: Setting) -> str:
 
 def _description(setting: Setting) -> str:
     kind = setting.parameter.kind
-    return setting.about if isinstance(kind, Flag) else f"{setting.about}: {kind.expects}"
+    about = f"{setting.about[0].upper()}{setting.about[1:]}."
+    return about if isinstance(kind, Flag) else f"{about} Value: {kind.expects}."
 
 
 def _default(setting: Setting) -> str:

@@ -178,7 +178,7 @@ def _print_largest_differences(result: ComparisonResult, comparison: MeasureComp
 
 
 def _format_topic(differences: Sequence[TopicDifference]) -> str:
-    """Return a topic and its difference, or "" for an empty sequence."""
+    """Return the topic and the difference of the only item, or "" if there is no item."""
     return "".join(f"{item.topic} {_format_signed(item.difference)}" for item in differences)
 
 

@@ -102,7 +102,7 @@ class EvaluationReport:
             yield f"{measure}: {values}, {reason}."
 
     def _rounded(self) -> list[str]:
-        """Return the measures with exact values that some run is too deep for."""
+        """Return the measures whose exact values are missing for some run because it is too deep."""
         texts = [str(measure) for measure in self.measures[: self.job.exact] if has_exact_values(measure)]
         return [text for text in texts if any(text not in run.exact for run in self.scored.values())]
 

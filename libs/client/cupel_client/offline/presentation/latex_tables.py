@@ -75,7 +75,8 @@ def _plain(value: float) -> str:
 
 
 def _marks(result: ComparisonResult, comparison: MeasureComparison, place: int) -> str:
-    """Return + or - for a difference from the baseline; with all pairs, the letters of lower runs."""
+    """Return + or - for a difference from the baseline; with all pairs, the letters of the runs that are
+    significantly lower."""
     pairs = [pair for pair in comparison.differences if pair.significant]
     if not result.found.choices.all_pairs:
         return "".join(

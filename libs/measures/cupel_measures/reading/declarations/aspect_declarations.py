@@ -45,13 +45,13 @@ THRESHOLD = declare(
 GAINS = declare(
     "aspect-gains",
     "error",
-    "gains are not one number of at least 0 per label, non-decreasing from the worst to the best label",
+    "gains must be one number per label, each at least 0, non-decreasing from the worst to the best label",
     "write the gain of each label: gains: {0: 0, 1: 1, 2: 3}",
 )
 EMBEDDING = declare(
     "aspect-embedding",
     "error",
-    "an embedding is not one number per label, non-decreasing from the worst to the best label",
+    "an embedding must be one number per label, non-decreasing from the worst to the best label",
     "write one number per label: embedding: [0, 1, 2]",
 )
 LOW_THRESHOLD = declare(

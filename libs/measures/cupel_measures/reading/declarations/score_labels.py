@@ -21,7 +21,7 @@ from cupel_measures.reading.declarations.yaml_documents import Place
 STEPS = declare(
     "scores-steps",
     "error",
-    "shares or thresholds are not one ascending number between each two labels",
+    "shares or thresholds must be ascending numbers, one fewer than there are labels",
     "for three labels, write shares: [0.05, 0.15] (best label first) or thresholds: [80, 90]",
 )
 OTHERS = declare(

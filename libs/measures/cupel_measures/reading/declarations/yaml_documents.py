@@ -47,7 +47,7 @@ class Document:
         return Place(self, (), self.root)
 
     def over(self, data: Mapping[str, Any]) -> "Document":
-        """Return the document with the keys of `data` that its mapping lacks."""
+        """Return the document, extended by those keys of `data` that its mapping lacks."""
         return replace(self, root={**_mapping(data), **self.root}) if isinstance(self.root, dict) else self
 
     def line(self, path: Path) -> int | None:

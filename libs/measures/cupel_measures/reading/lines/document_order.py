@@ -131,7 +131,7 @@ def duplicates(documents: Documents, hashed: Words) -> list[tuple[int, int]]:
 def same_ids(
     text: Text, start: Ints, length: Ints, other: Text, other_start: Ints, other_length: Ints
 ) -> NDArray[np.bool_]:
-    """Return whether the ids of one text equal those of the other, byte for byte: bool[n]."""
+    """Return bool[n]: whether id i of `text` and id i of `other` have the same bytes."""
     same: NDArray[np.bool_] = length == other_length
     rows = np.flatnonzero(same)
     index = 0

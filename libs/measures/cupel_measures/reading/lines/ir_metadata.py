@@ -16,7 +16,7 @@ METADATA = declare(
     "run-metadata",
     "warning",
     "the ir_metadata block in the comments is invalid and is ignored",
-    "write a YAML mapping without aliases, each line after `# `",
+    "write a YAML mapping without aliases, and begin each of its lines with `# `",
 )
 
 
