@@ -9,7 +9,7 @@ sums, one per system, so a replicate costs one number per system and one subtrac
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -100,8 +100,7 @@ class SignFlips:
         largest = len(centred) * float(np.abs(centred).max(initial=0.0))
         quantum = math.ulp(largest) if largest else 1.0
         rounded = np.round(centred.T / quantum) * quantum
-        signs = random_signs(len(centred), self.replicates, self.seed)
-        return np.concatenate([rounded @ block.T for block in signs], axis=1)
+        return rounded @ _signs(len(centred), self.replicates, self.seed)
 
     def to_t(self, r: Floats) -> Floats:
         """Return t for values of r; infinite for 1."""
@@ -121,6 +120,12 @@ class SignFlips:
         sums = self.sums[:, replicates]
         for begin in range(0, sums.shape[1], BLOCK):
             yield _largest(np.ascontiguousarray(sums[:, begin : begin + BLOCK]), weights)
+
+
+@lru_cache(maxsize=1)
+def _signs(topics: int, replicates: int, seed: int) -> Floats:
+    """Return float64[topics, replicates], which all measures of a report share."""
+    return np.concatenate(list(random_signs(topics, replicates, seed))).T
 
 
 def _largest(sums: Floats, weights: Floats) -> Floats:
