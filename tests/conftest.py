@@ -108,7 +108,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def all_examples() -> bool:
-    """Whether tests take all their examples; otherwise a sample is enough."""
+    """Return whether tests take all their examples instead of a sample."""
     return ALL_EXAMPLES
 
 

@@ -126,8 +126,9 @@ class EffectSize:
 def effect_size(first: Vector, second: Vector, *, confidence: float = 0.95) -> EffectSize:
     """Return Cohen's d for pairs: mean / standard deviation (n - 1) of the differences.
 
-    The interval inverts the noncentral t distribution. Its bounds are the values of d for which the observed
-    t has the probability of either tail, with noncentrality d sqrt(n). Raises ValueError if the confidence is
+    The interval inverts the noncentral t distribution with noncentrality d sqrt(n). Under the lower bound, a
+    t above the observed one has probability (1 - confidence) / 2; under the upper bound, a t below it has.
+    Raises ValueError if the confidence is
     not allowed (see `check_confidence`).
     """
     check_confidence(confidence)

@@ -28,7 +28,7 @@ class EvaluationReport:
     runs: Mapping[str, Scored]
     per_topic: bool
     official: bool = False
-    """Whether trec_eval's `official` measures were requested, for which it prints the run id."""
+    """True if trec_eval's `official` measures were requested. trec_eval then prints the run id too."""
 
     @cached_property
     def scored(self) -> dict[str, Scored]:
