@@ -355,7 +355,7 @@ UNSUPPORTED_MEASURES = {
     (
         "two",
         "RBP_u(gains={credibility:{1:1}})",
-    ): "RBP_u(gains={credibility:{1:1}}): gains are for graded=True",
+    ): "RBP_u(gains={credibility:{1:1}}): gains require graded=True",
     ("two", "INST(max_rel=0)"): "INST(max_rel=0): min_rel=0 is not below max_rel=0",
     ("two", "INST(min_rel=3)"): "INST(min_rel=3): min_rel=3 is not below 3, the greatest gain of the scale",
     ("two", "BPM(min_rel=2,max_rel=1)@5"): "BPM(min_rel=2,max_rel=1)@5: min_rel=2 is not below max_rel=1",

@@ -44,8 +44,8 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 UNCOMPUTABLE_MEASURE = declare(
     "qrels-measure",
     "error",
-    "a measure of the track's plan can't be had from these judgments",
-    "send the judgments that it needs, or take the measure out of the plan of the track",
+    "a measure of the track's plan cannot be computed from these judgments",
+    "upload the judgments that it needs, or remove the measure from the plan of the track",
 )
 
 MAX_LISTED_TOPICS = 20
