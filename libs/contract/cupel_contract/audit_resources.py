@@ -254,7 +254,7 @@ class AuditRequest(RequestBody):
         None,
         ge=1,
         le=LARGEST_INTEGER,
-        description="maximum number of trials in a part, if that makes up to 1,000 parts",
+        description="maximum number of trials in a part; exceeded if more than 1,000 parts would be needed",
     )
 
     EXAMPLE = {"kind": "downsampling", "parameters": {"ratios": [90, 50, 10]}, "measures": ["AP"]}

@@ -78,7 +78,9 @@ class AlertResource(Resource):
     below: float | None = None
     above: float | None = None
     raised: bool | None = Field(None, description="whether the value is out of bounds; null: no audit yet")
-    value: float | None = Field(None, description="value in the newest audit; null also if undefined")
+    value: float | None = Field(
+        None, description="value in the newest audit; null if undefined, or without an audit"
+    )
     audit: str | None = Field(None, description="the newest audit")
     judged_at: datetime | None = None
     team: str
