@@ -204,10 +204,11 @@ def _quantile(largest: Floats, allowed: int) -> float:
 
 
 def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed: int) -> float:
-    """Return the quantile for the remaining pairs.
+    """Return the quantile of the maxima over the remaining pairs, without computing every replicate.
 
-    largest: the maxima over more pairs, which bound those over the remaining pairs. Replicates are therefore
-    computed in descending order of this bound, until no other replicate can exceed the quantile.
+    largest: float64[replicates], the maxima over a superset of the pairs. They are upper bounds of the maxima
+    over the remaining pairs. Replicates are computed in descending order of this bound, until no other
+    replicate can exceed the quantile.
     """
     order = np.argsort(-largest, kind="stable")
     size = 2 * (allowed + 1)
@@ -244,10 +245,10 @@ def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
 
 
 def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
-    """Return what the tests of all pairs and of the best need from every replicate.
+    """Return the statistics of all replicates, for the tests of all pairs and of the best.
 
-    The largest absolute r of all pairs, float64[replicates]. The number of replicates in which the r of some
-    other system minus this one reaches the largest observed one, int64[systems].
+    The first result is the largest absolute r of all pairs, float64[replicates]. The second, int64[systems],
+    counts the replicates in which the largest r of any other system minus this one reaches the observed one.
     """
     advantage = flips.observed.max(axis=0)[:, None]
     reached = np.zeros(len(advantage), dtype=np.int64)
