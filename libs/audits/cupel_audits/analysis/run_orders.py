@@ -65,7 +65,7 @@ def tau_ap_by_measure(full: Mapping[str, Floats], reduced: Mapping[str, Floats])
 class RepeatSummary:
     """The mean of values over repeats with its interval, the extremes, and the number of defined values.
 
-    All but n are None where no value is defined; the interval is None where fewer than two are.
+    All fields except n are None if no value is defined. The interval is None if fewer than two are defined.
     """
 
     mean: Annotated[float | None, Heading("tau", "mean over the repeats where it is defined")] = None

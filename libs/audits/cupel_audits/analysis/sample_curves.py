@@ -43,8 +43,8 @@ SampleTrial = Sequence[SampleStep]
 class Axis:
     """The quantity that changes from step to step.
 
-    column: of the steps. words: a format for one step, such as "{:g} per cent". falling: whether the steps go
-    down from all judgments, or up.
+    column: the table column of the steps. words: a format for one step, such as "{:g} per cent". falling:
+    whether the steps descend from all judgments; else they ascend.
     """
 
     column: Column

@@ -113,7 +113,7 @@ class SwapRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetRow:
-    """The correlation of the order on some topics with that on all."""
+    """The correlation of the order of runs on some topics with their order on all topics."""
 
     measure: MeasureCell
     how: Annotated[str, Heading("selection", "chosen: greedy; drawn: random")]

@@ -102,12 +102,12 @@ class EvaluationReport:
             yield f"{measure}: {values}, {reason}."
 
     def _rounded(self) -> list[str]:
-        """Return the measures with exact values that some run is too deep for."""
+        """Return the measures whose exact values were not computed for some run, because it is too deep."""
         texts = [str(measure) for measure in self.measures[: self.job.exact] if has_exact_values(measure)]
         return [text for text in texts if any(text not in run.exact for run in self.scored.values())]
 
     def _above_ideal(self) -> dict[Measure, int]:
-        """Return the number of values above their greedy ideal, for measures that have such values."""
+        """Return the number of values above 1 by measure, for measures with a greedy ideal ranking."""
         counts = Counter(
             {
                 measure: sum(
