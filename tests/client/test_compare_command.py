@@ -224,7 +224,7 @@ class TestFormats:
             "With 12 topics, a paired t-test at 0.05 (a single test) detects a true difference of ",
             "exact: all 4,096 assignments of signs",
             "4 tests (2 pairs, 2 measures)",
-            "Runs that share a letter are not significantly different (step-down max-T test, 0.05).",
+            "Runs that share a letter are not significantly different (step-down max-T test, alpha 0.05).",
             "not significantly worse than the best, which is one of them",
             "note: RR: a mean needs an interval scale",
         ):
