@@ -12,6 +12,7 @@ setup(
             depends=[FOLDER + name for name in ("_reader.h", "_topic.h", "_text.h", "_index.h")],
             optional=True,
         ),
+        Extension("cupel_measures.native._flips", sources=[FOLDER + "_flips.c"], optional=True),
         Extension("cupel_measures.native._rows", sources=[FOLDER + "_rows.c"], optional=True),
     ]
 )

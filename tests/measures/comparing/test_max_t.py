@@ -74,7 +74,7 @@ class TestDefinition:
 
     def test_critical_value_of_one_pair_is_near_the_t_quantile(self) -> None:
         found = max_t(np.random.default_rng(3).normal(size=(40, 2)), replicates=20_000)
-        assert found.critical[0] == pytest.approx(stats.t.ppf(0.975, 39), abs=0.05)
+        assert found.critical == pytest.approx(stats.t.ppf(0.975, 39), abs=0.05)
 
     def test_statistic_of_a_replicate_is_t_of_the_flipped_differences(self) -> None:
         scores = made([0.0, 0.1, 0.2], topics=8)
@@ -188,8 +188,24 @@ class TestLaws:
         monkeypatch.setattr(sign_flips, "BLOCK", block)
         monkeypatch.setattr(max_t_module, "AT_ONCE", at_once)
         found = max_t(scores, replicates=B)
-        for name in ("pair_p", "critical", "differs", "in_best_set"):
+        assert found.critical == expected.critical
+        for name in ("pair_p", "differs", "in_best_set"):
             assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
+
+    @pytest.mark.parametrize(("systems", "replicates"), [(2, 1), (3, 7), (5, 8), (9, 300)])
+    def test_extension_gives_the_numbers_of_numpy(
+        self, monkeypatch: pytest.MonkeyPatch, systems: int, replicates: int
+    ) -> None:
+        flips = SignFlips(made([0.0] * systems), replicates, 0)
+        fast = np.concatenate(list(flips.largest(flips.weights)), axis=1)
+        monkeypatch.setattr(sign_flips, "extension", None)
+        assert (np.concatenate(list(flips.largest(flips.weights)), axis=1) == fast).all()
+
+    def test_extension_refuses_other_shapes(self) -> None:
+        if sign_flips.extension is not None:
+            for sums, weights, systems in ((16, 8, 1), (16, 8, 0), (17, 32, 2)):
+                with pytest.raises(ValueError, match="expected sums of `systems` rows"):
+                    sign_flips.extension.largest(bytes(sums), bytes(weights + (systems == 1)), systems)
 
     @settings(max_examples=50, deadline=None)
     @given(matrices)
@@ -209,10 +225,10 @@ class TestLaws:
 
 def _by_pair(found: MaxT, names: Floats) -> dict[tuple[int, int], tuple[object, ...]]:
     assert found.pair_p is not None
-    columns = zip(found.first, found.second, found.pair_p, found.critical, found.differs, strict=True)
+    columns = zip(found.first, found.second, found.pair_p, found.differs, strict=True)
     return {
-        (min(names[a], names[b]), max(names[a], names[b])): (p, critical, bool(differs))
-        for a, b, p, critical, differs in columns
+        (min(names[a], names[b]), max(names[a], names[b])): (p, found.critical, bool(differs))
+        for a, b, p, differs in columns
     }
 
 

@@ -1,1 +1,1 @@
-"""Optional C extensions: the run reader and the row kernels."""
+"""Optional C extensions: the run reader, the row kernels and the max-T kernel."""

@@ -1,8 +1,8 @@
 """Tests of the differences of pairs of systems by several measures, with intervals that agree with them.
 
 An interval has the level at which its test decides. Over several corrected tests, intervals are simultaneous:
-by Bonferroni's inequality, or by the max-T or Tukey's quantile. A pair that only a later step of a step-down
-correction finds significant has the level of this step.
+by Bonferroni's inequality, or by the max-T or Tukey's quantile. Where only a later step of a step-down
+correction finds a pair significant, its interval ends next to 0.
 """
 
 import math
@@ -20,11 +20,13 @@ from cupel_measures.comparing.differences.inverted_randomisation import randomis
 from cupel_measures.comparing.outcomes import LARGEST, Outcome, scale_warnings, undefined_reason
 from cupel_measures.comparing.paired_tests import TESTS
 from cupel_measures.comparing.resampling import Interval, intervals, randomisations
-from cupel_measures.comparing.simultaneous.max_t import MaxT, max_t
+from cupel_measures.comparing.simultaneous.max_t import MaxT, agreeing_bounds, max_t
 from cupel_measures.comparing.t_intervals import t_intervals
 from cupel_measures.grammar.registry import ScaleType
-from cupel_measures.model import Floats, Ints
+from cupel_measures.model import Floats
 
+AGREEING = ("t", "randomisation")
+"""Paired tests of the mean, whose intervals can agree with them."""
 NO_BOUND = "with so few topics or replicates, no difference can be excluded"
 
 
@@ -55,7 +57,8 @@ def tested_differences(
     corrected, levels = _correct([test.p for tests in outcomes for test in tests], choices)
     for place, (values, tests) in enumerate(zip(matrices, outcomes, strict=True)):
         part = slice(place * len(pairs), (place + 1) * len(pairs))
-        bounds = _paired_intervals(pair_differences(values, pairs), tests, levels[part], choices)
+        differs = [p is not None and p <= 1 - choices.level for p in corrected[part]]
+        bounds = _paired_intervals(pair_differences(values, pairs), tests, levels[part], differs, choices)
         columns = zip(tests, corrected[part], bounds, strict=True)
         yield [
             TestedDifference(outcome=test, corrected_p=p, interval=interval, level=level)
@@ -92,18 +95,11 @@ def _correct(p: Sequence[float | None], choices: Choices) -> tuple[list[float | 
     if choices.correction_name == NO_CORRECTION or len(p) == 1:
         return list(p), np.full(len(p), alpha)
     corrected = CORRECTIONS[choices.correction_name](raw)
-    levels = (_holm_levels if choices.correction_name == "holm" else _selected_levels)(raw, corrected, alpha)
+    is_holm = choices.correction_name == "holm"
+    levels = np.full(len(p), alpha / len(p)) if is_holm else _selected_levels(raw, corrected, alpha)
     return [
         None if value is None else result for value, result in zip(p, corrected.tolist(), strict=True)
     ], levels
-
-
-def _holm_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
-    """Return Bonferroni's level, or that of the step of a test that only Holm's correction rejects."""
-    step: Ints = np.argsort(np.argsort(p, kind="stable"))
-    bonferroni = alpha / len(p)
-    is_later = (corrected <= alpha) & (p > bonferroni)
-    return np.where(is_later, np.maximum(alpha / (len(p) - step), p), bonferroni)
 
 
 def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
@@ -113,7 +109,7 @@ def _selected_levels(p: Floats, corrected: Floats, alpha: float) -> Floats:
 
 
 def _paired_intervals(
-    differences: Floats, tests: Sequence[Outcome], levels: Floats, choices: Choices
+    differences: Floats, tests: Sequence[Outcome], levels: Floats, differs: Sequence[bool], choices: Choices
 ) -> list[tuple[Interval, float]]:
     """Return the interval of every pair and its level; the test names the problem of undefined scores."""
     if choices.interval == "bca":
@@ -121,27 +117,36 @@ def _paired_intervals(
     else:
         found = t_intervals(differences, confidence=1 - levels)
     results = []
-    for interval, test, column, level in zip(found, tests, differences.T, levels.tolist(), strict=True):
+    columns = zip(found, tests, differences.T, levels.tolist(), differs, strict=True)
+    for interval, test, column, level, is_significant in columns:
         result, confidence = interval, 1 - level
         if interval.value is None:
             result = replace(interval, undefined=test.undefined)
-        elif choices.test_name == "randomisation" and choices.interval == "t" and interval.low is not None:
-            result = _agreeing(interval, column, test.p, level, choices)
-            if result is not interval:
-                error = float(np.std(column, ddof=1)) / len(column) ** 0.5
-                confidence = _effect_level(result, error, len(column))
+        elif choices.test_name in AGREEING and choices.interval == "t" and test.p is not None:
+            result = _agreeing(interval, column, level, is_significant, choices)
+        if result is not interval and result.value is not None:
+            error = float(np.std(column, ddof=1)) / len(column) ** 0.5
+            confidence = _effect_level(result, error, len(column))
         results.append((result, confidence))
     return results
 
 
 def _agreeing(
-    interval: Interval, column: Floats, p: float | None, level: float, choices: Choices
+    interval: Interval, column: Floats, level: float, is_significant: bool, choices: Choices
 ) -> Interval:
-    """Return the t interval, or the one that inverts the randomisation test if the two contradict."""
-    if p is None or excludes_zero(interval) == (p <= level):
+    """Return the t interval, or an interval that agrees with the verdict if the t interval contradicts it.
+
+    It inverts the randomisation test, and ends next to 0 if only a later step of Holm's correction finds the
+    pair significant.
+    """
+    if interval.value is None or interval.low is None or excludes_zero(interval) == is_significant:
         return interval
-    low, high = randomisation_interval(column, level=level, flips=choices.replicates, seed=choices.seed)
-    return _bounded(interval.value, low, high)
+    low, high = interval.low, interval.high
+    if choices.test_name == "randomisation":
+        low, high = randomisation_interval(column, level=level, flips=choices.replicates, seed=choices.seed)
+    value, bottom, top = np.array([[interval.value], [low], [high]])
+    ends = agreeing_bounds(value, bottom, top, np.array([is_significant]))
+    return _bounded(interval.value, *(float(end[0]) for end in ends))
 
 
 def excludes_zero(interval: Interval) -> bool:
@@ -271,6 +276,4 @@ def _bounds(found: AllPairs | MaxT) -> tuple[Floats, Floats]:
         return found.intervals
     width = found.width or 0.0
     low, high = found.difference - width, found.difference + width
-    return np.where(found.differs, low, np.minimum(low, 0.0)), np.where(
-        found.differs, high, np.maximum(high, 0.0)
-    )
+    return agreeing_bounds(found.difference, low, high, found.differs)

@@ -26,7 +26,7 @@ class MaxT:
 
     first, second: int64[pairs], the systems of each pair. difference: float64[pairs], the mean of first -
     second, with its standard error. t: float64[pairs], difference / error; infinite if only the error is 0.
-    critical: float64[pairs], |t| that a significant difference exceeds. pair_p: float64[pairs], adjusted for
+    critical: the 1 - alpha quantile of the largest |t| of all pairs. pair_p: float64[pairs], adjusted for
     all pairs; None unless requested. differs: bool[pairs], whether p is at most alpha. in_best_set:
     bool[systems], whether the system is not significantly worse than the best. undefined: why there is no
     result.
@@ -37,7 +37,7 @@ class MaxT:
     difference: Floats
     error: Floats
     t: Floats
-    critical: Floats
+    critical: float
     differs: Mask
     pair_p: Floats | None
     in_best_set: Mask
@@ -54,18 +54,27 @@ class MaxT:
     def intervals(self) -> tuple[Floats, Floats]:
         """Lower and upper bounds, float64[pairs] each, of the simultaneous intervals of the differences.
 
-        An interval excludes 0 exactly if the pair differs. Bounds are infinite if there are too few topics.
+        Each is difference +- critical * error. An interval excludes 0 exactly if the pair differs: where only
+        a later step of the test finds a pair significant, the interval ends next to 0. Bounds are infinite if
+        there are too few topics.
         """
         width = np.zeros_like(self.error)
         np.multiply(self.critical, self.error, out=width, where=self.error > 0)
         width = np.where((self.error == 0) & ~self.differs & np.isinf(self.t), np.inf, width)
-        low, high = self.difference - width, self.difference + width
-        # Rounding must not turn a bound of 0 into a contradiction of the test.
-        low, high = (
-            np.where(self.differs, low, np.minimum(low, 0.0)),
-            np.where(self.differs, high, np.maximum(high, 0.0)),
+        return agreeing_bounds(
+            self.difference, self.difference - width, self.difference + width, self.differs
         )
-        return low, high
+
+
+def agreeing_bounds(difference: Floats, low: Floats, high: Floats, differs: Mask) -> tuple[Floats, Floats]:
+    """Return bounds that exclude 0 exactly where the difference is significant, float64[pairs] each.
+
+    Cutting the interval of a significant difference at 0 loses only values that its test rejects.
+    """
+    next_to_zero = np.nextafter(0.0, difference)
+    low = np.where(differs & (difference > 0), np.maximum(low, next_to_zero), low)
+    high = np.where(differs & (difference < 0), np.minimum(high, next_to_zero), high)
+    return np.where(differs, low, np.minimum(low, 0.0)), np.where(differs, high, np.maximum(high, 0.0))
 
 
 def max_t(
@@ -85,10 +94,6 @@ def max_t(
     (1 + r) / (1 + replicates), where r replicates have a |t| of at least the pair's among this and the later
     pairs; p never decreases in this order. with_p: also return p; alone it decides nothing, but it takes most
     of the time for hundreds of systems.
-
-    The critical value of a pair is the 1 - alpha quantile of the largest |t| of all pairs, so that all
-    intervals hold simultaneously. A pair that only a later step finds significant has the quantile of that
-    step, so that its interval agrees with its p.
     """
     values = matrix(scores)
     systems = values.shape[1]
@@ -105,7 +110,7 @@ def max_t(
         difference=flips.means[first] - flips.means[second],
         error=flips.errors[first, second],
         t=flips.to_t(flips.observed[first, second]),
-        critical=flips.to_t(critical[first, second]),
+        critical=float(flips.to_t(np.array(critical))),
         differs=differs[first, second],
         pair_p=_adjusted_p(flips, first, second) if with_p else None,
         in_best_set=_best_set(flips, reached, differs, alpha),
@@ -138,7 +143,7 @@ def _empty_result(first: Ints, second: Ints, systems: int, alpha: float, warning
         difference=zeros,
         error=zeros,
         t=zeros,
-        critical=np.full(len(first), np.inf),
+        critical=float("inf"),
         differs=np.zeros(len(first), dtype=bool),
         pair_p=None,
         in_best_set=np.ones(systems, dtype=bool),
@@ -157,8 +162,8 @@ def _family(systems: int, first: Ints, second: Ints) -> Mask:
 # ------------------------------------------------------------------------------------------ step-down
 
 
-def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) -> tuple[Mask, Floats]:
-    """Return (whether each pair differs, its critical r), both [systems, systems].
+def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) -> tuple[Mask, float]:
+    """Return whether each pair differs, bool[systems, systems], and the critical r of the first step.
 
     Each step rejects the pairs above the quantile of the largest r of the pairs that remain. largest:
     float64[replicates], the largest absolute r of all pairs.
@@ -167,14 +172,12 @@ def _step_down(flips: SignFlips, family: Mask, largest: Floats, alpha: float) ->
     allowed = allowed_exceedances(alpha, flips.replicates)
     if np.count_nonzero(family) < family.size - len(family):
         largest = _maxima(flips, family)
-    bound = _quantile(largest, allowed)
-    critical = np.full(family.shape, bound)
+    critical = bound = _quantile(largest, allowed)
     remaining = family & (strength <= bound)
     rejected = family & ~remaining
     while rejected.any() and remaining.any():
         bound = _later_quantile(flips, remaining, largest, allowed)
         rejected = remaining & (strength > bound)
-        critical[rejected] = bound
         remaining &= ~rejected
     return family & ~remaining, critical
 

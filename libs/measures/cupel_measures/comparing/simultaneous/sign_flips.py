@@ -9,7 +9,8 @@ sums, one per system, so a replicate costs one number per system and one subtrac
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,14 @@ from numpy.typing import NDArray
 from cupel_measures.comparing.outcomes import CLOSE, mean
 from cupel_measures.comparing.resampling import random_signs
 from cupel_measures.model import Floats, Ints
+
+try:
+    from cupel_measures.native import _flips as compiled
+except ImportError:
+    compiled = None  # type: ignore[assignment]
+
+extension: Any = compiled
+"""The C extension, or None if it is not built."""
 
 Mask = NDArray[np.bool_]
 BLOCK = 256
@@ -91,8 +100,7 @@ class SignFlips:
         largest = len(centred) * float(np.abs(centred).max(initial=0.0))
         quantum = math.ulp(largest) if largest else 1.0
         rounded = np.round(centred.T / quantum) * quantum
-        signs = random_signs(len(centred), self.replicates, self.seed)
-        return np.concatenate([rounded @ block.T for block in signs], axis=1)
+        return rounded @ _signs(len(centred), self.replicates, self.seed)
 
     def to_t(self, r: Floats) -> Floats:
         """Return the t statistics that correspond to values of r; infinite for r = 1."""
@@ -114,8 +122,22 @@ class SignFlips:
             yield _largest(np.ascontiguousarray(sums[:, begin : begin + BLOCK]), weights)
 
 
+@lru_cache(maxsize=1)
+def _signs(topics: int, replicates: int, seed: int) -> Floats:
+    """Return float64[topics, replicates], which all measures of a report share."""
+    return np.concatenate(list(random_signs(topics, replicates, seed))).T
+
+
 def _largest(sums: Floats, weights: Floats) -> Floats:
     """Return `SignFlips.largest` of one block. Every pair is computed once, for both of its systems."""
+    if extension is None:
+        return _largest_without_extension(sums, weights)
+    found = extension.largest(sums, np.ascontiguousarray(weights), len(sums))
+    return np.frombuffer(found).reshape(sums.shape)
+
+
+def _largest_without_extension(sums: Floats, weights: Floats) -> Floats:
+    """Return `_largest` by numpy: the same numbers, but several times slower."""
     above, below, scratch = (np.zeros_like(sums) for _ in range(3))
     for system in range(len(sums) - 1):
         others = slice(system + 1, None)

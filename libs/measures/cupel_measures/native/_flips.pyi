@@ -1,0 +1,3 @@
+from typing_extensions import Buffer
+
+def largest(sums: Buffer, weights: Buffer, systems: int) -> bytes: ...
