@@ -92,8 +92,8 @@ def max_t(
     scores: float64[topics, systems]. t is the mean difference over its standard error. A replicate flips the
     signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a pair is
     (1 + r) / (1 + replicates), where r replicates have a |t| of at least the pair's among this and the later
-    pairs; p never decreases in this order. with_p: also return p; alone it decides nothing, but it takes most
-    of the time for hundreds of systems.
+    pairs; p never decreases in this order. with_p: also return p. It is not needed for the verdicts, and
+    takes most of the time for hundreds of systems.
     """
     values = matrix(scores)
     systems = values.shape[1]
@@ -265,9 +265,9 @@ def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
 def _best_set(flips: SignFlips, reached: Ints, differs: Mask, alpha: float) -> Mask:
     """Return bool[systems]: whether the system may be the best (Hsu, Multiple Comparisons, 1996, chapter 4).
 
-    A system is excluded if the one-sided simultaneous test of all other systems against it rejects that none
-    is better: p is (1 + reached) / (1 + replicates). A system that differs significantly from a better one in
-    the test of all pairs is excluded too.
+    The null hypothesis of a system is that no other system is better. It is tested one-sided against all
+    other systems at once, with p = (1 + reached) / (1 + replicates), and the system is excluded if p is at
+    most alpha. A system that is significantly worse than another one in the test of all pairs is excluded.
     """
     allowed = allowed_exceedances(alpha, flips.replicates)
     rejected = (flips.observed.max(axis=0) > 0) & (reached <= allowed)
