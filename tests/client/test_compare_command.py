@@ -224,8 +224,8 @@ class TestFormats:
             "With 12 topics, a paired t-test at 0.05 (a single test) detects a true difference of ",
             "exact: all 4,096 assignments of signs",
             "4 tests (2 pairs, 2 measures)",
-            "Runs that share a letter are not significantly different (step-down max-T test, 0.05).",
-            "(multiple comparisons with the best, 0.05)",
+            "Runs that share a letter are not significantly different (step-down max-T test, alpha 0.05).",
+            "(multiple comparisons with the best, alpha 0.05)",
             "note: RR: a mean needs an interval scale",
         ):
             assert part in printed, part

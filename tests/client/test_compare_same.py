@@ -52,7 +52,8 @@ def test_json_has_lists_scores_and_improvements() -> None:
 
 def test_tables_do_not_claim_that_the_systems_are_the_same() -> None:
     printed = " ".join(cupel("original", "reproduced", "-m", "RR").stdout.split())
-    assert "No mean differs significantly at 0.05. This does not establish" in printed
+    assert "The means do not differ significantly at alpha 0.05 (paired t-test, uncorrected)" in printed
+    assert "This does not establish that the systems are the same" in printed
     assert "RBO (p = 0.9)" in printed
     assert "effect ratio" not in printed
     with_baselines = cupel("original", "reproduced", "-m", "RR", "--baselines", "old-base", "new-base")

@@ -31,11 +31,12 @@ class LeaderboardRowResource(Resource):
     interval: Bounds = Field(None, description="lower and upper bound of the score's confidence interval")
     rank_interval: RankBounds = Field(
         None,
-        description="simultaneous confidence interval of the ranks: 1 + the number of significantly better "
-        "submissions, and the number of submissions that are not significantly worse (including this one)",
+        description="simultaneous confidence interval of the rank: from 1 + the number of significantly "
+        "better submissions to the number of those that are not significantly worse, including this one",
     )
     groups: tuple[str, ...] = Field(
-        (), description="two submissions that share a group are not significantly different"
+        (),
+        description="names of groups; two submissions share a group unless they differ significantly",
     )
     in_best_set: bool | None = Field(
         None, description="whether the submission is not significantly worse than the best"
@@ -80,7 +81,8 @@ class LeaderboardAnalysis(Resource):
     )
     submissions: int = Field(description="number of ranked submissions")
     in_best_set: int | None = Field(
-        None, description="submissions that are not significantly worse than the best, which is included"
+        None,
+        description="number of submissions that are not significantly worse than the best (including it)",
     )
     separable: int | None = Field(None, description="number of adjacent pairs that differ significantly")
     neighbours: int | None = Field(None, description="number of pairs of adjacent submissions")

@@ -81,8 +81,8 @@ def test_report_equals_the_hand_worked_report() -> None:
         report,
         verdict=[
             "P@1: tau between the two orders is 0.18; 3 of 4 runs change rank, r1 most (from 1 to 3); r2 and "
-            "1 more (tied) are best instead of r1. 3 runs change their significance group; 2 of 6 pairs of "
-            "runs differ significantly under one version only.",
+            "1 more (tied) are best instead of r1. 3 runs are in pairs whose significance changes; 2 of 6 "
+            "pairs of runs differ significantly under one version only (randomised Tukey HSD, alpha 0.3).",
             "relevance: 57.1% of the 7 documents judged in both versions have the same label (kappa 0.16, "
             "alpha 0.20); 3 have different labels; judgments in qrels only: 1, in other only: 1.",
         ],

@@ -2,8 +2,8 @@
 
 The tests use two real collections with texts. odp-tr30 has short Turkish descriptions and subtopics.
 cranfield has English abstracts, with relevance as the only subtopic. The systems are a lexical ranker and
-degraded variants of it. Each measure is correlated (tau-b) with alpha_nDCG@20 under all judgments, and with
-its own values under all judgments.
+degraded variants of it. For each sample of the judgments, tau-b is computed between the measure and two
+references: alpha_nDCG@20 under all judgments, and the measure itself under all judgments.
 """
 
 import random

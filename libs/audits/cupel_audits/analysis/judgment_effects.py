@@ -53,7 +53,7 @@ def _hits(subject: AuditSubject, topic: int) -> int:
 
 
 def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
-    """Return float64[copies, runs], without the last topic."""
+    """Return the scores, float64[copies, runs], without the last topic (see `_Pool.qrels`)."""
     if measure.declaration.texts:
         return None
     try:
@@ -65,12 +65,12 @@ def _values(copies: Evaluator, measure: Measure, runs: int) -> Floats | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Pool:
-    """The pool of a copy: the documents of the topic and the candidates, sorted by id.
+    """The documents of each copy of the topic: those of its qrels and the candidates, sorted by id.
 
-    ids: n ids. judged: int64[copies], the document that is judged in each copy. low, high: the range of the
-    topic's documents in the qrels. strangers: int64, the candidates that are not in the qrels, as indices
-    into `tops`, ascending. place: int64[n], the places in `ids` of the topic's documents, followed by the
-    strangers.
+    ids: n document ids. judged: int64[copies], the index in `ids` of the document that is judged in each
+    copy. low, high: the range of the topic's documents in the qrels. strangers: int64, the candidates that
+    are not in the qrels, as ascending indices into the documents of `tops`. place: int64[n], the index in
+    `ids` of each of the topic's documents, and then of each stranger.
     """
 
     subject: AuditSubject
@@ -171,7 +171,7 @@ class _Pool:
         )
 
     def _hits(self, run: int, row: slice) -> tuple[Ints, Ints]:
-        """Return the documents of a run, as places in `ids` sorted by rank, and their ranks."""
+        """Return the documents of a run, as indices into `ids` in order of rank, and their ranks."""
         joined, first = self.subject.joined, tops_of(self.subject).ranked[run, self.topic]
         among = np.flatnonzero(np.isin(first, self.strangers))
         which = np.searchsorted(self.strangers, first[among])

@@ -81,9 +81,10 @@ def central(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None =
 
 
 def centrality(documents: Sequence[str], texts: Texts, pool: Sequence[str] | None = None) -> Floats:
-    """Return float64[n], the mean of 1 - JSD between the model of a document and the others of the pool.
+    """Return float64[n]: for each document, the mean of 1 - JSD to the other documents of the pool.
 
-    pool: contains the documents (default: just them). The centrality of a document that is alone in it is 0.
+    JSD is the Jensen-Shannon divergence of the language models of two documents. pool: ids, which include
+    `documents` (default: only these). The centrality is 0 if the pool has only one document.
     """
     among = documents if pool is None else pool
     corpus = Corpus.of(texts)
@@ -136,7 +137,8 @@ def select_topics(topics: Sequence[str], novel: Floats, reference: Floats, numbe
 
     novel, reference: float64[T, S], scores of S systems by topic, such as LMD and alpha_nDCG under all
     judgments. Greedy: always add the topic that maximises tau-b between the mean novel scores over the
-    selected topics and the mean reference scores over all; of ties to 12 decimals, add the smallest topic id.
+    selected topics and the mean reference scores over all topics. Of topics with equal tau-b to 12 decimals,
+    the smallest topic id is added.
     The selection uses the reference, so it is an upper bound of what a selection without it can achieve.
     """
     target = _means(reference)

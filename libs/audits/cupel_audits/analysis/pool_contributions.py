@@ -19,9 +19,9 @@ EDGE = 0.1
 class Contributions:
     """The groups that contribute each of the D documents in the qrels.
 
-    first: int32[D], the best rank in the runs of any group. who: int64[D], the group with this rank. second:
-    int32[D], the best rank in the runs of another group. Ranks are NOWHERE where there is none. judged,
-    relevant: bool[D].
+    first: int32[D], the best rank of the document over the runs of all groups. who: int64[D], the group that
+    has this rank, or -1. second: int32[D], the best rank over the runs of all other groups. A rank is NOWHERE
+    if no such run retrieves the document. judged, relevant: bool[D].
     """
 
     first: NDArray[np.int32]

@@ -62,10 +62,9 @@ class ContentRobustness(Audit):
 
     `curve` selects how judgments are removed: at random as in `incomplete`; at random and stratified by grade
     as in `downsampling`; or those outside a shallower pool as in `pool_depth`, whose documents leave the
-    pool. At each step the report gives
-    tau-b between the runs' scores by each measure under the remaining judgments and their scores by the
-    classic measure `reference` under all judgments. It also gives tau-b with the measure's own scores under
-    all judgments.
+    pool. At each step, the runs are scored by each measure under the remaining judgments. The report gives
+    tau-b between these scores and those of the classic measure `reference` under all judgments. It also gives
+    tau-b between these scores and those of the same measure under all judgments.
 
     The reference is always added to the measures. LMD is added if none of the measures is text-based.
     """

@@ -24,7 +24,7 @@ READING = (
     "is computed on each topic and averaged over the topics where it is defined.",
     f"{STRONG_IN_PAIRS} if no scores are tied. By convention, orders with a greater tau are called similar. "
     "A low tau between measures of different properties is not a fault. Measures of the same property that "
-    "disagree by topic and agree overall differ by noise that the mean reduces.",
+    "have a low tau by topic and a high one overall may differ by noise that the mean reduces.",
     "Ferrante et al. (2019, Tables 1 and 2) report 0.38 to 0.99 by topic and 0.70 to 0.98 overall between "
     "measures that depend on ranks and the rank-based order RBTO, and 1 where theory predicts it. Maistro et "
     "al. (CIKM 2021, Table 4) print much lower values between measures of several aspects, which do not fit "
@@ -50,9 +50,9 @@ class MeasurePair:
 class CorrelationResult(TypedDict):
     """The correlation of one pair; JSON-serialisable.
 
-    under: as of a MeasurePair. overall, by_topic, tau_ap, rbo: None where undefined; `undefined` says why
-    `overall` is. topics: tau on each topic. ranks: mid-ranks of
-    the runs by the first and by the second measure.
+    under: see MeasurePair. overall, by_topic, tau_ap, rbo: None where they are undefined; `undefined` gives
+    the reason for `overall`. topics: tau on each topic. ranks: mid-ranks of the runs by the first and by the
+    second measure.
     """
 
     under: tuple[str, str, str] | None
@@ -342,7 +342,7 @@ def _topic_rows(about: SubjectSummary, results: Sequence[CorrelationResult]) -> 
 
 
 def _verdict(about: SubjectSummary, results: Sequence[CorrelationResult], what: str) -> Iterator[str]:
-    """Yield sentences on pairs of measures, or on pairs of aspects (`what`)."""
+    """Yield sentences on pairs of measures or of aspects; `what` names them in the plural."""
     defined = [(tau, result) for result in results if (tau := result["overall"]) is not None]
     if not defined:
         if results:

@@ -154,10 +154,16 @@ class AgreementRow:
 
     first: Annotated[str, Heading("first measure")]
     second: Annotated[str, Heading("second measure")]
-    both: Annotated[int, Heading("both", "pairs that differ by both, with the same run as the better one")]
-    only_first: Annotated[int, Heading("first only", "pairs that differ by the first measure only")]
-    only_second: Annotated[int, Heading("second only", "pairs that differ by the second measure only")]
-    opposite: Annotated[int, Heading("opposite", "pairs that differ by both, in opposite directions")]
+    both: Annotated[int, Heading("both", "pairs that differ significantly by both, in the same direction")]
+    only_first: Annotated[
+        int, Heading("first only", "pairs that differ significantly by the first measure only")
+    ]
+    only_second: Annotated[
+        int, Heading("second only", "pairs that differ significantly by the second measure only")
+    ]
+    opposite: Annotated[
+        int, Heading("opposite", "pairs that differ significantly by both, in opposite directions")
+    ]
     difference: Annotated[
         float, Heading("difference of power", "first minus second measure, in percentage points")
     ]
@@ -171,7 +177,9 @@ class AgreementRow:
 
 MEASURES = TableSchema.of("measures", "Discriminative power of each measure", PowerRow)
 POWER_LEVELS = TableSchema.of("levels", "Power at other significance levels", PowerLevelRow)
-AGREEMENT = TableSchema.of("agreement", "Pairs of runs that differ by two measures", AgreementRow)
+AGREEMENT = TableSchema.of(
+    "agreement", "Pairs of runs that differ significantly by two measures", AgreementRow
+)
 DESIGNS = TableSchema.of("designs", "Detectable difference by number of topics", DesignRow)
 CURVE = TableSchema.of("asl", "Achieved significance level of each pair of runs", LevelRow)
 PLOTS = (
@@ -220,10 +228,11 @@ class DiscriminativePower(OverTopics):
     pair differs significantly if ASL < alpha. The discriminative power is the share of the S (S - 1) / 2
     pairs that differ significantly. All pairs and measures share the same samples.
 
-    The required difference is estimated from the same samples w*: for each pair, the absolute mean of the
-    sample whose |t(w*)| is the K-th largest, where K = alpha B; of these, the largest over all pairs (Sakai,
-    SIGIR 2006). The detectable difference is that of a paired t-test with the given power (Sakai, IRJ 2016).
-    The powers of two measures are compared with an interval over topics.
+    The required difference is estimated from the same samples w*. For each pair, take the sample with the
+    K-th largest |t(w*)|, where K = alpha B, and the absolute mean of this sample. The largest of these means
+    over all pairs is the required difference (Sakai, SIGIR 2006). The detectable difference is the true
+    difference that a paired t-test at alpha detects with the given power (Sakai, IRJ 2016). The difference of
+    the powers of two measures has an interval over samples of topics.
     """
 
     replicates: Replicates = setting(10_000, "number of bootstrap samples of the topics")
@@ -348,15 +357,16 @@ def _verdict(rows: Sequence[PowerRow], agreement: Sequence[AgreementRow], alpha:
     most, fewest = ranked[0], ranked[-1]
     if most.significant != fewest.significant:
         yield (
-            f"Of {most.pairs} pairs of runs, the most differ significantly by {most.measure}, "
-            f"{most.significant} ({most.percent:.2f}%), and the fewest by {fewest.measure}, "
-            f"{fewest.significant} ({fewest.percent:.2f}%)."
+            f"Of {most.pairs} pairs of runs, {most.significant} ({most.percent:.2f}%) differ significantly "
+            f"by {most.measure}, the highest number, and {fewest.significant} ({fewest.percent:.2f}%) by "
+            f"{fewest.measure}, the lowest."
             f"{_describe_interval(agreement, most.measure, fewest.measure)}"
         )
     for row in ranked:
         yield (
-            f"{row.measure}: {row.significant} of {row.pairs} pairs of runs differ significantly at alpha "
-            f"{alpha:g} ({row.percent:.2f}%){_describe_differences(row)}."
+            f"{row.measure}: {row.significant} of {row.pairs} pairs of runs ({row.percent:.2f}%) differ "
+            f"significantly by the paired bootstrap test at alpha {alpha:g}, uncorrected"
+            f"{_describe_differences(row)}."
         )
 
 
@@ -375,9 +385,9 @@ def _describe_interval(agreement: Sequence[AgreementRow], most: str, fewest: str
 
 def _describe_differences(row: PowerRow) -> str:
     if not (row.smallest or row.greatest):
-        return "; all runs have the same mean"
+        return "; the observed means of all runs are the same"
     if row.smallest is None:
-        return f"; means differ by up to {row.greatest:.4g}"
+        return f"; observed means differ by up to {row.greatest:.4g}"
     smallest = f"; the smallest significant difference is {row.smallest:.4g}"
     if row.greatest is None:
         return smallest

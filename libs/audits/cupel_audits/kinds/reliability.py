@@ -42,9 +42,9 @@ TopicNumbers = tuple[int | None, int | None, int | None]
 class ReliabilityResult(TypedDict):
     """The result for one measure; JSON-serialisable.
 
-    undefined: why nothing could be computed, or None; all fields after it are missing if it is not None.
-    variances: of runs, topics and residual. curve: by coefficient, for each number of topics; the first is
-    that of the subject. needed: by coefficient, the number of topics for the target.
+    undefined: why nothing could be computed, or None. If it is not None, all fields after it are missing.
+    variances: of runs, topics and residual. curve: by coefficient, the value for each number of topics; the
+    first is the number of audited topics. needed: by coefficient, the number of topics needed for the target.
     """
 
     measure: str
@@ -57,7 +57,7 @@ class ReliabilityResult(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityRow:
-    """One coefficient of one measure, on these topics and for the target."""
+    """One coefficient of one measure on the audited topics, and the topics needed for the target value."""
 
     measure: MeasureCell
     coefficient: Annotated[str, Heading("coefficient", "E rho^2: differences between runs; Phi: scores")]
@@ -110,9 +110,9 @@ class Reliability(OverTopics):
 
     From the mean squares of the two-way analysis of variance with S runs and n topics, the variance of the
     residual is e = MS(residual), that of runs s = (MS(runs) - e) / n, and that of topics t = (MS(topics) - e)
-    / S; negative estimates are 0. On n' topics, E rho^2 = s / (s + e / n') and Phi = s / (s + (t + e) / n').
-    Solved for n', they give the number of topics for a target. Intervals are those of Feldt (1965) for E
-    rho^2 and of Arteaga, Jeyaratnam and Franklin (1982) for Phi.
+    / S; negative estimates are set to 0. On n' topics, E rho^2 = s / (s + e / n'), and Phi = s / (s + (t + e)
+    / n'). Solving these equations for n' gives the number of topics needed for a target. The intervals of E
+    rho^2 are those of Feldt (1965), and those of Phi are by Arteaga, Jeyaratnam and Franklin (1982).
     """
 
     target: Share = setting(0.95, "target of both coefficients, for the number of topics needed")
@@ -171,7 +171,7 @@ class Reliability(OverTopics):
         )
 
     def _verdict(self, rows: Sequence[ReliabilityRow], components: Sequence[ComponentRow]) -> Iterator[str]:
-        """Yield two sentences for each measure; the measure with the greatest E rho^2 comes first."""
+        """Yield two sentences for each measure, in descending order of E rho^2."""
         if not rows:
             yield "Reliability is undefined for every measure."
         by_measure = {row.measure: row for row in rows if row.coefficient == COEFFICIENTS["relative"]}

@@ -1,8 +1,8 @@
-"""Board analyses: intervals, groups and ties of every leaderboard, computed by one job per board.
+"""Board analyses: intervals, groups and the best set of every leaderboard, computed by one job per board.
 
 A board is a measure under a qrels version. Its analysis is valid only for the runs and scores from
-which it was computed (its `basis`). If the board ranks other runs, its analysis is pending, so that groups
-never appear beside another order.
+which it was computed (its `basis`). If the board now ranks other runs, its analysis is pending, so that
+groups never appear next to an order that they do not belong to.
 
 The job of a board is one row. It is queued again when the board has changed and no evaluation of its track is
 open, so a burst of submissions costs one analysis. A track with a constant stream of submissions is still
@@ -306,7 +306,7 @@ def _has_analysis(track: Row[Any]) -> ColumnElement[bool]:
 def _find_due_boards(
     connection: Connection, track: Row[Any], boards: ColumnElement[bool]
 ) -> dict[Board, str]:
-    """Return the basis of each of these boards that has no analysis with that basis."""
+    """Return the current basis of each of these boards that has no analysis for this basis."""
     stored = connection.execute(_select_stored(track, analysis_rows.c.qrels_id.in_(_select_versions(track))))
     analysed = {(row.qrels_id, row.measure): row.basis for row in stored}
     rows = connection.execute(_select_ranked(track, boards))

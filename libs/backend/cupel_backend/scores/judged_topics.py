@@ -1,7 +1,8 @@
 """Recomputation of scores that an earlier release averaged over listed topics without judgments.
 
-Such a release scored these topics. Vectors of scores now have the judged topics only, so every stored value
-under these qrels versions is deleted, and their submissions are evaluated again. Other versions keep theirs.
+Earlier releases gave these topics a score, whereas vectors of scores now have the judged topics only. All
+stored values under a qrels version with such topics are therefore deleted, and its submissions are evaluated
+again. The values under other versions are kept.
 """
 
 from collections import defaultdict

@@ -28,7 +28,7 @@ MAX_SILENCE_SECONDS = 45.0  # event streams send a heartbeat every 15 s
 class ServiceError(Exception):
     """A refused or failed request.
 
-    `code` is stable; GET /v1/errors explains every code. `errors` name the places of the errors.
+    `code` is stable; GET /v1/errors explains every code. `errors` say which fields or lines are wrong.
     """
 
     def __init__(self, status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> None:
@@ -67,8 +67,8 @@ def _certificates() -> ssl.SSLContext:
 class Transport:
     """HTTP connections to the service at `url`.
 
-    token: sent with every request. timeout: seconds. attempts: how often a request that is safe to repeat
-    is sent if the network fails or the service is busy. All methods raise ServiceError.
+    token: sent with every request. timeout: seconds. attempts: maximum number of times that a request that is
+    safe to repeat is sent, if the network fails or the service is busy. All methods raise ServiceError.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ def parse(resource: type[T], value: Any) -> T:
 
 
 def body(request: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a request body; raises ServiceError, as the service would, if a field is invalid."""
+    """Return the JSON of a request body. Raise the ServiceError of the service if a field is invalid."""
     as_json = json.loads(
         json.dumps(values, default=str)
     )  # YAML files may have numbers as keys and dates as values

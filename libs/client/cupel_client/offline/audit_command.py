@@ -159,7 +159,7 @@ SETTING = "setting_"
 
 
 def _option(kind: type[Audit], name: str, taken: set[str]) -> click.Option:
-    """Return the option of a parameter; it starts with `audit-` if all audits have an option of its name."""
+    """Return the option of a parameter; prefix it with `audit-` if all audits have an option of this name."""
     setting, written = SETTINGS[kind.name][name], pages.option(name)
     if written in taken:
         written = pages.option(f"audit_{name}")
@@ -280,7 +280,7 @@ def _perform(
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Turn all reasons why an audit is impossible into a usage error."""
+    """Convert errors that make the audit impossible to click.UsageError, with all their sentences."""
     try:
         yield
     except AuditError as problem:

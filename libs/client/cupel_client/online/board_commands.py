@@ -108,9 +108,9 @@ def leaderboard(
 ) -> None:
     """Print the leaderboard of TRACK with its significance analysis. Equal scores share a rank.
 
-    Submissions that share a letter are not significantly different (randomised Tukey HSD at 0.05). "top
-    group" marks those that are not significantly different from the best. Rank intervals give the best and
-    worst rank of a submission on other samples of topics.
+    Submissions that share a letter are not significantly different (step-down max-T test at alpha 0.05).
+    "best set" marks those that are not significantly worse than the best (multiple comparisons with the
+    best). Rank intervals are simultaneous confidence intervals of the ranks.
 
     \b
     Example:
@@ -210,23 +210,26 @@ def _print_analysis(board: LeaderboardResource) -> None:
 
 
 def _summarise(analysis: LeaderboardAnalysis) -> str:
-    """Return the result of a significance analysis as one sentence."""
+    """Return the result of a significance analysis in one or two sentences."""
     if analysis.state == "pending":
         return "The significance analysis is still running; try again in a moment, or add --wait."
     if analysis.submissions == 1:
         return "There is only one submission, so there is nothing to compare."
     if analysis.state == "undefined":
         return f"The significance analysis is undefined: {analysis.undefined}."
-    clauses = [
+    best_set = (
         f"{analysis.in_best_set} of {analysis.submissions} submissions are not significantly worse than the "
         "best, which is one of them"
         if analysis.in_best_set != 1
-        else f"the best of {analysis.submissions} submissions is significantly better than all others",
-        f"{analysis.separable} of {analysis.neighbours} pairs of neighbours differ significantly",
-    ]
-    if analysis.smallest_difference is not None:
-        clauses.append(
-            f"with {analysis.topics} topics, a paired t-test detects a true difference of "
-            f"{analysis.smallest_difference:.3g} with power 0.8, and smaller ones less often"
-        )
-    return f"{'; '.join(clauses)}."
+        else f"the best of {analysis.submissions} submissions is significantly better than all others"
+    )
+    summary = (
+        f"By max-T tests at alpha {analysis.alpha}, {best_set}; {analysis.separable} of "
+        f"{analysis.neighbours} pairs of neighbours differ significantly."
+    )
+    if analysis.smallest_difference is None:
+        return summary
+    return (
+        f"{summary} With {analysis.topics} topics, a paired t-test at alpha {analysis.alpha} detects a true "
+        f"difference of {analysis.smallest_difference:.3g} with power 0.8, and smaller ones less often."
+    )

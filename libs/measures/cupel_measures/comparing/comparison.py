@@ -57,8 +57,8 @@ class Difference:
     """The difference between two systems under one measure.
 
     difference: mean of second - first. corrected_p: over all tests of the family (`ComparisonReport.tests`).
-    topics: numbers of topics
-    where the second system scores higher, the same and lower; None if a score is undefined.
+    topics: numbers of topics where the second system
+    scores higher, the same and lower; None if a score is undefined.
     """
 
     first: int
@@ -163,8 +163,8 @@ def compare(
     """Compare systems by measures.
 
     scores: float64[topics, systems] of every text in `required` of the measures. progress: called with the
-    text of each measure when its comparison begins. Raises ValueError for fewer
-    than two systems, repeated names, and scores of another shape.
+    text of each measure when its comparison begins. Raises ValueError for fewer than two systems, repeated
+    names, and scores of another shape.
     """
     choices = choices or Choices()
     _check(systems, topics, scores, measures)

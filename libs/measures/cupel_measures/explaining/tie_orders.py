@@ -67,17 +67,17 @@ class TieOrders:
         return self._with(self._above(self.tied, cutoff))
 
     def _above(self, hits: Ints, cutoff: int | None) -> Ints:
-        """Return those of `hits` whose tie group begins above the cutoff."""
+        """Return the elements of `hits` whose tie group begins above the cutoff."""
         return hits[self.uncut.first[hits] <= (cutoff or DEEPEST)]
 
     def _with(self, hits: Ints) -> Mask:
         return np.bincount(self.hits.row[hits], minlength=self.hits.rows) > 0
 
     def comparable(self, keys: Keys, cutoff: int | None) -> Mask:
-        """Return the topics where the keys agree on the order of all tied documents, bool[T].
+        """Return bool[T]: whether all keys order the tied documents of the topic alike.
 
-        Of any two tied documents, one is then at least as good as the other by all keys. Tie groups that
-        begin below the cutoff do not count.
+        Of any two tied documents, one is then at least as good as the other by every key. Tie groups that
+        begin below the cutoff are ignored.
         """
         best_first, documents = self._best_first(keys)
         together = self.group[best_first][1:] == self.group[best_first][:-1]
@@ -126,10 +126,11 @@ class TieOrders:
         return [(first, last, len(list(members))) for (first, last), members in groupby(pairs)]
 
     def sample_orders(self, topics: Sequence[int], seed: int) -> Iterator[tuple[Joined, Mapping[int, int]]]:
-        """Yield orders of `topics` in stacks; a stack has the rows of all topics for one order after another.
+        """Yield blocks of possible orders of `topics`, each with its number of orders of each topic.
 
-        Each stack comes with its number of orders per topic. The rows after these are empty, and so are those
-        of other topics. The orders of a topic depend only on the seed and the index of the topic.
+        A block has one row per order and topic: first the first order of every topic, then the second, and
+        so on. Rows are empty for a topic with fewer orders in the block, and for topics outside `topics`. The
+        orders of a topic depend only on the seed and the index of the topic.
         """
         size = int(self._retrieved[list(topics)].sum())
         number = min(max(1, BLOCK // max(size, self.hits.rows)), SHUFFLES)
@@ -157,7 +158,7 @@ class TieOrders:
             yield ranks
 
     def _stack(self, made: Mapping[int, NDArray[np.int32]]) -> Joined:
-        """Return the orders as rows of all topics, one order after another, cut at depth."""
+        """Return a block of `sample_orders`, cut at depth; made: ranks in each order, by topic."""
         topics, number = self.hits.rows, max(map(len, made.values()))
         lengths, retrieved = np.zeros((2, number, topics), dtype=np.int64)
         for topic, ranks in made.items():

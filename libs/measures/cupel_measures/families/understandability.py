@@ -297,8 +297,8 @@ def _reaching(pool: Pool, label: int | None, *, strict: bool) -> Mask:
     """Return bool[D]: labels that reach the threshold. Raise MeasureError if `label` is not on the scale."""
     labels = pool.aspect.labels if pool.aspect.integer else range(len(pool.aspect.labels))
     if label is not None and label not in labels:
-        ends = f"from {labels[0]} to {labels[-1]}"
-        raise MeasureError(f"the threshold {label} is not a label of {pool.aspect.name!r}; labels go {ends}")
+        ends = f"its labels range from {labels[0]} to {labels[-1]}"
+        raise MeasureError(f"the threshold {label} is not a label of {pool.aspect.name!r}; {ends}")
     if not strict:
         return pool.relevant(label)
     if label is None:

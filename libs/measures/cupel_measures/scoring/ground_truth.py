@@ -86,7 +86,7 @@ class TopicModel:
 
 @dataclass(frozen=True, eq=False)
 class ContentRows:
-    """Texts of the rows of a run, with the judgments by subtopic in `pool`."""
+    """The retrieved texts of each row of a run, and the judgments by subtopic (`pool`)."""
 
     qrels: Qrels
     pool: SubtopicPool

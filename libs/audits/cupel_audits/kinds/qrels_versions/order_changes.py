@@ -21,7 +21,7 @@ READING = (
     "Runs that share a letter are not significantly different by randomised Tukey HSD; the best run has the "
     "letter a. Both versions are tested with the same replicates, so randomness causes no difference between "
     "them.",
-    "A run changes its group if one of its significant differences appears, disappears or changes its "
+    "A run is regrouped if one of its significant differences appears, disappears or changes its "
     "direction. The letters of many runs may change although only one pair of runs changes.",
 )
 
@@ -60,7 +60,9 @@ class MeasureChangesRow:
     ]
     moved: Annotated[int, Heading("moved", "number of runs with another rank")]
     farthest: Annotated[int, Heading("largest move", "in ranks")]
-    regrouped: Annotated[int | None, Heading("regrouped", "number of runs that change their group")]
+    regrouped: Annotated[
+        int | None, Heading("regrouped", "number of runs in pairs whose significance changes")
+    ]
     alone: Annotated[
         int | None, Heading("pairs under one only", "that differ significantly under one version only")
     ]
@@ -157,14 +159,17 @@ def _group_letters(scores: Floats, test: AllPairs) -> list[str]:
     return by_run
 
 
-def report(about: SubjectSummary, results: Sequence[OrderResult]) -> AuditReport:
-    """Return the report on tau, changes of rank and changes of groups by measure."""
+def report(about: SubjectSummary, results: Sequence[OrderResult], *, alpha: float) -> AuditReport:
+    """Return the report on tau, changes of rank and changes of groups by measure.
+
+    alpha: significance level of the test that gave the results.
+    """
     versions = _version_names(about)
     runs = {result["measure"]: list(_run_rows(about, result)) for result in results}
     measures = [_measure_row(result, runs[result["measure"]]) for result in results]
     all_runs = [row for rows in runs.values() for row in rows]
     return AuditReport(
-        verdict=tuple(_sentence(row, runs[row.measure]) for row in measures),
+        verdict=tuple(_sentence(row, runs[row.measure], alpha) for row in measures),
         numbers=_numbers(measures),
         tables=(
             MEASURES.table(measures),
@@ -245,7 +250,7 @@ def _numbers(rows: Sequence[MeasureChangesRow]) -> dict[str, float | int | None]
     return {f"{name}({row.measure})": getattr(row, name) for row in rows for name in names}
 
 
-def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow]) -> str:
+def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow], alpha: float) -> str:
     order = "tau is undefined" if row.tau is None else f"tau between the two orders is {row.tau:.2f}"
     moves = f"{row.moved} of {len(runs)} runs change rank"
     if row.moved:
@@ -257,8 +262,9 @@ def _sentence(row: MeasureChangesRow, runs: Sequence[RunChangesRow]) -> str:
     pairs = len(runs) * (len(runs) - 1) // 2
     opposite = f", and {row.opposite} in opposite directions" if row.opposite else ""
     return (
-        f"{sentence} {row.regrouped} runs change their significance group; {row.alone} of {pairs} pairs of "
-        f"runs differ significantly under one version only{opposite}."
+        f"{sentence} {row.regrouped} runs are in pairs whose significance changes; {row.alone} of {pairs} "
+        f"pairs of runs differ significantly under one version only{opposite} (randomised Tukey HSD, "
+        f"alpha {alpha:g})."
     )
 
 

@@ -104,7 +104,7 @@ class QrelsVersions(Audit):
         orders = [result for result in found.values() if "measure" in result]
         reports = [_report_summary(about, result) for result in versions]
         if orders:
-            reports.append(order_changes.report(about, orders))
+            reports.append(order_changes.report(about, orders, alpha=self.alpha))
         return merged([*reports, *(judgment_changes.report(about, result) for result in versions)])
 
 

@@ -138,17 +138,25 @@ def _print_scores(result: SameSystemResult) -> None:
 
 def _score_notes(result: SameSystemResult) -> Iterator[str]:
     yield "RMSE: root mean square error of the scores by topic. p: paired t-test, two-sided, uncorrected."
-    significant = [text for text, item in result.measures.items() if (item.test.p or 1) <= result.alpha]
+    significant = [text for text, item in result.measures.items() if _is_significant(item, result.alpha)]
     if significant:
-        yield f"The means differ significantly at {result.alpha:g} by {', '.join(significant)}."
+        yield (
+            f"The means differ significantly at alpha {result.alpha:g} (paired t-test, uncorrected) by "
+            f"{', '.join(significant)}."
+        )
     elif any(item.test.p is not None for item in result.measures.values()):
         yield (
-            f"No mean differs significantly at {result.alpha:g}. This does not establish that the systems "
-            "are the same: cupel compare --margin tests whether the means are equal within a margin."
+            f"The means do not differ significantly at alpha {result.alpha:g} (paired t-test, uncorrected). "
+            "This does not establish that the systems are the same: cupel compare --margin tests whether the "
+            "means are equal within a margin."
         )
     for text, item in result.measures.items():
         if item.test.undefined is not None:
             yield f"{text}: p is undefined: {item.test.undefined}"
+
+
+def _is_significant(scores: SameSystemScores, alpha: float) -> bool:
+    return scores.test.p is not None and scores.test.p <= alpha
 
 
 def _print_improvements(result: SameSystemResult) -> None:
@@ -164,8 +172,8 @@ def _print_improvements(result: SameSystemResult) -> None:
     ]
     caption = (
         f"Improvements over {printable(result.runs[2])} and {printable(result.runs[3])}. Effect ratio: "
-        "reproduced / original improvement (1: reproduced exactly). DeltaRI: difference of the relative "
-        "improvements (0: reproduced exactly). Undefined where the divisor is 0."
+        "reproduced / original improvement (1: the improvements are equal). DeltaRI: difference of the "
+        "relative improvements (0: they are equal). Undefined where the divisor is 0."
     )
     show_blocks(
         ["measure"],

@@ -71,7 +71,7 @@ def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iter
     if comparison.groups:
         choices = result.found.choices
         test = TITLES[HSD if choices.test_name == HSD else MAX_T]
-        yield f"Runs that share a letter are not significantly different ({test}, {choices.alpha:g})."
+        yield f"Runs that share a letter are not significantly different ({test}, alpha {choices.alpha:g})."
         yield _best_set_sentence(result, comparison)
     if comparison.groups_undefined is not None:
         yield f"groups are undefined: {comparison.groups_undefined}"
@@ -84,11 +84,11 @@ def _mean_notes(result: ComparisonResult, comparison: MeasureComparison) -> Iter
 def _best_set_sentence(result: ComparisonResult, comparison: MeasureComparison) -> str:
     names, alpha = [result.found.systems[place] for place in comparison.best_set], result.found.choices.alpha
     if len(names) == 1:
-        return f"{names[0]} is significantly better than every other run ({BEST_TEST}, {alpha:g})."
+        return f"{names[0]} is significantly better than every other run ({BEST_TEST}, alpha {alpha:g})."
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return (
         f"{len(names)} of {len(result.found.systems)} runs are not significantly worse than the best, which "
-        f"is one of them ({BEST_TEST}, {alpha:g}): {', '.join(names[:MOST_NAMES])}{more}."
+        f"is one of them ({BEST_TEST}, alpha {alpha:g}): {', '.join(names[:MOST_NAMES])}{more}."
     )
 
 

@@ -107,7 +107,7 @@ class EvaluationReport:
         return [text for text in texts if any(text not in run.exact for run in self.scored.values())]
 
     def _above_ideal(self) -> dict[Measure, int]:
-        """Return the number of values above their greedy ideal, for measures that have such values."""
+        """Return the number of values above 1 by measure, for measures with a greedy ideal ranking."""
         counts = Counter(
             {
                 measure: sum(

@@ -1,4 +1,4 @@
-"""Non-inferiority and equivalence: is a system no worse than a baseline, or equal to it within a margin?
+"""Tests of non-inferiority and equivalence: no worse than a baseline, or equal to it within a margin.
 
 d is the mean difference over topics, system - baseline, and m > 0 is the margin: the largest difference that
 does not matter, in the unit of the measure. Four one-sided tests at level alpha are made:
@@ -16,9 +16,9 @@ The verdict is the first that applies:
 5. "undecided": none of the above.
 
 The tests correspond to one interval of confidence 1 - 2 alpha: "better" rejects if it lies above 0, "no
-worse" if it lies above -m, and so on. The hypotheses on either side are nested, so each verdict other than
-"undecided" is given wrongly with a probability of at most alpha. This holds for one system and one measure:
-nothing is corrected for the number of tests. No verdict rests on a test that does not reject.
+worse" if it lies above -m, and so on. Each verdict other than "undecided" needs a rejection at level alpha.
+It is therefore wrong with a probability of at most alpha. This holds for one system and one measure: nothing
+is corrected for the number of tests. A test that does not reject never supports a verdict.
 """
 
 import math
@@ -45,7 +45,7 @@ CONSTANT = "the difference is the same on every topic, so its variance is zero"
 
 @dataclass(frozen=True, kw_only=True)
 class OneSided:
-    """The p-values of the four one-sided tests, and the interval of d with confidence 1 - 2 alpha.
+    """P-values of the four one-sided tests, and the interval of d with confidence 1 - 2 alpha.
 
     A bound is infinite if there are too few topics for any test to reject.
     """
@@ -102,12 +102,12 @@ class MarginOutcome:
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether the system is established to be no worse by the margin or more; for gates."""
+        """Whether the verdict shows that the system is not worse by the margin or more."""
         return self.verdict in ACCEPTABLE
 
     @property
     def significant_direction(self) -> Literal["higher", "lower"] | None:
-        """Return whether d differs from 0 by a one-sided test at alpha, and in which direction."""
+        """Return the direction in which d differs significantly from 0 (one-sided at alpha), or None."""
         if self.tests is not None and self.tests.p_better <= self.alpha:
             return "higher"
         return "lower" if self.tests is not None and self.tests.p_worse <= self.alpha else None

@@ -120,10 +120,10 @@ def improvements(original: tuple[Vector, Vector], reproduced: tuple[Vector, Vect
     """Compare the improvements of two advanced runs over their baselines (Breuer et al. 2020, section 3).
 
     original, reproduced: (scores of the advanced run, scores of its baseline); the two may have different
-    topics. Effect ratio: mean improvement of the reproduction / that of the original; 1 is a perfect
-    reproduction, and below 0 the effect is reversed. Relative improvement: (mean of the advanced run - mean
-    of the baseline) / mean of the baseline. DeltaRI: relative improvement of the original - that of the
-    reproduction; 0 is a perfect reproduction. None if a score is undefined.
+    topics. Effect ratio: mean improvement of the reproduction / that of the original; 1 if the mean
+    improvements are equal, and below 0 if the effect is reversed. Relative improvement: (mean of the advanced
+    run - mean of the baseline) / mean of the baseline. DeltaRI: relative improvement of the original - that
+    of the reproduction; 0 if they are equal. None if a score is undefined.
     """
     (a, b), (c, d) = paired(*original), paired(*reproduced)
     if undefined_reason(a, b, c, d) is not None:

@@ -92,8 +92,8 @@ def max_t(
     scores: float64[topics, systems]. t is the mean difference over its standard error. A replicate flips the
     signs of all centred differences of random topics. Pairs are ordered by |t|, descending. p of a pair is
     (1 + r) / (1 + replicates), where r replicates have a |t| of at least the pair's among this and the later
-    pairs; p never decreases in this order. with_p: also return p; alone it decides nothing, but it takes most
-    of the time for hundreds of systems.
+    pairs; p never decreases in this order. with_p: also return p. It is not needed for the verdicts, and
+    takes most of the time for hundreds of systems.
     """
     values = matrix(scores)
     systems = values.shape[1]
@@ -207,10 +207,11 @@ def _quantile(largest: Floats, allowed: int) -> float:
 
 
 def _later_quantile(flips: SignFlips, remaining: Mask, largest: Floats, allowed: int) -> float:
-    """Return the quantile for the remaining pairs.
+    """Return the quantile of the maxima over the remaining pairs, without computing every replicate.
 
-    largest: the maxima over more pairs, which bound those over the remaining pairs. Replicates are therefore
-    computed in descending order of this bound, until no other replicate can exceed the quantile.
+    largest: float64[replicates], the maxima over a superset of the pairs. They are upper bounds of the maxima
+    over the remaining pairs. Replicates are computed in descending order of this bound, until no other
+    replicate can exceed the quantile.
     """
     order = np.argsort(-largest, kind="stable")
     size = 2 * (allowed + 1)
@@ -247,10 +248,10 @@ def _adjusted_p(flips: SignFlips, first: Ints, second: Ints) -> Floats:
 
 
 def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
-    """Return what the tests of all pairs and of the best need from every replicate.
+    """Return the statistics of all replicates, for the tests of all pairs and of the best.
 
-    The largest absolute r of all pairs, float64[replicates]. The number of replicates in which the r of some
-    other system minus this one reaches the largest observed one, int64[systems].
+    The first result is the largest absolute r of all pairs, float64[replicates]. The second, int64[systems],
+    counts the replicates in which the largest r of any other system minus this one reaches the observed one.
     """
     advantage = flips.observed.max(axis=0)[:, None]
     reached = np.zeros(len(advantage), dtype=np.int64)
@@ -264,9 +265,9 @@ def _best_counts(flips: SignFlips) -> tuple[Floats, Ints]:
 def _best_set(flips: SignFlips, reached: Ints, differs: Mask, alpha: float) -> Mask:
     """Return bool[systems]: whether the system may be the best (Hsu, Multiple Comparisons, 1996, chapter 4).
 
-    A system is excluded if the one-sided simultaneous test of all other systems against it rejects that none
-    is better: p is (1 + reached) / (1 + replicates). A system that differs significantly from a better one in
-    the test of all pairs is excluded too.
+    The null hypothesis of a system is that no other system is better. It is tested one-sided against all
+    other systems at once, with p = (1 + reached) / (1 + replicates), and the system is excluded if p is at
+    most alpha. A system that is significantly worse than another one in the test of all pairs is excluded.
     """
     allowed = allowed_exceedances(alpha, flips.replicates)
     rejected = (flips.observed.max(axis=0) > 0) & (reached <= allowed)

@@ -103,7 +103,7 @@ class SignFlips:
         return rounded @ _signs(len(centred), self.replicates, self.seed)
 
     def to_t(self, r: Floats) -> Floats:
-        """Return t for values of r; infinite for 1."""
+        """Return the t statistics that correspond to values of r; infinite for r = 1."""
         share = np.minimum(r * r, 1.0)
         squares = np.divide(
             (len(self.values) - 1) * share, 1 - share, out=np.full_like(share, np.inf), where=share < 1

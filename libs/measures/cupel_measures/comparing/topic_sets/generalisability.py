@@ -105,7 +105,7 @@ class VarianceComponents:
         return (self.systems - 1) * (self.topics - 1)
 
     def _quantiles(self, confidence: float, df: float) -> tuple[float, float]:
-        """Return the upper and the lower quantile of F with the degrees of freedom of systems and `df`."""
+        """Return the upper and the lower quantile of the F distribution with systems - 1 and `df` degrees."""
         from scipy.special import chdtri, fdtri
 
         degrees, tail = self.systems - 1, (1 - confidence) / 2
@@ -120,7 +120,7 @@ class VarianceComponents:
         return max(0.0, self.system_square / (self.residual_square * quantile) - 1) / self.topics
 
     def _absolute(self, unbounded: float, residual: float, topic: float) -> float:
-        """Return a bound of the ratio from quantiles of F with these degrees of freedom."""
+        """Return a bound of the ratio, from the quantiles of F for infinite, residual and topic degrees."""
         system_square, residual_square = self.system_square, self.residual_square
         signal = system_square**2 - unbounded * system_square * residual_square
         signal += (unbounded - residual) * residual * residual_square**2

@@ -1,4 +1,4 @@
-"""Estimates about the discriminative power of a measure: required differences, and other samples of topics.
+"""Required differences of means, and the sampling error of the discriminative power of measures.
 
 Like the bootstrap test (`resampling.discriminative_power`), they test all pairs of systems. All pairs and
 measures share the replicates.
@@ -80,7 +80,7 @@ def significant_pairs_by_sample(
     """Return int64[samples]: the number of pairs that differ significantly in a bootstrap sample of topics.
 
     scores: float64[topics, systems], at least two of each. A pair differs by the two-sided paired t-test at
-    `alpha`, which takes the place of the bootstrap test because that would have to be nested.
+    `alpha`. The bootstrap test is not used, because it would need bootstrap samples of each sample.
     """
     from scipy.special import stdtrit
 
@@ -111,10 +111,10 @@ def power_difference(
     """Return the power of the first measure minus that of the second, with its interval over topics.
 
     significant: the numbers of pairs that differ by each measure. by_sample: the same numbers for bootstrap
-    samples of topics that the measures share (`significant_pairs_by_sample`). The interval is that of the
-    expected difference on samples of as many topics. The power of bootstrap samples is larger than that of
-    the topics, because they vary around these. So quantiles of deviations from the mean over the samples are
-    subtracted from the difference (the basic bootstrap interval around that mean).
+    samples of topics that the measures share (`significant_pairs_by_sample`). The interval estimates the
+    expected difference on samples of the same number of topics. The power is larger on bootstrap samples
+    than on the topics themselves, because the samples vary more. Therefore the deviations of the samples are
+    taken from their own mean, and the quantiles of these deviations are subtracted from the difference.
     """
     value = 100.0 * (significant[0] - significant[1]) / pairs
     first, second = (np.asarray(numbers, dtype=np.int64) for numbers in by_sample)

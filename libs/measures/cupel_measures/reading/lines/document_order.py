@@ -48,11 +48,11 @@ class Documents:
         return opens
 
     def has_rising_scores(self) -> bool:
-        """Return whether a score is above the previous one of its topic."""
+        """Return whether any score is greater than the previous score of the same topic."""
         return bool(((self.score[1:] > self.score[:-1]) & ~self.opens[1:]).any())
 
     def rows(self, order: Ints) -> "Documents":
-        """Return the documents in another order, which keeps the topics in place."""
+        """Return the documents in the given order, which must permute documents only within topics."""
         return Documents(
             text=self.text,
             start=self.start[order],
