@@ -105,7 +105,6 @@ def test_leave_one_run_out_report_equals_the_hand_worked_report() -> None:
 def test_leave_one_team_out_report_equals_the_hand_worked_report() -> None:
     """Team X has the runs `one` and `three`, team Y has `two` and `four`.
 
-
     Within depth 2, only team X has 2e, and only team Y has 1c, 2f and 2h. At rank 1, only `three` has 1b.
     Within depth 2, both teams have it.
     """

@@ -12,9 +12,9 @@ Relevant: 1a and 2c. Judged, not relevant: 1b and 2n (a negative grade). Unjudge
 If 1x is relevant, P@2 of `one` is 0.75, which breaks its tie with `two` (influence 1). RR does not change
 (influence 0).
 If 1y is relevant, P@2 of `three` and `four` is 0.5, so `two` loses its lead of 0.25 (influence 1). RR of
-`three` is 0.75 and of `four` 0.5, so `two` loses half of its lead of 0.5 (influence 0.5). If 2z is relevant,
-P@2 of `three` and `four` is 0.5 (influence 1). RR of `four` is 0.75, which reverses the order of `three` and
-`four` (influence 1).
+`three` is 0.75 and of `four` 0.5, so `two` loses half of its lead of 0.5 (influence 0.5).
+If 2z is relevant, P@2 of `three` and `four` is 0.5 (influence 1). RR of `four` is 0.75, which reverses the
+order of `three` and `four` (influence 1).
 """
 
 from support.data.audit_subjects import audited, lists, subject_of

@@ -73,7 +73,7 @@ def qrels_at(path: Path) -> Qrels:
 def test_scores_of_75_runs_equal_trec_eval(
     shared: Path, profile: str, version: str, first: int, all_examples: bool
 ) -> None:
-    """Compare all runs with both versions; `make test` compares each run with one of the versions."""
+    """Compare all runs with both versions of trec_eval; `make test` uses one version for each run."""
     recorded = list(_reference(shared, version).items())
     compared = 0
     for (collection, qrels_name, run_name), rows in recorded if all_examples else recorded[first::2]:
@@ -120,7 +120,7 @@ def _reference(shared: Path, version: str) -> dict[tuple[str, str, str], list[Ro
 
 @cache
 def _run_file(folder: Path, name: str) -> Path:
-    """Return the path of a run, also in the folders of teams (`Team/output/run1.txt` or `Team_run1.txt`)."""
+    """Return the path of a run, which may be in a team's folder (`Team/output/run1.txt`, `Team_run1.txt`)."""
     for path in folder.rglob("*.gz"):
         local = path.relative_to(folder).as_posix().removesuffix(".gz")
         if name in (local, path.name.removesuffix(".gz"), local.replace("/output/", "/")) or (

@@ -180,7 +180,7 @@ hardness = st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(0, 100),
 def test_combined_scores_are_within_the_bounds_of_their_components(
     judged: dict[str, int], hard: dict[str, int], order: list[str], length: int
 ) -> None:
-    """uRBP <= min(RBP, RBP_u), and H is between its smallest and its largest component."""
+    """uRBP <= min(RBP, RBP_u). H is between its smallest and its largest component."""
     qrels = qrels_of({TOPICAL: {"1": judged or {"a": 0}}, HARD: {"1": hard}})
     run = {"1": ranked(*order[:length])}
     texts = ["RBP@10", "RBP_u", "uRBP", "uRBPgr", "H", "RBP_u(graded=True)"]
@@ -218,7 +218,7 @@ def clef(shared: Path) -> Path:
 def judgments(clef: Path, *, by_document: bool) -> Qrels:
     """Return the judgments of both aspects.
 
-    by_document: label each document by its first line in the file, for any topic.
+    by_document: label a document by its first line in the file, for every topic.
     """
     qrels, qread = (
         gzip.decompress((clef / "qrels" / f"{name}.gz").read_bytes())
