@@ -1,11 +1,11 @@
-/* Reading a run and joining it with qrels: the part that touches hostile bytes. No Python in here, so that
- * tests/fuzz can run it alone under the address sanitizer.
+/* Reader of a run, which joins it with qrels. It parses untrusted bytes and does not use Python, so tests/fuzz
+ * can run it under the address sanitizer.
  *
- * The text is read a block at a time and worked on a topic at a time, because memory latency is what costs:
- * a topic's documents are looked up together at its end, prefetching ahead. Anything that is not plainly
- * right makes the reader decline; the careful reader in Python then says what is wrong, or reads the file.
+ * The reader gets the text in blocks and processes it by topic. Most of the time is memory latency. Therefore the
+ * documents of a topic are looked up together at the end of the topic, with prefetching. The reader declines a
+ * run with any irregularity. The slower reader in Python then reads the run or reports its errors.
  *
- * The file that includes this one first defines _GNU_SOURCE (strtod_l).
+ * A file that includes this one must define _GNU_SOURCE first, for strtod_l.
  */
 #ifndef CUPEL_READER_H
 #define CUPEL_READER_H
@@ -13,7 +13,7 @@
 #include "_text.h"
 #include "_topic.h"
 
-#define MOST_IDLE (1u << 20) /* bytes of comments and blank lines that are kept with an open topic's text */
+#define MOST_IDLE (1u << 20) /* most bytes of comments and blank lines within the text of a topic */
 
 typedef struct {
     size_t line, lines, topics, depth;
@@ -24,13 +24,13 @@ typedef struct {
     Topic topic;
     Joined joined;
     Limits limits;
-    int single_precision, open; /* open: a topic has been begun */
+    int single_precision, open; /* open: whether a topic has begun and not ended */
     int64_t depth;
     size_t lines, topics, common;
-    size_t idle;                     /* bytes of lines without data since the open topic began */
-    size_t scanned;                  /* bytes of the buffer that have been read already */
-    size_t name_start, name_length;  /* of the open topic, from the start of its text */
-    uint8_t *strange;                /* names of topics that the qrels don't have, one after another */
+    size_t idle;                     /* bytes of comments and blank lines since the start of the open topic */
+    size_t scanned;                  /* bytes of the buffer that were parsed already */
+    size_t name_start, name_length;  /* name of the open topic; name_start is an offset in its text */
+    uint8_t *strange;                /* concatenated names of the topics that the qrels lack */
     size_t strange_length, strange_room;
     struct Strange {
         uint64_t hash;
@@ -78,7 +78,7 @@ static enum Status grow_strange(Reader *reader) {
     return READING;
 }
 
-/* Remember the name of a topic that the qrels don't have; DECLINED where it was seen before. */
+/* Store the name of a topic that the qrels lack. Return DECLINED if it is already stored. */
 static enum Status add_strange(Reader *reader, uint64_t hash, const uint8_t *name, size_t length) {
     if (2 * reader->strange_count >= reader->strange_size && grow_strange(reader))
         return NO_MEMORY;
@@ -99,7 +99,7 @@ static enum Status add_strange(Reader *reader, uint64_t hash, const uint8_t *nam
     return READING;
 }
 
-/* The open topic's text is complete: check it, join it, close it. A topic that comes back is declined. */
+/* Check and join the open topic, whose text is complete, and close it. Return DECLINED if the topic occurred before. */
 static enum Status end_topic(Reader *reader, const uint8_t *text) {
     const uint8_t *name = text + reader->name_start;
     uint64_t hash = hash_of(name, reader->name_length, reader->index->seed);
@@ -138,9 +138,9 @@ static inline enum Status add_line(Reader *reader, const Fields *fields, const u
     return READING;
 }
 
-/* Read the lines of buffer[0:*filled], which has PADDING bytes more, and move what is still needed (the open
- * topic's text and an unfinished line) to its front: *filled becomes the length of that. The last block ends
- * with a newline, and ends the last topic. */
+/* Read the lines of buffer[0:*filled]; PADDING more bytes must be readable. Move the text of the open topic and an
+ * incomplete line to the start of the buffer, and set *filled to their length. The last block must end with a
+ * newline; it also completes the last topic. */
 static enum Status reader_feed(Reader *reader, uint8_t *buffer, size_t *filled, int last) {
     const uint8_t *line = buffer + reader->scanned, *end = buffer + *filled, *text = buffer;
     enum Status status = READING;
